@@ -1,0 +1,1 @@
+"""Operations, types and attributes, one dialect to a package."""

@@ -1,0 +1,1 @@
+"""The buffer dialect: loops, vectors and buffers, the last level before C."""

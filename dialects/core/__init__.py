@@ -1,0 +1,1 @@
+"""The core dialect: value semantics, explicit windows, structured control flow."""

@@ -1,0 +1,1 @@
+"""Reference semantics of the dialects in numpy."""

@@ -1,0 +1,1 @@
+"""The onnx dialect, generated from the operator schemas of onnx.defs."""

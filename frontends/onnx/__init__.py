@@ -1,0 +1,1 @@
+"""Reader of ONNX files: parse, then import one to one."""

@@ -1,0 +1,1 @@
+"""From core kernels to buffers, schedules, memory plans and C."""

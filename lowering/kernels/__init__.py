@@ -1,0 +1,1 @@
+"""Loop nests of the operations that a kernel is made of."""

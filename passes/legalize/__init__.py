@@ -1,0 +1,1 @@
+"""Conversions from framework dialects to core."""
