@@ -1,0 +1,62 @@
+# `make demo` and `make test` prepare all they need: a virtual environment, the project
+# in it, and, on Debian and with the rights to do so, missing system packages.
+
+VENV ?= .venv
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := $(VENV)/bin
+PYTEST_FLAGS ?= -n auto --maxprocesses=8
+
+SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
+APT_INSTALL := $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format clean c-compiler
+
+help:
+	@echo "make demo    compile the example model to C, run it, compare with its framework"
+	@echo "make test    lint, type check and run all tests"
+	@echo "make lint    ruff, import contracts and pyright"
+	@echo "make format  rewrite the sources in the project's format"
+	@echo "make clean   remove what the other targets made, .venv included"
+
+demo: $(VENV)/.installed c-compiler
+	$(BIN)/python examples/digits/demo.py
+
+test: lint c-compiler
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) test
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	PYTHONPATH=typings $(BIN)/lint-imports
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info test/Output .pytest_cache .ruff_cache \
+	  .hypothesis .import_linter_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +
+
+# A Python without ensurepip leaves a broken environment behind: install what is missing,
+# then start over.
+$(VENV)/bin/pip:
+	@test -n "$(PYTHON)" || { echo "error: no python3 found; Python 3.11 or later is needed" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: $(PYTHON) is older than Python 3.11; set PYTHON=" >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV) && \
+	  $(APT_INSTALL) python3-venv && $(PYTHON) -m venv $(VENV); }
+
+$(VENV)/.installed: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/pip
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[test,dev]'
+	@touch $@ $(VENV)/.installed
+
+c-compiler:
+	@command -v "$${CC:-cc}" > /dev/null || command -v gcc > /dev/null || \
+	  command -v clang > /dev/null || { $(APT_INSTALL) gcc libc6-dev; }

@@ -1,0 +1,1 @@
+"""Benchmarks: compile time, code size, memory and run time per model."""
