@@ -1,6 +1,8 @@
 from collections.abc import Sequence
 from unittest import TestCase, TestSuite
 
+class UnresolvedError(RuntimeError): ...
+
 class LitTestCase(TestCase):
     def runTest(self) -> None: ...
 
