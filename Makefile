@@ -22,14 +22,22 @@ help:
 demo: $(VENV)/.installed c-compiler
 	$(BIN)/python examples/digits/demo.py
 
-test: lint c-compiler
-	$(BIN)/python -m pytest $(PYTEST_FLAGS) test
+# A finding of one tool hides neither the other tools' nor the tests' results.
+test: $(VENV)/.installed-dev c-compiler
+	@status=0; \
+	$(MAKE) --no-print-directory lint || status=1; \
+	echo $(BIN)/python -m pytest $(PYTEST_FLAGS) test; \
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) test || status=1; \
+	exit $$status
 
 lint: $(VENV)/.installed-dev
-	$(BIN)/ruff check
-	$(BIN)/ruff format --check
-	PYTHONPATH=typings $(BIN)/lint-imports
-	$(BIN)/pyright --pythonpath $(BIN)/python
+	@status=0; \
+	check() { echo "$$*"; "$$@" || { echo "error: $$* has findings" >&2; status=1; }; }; \
+	check $(BIN)/ruff check; \
+	check $(BIN)/ruff format --check; \
+	check env PYTHONPATH=typings $(BIN)/lint-imports; \
+	check $(BIN)/pyright --pythonpath $(BIN)/python; \
+	exit $$status
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
