@@ -1,1 +1,42 @@
-"""The core dialect: value semantics, explicit windows, structured control flow."""
+"""
+The `core` dialect: what several frameworks spell differently is one op here.
+
+Value semantics, numpy broadcasting, explicit windows, structured control flow. The docstring of an
+op is its specification; `lowerdeck.dialects.interpret.core` executes it.
+"""
+
+from xdsl.ir import Dialect
+
+from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
+from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import LINEAR
+from lowerdeck.dialects.core.reduce import REDUCE
+from lowerdeck.dialects.core.tensor import TENSOR
+from lowerdeck.dialects.core.types import (
+    DimsAttr,
+    OptionalType,
+    SequenceType,
+    StringType,
+    TensorEncoding,
+)
+
+Core = Dialect(
+    "core",
+    [
+        ConstantOp,
+        FromDimsOp,
+        BindSymbolsOp,
+        IotaOp,
+        *ELEMENTWISE,
+        *TENSOR,
+        *LINEAR,
+        *REDUCE,
+        IfOp,
+        LoopOp,
+        KernelOp,
+        YieldOp,
+    ],
+    [BlobAttr, DimsAttr, TensorEncoding, StringType, SequenceType, OptionalType],
+)

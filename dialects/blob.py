@@ -1,0 +1,165 @@
+"""
+Weights outside text and outside Python objects: `#core.blob`, a range of bytes in a mapped file.
+
+Untouched weights point into the model file. New ones of more than `SPILL_BYTES` go to an unlinked
+temporary file and are mapped back, so that the compiler's anonymous memory does not grow with them.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+SPILL_BYTES = 1 << 16
+"""Arrays of at least this many bytes are spilled to a temporary file."""
+
+INLINE_BYTES = 1024
+"""Constants up to this size are printed in the text; larger ones by reference, or elided."""
+
+_SAMPLE_BYTES = 4096
+
+
+class ElidedBlobError(ValueError):
+    """The bytes of a constant that was printed elided were asked for."""
+
+
+class Blob:
+    """
+    A read-only range of bytes, of a file (`file`, `offset`) or of memory (`file` is None).
+
+    Blobs compare by content: by identity of the range first, then byte by byte.
+    """
+
+    def __init__(self, data: memoryview | None, size: int, file: str | None, offset: int) -> None:
+        self._data = data
+        self.size = size
+        self.file = file
+        self.offset = offset
+
+    @staticmethod
+    def of(array: NDArray[Any]) -> Blob:
+        """The bytes of `array` in C order (a scalar of a sub-byte type takes one byte)."""
+        contiguous = np.ascontiguousarray(array)
+        if contiguous.nbytes < SPILL_BYTES:
+            return Blob(memoryview(contiguous.tobytes()), contiguous.nbytes, None, 0)
+        with tempfile.TemporaryFile(prefix="lowerdeck-") as spill:
+            contiguous.reshape(-1).view(np.uint8).tofile(spill)
+            spill.flush()
+            mapped = mmap.mmap(spill.fileno(), contiguous.nbytes, access=mmap.ACCESS_READ)
+        return Blob(memoryview(mapped), contiguous.nbytes, None, 0)
+
+    @staticmethod
+    def map(path: str, offset: int, size: int) -> Blob:
+        """`size` bytes of the file at `path` from `offset`; OSError or ValueError if not there."""
+        if size == 0:
+            return Blob(memoryview(b""), 0, path, offset)
+        whole = _mapped(os.path.abspath(path), os.stat(path).st_mtime_ns)
+        if offset < 0 or size < 0 or offset + size > len(whole):
+            raise ValueError(
+                f"{path}: holds {len(whole)} bytes, but bytes {offset} to {offset + size} are used"
+            )
+        return Blob(whole[offset : offset + size], size, path, offset)
+
+    @staticmethod
+    def elided(size: int = 0) -> Blob:
+        """A blob whose bytes were left out of the text."""
+        return Blob(None, size, None, 0)
+
+    @property
+    def data(self) -> memoryview:
+        """The bytes; ElidedBlobError if they were left out of the text that was read."""
+        if self._data is None:
+            raise ElidedBlobError(
+                "the bytes of this constant were elided when it was printed; "
+                "print it with --weights-out=FILE to keep them"
+            )
+        return self._data
+
+    def array(self, dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
+        """A read-only view of the bytes; ValueError if their number does not fit."""
+        return np.frombuffer(self.data, dtype).reshape(tuple(shape))
+
+    @cached_property
+    def _digest(self) -> int:
+        if self._data is None:
+            return 0
+        head, tail = self._data[:_SAMPLE_BYTES], self._data[-_SAMPLE_BYTES:]
+        return hash((self.size, head.tobytes(), tail.tobytes()))
+
+    def __hash__(self) -> int:
+        return self._digest
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Blob) or self.size != other.size:
+            return False
+        if self.file is not None and (self.file, self.offset) == (other.file, other.offset):
+            return True
+        if self._data is None or other._data is None or self._digest != other._digest:
+            return False
+        return np.array_equal(
+            np.frombuffer(self._data, np.uint8), np.frombuffer(other._data, np.uint8)
+        )
+
+
+@irdl_attr_definition
+class BlobAttr(Data[Blob]):
+    """
+    Raw little-endian bytes: `#core.blob<"file", offset, size>`, `#core.blob<"0x0000803F">` for
+    bytes in the text, or `#core.blob<elided>`.
+    """
+
+    name = "core.blob"
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Blob:
+        with parser.in_angle_brackets():
+            if parser.parse_optional_keyword("elided") is not None:
+                return Blob.elided()
+            start = parser.pos
+            text = parser.parse_str_literal()
+            if parser.parse_optional_punctuation(",") is None:
+                if not text.startswith("0x"):
+                    parser.raise_error("expected '0x' and hexadecimal digits", start, parser.pos)
+                data = bytes.fromhex(text[2:])
+                return Blob(memoryview(data), len(data), None, 0)
+            offset = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            parser.parse_punctuation(",")
+            size = parser.parse_integer(allow_boolean=False, allow_negative=False)
+            try:
+                return Blob.map(text, offset, size)
+            except (OSError, ValueError) as error:
+                parser.raise_error(f"cannot read the blob: {error}", start, parser.pos)
+
+    def print_parameter(self, printer: Printer) -> None:
+        blob = self.data
+        with printer.in_angle_brackets():
+            if blob.file is not None:
+                printer.print_string_literal(blob.file)
+                printer.print_string(f", {blob.offset}, {blob.size}")
+            elif blob.size <= INLINE_BYTES:
+                printer.print_string_literal("0x" + blob.data.hex().upper())
+            else:
+                printer.print_string("elided")
+
+
+
+
+@lru_cache(maxsize=64)
+def _mapped(path: str, mtime: int) -> memoryview:
+    """The whole file, mapped once; `mtime` is part of the key so that a new file is read anew."""
+    del mtime
+    with open(path, "rb") as file:
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

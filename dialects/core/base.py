@@ -1,0 +1,113 @@
+"""What all `core` ops share: inferred result types, one assembly format, and its verification."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import i64 as builtin_i64
+from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
+from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from lowerdeck.dialects.core.types import UNKNOWN, element_type
+
+FORMAT = "operands attr-dict `:` functional-type(operands, results)"
+"""`core.name %a, %b {properties} : (types of operands) -> types of results`, for every op."""
+
+
+class CoreOp(IRDLOperation, ABC):
+    """
+    An op whose result types follow from its operands and properties.
+
+    Subclasses define `infer`; building, verification and `infer-shapes` all use it.
+    """
+
+    irdl_options = (ParsePropInAttrDict(),)
+
+    def __init__(
+        self,
+        operands: Sequence[SSAValue | Operation | None | Sequence[SSAValue]],
+        properties: Mapping[str, Attribute | None] | None = None,
+        regions: Sequence[Region | Sequence[Region]] = (),
+        results: int = 1,
+    ) -> None:
+        super().__init__(
+            operands=operands,
+            properties={} if properties is None else properties,
+            regions=regions,
+            result_types=[UnrankedTensorType(UNKNOWN)] * results,
+        )
+        self.refine()
+
+    @abstractmethod
+    def infer(self) -> Sequence[Attribute]:
+        """The result types; VerifyException if the operands do not fit."""
+
+    def refine(self) -> bool:
+        """Set the result types to the inferred ones; True if one of them changed."""
+        changed = False
+        for result, type_ in zip(tuple(self.results), self.infer(), strict=True):
+            if result.type != type_:
+                Rewriter.replace_value_with_new_type(result, type_)
+                changed = True
+        return changed
+
+    @property
+    def is_inferable(self) -> bool:
+        """False while an operand or result has no rank: before `infer-shapes` has run."""
+        values = (*self.operands, *self.results)
+        return not any(isinstance(value.type, UnrankedTensorType) for value in values)
+
+    def verify_(self) -> None:
+        if not self.is_inferable:
+            return
+        for result, expected in zip(self.results, self.infer(), strict=True):
+            if result.type != expected:
+                raise VerifyException(
+                    f"result {result.index} has type {result.type}, but its operands give {expected}"
+                )
+
+
+class SameTypeOp(CoreOp, ABC):
+    """An op whose only result has the type of its first operand."""
+
+    def infer(self) -> Sequence[Attribute]:
+        return [self.operands[0].type]
+
+
+def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
+    """`array<i64: ...>`."""
+    return cast(DenseArrayBase[Any], DenseArrayBase.from_list(builtin_i64, list(values)))
+
+
+def require(condition: bool, message: str) -> None:
+    """VerifyException with `message` unless `condition`."""
+    if not condition:
+        raise VerifyException(message)
+
+
+def require_same_element(values: Sequence[SSAValue]) -> Attribute:
+    """The element type of all values; VerifyException if they differ."""
+    elements = {element_type(value) for value in values}
+    require(
+        len(elements) == 1,
+        f"operands have different element types: {', '.join(sorted(map(str, elements)))}",
+    )
+    return elements.pop()
+
+
+def require_axis(axis: int, rank: int) -> int:
+    """`axis`; VerifyException unless it is in 0 .. rank - 1."""
+    require(0 <= axis < rank, f"axis {axis} is out of range for rank {rank}")
+    return axis
+
+
+def is_ranked(value: SSAValue) -> bool:
+    """True if the value is a tensor with known rank."""
+    return isinstance(value.type, TensorType)
+
+

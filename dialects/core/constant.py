@@ -1,0 +1,228 @@
+"""Constants, and the border between tensors of integers and dimension symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ArrayAttr, DenseIntOrFPElementsAttr, IntAttr, StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
+from xdsl.traits import ConstantLike, NoMemoryEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+
+from lowerdeck.dialects.blob import INLINE_BYTES, Blob, BlobAttr
+from lowerdeck.dialects.core.base import CoreOp, int_array, require, require_axis
+from lowerdeck.dialects.core.types import (
+    COMPUTABLE,
+    DimsAttr,
+    Tensor,
+    dims_of,
+    element_of,
+    element_type,
+    i1,
+    i64,
+    is_integer,
+    numpy_dtype,
+    static_shape,
+    tensor,
+)
+from lowerdeck.dialects.dims import ExprLike, product
+
+
+@irdl_op_definition
+class ConstantOp(CoreOp):
+    """
+    A constant tensor: `core.constant dense<[1.0, 2.0]> : tensor<2xf32>`, or with its bytes elsewhere
+    `core.constant #core.blob<"model.onnx", 4096, 65536> : tensor<128x128xf32>`.
+
+    Constraints:
+
+    - (C1) the shape is static, and the blob has exactly its bytes.
+    """
+
+    name = "core.constant"
+    value = prop_def(BlobAttr)
+    result = result_def()
+    traits = traits_def(Pure(), ConstantLike())
+
+    def __init__(self, value: BlobAttr, type: Tensor):
+        super(CoreOp, self).__init__(properties={"value": value}, result_types=[type])
+
+    @staticmethod
+    def of(array: NDArray[Any]) -> ConstantOp:
+        """The constant with the values and dtype of `array`."""
+        type_ = tensor(element_of(array.dtype), array.shape)
+        return ConstantOp(BlobAttr(Blob.of(array)), type_)
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """A read-only view of the values; nothing is copied."""
+        shape = static_shape(self.result)
+        require(shape is not None, f"a constant has the dynamic type {self.result.type}")
+        return self.value.data.array(numpy_dtype(element_type(self.result)), shape or ())
+
+    def infer(self) -> Sequence[Attribute]:
+        shape = static_shape(self.result)
+        require(shape is not None, f"a constant has the dynamic type {self.result.type}")  # C1
+        blob = self.value.data
+        size = numpy_dtype(element_type(self.result)).itemsize * int(np.prod(shape or ()))
+        require(  # C1
+            blob.size in (size, 0), f"the blob has {blob.size} bytes, but {size} are expected"
+        )
+        return [self.result.type]
+
+    def print(self, printer: Printer) -> None:
+        printer.print_string(" ")
+        if self._is_readable:
+            printer.print_string(f"dense<{_nested(self.array.tolist())}>")
+        else:
+            printer.print_attribute(self.value)
+        printer.print_op_attributes(self.attributes)
+        printer.print_string(" : ")
+        printer.print_attribute(self.result.type)
+
+    @property
+    def _is_readable(self) -> bool:
+        """True if the values are few and every one has a decimal form that reads back exactly."""
+        blob = self.value.data
+        element = element_type(self.result)
+        if blob.file is not None or not 0 < blob.size <= INLINE_BYTES:
+            return False
+        if numpy_dtype(element).kind in "iub":
+            return element in COMPUTABLE
+        return numpy_dtype(element) in (np.float32, np.float64) and bool(
+            np.isfinite(self.array).all()
+        )
+
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        start = parser.pos
+        attribute = parser.parse_attribute()
+        if isinstance(attribute, BlobAttr):
+            attributes = parser.parse_optional_attr_dict()
+            parser.parse_punctuation(":")
+            type_ = parser.parse_type()
+        elif isinstance(attribute, DenseIntOrFPElementsAttr):
+            attributes = parser.parse_optional_attr_dict()
+            type_ = attribute.type
+            dtype = numpy_dtype(attribute.type.get_element_type())
+            values = np.array(attribute.get_values(), dtype).reshape(attribute.type.get_shape())
+            attribute = BlobAttr(Blob.of(values))
+        else:
+            parser.raise_error("expected dense<...> or #core.blob<...>", start, parser.pos)
+        op = cls(attribute, type_)  # pyright: ignore[reportArgumentType]
+        op.attributes.update(attributes)
+        return op
+
+
+@irdl_op_definition
+class FromDimsOp(CoreOp):
+    """
+    An i64 tensor made of dimension expressions: `core.from_dims {values = #core.dims<[n, h * w]>}`.
+
+    The result has the shape `shape` (static; `[]` for a scalar) and the values in C order.
+    """
+
+    name = "core.from_dims"
+    values = prop_def(DimsAttr)
+    shape = prop_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type(results)"
+
+    def __init__(self, values: Sequence[ExprLike], shape: Sequence[int] | None = None):
+        sizes = [len(values)] if shape is None else shape
+        super().__init__(
+            [], {"values": DimsAttr.of(values), "shape": int_array(sizes)}
+        )
+
+    def infer(self) -> Sequence[Attribute]:
+        shape: list[int] = list(self.shape.get_values())  # pyright: ignore
+        count = len(self.values.data)
+        require(
+            int(np.prod(shape)) == count, f"{count} values do not fill the shape {shape}"
+        )
+        return [tensor(i64, shape)]
+
+
+@irdl_op_definition
+class BindSymbolsOp(CoreOp):
+    """
+    Give names to integers that are only known at run time:
+    `core.bind_symbols %sizes {symbols = ["u0", "u1"]} : tensor<2xi64>`.
+
+    The symbols stand for the elements in C order from here to the end of the enclosing block, in
+    every type and expression. The op defines symbols, so it is dead only if nothing uses them.
+    """
+
+    name = "core.bind_symbols"
+    input = operand_def()
+    symbols = prop_def(ArrayAttr[StringAttr])
+    traits = traits_def(NoMemoryEffect())
+    assembly_format = "operands attr-dict `:` type(operands)"
+
+    def __init__(self, input: SSAValue, symbols: Sequence[str]):
+        names = ArrayAttr([StringAttr(name) for name in symbols])
+        super().__init__([input], {"symbols": names}, results=0)
+
+    @property
+    def names(self) -> list[str]:
+        """The symbols, one an element."""
+        return [name.data for name in self.symbols]
+
+    def infer(self) -> Sequence[Attribute]:
+        element = element_type(self.input)
+        require(is_integer(element) or element == i1, f"expected integers, got {element}")
+        count = product(dims_of(self.input)).value
+        require(
+            count == len(self.symbols),
+            f"{len(self.symbols)} symbols for {self.input.type}",
+        )
+        return []
+
+
+@irdl_op_definition
+class IotaOp(CoreOp):
+    """The i64 tensor of shape `dims` whose elements are their own index along `axis`."""
+
+    name = "core.iota"
+    dims = prop_def(DimsAttr)
+    axis = prop_def(IntAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type(results)"
+
+    def __init__(self, dims: Sequence[ExprLike], axis: int = 0):
+        super().__init__([], {"dims": DimsAttr.of(dims), "axis": IntAttr(axis)})
+
+    def infer(self) -> Sequence[Attribute]:
+        require_axis(self.axis.data, len(self.dims.data))
+        return [tensor(i64, self.dims.data)]
+
+
+def constant_array(value: SSAValue) -> NDArray[Any] | None:
+    """The values if `value` is a constant, else None."""
+    return value.owner.array if isinstance(value.owner, ConstantOp) else None
+
+
+def scalar(value: float, element: Attribute) -> ConstantOp:
+    """The rank 0 constant `value` of an element type."""
+    return ConstantOp.of(np.array(value, numpy_dtype(element)))
+
+
+def _nested(values: Any) -> str:
+    """MLIR's spelling of nested lists of numbers."""
+    if isinstance(values, list):
+        return f"[{', '.join(map(_nested, values))}]"  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(values, bool):
+        return str(values).lower()
+    if isinstance(values, float):
+        mantissa, exponent = f"{values!r}e0".split("e")[:2]
+        mantissa = mantissa if "." in mantissa else f"{mantissa}.0"
+        return mantissa if exponent == "0" else f"{mantissa}e{exponent}"
+    return str(values)

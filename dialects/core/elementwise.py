@@ -1,0 +1,389 @@
+"""
+Elementwise ops. Operands broadcast as in numpy; integers wrap around.
+
+All ops here are maps: element i of the result depends on element i of the (broadcast) operands.
+"""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from enum import auto
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.str_enum import StrEnum
+
+from lowerdeck.dialects.core.base import FORMAT, CoreOp, SameTypeOp, require, require_same_element
+from lowerdeck.dialects.core.types import (
+    broadcast,
+    dims_of,
+    element_type,
+    i1,
+    is_float,
+    is_integer,
+    tensor,
+)
+
+
+class UnaryOp(SameTypeOp, ABC):
+    """A function of one element."""
+
+    input = operand_def()
+    result = result_def()
+
+    def __init__(self, input: SSAValue):
+        super().__init__([input])
+
+
+class FloatUnaryOp(UnaryOp, ABC):
+    """A function of one floating-point element."""
+
+    def infer(self) -> Sequence[Attribute]:
+        element = element_type(self.input)
+        require(is_float(element), f"expected a floating-point tensor, got {element}")
+        return super().infer()
+
+
+class BinaryOp(CoreOp, ABC):
+    """A function of two elements of one type."""
+
+    lhs = operand_def()
+    rhs = operand_def()
+    result = result_def()
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue):
+        super().__init__([lhs, rhs])
+
+    def infer(self) -> Sequence[Attribute]:
+        element = require_same_element(self.operands)
+        return [tensor(element, broadcast([dims_of(self.lhs), dims_of(self.rhs)]))]
+
+
+@irdl_op_definition
+class NegOp(UnaryOp):
+    """-x."""
+
+    name = "core.neg"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class AbsOp(UnaryOp):
+    """|x|; the smallest integer maps to itself."""
+
+    name = "core.abs"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class SignOp(UnaryOp):
+    """-1, 0 or 1; NaN gives NaN."""
+
+    name = "core.sign"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class NotOp(UnaryOp):
+    """The complement of i1, or of every bit of an integer."""
+
+    name = "core.not"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+def _float_unary(name: str, doc: str) -> type[FloatUnaryOp]:
+    """One class per function that the C library and numpy know under one name."""
+    fields = {
+        "__doc__": doc,
+        "__module__": __name__,
+        "name": f"core.{name}",
+        "traits": traits_def(Pure()),
+        "assembly_format": FORMAT,
+    }
+    return irdl_op_definition(type(f"{name.capitalize()}Op", (FloatUnaryOp,), fields))
+
+
+ExpOp = _float_unary("exp", "e to the power x.")
+LogOp = _float_unary("log", "Natural logarithm; NaN below zero.")
+SqrtOp = _float_unary("sqrt", "Square root; NaN below zero.")
+FloorOp = _float_unary("floor", "Largest integer not above x.")
+CeilOp = _float_unary("ceil", "Smallest integer not below x.")
+RoundOp = _float_unary("round", "Nearest integer, halves to even.")
+ErfOp = _float_unary("erf", "Error function.")
+SinOp = _float_unary("sin", "Sine.")
+CosOp = _float_unary("cos", "Cosine.")
+TanOp = _float_unary("tan", "Tangent.")
+AsinOp = _float_unary("asin", "Inverse sine.")
+AcosOp = _float_unary("acos", "Inverse cosine.")
+AtanOp = _float_unary("atan", "Inverse tangent.")
+SinhOp = _float_unary("sinh", "Hyperbolic sine.")
+CoshOp = _float_unary("cosh", "Hyperbolic cosine.")
+TanhOp = _float_unary("tanh", "Hyperbolic tangent.")
+AsinhOp = _float_unary("asinh", "Inverse hyperbolic sine.")
+AcoshOp = _float_unary("acosh", "Inverse hyperbolic cosine.")
+AtanhOp = _float_unary("atanh", "Inverse hyperbolic tangent.")
+SigmoidOp = _float_unary("sigmoid", "1 / (1 + exp(-x)).")
+
+FLOAT_UNARY: tuple[type[FloatUnaryOp], ...] = (
+    ExpOp,
+    LogOp,
+    SqrtOp,
+    FloorOp,
+    CeilOp,
+    RoundOp,
+    ErfOp,
+    SinOp,
+    CosOp,
+    TanOp,
+    AsinOp,
+    AcosOp,
+    AtanOp,
+    SinhOp,
+    CoshOp,
+    TanhOp,
+    AsinhOp,
+    AcoshOp,
+    AtanhOp,
+    SigmoidOp,
+)
+
+
+@irdl_op_definition
+class AddOp(BinaryOp):
+    """x + y."""
+
+    name = "core.add"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class SubOp(BinaryOp):
+    """x - y."""
+
+    name = "core.sub"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class MulOp(BinaryOp):
+    """x * y."""
+
+    name = "core.mul"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class DivOp(BinaryOp):
+    """x / y; integers are rounded toward zero, and division by zero gives zero."""
+
+    name = "core.div"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class RemOp(BinaryOp):
+    """The remainder with the sign of x, as C's fmod; integer division by zero gives zero."""
+
+    name = "core.rem"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class ModOp(BinaryOp):
+    """The remainder with the sign of y, as Python's %; integer division by zero gives zero."""
+
+    name = "core.mod"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class PowOp(BinaryOp):
+    """x to the power y; integer powers wrap, negative integer exponents round toward zero."""
+
+    name = "core.pow"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class MaxOp(BinaryOp):
+    """The larger of x and y; NaN if one of them is."""
+
+    name = "core.max"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class MinOp(BinaryOp):
+    """The smaller of x and y; NaN if one of them is."""
+
+    name = "core.min"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+class BitwiseOp(BinaryOp, ABC):
+    """A function of the bits of i1 or integers."""
+
+    def infer(self) -> Sequence[Attribute]:
+        element = element_type(self.lhs)
+        require(element == i1 or is_integer(element), f"expected integers or i1, got {element}")
+        return super().infer()
+
+
+@irdl_op_definition
+class AndOp(BitwiseOp):
+    """x and y, bit by bit."""
+
+    name = "core.and"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class OrOp(BitwiseOp):
+    """x or y, bit by bit."""
+
+    name = "core.or"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class XorOp(BitwiseOp):
+    """x xor y, bit by bit."""
+
+    name = "core.xor"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class ShlOp(BitwiseOp):
+    """x shifted left by y bits; zero if y is at least the width."""
+
+    name = "core.shl"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+@irdl_op_definition
+class ShrOp(BitwiseOp):
+    """Unsigned x shifted right by y bits; zero if y is at least the width."""
+
+    name = "core.shr"
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+
+class Predicate(StrEnum):
+    """How two elements are compared; every comparison with NaN but `ne` is false."""
+
+    EQ = auto()
+    NE = auto()
+    LT = auto()
+    LE = auto()
+    GT = auto()
+    GE = auto()
+
+
+@irdl_op_definition
+class CompareOp(CoreOp):
+    """`x predicate y` as i1, where `predicate` is one of eq, ne, lt, le, gt, ge."""
+
+    name = "core.compare"
+    lhs = operand_def()
+    rhs = operand_def()
+    predicate = prop_def(StringAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(self, predicate: str, lhs: SSAValue, rhs: SSAValue):
+        super().__init__([lhs, rhs], {"predicate": StringAttr(predicate)})
+
+    def infer(self) -> Sequence[Attribute]:
+        if self.predicate.data not in set(Predicate):
+            raise VerifyException(f"'{self.predicate.data}' is not one of {', '.join(Predicate)}")
+        require_same_element(self.operands)
+        return [tensor(i1, broadcast([dims_of(self.lhs), dims_of(self.rhs)]))]
+
+
+@irdl_op_definition
+class SelectOp(CoreOp):
+    """x where the condition holds, else y."""
+
+    name = "core.select"
+    condition = operand_def()
+    on_true = operand_def()
+    on_false = operand_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(self, condition: SSAValue, on_true: SSAValue, on_false: SSAValue):
+        super().__init__([condition, on_true, on_false])
+
+    def infer(self) -> Sequence[Attribute]:
+        require(element_type(self.condition) == i1, "the condition is not i1")
+        element = require_same_element([self.on_true, self.on_false])
+        return [tensor(element, broadcast([dims_of(value) for value in self.operands]))]
+
+
+@irdl_op_definition
+class CastOp(CoreOp):
+    """
+    The value in another element type `to`.
+
+    To a float: nearest, halves to even. Float to integer: toward zero, and what does not fit (or
+    is NaN) is unspecified but harmless. Integer to integer: modulo 2^width. To i1: x != 0.
+    """
+
+    name = "core.cast"
+    input = operand_def()
+    to = prop_def()
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(self, input: SSAValue, to: Attribute):
+        super().__init__([input], {"to": to})
+
+    def infer(self) -> Sequence[Attribute]:
+        return [tensor(self.to, dims_of(self.input))]
+
+
+UNARY: tuple[type[UnaryOp], ...] = (NegOp, AbsOp, SignOp, NotOp, *FLOAT_UNARY)
+BINARY: tuple[type[BinaryOp], ...] = (
+    AddOp,
+    SubOp,
+    MulOp,
+    DivOp,
+    RemOp,
+    ModOp,
+    PowOp,
+    MaxOp,
+    MinOp,
+    AndOp,
+    OrOp,
+    XorOp,
+    ShlOp,
+    ShrOp,
+)
+ELEMENTWISE: tuple[type[CoreOp], ...] = (*UNARY, *BINARY, CompareOp, SelectOp, CastOp)
+"""All maps."""

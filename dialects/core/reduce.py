@@ -1,0 +1,244 @@
+"""Reductions: over whole dimensions, over windows, and running ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import BoolAttr, IntAttr, StringAttr
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
+from xdsl.traits import Pure
+
+from lowerdeck.dialects.core.base import (
+    FORMAT,
+    CoreOp,
+    SameTypeOp,
+    int_array,
+    require,
+    require_axis,
+)
+from lowerdeck.dialects.core.linear import window_sizes
+from lowerdeck.dialects.core.tensor import Ints, ints
+from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, i64, is_float, tensor
+from lowerdeck.dialects.dims import Expr, ExprLike
+
+
+def _reduced(dims: Sequence[Expr], axes: Sequence[int], keep: bool) -> list[Expr]:
+    if keep:
+        return [Expr.const(1) if k in axes else dim for k, dim in enumerate(dims)]
+    return [dim for k, dim in enumerate(dims) if k not in axes]
+
+
+@irdl_op_definition
+class ReduceOp(CoreOp):
+    """
+    Combine the elements along `axes` by `kind`: sum, prod, max or min.
+
+    Of no elements: 0, 1, the lowest and the highest value (infinities for floats). Max and min give
+    NaN if an element is NaN. i1 allows max (any) and min (all). The axes are sorted and distinct.
+    """
+
+    name = "core.reduce"
+    input = operand_def()
+    kind = prop_def(StringAttr)
+    axes = prop_def(Ints)
+    keep_dims = prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(self, kind: str, input: SSAValue, axes: Sequence[int], keep_dims: bool = False):
+        super().__init__(
+            [input],
+            {
+                "kind": StringAttr(kind),
+                "axes": int_array(axes),
+                "keep_dims": BoolAttr.from_bool(keep_dims),
+            },
+        )
+
+    def infer(self) -> Sequence[Attribute]:
+        kinds = ("sum", "prod", "max", "min")
+        require(self.kind.data in kinds, f"kind '{self.kind.data}' is not one of {kinds}")
+        dims, axes = dims_of(self.input), ints(self.axes)
+        require(axes == sorted(set(axes)), f"axes {axes} are not sorted and distinct")
+        for axis in axes:
+            require_axis(axis, len(dims))
+        keep = bool(self.keep_dims.value.data)
+        return [tensor(element_type(self.input), _reduced(dims, axes, keep))]
+
+
+@irdl_op_definition
+class ArgReduceOp(CoreOp):
+    """
+    The i64 index of the largest (`kind` max) or smallest (min) element along `axis`.
+
+    Of equal elements the first is taken, or the last with `last_index`.
+    """
+
+    name = "core.arg_reduce"
+    input = operand_def()
+    kind = prop_def(StringAttr)
+    axis = prop_def(IntAttr)
+    keep_dims = prop_def(BoolAttr)
+    last_index = prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(
+        self,
+        kind: str,
+        input: SSAValue,
+        axis: int,
+        keep_dims: bool = False,
+        last_index: bool = False,
+    ):
+        super().__init__(
+            [input],
+            {
+                "kind": StringAttr(kind),
+                "axis": IntAttr(axis),
+                "keep_dims": BoolAttr.from_bool(keep_dims),
+                "last_index": BoolAttr.from_bool(last_index),
+            },
+        )
+
+    def infer(self) -> Sequence[Attribute]:
+        require(self.kind.data in ("max", "min"), f"kind '{self.kind.data}' is not max or min")
+        dims = dims_of(self.input)
+        axis = require_axis(self.axis.data, len(dims))
+        return [tensor(i64, _reduced(dims, [axis], bool(self.keep_dims.value.data)))]
+
+
+@irdl_op_definition
+class SoftmaxOp(SameTypeOp):
+    """exp(x - m) / sum(exp(x - m)) along `axis`, where m is the maximum along it."""
+
+    name = "core.softmax"
+    input = operand_def()
+    axis = prop_def(IntAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(self, input: SSAValue, axis: int):
+        super().__init__([input], {"axis": IntAttr(axis)})
+
+    def infer(self) -> Sequence[Attribute]:
+        require(is_float(element_type(self.input)), "expected a floating-point tensor")
+        require_axis(self.axis.data, len(dims_of(self.input)))
+        return super().infer()
+
+
+@irdl_op_definition
+class CumulativeOp(SameTypeOp):
+    """
+    Running `kind` (sum or prod) along `axis`: up to and including the element, or before it with
+    `exclusive`; from the end with `reverse`.
+    """
+
+    name = "core.cumulative"
+    input = operand_def()
+    kind = prop_def(StringAttr)
+    axis = prop_def(IntAttr)
+    exclusive = prop_def(BoolAttr)
+    reverse = prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(
+        self,
+        kind: str,
+        input: SSAValue,
+        axis: int,
+        exclusive: bool = False,
+        reverse: bool = False,
+    ):
+        super().__init__(
+            [input],
+            {
+                "kind": StringAttr(kind),
+                "axis": IntAttr(axis),
+                "exclusive": BoolAttr.from_bool(exclusive),
+                "reverse": BoolAttr.from_bool(reverse),
+            },
+        )
+
+    def infer(self) -> Sequence[Attribute]:
+        require(self.kind.data in ("sum", "prod"), f"kind '{self.kind.data}' is not sum or prod")
+        require_axis(self.axis.data, len(dims_of(self.input)))
+        return super().infer()
+
+
+@irdl_op_definition
+class PoolOp(CoreOp):
+    """
+    Combine windows of the spatial dimensions of [N, C, spatial...] by `kind`: max, sum or average.
+
+    Padding never takes part in max or sum. An average divides by the number of elements in the
+    window; with `count_pads` padding counts, except for the last `overhang` of `pads_end`, which
+    only makes room for a last window that hangs over.
+    """
+
+    name = "core.pool"
+    input = operand_def()
+    kind = prop_def(StringAttr)
+    kernel = prop_def(DimsAttr)
+    strides = prop_def(Ints)
+    dilations = prop_def(Ints)
+    pads_begin = prop_def(DimsAttr)
+    pads_end = prop_def(DimsAttr)
+    overhang = prop_def(DimsAttr)
+    count_pads = prop_def(BoolAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(
+        self,
+        kind: str,
+        input: SSAValue,
+        *,
+        kernel: Sequence[ExprLike],
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        pads_begin: Sequence[ExprLike],
+        pads_end: Sequence[ExprLike],
+        overhang: Sequence[ExprLike] | None = None,
+        count_pads: bool = False,
+    ):
+        overhang = [0] * len(kernel) if overhang is None else overhang
+        super().__init__(
+            [input],
+            {
+                "kind": StringAttr(kind),
+                "kernel": DimsAttr.of(kernel),
+                "strides": int_array(strides),
+                "dilations": int_array(dilations),
+                "pads_begin": DimsAttr.of(pads_begin),
+                "pads_end": DimsAttr.of(pads_end),
+                "overhang": DimsAttr.of(overhang),
+                "count_pads": BoolAttr.from_bool(count_pads),
+            },
+        )
+
+    def infer(self) -> Sequence[Attribute]:
+        kinds = ("max", "sum", "average")
+        require(self.kind.data in kinds, f"kind '{self.kind.data}' is not one of {kinds}")
+        dims = dims_of(self.input)
+        require(len(dims) >= 3, f"expected [N, C, spatial...], got rank {len(dims)}")
+        require(len(self.overhang.data) == len(dims) - 2, "overhang needs one entry a dimension")
+        sizes = window_sizes(
+            dims[2:],
+            self.kernel.data,
+            ints(self.strides),
+            ints(self.dilations),
+            self.pads_begin.data,
+            self.pads_end.data,
+        )
+        return [tensor(element_type(self.input), [*dims[:2], *sizes])]
+
+
+REDUCE: tuple[type[CoreOp], ...] = (ReduceOp, ArgReduceOp, SoftmaxOp, CumulativeOp, PoolOp)

@@ -1,0 +1,401 @@
+"""
+Canonical integer expressions: the identity of dimensions, slice bounds, trip counts and offsets.
+
+An `Expr` is a polynomial with integer coefficients over *atoms*: symbols, and floordiv, mod, min and
+max of expressions. Every operation returns the canonical form, so two expressions that are equal as
+canonical forms compare equal, hash equal and print alike. Division rounds toward minus infinity.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from xdsl.parser import AttrParser
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A factor that is not a number: `symbol` with its name, or an operator with its arguments."""
+
+    kind: str
+    """One of symbol, floordiv, mod, min, max."""
+    name: str = ""
+    args: tuple[Expr, ...] = ()
+
+    def __str__(self) -> str:
+        if self.kind == "symbol":
+            return self.name
+        if self.kind in ("min", "max"):
+            return f"{self.kind}({', '.join(map(str, self.args))})"
+        left, right = (f"({arg})" if arg.is_compound else str(arg) for arg in self.args)
+        return f"{left} {self.kind} {right}"
+
+
+Monomial: TypeAlias = tuple[Atom, ...]
+ExprLike: TypeAlias = "Expr | int"
+
+
+@dataclass(frozen=True, eq=False)
+class Expr:
+    """A canonical integer expression. Build with `const`, `symbol` and Python's operators."""
+
+    terms: tuple[tuple[Monomial, int], ...]
+    """Monomials (sorted atoms, repeated for powers) with their non-zero coefficients."""
+
+    # Construction
+
+    @staticmethod
+    def const(value: int) -> Expr:
+        return Expr((((), int(value)),) if value else ())
+
+    @staticmethod
+    def symbol(name: str) -> Expr:
+        return _atom(Atom("symbol", name))
+
+    @staticmethod
+    def of(value: ExprLike) -> Expr:
+        return value if isinstance(value, Expr) else Expr.const(value)
+
+    # Inspection
+
+    @property
+    def value(self) -> int | None:
+        """The number that this expression is, or None if it depends on a symbol."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and not self.terms[0][0]:
+            return self.terms[0][1]
+        return None
+
+    @property
+    def is_compound(self) -> bool:
+        """True if this needs parentheses as an argument of an infix operator."""
+        if len(self.terms) != 1:
+            return len(self.terms) > 1
+        monomial, coefficient = self.terms[0]
+        if not monomial:
+            return coefficient < 0
+        return coefficient != 1 or len(monomial) > 1 or monomial[0].kind in ("floordiv", "mod")
+
+    @cached_property
+    def symbols(self) -> frozenset[str]:
+        """The names of all symbols that occur in this expression."""
+        names: set[str] = set()
+        for monomial, _ in self.terms:
+            for atom in monomial:
+                if atom.kind == "symbol":
+                    names.add(atom.name)
+                for arg in atom.args:
+                    names |= arg.symbols
+        return frozenset(names)
+
+    @cached_property
+    def _text(self) -> str:
+        parts: list[str] = []
+        for monomial, coefficient in self.terms:
+            factors = [str(a) if a.kind not in ("floordiv", "mod") else f"({a})" for a in monomial]
+            if not factors:
+                text = str(abs(coefficient))
+            elif abs(coefficient) == 1:
+                # A lone quotient needs no parentheses: `w floordiv 2 + 1` reads as written.
+                text = str(monomial[0]) if len(monomial) == 1 else " * ".join(factors)
+            else:
+                text = " * ".join([*factors, str(abs(coefficient))])
+            sign = "-" if coefficient < 0 else "+"
+            if not parts:
+                parts.append(text if sign == "+" else f"-{text}")
+            else:
+                parts.append(f" {sign} {text}")
+        return "".join(parts) or "0"
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"Expr({self._text})"
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            return self.value == other
+        return isinstance(other, Expr) and self.terms == other.terms
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self.terms)
+
+    def __hash__(self) -> int:
+        value = self.value
+        return hash(value) if value is not None else self._hash
+
+    # Arithmetic
+
+    def __add__(self, other: ExprLike) -> Expr:
+        sums = dict(self.terms)
+        for monomial, coefficient in Expr.of(other).terms:
+            sums[monomial] = sums.get(monomial, 0) + coefficient
+        return _polynomial(sums)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Expr:
+        return Expr(tuple((monomial, -coefficient) for monomial, coefficient in self.terms))
+
+    def __sub__(self, other: ExprLike) -> Expr:
+        return self + -Expr.of(other)
+
+    def __rsub__(self, other: ExprLike) -> Expr:
+        return Expr.of(other) - self
+
+    def __mul__(self, other: ExprLike) -> Expr:
+        products: dict[Monomial, int] = {}
+        for left, a in self.terms:
+            for right, b in Expr.of(other).terms:
+                monomial = tuple(sorted((*left, *right), key=str))
+                products[monomial] = products.get(monomial, 0) + a * b
+        return _polynomial(products)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: ExprLike) -> Expr:
+        """Quotient rounded toward minus infinity; the divisor is taken to be non-zero."""
+        divisor = Expr.of(other)
+        if divisor.value == 1:
+            return self
+        if divisor.value == 0:
+            raise ZeroDivisionError(f"({self}) floordiv 0")
+        if (quotient := _exact_quotient(self, divisor)) is not None:
+            return quotient
+        number = divisor.value
+        if number is None or number < 0:
+            return _atom(Atom("floordiv", args=(self, divisor)))
+        if self.value is not None:
+            return Expr.const(self.value // number)
+        whole, rest = _split(self, number)
+        if rest.value is not None:
+            return whole + rest.value // number
+        common = math.gcd(number, *(coefficient for _, coefficient in rest.terms))
+        rest, number = _split(rest, common)[0], number // common
+        if len(rest.terms) == 1 and rest.terms[0][1] == 1 and len(rest.terms[0][0]) == 1:
+            inner = rest.terms[0][0][0]
+            if inner.kind == "floordiv" and (inner.args[1].value or 0) > 0:
+                return whole + inner.args[0] // (inner.args[1] * number)
+        return whole + _atom(Atom("floordiv", args=(rest, Expr.const(number))))
+
+    def __mod__(self, other: ExprLike) -> Expr:
+        """self - divisor * (self floordiv divisor)."""
+        divisor = Expr.of(other)
+        if divisor.value == 0:
+            raise ZeroDivisionError(f"({self}) mod 0")
+        if _exact_quotient(self, divisor) is not None:
+            return Expr.const(0)
+        number = divisor.value
+        if number is None or number < 0:
+            return _atom(Atom("mod", args=(self, divisor)))
+        if self.value is not None:
+            return Expr.const(self.value % number)
+        _, rest = _split(self, number)
+        if rest.value is not None:
+            return Expr.const(rest.value % number)
+        return _atom(Atom("mod", args=(rest, divisor)))
+
+    def ceildiv(self, other: ExprLike) -> Expr:
+        """Quotient rounded toward plus infinity."""
+        return -((-self) // other)
+
+    # Evaluation
+
+    def substitute(self, values: Mapping[str, ExprLike]) -> Expr:
+        """This expression with symbols replaced; names not in `values` stay."""
+        if not self.symbols & values.keys():
+            return self
+        total = Expr.const(0)
+        for monomial, coefficient in self.terms:
+            product = Expr.const(coefficient)
+            for atom in monomial:
+                product = product * _substitute_atom(atom, values)
+            total = total + product
+        return total
+
+    def evaluate(self, values: Mapping[str, int]) -> int:
+        """The number for given symbol values; KeyError names a missing symbol."""
+        total = 0
+        for monomial, coefficient in self.terms:
+            for atom in monomial:
+                coefficient *= _evaluate_atom(atom, values)
+            total += coefficient
+        return total
+
+
+def minimum(*values: ExprLike) -> Expr:
+    """The smallest of the given expressions."""
+    return _extremum("min", min, values)
+
+
+def maximum(*values: ExprLike) -> Expr:
+    """The largest of the given expressions."""
+    return _extremum("max", max, values)
+
+
+def product(values: Iterable[ExprLike]) -> Expr:
+    """The product of the given expressions; 1 for none."""
+    return reduce(lambda a, b: a * b, values, Expr.const(1))
+
+
+def exprs(values: Iterable[ExprLike]) -> tuple[Expr, ...]:
+    """Every value as an expression."""
+    return tuple(Expr.of(value) for value in values)
+
+
+def constants(values: Iterable[ExprLike]) -> tuple[int, ...] | None:
+    """The values as numbers, or None if one of them depends on a symbol."""
+    numbers = [Expr.of(value).value for value in values]
+    return None if None in numbers else tuple(n for n in numbers if n is not None)
+
+
+def parse_expr(parser: AttrParser) -> Expr:
+    """
+    Parse what `str` prints: sums of products; floordiv and mod bind like `*`, from the left;
+    `min(...)` and `max(...)` are functions.
+    """
+    negative = parser.parse_optional_punctuation("-") is not None
+    total = _parse_product(parser)
+    total = -total if negative else total
+    while True:
+        if parser.parse_optional_punctuation("+") is not None:
+            total = total + _parse_product(parser)
+        elif parser.parse_optional_punctuation("-") is not None:
+            total = total - _parse_product(parser)
+        else:
+            return total
+
+
+def parse_exprs(parser: AttrParser) -> tuple[Expr, ...]:
+    """Parse `[e, e, ...]`."""
+    return tuple(
+        parser.parse_comma_separated_list(
+            parser.Delimiter.SQUARE, lambda: parse_expr(parser), " in dimension list"
+        )
+    )
+
+
+def _parse_product(parser: AttrParser) -> Expr:
+    value = _parse_factor(parser)
+    while True:
+        if parser.parse_optional_punctuation("*") is not None:
+            value = value * _parse_factor(parser)
+        elif parser.parse_optional_keyword("floordiv") is not None:
+            value = value // _parse_factor(parser)
+        elif parser.parse_optional_keyword("mod") is not None:
+            value = value % _parse_factor(parser)
+        else:
+            return value
+
+
+def _parse_factor(parser: AttrParser) -> Expr:
+    if parser.parse_optional_punctuation("(") is not None:
+        value = parse_expr(parser)
+        parser.parse_punctuation(")")
+        return value
+    if (number := parser.parse_optional_integer(allow_boolean=False, allow_negative=True)) is not None:
+        return Expr.const(number)
+    name = parser.parse_identifier(" as dimension symbol")
+    if name not in ("min", "max"):
+        return Expr.symbol(name)
+    args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_expr(parser))
+    return minimum(*args) if name == "min" else maximum(*args)
+
+
+def _atom(atom: Atom) -> Expr:
+    return Expr((((atom,), 1),))
+
+
+def _polynomial(coefficients: Mapping[Monomial, int]) -> Expr:
+    """Sorted by degree (highest first), then text; zero terms dropped."""
+    terms = [(monomial, c) for monomial, c in coefficients.items() if c]
+    if len(terms) > 1:
+        terms.sort(key=lambda term: (-len(term[0]), [str(atom) for atom in term[0]]))
+    return Expr(tuple(terms))
+
+
+def _split(value: Expr, number: int) -> tuple[Expr, Expr]:
+    """`value == number * whole + rest`, where `rest` has coefficients in 0 .. number - 1."""
+    whole = Expr(tuple((m, c // number) for m, c in value.terms if c // number))
+    rest = Expr(tuple((m, c % number) for m, c in value.terms if c % number))
+    return whole, rest
+
+
+def _exact_quotient(value: Expr, divisor: Expr) -> Expr | None:
+    """value / divisor if the division is exact for every value of the symbols."""
+    if value == divisor:
+        return Expr.const(1)
+    if not value.terms:
+        return Expr.const(0)
+    if len(divisor.terms) != 1:
+        return None
+    monomial, number = divisor.terms[0]
+    quotient: dict[Monomial, int] = {}
+    for atoms, coefficient in value.terms:
+        rest = list(atoms)
+        for atom in monomial:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if coefficient % number:
+            return None
+        quotient[tuple(rest)] = coefficient // number
+    return _polynomial(quotient)
+
+
+def _extremum(kind: str, choose: Callable[[int, int], int], values: Sequence[ExprLike]) -> Expr:
+    """Flatten, keep one of any two whose difference is a number, order by text."""
+    flat: list[Expr] = []
+    for value in map(Expr.of, values):
+        if len(value.terms) == 1 and value.terms[0][1] == 1 and len(value.terms[0][0]) == 1:
+            atom = value.terms[0][0][0]
+            flat.extend(atom.args if atom.kind == kind else (value,))
+        else:
+            flat.append(value)
+    kept: dict[tuple[tuple[Monomial, int], ...], int] = {}
+    for value in flat:
+        shape = tuple((m, c) for m, c in value.terms if m)
+        offset = sum(c for m, c in value.terms if not m)
+        kept[shape] = choose(kept[shape], offset) if shape in kept else offset
+    results = [Expr(shape) + offset for shape, offset in kept.items()]
+    if len(results) == 1:
+        return results[0]
+    return _atom(Atom(kind, args=tuple(sorted(results, key=str))))
+
+
+def _substitute_atom(atom: Atom, values: Mapping[str, ExprLike]) -> Expr:
+    if atom.kind == "symbol":
+        return Expr.of(values[atom.name]) if atom.name in values else _atom(atom)
+    args = [arg.substitute(values) for arg in atom.args]
+    match atom.kind:
+        case "floordiv":
+            return args[0] // args[1]
+        case "mod":
+            return args[0] % args[1]
+        case "min":
+            return minimum(*args)
+        case _:
+            return maximum(*args)
+
+
+def _evaluate_atom(atom: Atom, values: Mapping[str, int]) -> int:
+    if atom.kind == "symbol":
+        return values[atom.name]
+    args = [arg.evaluate(values) for arg in atom.args]
+    match atom.kind:
+        case "floordiv":
+            return args[0] // args[1]
+        case "mod":
+            return args[0] % args[1]
+        case "min":
+            return min(args)
+        case _:
+            return max(args)
