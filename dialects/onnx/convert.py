@@ -1,0 +1,581 @@
+"""Translation between nodes and ops, and graphs and regions, in both directions."""
+
+from __future__ import annotations
+
+import heapq
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, cast
+
+import onnx
+from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
+from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, StringAttr
+from xdsl.dialects.builtin import NameLoc as BuiltinNameLoc
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from lowerdeck.dialects.onnx.attributes import (
+    TensorReader,
+    attribute_from_proto,
+    attribute_to_proto,
+)
+from lowerdeck.dialects.onnx.inference import result_types
+from lowerdeck.dialects.onnx.ops import (
+    NONE,
+    InitializerOp,
+    Kind,
+    NoneOp,
+    OnnxOp,
+    YieldOp,
+    attribute_kinds,
+    op_class,
+)
+from lowerdeck.dialects.onnx.tensors import (
+    TensorAttr,
+    sparse_from_proto,
+    tensor_from_proto,
+    tensor_to_proto,
+)
+from lowerdeck.dialects.onnx.types import no_dims, type_from_proto, type_to_proto
+
+Opset: TypeAlias = Mapping[str, int]
+"""The version of each operator domain; the default domain is the empty string."""
+Scope: TypeAlias = MutableMapping[str, SSAValue]
+RegionBuilder: TypeAlias = Callable[[GraphProto], Region]
+FunctionKey: TypeAlias = tuple[str, str, str]
+
+MAX_NODES = 1_000_000
+"""Functions that expand to more nodes than this are refused."""
+
+
+@dataclass(frozen=True)
+class NodeProblem:
+    """One thing that is wrong with a node (None: with the graph itself)."""
+
+    node: NodeProto | None
+    message: str
+
+    def __str__(self) -> str:
+        if self.node is None:
+            return self.message
+        return f"node '{node_name(self.node)}' ({self.node.op_type}): {self.message}"
+
+
+class ConversionError(ValueError):
+    """Nodes that have no op; `problems` lists all of them."""
+
+    def __init__(self, problems: Sequence[NodeProblem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+def node_name(node: NodeProto) -> str:
+    """The node's name, or the name of its first output."""
+    return node.name or next((name for name in node.output if name), "")
+
+
+def domain_of(domain: str) -> str:
+    """The domain without its aliases: the default domain is the empty string."""
+    return "" if domain == "ai.onnx" else domain
+
+
+# Node to op
+
+
+def node_to_op(
+    node: NodeProto,
+    operands: Mapping[str, SSAValue],
+    opset: Opset,
+    location: LocationAttr = UNKNOWN_LOC,
+    region: RegionBuilder | None = None,
+    tensors: TensorReader = tensor_from_proto,
+) -> OnnxOp:
+    """
+    The op for `node`, of the newest operator version that `opset` allows; ConversionError if there
+    is none or the node does not fit its schema.
+
+    `operands` has a value for each input name, for the empty name that of an `onnx.none`. Subgraphs
+    are built by `region`; tensors in attributes are read by `tensors`.
+    """
+    cls = op_class(node.domain, node.op_type, opset.get(domain_of(node.domain), 0))
+    if cls is None:
+        raise ConversionError([NodeProblem(node, unknown_operator(node, opset))])
+    problems = [NodeProblem(node, message) for message in _misfits(node, cls)]
+    if problems:
+        raise ConversionError(problems)
+    properties: dict[str, Attribute] = {}
+    regions: dict[str, Region] = {}
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            if region is None:
+                raise ValueError(f"{node.op_type}: its subgraphs cannot be built here")
+            regions[attribute.name] = region(attribute.g)
+            continue
+        try:
+            properties[attribute.name] = attribute_from_proto(attribute, tensors)
+        except UnicodeDecodeError:
+            problems.append(NodeProblem(node, f"attribute '{attribute.name}' is not UTF-8 text"))
+        except ValueError as error:
+            problems.append(NodeProblem(node, f"attribute '{attribute.name}': {error}"))
+    if problems:
+        raise ConversionError(problems)
+    values = [operands[name] for name in node.input]
+    ordered = [regions[name] for name in cls.graph_names]
+    present = [bool(name) for name in node.output]
+    return cls.create(
+        operands=values,
+        result_types=result_types(cls, values, properties, ordered, present),
+        properties=properties,
+        regions=ordered,
+        location=location,
+    )
+
+
+def unknown_operator(node: NodeProto, opset: Opset) -> str:
+    """Why there is no operator for `node`."""
+    domain = domain_of(node.domain)
+    operator = f"'{domain}.{node.op_type}'" if domain else f"'{node.op_type}'"
+    if domain not in opset:
+        return f"no opset is imported for its domain '{domain}', so operator {operator} is unknown"
+    return f"operator {operator} is unknown in opset {opset[domain]} of onnx {onnx.__version__}"
+
+
+def _misfits(node: NodeProto, cls: type[OnnxOp]) -> Iterator[str]:
+    """What in the node contradicts its schema: attributes and the numbers of inputs and outputs."""
+    schema = cls.schema
+    if not schema.min_input <= len(node.input) <= schema.max_input:
+        expected = _range(schema.min_input, schema.max_input)
+        yield f"found {len(node.input)} inputs, expected {expected}"
+    if not schema.min_output <= len(node.output) <= schema.max_output:
+        expected = _range(schema.min_output, schema.max_output)
+        yield f"found {len(node.output)} outputs, expected {expected}"
+    kinds = attribute_kinds(cls)
+    names = [attribute.name for attribute in node.attribute]
+    for name in sorted({name for name in names if names.count(name) > 1}):
+        yield f"attribute '{name}' is given twice"
+    for attribute in node.attribute:
+        if (kind := kinds.get(attribute.name)) is None:
+            expected = ", ".join(sorted(kinds)) or "none"
+            yield f"found attribute '{attribute.name}', expected one of: {expected}"
+        elif attribute.ref_attr_name:
+            yield f"attribute '{attribute.name}' refers to a function's attribute outside a function"
+        elif Kind(attribute.type) != kind:
+            found = AttributeProto.AttributeType.Name(attribute.type)
+            yield f"attribute '{attribute.name}' is of kind {found}, expected {kind.name}"
+    for name, attribute in sorted(schema.attributes.items()):
+        if attribute.required and name not in names:
+            yield f"the required attribute '{name}' is missing"
+
+
+def _range(least: int, most: int) -> str:
+    if most >= 1 << 30:
+        return f"at least {least}"
+    return str(least) if least == most else f"{least} to {most}"
+
+
+# Graph to ops
+
+
+@dataclass
+class GraphBuilder:
+    """
+    Builds the ops of nodes in the order of their dependencies; what is wrong goes to `problems`.
+
+    Calls of `functions` are replaced by the function's nodes.
+    """
+
+    opset: Opset
+    locate: Callable[[str], LocationAttr] = lambda name: BuiltinNameLoc(
+        StringAttr(name), UNKNOWN_LOC
+    )
+    """The location for a node's name."""
+    tensors: TensorReader = tensor_from_proto
+    functions: Mapping[FunctionKey, FunctionProto] = field(
+        default_factory=dict[FunctionKey, FunctionProto]
+    )
+    problems: list[NodeProblem] = field(default_factory=list[NodeProblem])
+    prefix: str = ""
+    """Put before the names of nodes: the names of the function calls they come from."""
+    calls: tuple[FunctionKey, ...] = ()
+    budget: list[int] = field(default_factory=lambda: [MAX_NODES])
+    """The number of nodes that may still be built, shared with nested builders."""
+
+    def report(self, node: NodeProto | None, message: str) -> None:
+        """Note a problem and go on."""
+        self.problems.append(NodeProblem(node, message))
+
+    def nodes(self, nodes: Sequence[NodeProto], scope: Scope) -> list[Operation]:
+        """The ops for `nodes`; their outputs are added to `scope`."""
+        ops: list[Operation] = []
+        if any("" in node.input for node in nodes):
+            ops.append(none := NoneOp())
+            scope[""] = none.output
+        for node in self._in_order(nodes, scope):
+            self.budget[0] -= 1
+            if self.budget[0] < 0:
+                self.report(node, f"the model's functions expand to more than {MAX_NODES} nodes")
+                break
+            ops += self._node(node, scope)
+        return ops
+
+    def graph_region(self, graph: GraphProto, scope: Scope) -> Region:
+        """The region of a subgraph, which sees the values in `scope`."""
+        inner: Scope = ChainMap({}, scope)
+        names = [value.name for value in graph.input]
+        block = Block(arg_types=[type_from_proto(value.type, no_dims) for value in graph.input])
+        for name, arg in zip(names, block.args, strict=True):
+            self.define(None, name, arg, inner)
+        block.add_ops(self.initializers(graph, inner))
+        block.add_ops(self.nodes(graph.node, inner))
+        block.add_op(YieldOp(self.outputs([value.name for value in graph.output], inner, block)))
+        return Region(block)
+
+    def initializers(self, graph: GraphProto, scope: Scope) -> list[Operation]:
+        """The ops for constants, in the order of the graph; inputs of the same name are replaced."""
+        ops: list[Operation] = []
+        for tensor in graph.initializer:
+            self._initializer(tensor.name, lambda t=tensor: self.tensors(t), scope, ops)
+        for sparse in graph.sparse_initializer:
+            self._initializer(
+                sparse.values.name,
+                lambda s=sparse: TensorAttr.of(sparse_from_proto(s).array()),
+                scope,
+                ops,
+            )
+        return ops
+
+    def _initializer(
+        self, name: str, read: Callable[[], TensorAttr], scope: Scope, ops: list[Operation]
+    ) -> None:
+        try:
+            op = InitializerOp(read())
+        except UnicodeDecodeError:
+            return self.report(None, f"initializer '{name}': a string is not UTF-8 text")
+        except ValueError as error:
+            return self.report(None, f"initializer '{name}': {error}")
+        op.location = self.locate(self.prefix + name)
+        ops.append(op)
+        local = scope.maps[0] if isinstance(scope, ChainMap) else scope
+        if isinstance(getattr(local.get(name), "owner", None), InitializerOp):
+            return self.report(None, f"initializer '{name}' is given twice")
+        local.pop(name, None)
+        self.define(None, name, op.output, scope)
+
+    def outputs(self, names: Sequence[str], scope: Scope, block: Block) -> list[SSAValue]:
+        """The values of a graph's outputs; missing ones are reported and replaced."""
+        values: list[SSAValue] = []
+        for name in names:
+            if name not in scope:
+                self.report(None, f"output '{name}' is not computed by any node")
+                block.add_op(none := NoneOp())
+                scope[name] = none.output
+            values.append(scope[name])
+        return values
+
+    def define(self, node: NodeProto | None, name: str, value: SSAValue, scope: Scope) -> None:
+        """Bind a name; it is reported if this graph has a value of that name already."""
+        local = scope.maps[0] if isinstance(scope, ChainMap) else scope
+        if not name or name in local:
+            found = f"tensor '{name}' is defined twice" if name else "a tensor has no name"
+            self.report(node, found)
+        scope[name] = value
+        value.name_hint = name_hint(name)
+
+    def _in_order(self, nodes: Sequence[NodeProto], scope: Scope) -> Sequence[NodeProto]:
+        """The nodes, each after those it depends on, otherwise in the given order."""
+        needed = [_names_used(node) for node in nodes]
+        known = set[str]()
+        for node, names in zip(nodes, needed, strict=True):
+            if not all(name in known or name in scope for name in names):
+                return self._sorted(nodes, needed)
+            known.update(node.output)
+        return nodes
+
+    def _sorted(
+        self, nodes: Sequence[NodeProto], needed: Sequence[Sequence[str]]
+    ) -> Sequence[NodeProto]:
+        producers = {name: k for k, node in enumerate(nodes) for name in node.output if name}
+        waiting = [{producers[n] for n in names if n in producers} for names in needed]
+        consumers: list[list[int]] = [[] for _ in nodes]
+        for index, sources in enumerate(waiting):
+            for source in sources:
+                consumers[source].append(index)
+        ready = [index for index, sources in enumerate(waiting) if not sources]
+        order: list[int] = []
+        while ready:
+            order.append(index := heapq.heappop(ready))
+            for consumer in consumers[index]:
+                waiting[consumer].discard(index)
+                if not waiting[consumer]:
+                    heapq.heappush(ready, consumer)
+        for index in sorted(set(range(len(nodes))) - set(order)):
+            others = ", ".join(f"'{node_name(nodes[k])}'" for k in sorted(waiting[index])[:4])
+            self.report(nodes[index], f"it is part of or behind a cycle, waiting for {others}")
+        return [nodes[index] for index in order]
+
+    def _node(self, node: NodeProto, scope: Scope) -> list[Operation]:
+        missing = [name for name in _names_used(node) if name not in scope]
+        for name in missing:
+            self.report(node, f"input '{name}' is not the name of any tensor before it")
+        key = (domain_of(node.domain), node.op_type, node.overload)
+        if missing:
+            ops = self._placeholders(node, scope)
+        elif key in self.functions:
+            ops = self._call(node, key, scope)
+        else:
+            ops = self._op(node, scope)
+        return ops
+
+    def _op(self, node: NodeProto, scope: Scope) -> list[Operation]:
+        try:
+            op = node_to_op(
+                node,
+                scope,
+                self.opset,
+                self.locate(self.prefix + node_name(node)),
+                lambda graph: self.graph_region(graph, scope),
+                self.tensors,
+            )
+        except ConversionError as error:
+            self.problems += error.problems
+            return self._placeholders(node, scope)
+        for name, result in zip(node.output, op.results, strict=True):
+            if name:
+                self.define(node, name, result, scope)
+        return [op]
+
+    def _placeholders(self, node: NodeProto, scope: Scope) -> list[Operation]:
+        """Values for the outputs of a node that could not be built, so that others still can."""
+        for name in node.output:
+            if name and name not in scope:
+                scope[name] = Block(arg_types=[type_from_proto(onnx.TypeProto())]).args[0]
+        return []
+
+    def _call(self, node: NodeProto, key: FunctionKey, scope: Scope) -> list[Operation]:
+        """The nodes of a model-local function in place of its call."""
+        function = self.functions[key]
+        if key in self.calls:
+            self.report(node, f"function '{node.op_type}' calls itself")
+            return self._placeholders(node, scope)
+        if len(node.input) > len(function.input) or len(node.output) > len(function.output):
+            self.report(
+                node,
+                f"found {len(node.input)} inputs and {len(node.output)} outputs, but the function "
+                f"has {len(function.input)} and {len(function.output)}",
+            )
+            return self._placeholders(node, scope)
+        given = {attribute.name: attribute for attribute in node.attribute}
+        inner = GraphBuilder(
+            opset_of(function.opset_import),
+            self.locate,
+            self.tensors,
+            self.functions,
+            self.problems,
+            f"{self.prefix}{node_name(node)}/",
+            (*self.calls, key),
+            self.budget,
+        )
+        ops, results = inner.function(function, [scope[name] for name in node.input], given)
+        for name, value in zip(node.output, results, strict=False):
+            if name:
+                self.define(node, name, value, scope)
+        return ops
+
+    def function(
+        self,
+        function: FunctionProto,
+        operands: Sequence[SSAValue],
+        attributes: Mapping[str, AttributeProto],
+    ) -> tuple[list[Operation], list[SSAValue]]:
+        """The ops and results of a function's body for the operands and attributes of a call."""
+        ops: list[Operation] = []
+        scope: Scope = dict(zip(function.input, operands, strict=False))
+        if len(operands) < len(function.input):
+            ops.append(none := NoneOp())
+            scope |= {name: none.output for name in function.input[len(operands) :]}
+        bindings = {default.name: default for default in function.attribute_proto} | attributes
+        hints = {value: value.name_hint for value in scope.values()}
+        ops += self.nodes([bind_attributes(node, bindings) for node in function.node], scope)
+        for value, hint in hints.items():
+            value.name_hint = hint
+        block = Block()
+        results = self.outputs(function.output, scope, block)
+        ops += [op for op in list(block.ops) if op.detach() or True]
+        return ops, results
+
+
+def opset_of(imports: Sequence[onnx.OperatorSetIdProto]) -> dict[str, int]:
+    """The imported version of each domain."""
+    return {domain_of(entry.domain): entry.version for entry in imports}
+
+
+def name_hint(name: str) -> str | None:
+    """A name for the text form: the tensor's, with other characters replaced."""
+    text = "".join(c if c.isascii() and (c.isalnum() or c in "_.-$") else "_" for c in name)
+    if not text:
+        return None
+    text = f"_{text}" if text[0].isdigit() else text
+    return text if SSAValue.is_valid_name(text) else None
+
+
+def bind_attributes(node: NodeProto, bindings: Mapping[str, AttributeProto]) -> NodeProto:
+    """
+    The node with its references to the attributes of a function replaced by their values, in
+    subgraphs too; a reference to an attribute without a value disappears.
+    """
+    if not _refers(node):
+        return node
+    bound = NodeProto()
+    bound.CopyFrom(node)
+    del bound.attribute[:]
+    for attribute in node.attribute:
+        if attribute.ref_attr_name:
+            if (value := bindings.get(attribute.ref_attr_name)) is not None and value.type:
+                bound.attribute.add().CopyFrom(value)
+                bound.attribute[-1].name = attribute.name
+            continue
+        bound.attribute.add().CopyFrom(attribute)
+        if attribute.type == AttributeProto.GRAPH:
+            inner = [bind_attributes(n, bindings) for n in attribute.g.node]
+            del bound.attribute[-1].g.node[:]
+            bound.attribute[-1].g.node.extend(inner)
+    return bound
+
+
+def _refers(node: NodeProto) -> bool:
+    return any(
+        attribute.ref_attr_name
+        or (attribute.type == AttributeProto.GRAPH and any(map(_refers, attribute.g.node)))
+        for attribute in node.attribute
+    )
+
+
+def _names_used(node: NodeProto) -> list[str]:
+    """The node's inputs, and what its subgraphs use of the values around the node."""
+    names = [name for name in node.input if name]
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            names += free_names(attribute.g)
+    return names
+
+
+def free_names(graph: GraphProto) -> list[str]:
+    """The names that a graph uses without defining them."""
+    defined = {value.name for value in graph.input}
+    defined.update(tensor.name for tensor in graph.initializer)
+    defined.update(sparse.values.name for sparse in graph.sparse_initializer)
+    defined.update(name for node in graph.node for name in node.output)
+    used = [name for node in graph.node for name in _names_used(node)]
+    used += [value.name for value in graph.output]
+    return [name for name in dict.fromkeys(used) if name not in defined]
+
+
+# Op to node
+
+
+def op_to_node(
+    op: OnnxOp,
+    input_names: Sequence[str],
+    output_names: Sequence[str],
+    captured: Mapping[SSAValue, str] | None = None,
+) -> NodeProto:
+    """
+    The node for `op` with the given names (empty: absent); `captured` names the values from around
+    the op that its subgraphs use.
+    """
+    node = NodeProto(
+        op_type=op.op_type,
+        domain=op.domain,
+        input=input_names,
+        output=output_names,
+        name=location_name(op.location) or "",
+    )
+    for name, value in op.properties.items():
+        node.attribute.append(attribute_to_proto(name, value))
+    names = _Names(captured or {}, (*input_names, *output_names))
+    for name, region in zip(op.graph_names, op.regions, strict=True):
+        graph = region_to_graph(region, name, names)
+        node.attribute.append(AttributeProto(name=name, type=AttributeProto.GRAPH, g=graph))
+    return node
+
+
+def captured_values(op: Operation) -> list[SSAValue]:
+    """The values from around `op` that its regions use, in the order of their first use."""
+    inside: set[Block] = set()
+    values: dict[SSAValue, None] = {}
+
+    def visit(region: Region) -> None:
+        for block in region.blocks:
+            inside.add(block)
+            for nested in block.ops:
+                values.update(dict.fromkeys(nested.operands))
+                for inner in nested.regions:
+                    visit(inner)
+
+    for region in op.regions:
+        visit(region)
+    return [value for value in values if _block_of(value) not in inside]
+
+
+def _block_of(value: SSAValue) -> Block | None:
+    return value.owner if isinstance(value.owner, Block) else value.owner.parent
+
+
+def location_name(location: LocationAttr) -> str | None:
+    """The name in a location, if there is one."""
+    return location.desc.data if isinstance(location, BuiltinNameLoc) else None
+
+
+class _Names:
+    """Distinct names for values."""
+
+    def __init__(self, given: Mapping[SSAValue, str], taken: Sequence[str]) -> None:
+        self._names = dict(given)
+        self._taken = {*taken, *given.values(), ""}
+
+    def __getitem__(self, value: SSAValue) -> str:
+        if isinstance(value.owner, NoneOp) or value.type == NONE:
+            return ""
+        if value not in self._names:
+            base = value.name_hint or "value"
+            name, count = base, 0
+            while name in self._taken:
+                name, count = f"{base}_{count}", count + 1
+            self._names[value] = name
+            self._taken.add(name)
+        return self._names[value]
+
+
+def region_to_graph(region: Region, name: str, names: _Names) -> GraphProto:
+    """The subgraph of a region."""
+    block = region.block
+    graph = GraphProto(name=name)
+    for arg in block.args:
+        graph.input.add(name=names[arg], type=type_to_proto(arg.type))
+    for op in block.ops:
+        if isinstance(op, InitializerOp):
+            graph.initializer.append(tensor_to_proto(op.tensor, names[op.output]))
+        elif isinstance(op, YieldOp):
+            _add_outputs(graph, op, names)
+        elif isinstance(op, OnnxOp):
+            captured = {value: names[value] for value in captured_values(op)}
+            inputs = [names[operand] for operand in op.operands]
+            outputs = [names[result] for result in op.results]
+            graph.node.append(op_to_node(op, inputs, outputs, captured))
+        elif not isinstance(op, NoneOp):
+            raise ValueError(f"'{op.name}' has no form in onnx")
+    return graph
+
+
+def _add_outputs(graph: GraphProto, op: YieldOp, names: _Names) -> None:
+    """Outputs need distinct names that the graph itself defines: others pass an Identity."""
+    own = {value.name for value in graph.input} | {n for x in graph.node for n in x.output}
+    own |= {tensor.name for tensor in graph.initializer}
+    for value in op.values:
+        name = names[value]
+        if name not in own:
+            inner = names[cast(SSAValue, Block(arg_types=[value.type]).args[0])]
+            graph.node.add(op_type="Identity", input=[name], output=[inner])
+            name = inner
+        own.discard(name)
+        graph.output.add(name=name, type=type_to_proto(value.type))
