@@ -283,7 +283,7 @@ class GraphBuilder:
 
     def _in_order(self, nodes: Sequence[NodeProto], scope: Scope) -> Sequence[NodeProto]:
         """The nodes, each after those it depends on, otherwise in the given order."""
-        needed = [_names_used(node) for node in nodes]
+        needed = [names_used(node) for node in nodes]
         known = set[str]()
         for node, names in zip(nodes, needed, strict=True):
             if not all(name in known or name in scope for name in names):
@@ -314,7 +314,7 @@ class GraphBuilder:
         return [nodes[index] for index in order]
 
     def _node(self, node: NodeProto, scope: Scope) -> list[Operation]:
-        missing = [name for name in _names_used(node) if name not in scope]
+        missing = [name for name in names_used(node) if name not in scope]
         for name in missing:
             self.report(node, f"input '{name}' is not the name of any tensor before it")
         key = (domain_of(node.domain), node.op_type, node.overload)
@@ -450,7 +450,7 @@ def _refers(node: NodeProto) -> bool:
     )
 
 
-def _names_used(node: NodeProto) -> list[str]:
+def names_used(node: NodeProto) -> list[str]:
     """The node's inputs, and what its subgraphs use of the values around the node."""
     names = [name for name in node.input if name]
     for attribute in node.attribute:
@@ -465,7 +465,7 @@ def free_names(graph: GraphProto) -> list[str]:
     defined.update(tensor.name for tensor in graph.initializer)
     defined.update(sparse.values.name for sparse in graph.sparse_initializer)
     defined.update(name for node in graph.node for name in node.output)
-    used = [name for node in graph.node for name in _names_used(node)]
+    used = [name for node in graph.node for name in names_used(node)]
     used += [value.name for value in graph.output]
     return [name for name in dict.fromkeys(used) if name not in defined]
 

@@ -1,0 +1,34 @@
+"""The one exception of all frontends: everything that is wrong with a model, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What was found, what was expected and the next step; `node` and `op` are empty for a file."""
+
+    file: str
+    node: str
+    op: str
+    message: str
+
+    def __str__(self) -> str:
+        if not self.node and not self.op:
+            return f"{self.file}: {self.message}"
+        return f"{self.file}: node '{self.node}' ({self.op}): {self.message}"
+
+
+class FrontendError(Exception):
+    """A model that cannot be imported; `problems` lists all reasons, the message has one a line."""
+
+    def __init__(self, problems: Iterable[Problem]) -> None:
+        self.problems = tuple(dict.fromkeys(problems))
+        super().__init__("\n".join(map(str, self.problems)))
+
+    @staticmethod
+    def of_file(file: str, message: str) -> FrontendError:
+        """The error for one problem with a whole file."""
+        return FrontendError([Problem(file, "", "", message)])

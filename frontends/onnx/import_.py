@@ -1,0 +1,239 @@
+"""One-to-one import of onnx models: nothing is decided here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import GraphProto, ModelProto, TensorShapeProto
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    NameLoc,
+    StringAttr,
+)
+from xdsl.ir import Block, Region
+
+from lowerdeck.dialects.core.types import element_type, tensor
+from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.onnx.convert import (
+    FunctionKey,
+    GraphBuilder,
+    NodeProblem,
+    Scope,
+    domain_of,
+    names_used,
+    node_name,
+    opset_of,
+)
+from lowerdeck.dialects.onnx.types import UNTYPED, type_from_proto
+from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.frontends.onnx.parse import TensorLoader, check_versions, parse_model
+
+NAME = "onnx.name"
+"""The attribute of arguments and results of `@main` that holds the tensor's name."""
+
+
+def import_model(
+    source: str | os.PathLike[str] | ModelProto,
+    *,
+    outputs: Sequence[str] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> ModuleOp:
+    """
+    The module for a model: `func.func @main` with one onnx op for each node.
+
+    `outputs` names the tensors of the main graph to return in place of its outputs; nodes that they
+    do not need are left out. `input_shapes` replaces the shapes of inputs. An input that has an
+    initializer is a constant, not an argument. Calls of the model's own functions are inlined.
+    FrontendError lists everything that prevents the import.
+    """
+    if isinstance(source, ModelProto):
+        file, model, loader = "model", ModelProto(), TensorLoader(None)
+        model.CopyFrom(source)
+        check_versions(file, model)
+    else:
+        file = os.fspath(source)
+        model, loader = parse_model(file), TensorLoader(file)
+    try:
+        return _Importer(file, model, loader).run(outputs, dict(input_shapes or {}))
+    except (DecodeError, UnicodeDecodeError):
+        message = "is damaged: a name in it is not UTF-8 text; get a fresh copy"
+        raise FrontendError.of_file(file, message) from None
+    except RecursionError:
+        raise FrontendError.of_file(file, "its subgraphs are nested too deeply") from None
+
+
+class _Importer:
+    """The import of one model."""
+
+    def __init__(self, file: str, model: ModelProto, loader: TensorLoader) -> None:
+        self.file = file
+        self.model = model
+        self.file_location = FileLineColLoc(StringAttr(file), IntAttr(0), IntAttr(0))
+        self.builder = GraphBuilder(
+            opset_of(model.opset_import),
+            self.locate,
+            loader,
+            self._functions(),
+        )
+        self.symbols = _Symbols()
+
+    def locate(self, name: str) -> LocationAttr:
+        return NameLoc(StringAttr(name), self.file_location)
+
+    def _functions(self) -> dict[FunctionKey, onnx.FunctionProto]:
+        return {
+            (domain_of(function.domain), function.name, function.overload): function
+            for function in self.model.functions
+        }
+
+    def run(
+        self, outputs: Sequence[str] | None, input_shapes: dict[str, Sequence[int]]
+    ) -> ModuleOp:
+        graph, builder = self.model.graph, self.builder
+        if outputs is not None:
+            self._prune(graph, outputs)
+        constants = {tensor.name for tensor in graph.initializer}
+        constants |= {sparse.values.name for sparse in graph.sparse_initializer}
+        inputs = [value for value in graph.input if value.name not in constants]
+        scope: Scope = {}
+        block = self._arguments(inputs, input_shapes, scope)
+        block.add_ops(builder.initializers(graph, scope))
+        block.add_ops(builder.nodes(graph.node, scope))
+        names = [value.name for value in graph.output] if outputs is None else list(outputs)
+        values = builder.outputs(names, scope, block)
+        self._raise_problems()
+        block.add_op(func.ReturnOp(*values))
+        main = self._function(block, [value.name for value in inputs], names)
+        return ModuleOp([main])
+
+    def _raise_problems(self) -> None:
+        if self.builder.problems:
+            raise FrontendError(self._problem(problem) for problem in self.builder.problems)
+
+    def _problem(self, problem: NodeProblem) -> Problem:
+        if problem.node is None:
+            return Problem(self.file, "", "", problem.message)
+        return Problem(self.file, node_name(problem.node), problem.node.op_type, problem.message)
+
+    def _arguments(
+        self,
+        inputs: Sequence[onnx.ValueInfoProto],
+        shapes: dict[str, Sequence[int]],
+        scope: Scope,
+    ) -> Block:
+        block = Block()
+        for value in inputs:
+            try:
+                type_ = type_from_proto(value.type, self.symbols.dims)
+            except ValueError as error:
+                self.builder.report(None, f"input '{value.name}': {error}")
+                type_ = UNTYPED
+            if value.name in shapes:
+                shape = shapes.pop(value.name)
+                if any(dim < 0 for dim in shape):
+                    self.builder.report(None, f"the shape given for '{value.name}' is negative")
+                type_ = tensor(element_type(type_), [max(0, dim) for dim in shape])
+            arg = block.insert_arg(type_, len(block.args))
+            arg.location = self.locate(value.name)
+            self.builder.define(None, value.name, arg, scope)
+        for name in shapes:
+            known = ", ".join(f"'{value.name}'" for value in inputs[:10]) or "none"
+            self.builder.report(None, f"a shape is given for '{name}', but the inputs are {known}")
+        return block
+
+    def _function(self, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> func.FuncOp:
+        last = block.last_op
+        assert isinstance(last, func.ReturnOp)
+        main = func.FuncOp(
+            "main",
+            (block.arg_types, last.arguments.types),
+            Region(block),
+            arg_attrs=_named(inputs),
+            res_attrs=_named(outputs),
+        )
+        main.location = last.location = self.file_location
+        return main
+
+    def _prune(self, graph: GraphProto, outputs: Sequence[str]) -> None:
+        """Drop nodes and initializers that the outputs do not need."""
+        producers = {name: node for node in graph.node for name in node.output if name}
+        seen = set[str]()
+        kept = set[int]()
+        pending = list(outputs)
+        while pending:
+            if (name := pending.pop()) in seen:
+                continue
+            seen.add(name)
+            if (node := producers.get(name)) is not None and id(node) not in kept:
+                kept.add(id(node))
+                pending += names_used(node)
+        nodes = [node for node in graph.node if id(node) in kept]
+        del graph.node[:]
+        graph.node.extend(nodes)
+        tensors = [tensor for tensor in graph.initializer if tensor.name in seen]
+        constants = {tensor.name for tensor in graph.initializer}
+        inputs = [v for v in graph.input if v.name in seen or v.name not in constants]
+        del graph.initializer[:]
+        graph.initializer.extend(tensors)
+        del graph.input[:]
+        graph.input.extend(inputs)
+
+
+def _named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
+    return ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name in names])
+
+
+class _Symbols:
+    """Dimension symbols: one for each name in the model, a fresh one for each unnamed dimension."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[str, str] = {}
+        self._taken: set[str] = {"floordiv", "mod", "min", "max"}
+        self._count = 0
+
+    def dims(self, shape: TensorShapeProto) -> list[ExprLike]:
+        """The dimensions of a shape."""
+        return [self._dim(dim) for dim in shape.dim]
+
+    def _dim(self, dim: TensorShapeProto.Dimension) -> ExprLike:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            return dim.dim_value
+        name = dim.dim_param if dim.HasField("dim_param") else ""
+        if not name:
+            symbol, self._count = self._fresh(f"d{self._count}"), self._count + 1
+            return Expr.symbol(symbol)
+        if name not in self._symbols:
+            self._symbols[name] = self._fresh(_identifier(name))
+        return Expr.symbol(self._symbols[name])
+
+    def _fresh(self, base: str) -> str:
+        name, count = base, 1
+        while name in self._taken:
+            name, count = f"{base}_{count}", count + 1
+        self._taken.add(name)
+        return name
+
+
+def _identifier(name: str) -> str:
+    """The name with characters other than ASCII letters, digits and `_` replaced."""
+    text = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+    return text if text[:1].isalpha() else f"d_{text.lstrip('_')}"
+
+
+def value_names(function: func.FuncOp) -> tuple[list[str], list[str]]:
+    """The tensor names of a function's arguments and results."""
+    return _names(function.arg_attrs), _names(function.res_attrs)
+
+
+def _names(attrs: ArrayAttr[DictionaryAttr] | None) -> list[str]:
+    texts = [entry.data.get(NAME) for entry in attrs or ()]
+    return [text.data if isinstance(text, StringAttr) else "" for text in texts]
