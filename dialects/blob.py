@@ -155,8 +155,6 @@ class BlobAttr(Data[Blob]):
                 printer.print_string("elided")
 
 
-
-
 @lru_cache(maxsize=64)
 def _mapped(path: str, mtime: int) -> memoryview:
     """The whole file, mapped once; `mtime` is part of the key so that a new file is read anew."""

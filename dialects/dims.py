@@ -301,7 +301,9 @@ def _parse_factor(parser: AttrParser) -> Expr:
         value = parse_expr(parser)
         parser.parse_punctuation(")")
         return value
-    if (number := parser.parse_optional_integer(allow_boolean=False, allow_negative=True)) is not None:
+    if (
+        number := parser.parse_optional_integer(allow_boolean=False, allow_negative=True)
+    ) is not None:
         return Expr.const(number)
     name = parser.parse_identifier(" as dimension symbol")
     if name not in ("min", "max"):

@@ -1,1 +1,53 @@
-"""The buffer dialect: loops, vectors and buffers, the last level before C."""
+"""
+The `buffer` dialect: memory is explicit. Kernels are loop nests over buffers, and the driver calls
+them in order. What is printed as C is decided here.
+"""
+
+from xdsl.ir import Dialect
+
+from lowerdeck.dialects.buffer.driver import (
+    AllocOp,
+    BindOp,
+    CallOp,
+    CopyOp,
+    IfOp,
+    LoopOp,
+    RequireOp,
+    ViewOp,
+    WeightOp,
+)
+from lowerdeck.dialects.buffer.kernel import (
+    ApplyOp,
+    CheckIndexOp,
+    ForOp,
+    FuncOp,
+    LoadOp,
+    ReturnOp,
+    StoreOp,
+    YieldOp,
+)
+from lowerdeck.dialects.buffer.types import RefType
+
+Buffer = Dialect(
+    "buffer",
+    [
+        FuncOp,
+        ReturnOp,
+        ForOp,
+        YieldOp,
+        LoadOp,
+        StoreOp,
+        ApplyOp,
+        CheckIndexOp,
+        WeightOp,
+        AllocOp,
+        ViewOp,
+        CopyOp,
+        CallOp,
+        BindOp,
+        RequireOp,
+        IfOp,
+        LoopOp,
+    ],
+    [RefType],
+)

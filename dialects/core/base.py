@@ -109,5 +109,3 @@ def require_axis(axis: int, rank: int) -> int:
 def is_ranked(value: SSAValue) -> bool:
     """True if the value is a tensor with known rank."""
     return isinstance(value.type, TensorType)
-
-

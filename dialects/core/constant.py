@@ -137,16 +137,12 @@ class FromDimsOp(CoreOp):
 
     def __init__(self, values: Sequence[ExprLike], shape: Sequence[int] | None = None):
         sizes = [len(values)] if shape is None else shape
-        super().__init__(
-            [], {"values": DimsAttr.of(values), "shape": int_array(sizes)}
-        )
+        super().__init__([], {"values": DimsAttr.of(values), "shape": int_array(sizes)})
 
     def infer(self) -> Sequence[Attribute]:
         shape: list[int] = list(self.shape.get_values())  # pyright: ignore
         count = len(self.values.data)
-        require(
-            int(np.prod(shape)) == count, f"{count} values do not fill the shape {shape}"
-        )
+        require(int(np.prod(shape)) == count, f"{count} values do not fill the shape {shape}")
         return [tensor(i64, shape)]
 
 

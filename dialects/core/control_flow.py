@@ -83,7 +83,9 @@ class IfOp(IRDLOperation):
         expected = [result.type for result in self.results]
         for region in self.regions:
             types = [value.type for value in yielded(region)]
-            require(types == expected, f"a region yields {_list(types)}, not {_list(expected)}")  # C1
+            require(
+                types == expected, f"a region yields {_list(types)}, not {_list(expected)}"
+            )  # C1
 
 
 @irdl_op_definition
@@ -209,9 +211,7 @@ class LoopOp(IRDLOperation):
         for result, value in zip(scans, self.yielded_scans, strict=True):  # C3
             expected = self._stacked(value, self.count.data if self.count else None)
             known = rank_of(result) > 0 and dims_of(result)[1:] == dims_of(value)
-            require(
-                result.type == expected or known, f"scan output {result.type}, not {expected}"
-            )
+            require(result.type == expected or known, f"scan output {result.type}, not {expected}")
 
 
 @irdl_op_definition
@@ -269,5 +269,3 @@ def symbols_made_by(op: object) -> Sequence[str]:
     if isinstance(op, BindSymbolsOp):
         return op.names
     return op.symbols if isinstance(op, LoopOp) else []
-
-

@@ -132,9 +132,7 @@ _ELEMENTS: dict[Attribute, np.dtype[Any]] = {
 }
 _TYPES = {dtype: element for element, dtype in _ELEMENTS.items()}
 
-COMPUTABLE = frozenset(
-    {f64, f32, f16, bf16, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64}
-)
+COMPUTABLE = frozenset({f64, f32, f16, bf16, i1, i8, i16, i32, i64, ui8, ui16, ui32, ui64})
 """The element types that have a C form."""
 
 

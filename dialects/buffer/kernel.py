@@ -1,0 +1,304 @@
+"""
+The level of kernels: loops, and loads and stores at affine expressions of loop variables.
+
+Scalar arithmetic is `arith` and `math` on signless values; a buffer of unsigned integers is loaded as
+signless ones, and the op says how they are read. An expression refers to its op's index operands as
+d0, d1, ... and to the function's dimension symbols as s0, s1, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    BoolAttr,
+    IndexType,
+    IntAttr,
+    IntegerType,
+    StringAttr,
+    SymbolNameConstraint,
+)
+from xdsl.ir import Attribute, Region, SSAValue
+from xdsl.irdl import (
+    AttrSizedOperandSegments,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    region_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+    var_result_def,
+)
+from xdsl.traits import (
+    IsolatedFromAbove,
+    IsTerminator,
+    MemoryReadEffect,
+    MemoryWriteEffect,
+    Pure,
+    RecursiveMemoryEffect,
+    SymbolOpInterface,
+)
+from xdsl.utils.exceptions import VerifyException
+
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.dims import Expr, ExprLike
+
+
+def value_type(element: Attribute) -> Attribute:
+    """The type of a loaded element: integers lose their sign."""
+    return IntegerType(element.width.data) if isinstance(element, IntegerType) else element
+
+
+@irdl_op_definition
+class FuncOp(IRDLOperation):
+    """
+    A C function that computes: buffers in, `outputs` buffers (the last arguments) out.
+
+    `symbols` names its integer parameters; in expressions they are s0, s1, ... in order, and the
+    names are those of the model, for people.
+    """
+
+    name = "buffer.func"
+    sym_name = prop_def(SymbolNameConstraint())
+    symbols = prop_def(ArrayAttr[StringAttr])
+    outputs = prop_def(IntAttr)
+    body = region_def("single_block")
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+    assembly_format = "$sym_name $body attr-dict"
+
+    def __init__(self, sym_name: str, symbols: Sequence[str], outputs: int, body: Region):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "symbols": ArrayAttr([StringAttr(name) for name in symbols]),
+                "outputs": IntAttr(outputs),
+            },
+            regions=[body],
+        )
+
+    def verify_(self) -> None:
+        arguments = self.body.block.args
+        if not 0 <= self.outputs.data <= len(arguments):
+            raise VerifyException(f"{self.outputs.data} outputs of {len(arguments)} buffers")
+        for argument in arguments:
+            ref_type(argument)
+        if not isinstance(self.body.block.last_op, ReturnOp):
+            raise VerifyException("the function does not end with buffer.return")
+
+
+@irdl_op_definition
+class ReturnOp(IRDLOperation):
+    """The end of a function."""
+
+    name = "buffer.return"
+    traits = traits_def(IsTerminator())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+@irdl_op_definition
+class YieldOp(IRDLOperation):
+    """The values that a loop carries to its next iteration; all are read before any is assigned."""
+
+    name = "buffer.yield"
+    values = var_operand_def()
+    traits = traits_def(IsTerminator(), Pure())
+    assembly_format = "($values^ `:` type($values))? attr-dict"
+
+    def __init__(self, values: Sequence[SSAValue] = ()):
+        super().__init__(operands=[values])
+
+
+@irdl_op_definition
+class ForOp(IRDLOperation):
+    """
+    Run the body for the index from `range[0]` up to, not including, `range[1]` in steps of
+    `range[2]` > 0, carrying values from iteration to iteration.
+
+    A `parallel` loop has independent iterations, so they may be split over threads.
+    """
+
+    name = "buffer.for"
+    indices = var_operand_def(IndexType())
+    inits = var_operand_def()
+    range = prop_def(DimsAttr)
+    parallel = prop_def(BoolAttr)
+    results_ = var_result_def()
+    body = region_def("single_block")
+    irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
+    traits = traits_def(RecursiveMemoryEffect())
+    assembly_format = (
+        "(`(` $indices^ `)`)? $range (`carry` $inits^ `:` type($inits))? "
+        "(`->` type($results_)^)? $body attr-dict"
+    )
+
+    def __init__(
+        self,
+        bounds: tuple[ExprLike, ExprLike, ExprLike],
+        indices: Sequence[SSAValue],
+        inits: Sequence[SSAValue],
+        body: Region,
+        *,
+        parallel: bool = False,
+    ):
+        super().__init__(
+            operands=[indices, inits],
+            properties={"range": DimsAttr.of(bounds), "parallel": BoolAttr.from_bool(parallel)},
+            regions=[body],
+            result_types=[[value.type for value in inits]],
+        )
+
+    def verify_(self) -> None:
+        _verify_operands(self.range.data, self.indices)
+        if len(self.range.data) != 3:
+            raise VerifyException("the range is [lower, upper, step]")
+        carried = [value.type for value in self.inits]
+        last = self.body.block.last_op
+        if not isinstance(last, YieldOp):
+            raise VerifyException("the body does not end with buffer.yield")
+        for types in (
+            [result.type for result in self.results],
+            list(self.body.block.arg_types[1:]),
+            [value.type for value in last.values],
+        ):
+            if types != carried:
+                raise VerifyException("carried values change their types")
+        if self.parallel.value.data and carried:
+            raise VerifyException("a parallel loop carries no values")
+
+
+@irdl_op_definition
+class LoadOp(IRDLOperation):
+    """The element of a buffer at `map(indices)`, one expression a dimension."""
+
+    name = "buffer.load"
+    ref = operand_def(RefType)
+    indices = var_operand_def(IndexType())
+    map = prop_def(DimsAttr)
+    result = result_def()
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(MemoryReadEffect())
+    assembly_format = "$ref (`(` $indices^ `)`)? $map `:` type($ref) `->` type($result) attr-dict"
+
+    def __init__(self, ref: SSAValue, map: Sequence[ExprLike], indices: Sequence[SSAValue]):
+        super().__init__(
+            operands=[ref, indices],
+            properties={"map": DimsAttr.of(map)},
+            result_types=[value_type(ref_type(ref).element)],
+        )
+
+    def verify_(self) -> None:
+        _verify_access(self.ref, self.map.data, self.indices)
+        if self.result.type != value_type(ref_type(self.ref).element):
+            raise VerifyException(f"a load from {self.ref.type} does not give {self.result.type}")
+
+
+@irdl_op_definition
+class StoreOp(IRDLOperation):
+    """Set the element of a buffer at `map(indices)`."""
+
+    name = "buffer.store"
+    value = operand_def()
+    ref = operand_def(RefType)
+    indices = var_operand_def(IndexType())
+    map = prop_def(DimsAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = (
+        "$value `,` $ref (`(` $indices^ `)`)? $map `:` type($value) `,` type($ref) attr-dict"
+    )
+
+    def __init__(
+        self,
+        value: SSAValue,
+        ref: SSAValue,
+        map: Sequence[ExprLike],
+        indices: Sequence[SSAValue],
+    ):
+        super().__init__(operands=[value, ref, indices], properties={"map": DimsAttr.of(map)})
+
+    def verify_(self) -> None:
+        _verify_access(self.ref, self.map.data, self.indices)
+        if self.value.type != value_type(ref_type(self.ref).element):
+            raise VerifyException(f"cannot store {self.value.type} to {self.ref.type}")
+
+
+@irdl_op_definition
+class ApplyOp(IRDLOperation):
+    """The value of an expression of loop variables and dimensions, as an index."""
+
+    name = "buffer.apply"
+    indices = var_operand_def(IndexType())
+    map = prop_def(DimsAttr)
+    result = result_def(IndexType())
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure())
+    assembly_format = "(`(` $indices^ `)`)? $map attr-dict"
+
+    def __init__(self, expr: ExprLike, indices: Sequence[SSAValue]):
+        super().__init__(
+            operands=[indices],
+            properties={"map": DimsAttr.of([expr])},
+            result_types=[IndexType()],
+        )
+
+    def verify_(self) -> None:
+        _verify_operands(self.map.data, self.indices)
+        if len(self.map.data) != 1:
+            raise VerifyException("one expression is expected")
+
+
+@irdl_op_definition
+class CheckIndexOp(IRDLOperation):
+    """
+    An i64 that comes from data, as an index into a dimension of `bound[0]` elements.
+
+    A negative one counts from the end. If it is outside of -bound .. bound - 1, the run ends with
+    the status INDEX_OUT_OF_RANGE; the result is then 0.
+    """
+
+    name = "buffer.check_index"
+    value = operand_def(IntegerType(64))
+    indices = var_operand_def(IndexType())
+    bound = prop_def(DimsAttr)
+    result = result_def(IndexType())
+    irdl_options = (ParsePropInAttrDict(),)
+    # It writes the status of the run, so it must stay where it is.
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$value (`(` $indices^ `)`)? $bound attr-dict"
+
+    def __init__(self, value: SSAValue, bound: ExprLike, indices: Sequence[SSAValue]):
+        super().__init__(
+            operands=[value, indices],
+            properties={"bound": DimsAttr.of([bound])},
+            result_types=[IndexType()],
+        )
+
+    def verify_(self) -> None:
+        _verify_operands(self.bound.data, self.indices)
+
+
+def _verify_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValue]) -> None:
+    rank = len(ref_type(ref).dims.data)
+    if len(map) != rank:
+        raise VerifyException(f"{len(map)} indices for a buffer of rank {rank}")
+    _verify_operands(map, indices)
+
+
+def _verify_operands(exprs: Sequence[Expr], indices: Sequence[SSAValue]) -> None:
+    """Every dK in the expressions has an operand, and every other name is an sK."""
+    for expr in exprs:
+        for name in expr.symbols:
+            kind, number = name[0], name[1:]
+            if kind not in "ds" or not number.isdigit():
+                raise VerifyException(f"'{name}' is neither an operand dK nor a symbol sK")
+            if kind == "d" and int(number) >= len(indices):
+                raise VerifyException(f"'{name}' has no operand")
