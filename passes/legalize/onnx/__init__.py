@@ -1,1 +1,5 @@
-"""The conversion of the onnx dialect to core, one topic to a file."""
+"""Legalization of the onnx dialect: every framework quirk made explicit in `core`."""
+
+from lowerdeck.passes.legalize.onnx.framework import LegalizationError, LegalizeOnnxPass
+
+__all__ = ["LegalizationError", "LegalizeOnnxPass"]

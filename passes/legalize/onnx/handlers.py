@@ -1,0 +1,1 @@
+"""All legalizations: importing this module registers them."""

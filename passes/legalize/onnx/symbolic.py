@@ -1,0 +1,465 @@
+"""
+Small integer tensors as arrays of dimension expressions: shape arithmetic without data.
+
+`SymbolicValues` follows a value through constants, `core.from_dims` and integer ops of `core`. Where
+that ends, an element is unknown, or gets a symbol by `core.bind_symbols` if the caller asks for it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
+
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
+from lowerdeck.dialects.core.elementwise import (
+    AbsOp,
+    AddOp,
+    AndOp,
+    CastOp,
+    CompareOp,
+    DivOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    NegOp,
+    NotOp,
+    OrOp,
+    RemOp,
+    SelectOp,
+    SignOp,
+    SubOp,
+)
+from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    GatherOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    ints,
+)
+from lowerdeck.dialects.core.types import element_type, i1, is_integer, static_shape
+from lowerdeck.dialects.dims import Atom, Expr, ExprLike, constants, maximum, minimum
+
+Element: TypeAlias = Expr | None
+"""An expression, or None for an element that is not known."""
+Elements: TypeAlias = NDArray[Any]
+"""An array of `Element` objects in the shape of the tensor."""
+
+SMALL = 256
+"""Tensors of more elements are data, not shapes."""
+
+
+class SymbolicValues:
+    """What is known about the integer tensors of one function, and its symbols."""
+
+    def __init__(self, symbols: Iterable[str]) -> None:
+        self._taken = set(symbols)
+        self._nonnegative = set(self._taken)
+        self._known: dict[SSAValue, Elements] = {}
+        self._counter = 0
+
+    # Symbols
+
+    def fresh(self, *, nonnegative: bool = False) -> str:
+        """A symbol that the function does not have yet; dimensions and counts are nonnegative."""
+        while (name := f"u{self._counter}") in self._taken:
+            self._counter += 1
+        self._taken.add(name)
+        if nonnegative:
+            self._nonnegative.add(name)
+        return name
+
+    def lower_bound(self, value: Expr) -> int | None:
+        """A number that `value` is never below, if one is known."""
+        total = 0
+        for monomial, coefficient in value.terms:
+            bounds = [self._atom_bound(atom) for atom in monomial]
+            if monomial and (coefficient < 0 or any(b is None or b < 0 for b in bounds)):
+                return None
+            total += coefficient * math.prod(bound or 0 for bound in bounds)
+        return total
+
+    def _atom_bound(self, atom: Atom) -> int | None:
+        args = [self.lower_bound(arg) for arg in atom.args]
+        match atom.kind:
+            case "symbol":
+                return 0 if atom.name in self._nonnegative else None
+            case "floordiv" | "mod":
+                divisor = args[1]
+                positive = divisor is not None and divisor >= 0
+                return (
+                    0
+                    if positive and (atom.kind == "mod" or (args[0] or -1) >= 0 or args[0] == 0)
+                    else None
+                )
+            case "min":
+                return None if None in args else min(arg for arg in args if arg is not None)
+            case _:
+                return max((arg for arg in args if arg is not None), default=None)
+
+    # Values
+
+    def know(self, value: SSAValue, elements: Sequence[ExprLike]) -> None:
+        """State the elements of `value` in C order."""
+        self._known[value] = _array(map(Expr.of, elements), static_shape(value) or ())
+
+    def elements(self, value: SSAValue) -> Elements | None:
+        """The elements as far as they are known; None for tensors that are not small integers."""
+        return self._analyze(value, bind=False)
+
+    def complete(self, value: SSAValue) -> Elements | None:
+        """
+        The elements, all of them: unknown ones get symbols right after they are computed.
+
+        None if the tensor is not a small one of integers.
+        """
+        return self._analyze(value, bind=True)
+
+    def _analyze(self, value: SSAValue, *, bind: bool) -> Elements | None:
+        if (found := self._known.get(value)) is not None and not (bind and _has_unknown(found)):
+            return found
+        if (shape := _small_shape(value)) is None:
+            return None
+        found = self._transfer(value, shape, bind=bind)
+        if bind and _has_unknown(found):
+            found = self._bind(value, found)
+        self._known[value] = found
+        return found
+
+    def _transfer(self, value: SSAValue, shape: tuple[int, ...], *, bind: bool) -> Elements:
+        op = value.owner
+        rule = _RULES.get(type(op)) if isinstance(op, Operation) else None
+        if rule is None or not isinstance(op, Operation):
+            return _unknown(shape)
+        operands: list[Elements] = []
+        for operand in op.operands:
+            elements = self._analyze(operand, bind=bind)
+            if elements is None:
+                return _unknown(shape)
+            operands.append(elements)
+        return rule(self, op, operands, shape)
+
+    def _bind(self, value: SSAValue, found: Elements) -> Elements:
+        names = [self.fresh() for _ in range(found.size)]
+        op = BindSymbolsOp(value, names)
+        if isinstance(owner := value.owner, Block):
+            point = InsertPoint.at_start(owner)
+        else:
+            op.location = owner.location
+            point = InsertPoint.after(owner)
+        Rewriter.insert_op(op, point)
+        pairs = zip(found.reshape(-1), names, strict=True)
+        return _array((Expr.symbol(n) if e is None else e for e, n in pairs), found.shape)
+
+
+Rule: TypeAlias = Callable[[SymbolicValues, Any, Sequence[Elements], tuple[int, ...]], Elements]
+
+
+def _small_shape(value: SSAValue) -> tuple[int, ...] | None:
+    try:
+        element, shape = element_type(value), static_shape(value)
+    except VerifyException:
+        return None
+    if shape is None or math.prod(shape) > SMALL or not (is_integer(element) or element == i1):
+        return None
+    return shape
+
+
+def _array(values: Iterable[Element], shape: Sequence[int]) -> Elements:
+    result = np.empty(math.prod(shape), object)
+    result[:] = list(values)
+    return result.reshape(tuple(shape))
+
+
+def _unknown(shape: Sequence[int]) -> Elements:
+    return np.full(tuple(shape), None, object)
+
+
+def _has_unknown(elements: Elements) -> bool:
+    return any(element is None for element in elements.reshape(-1))
+
+
+# Rules: the elements of an op's result from those of its operands
+
+
+def _constant(values: SymbolicValues, op: ConstantOp, _: Any, shape: tuple[int, ...]) -> Elements:
+    del values
+    return _array((Expr.const(int(number)) for number in op.array.reshape(-1)), shape)
+
+
+def _from_dims(values: SymbolicValues, op: FromDimsOp, _: Any, shape: tuple[int, ...]) -> Elements:
+    del values
+    return _array(op.values.data, shape)
+
+
+def _iota(values: SymbolicValues, op: IotaOp, _: Any, shape: tuple[int, ...]) -> Elements:
+    del values
+    return _array(map(Expr.const, np.indices(shape)[op.axis.data].reshape(-1).tolist()), shape)
+
+
+Scalar: TypeAlias = Callable[..., Element]
+
+
+def _map(function: Scalar) -> Rule:
+    """A rule for an elementwise op, from a function of the analysis and known elements."""
+
+    def rule(
+        values: SymbolicValues, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
+    ) -> Elements:
+        del op
+        columns = [np.broadcast_to(operand, shape).reshape(-1) for operand in operands]
+        return _array(
+            (
+                None if any(x is None for x in row) else function(values, *row)
+                for row in zip(*columns, strict=True)
+            ),
+            shape,
+        )
+
+    return rule
+
+
+def _truncating(values: SymbolicValues, x: Expr, y: Expr) -> bool:
+    """True if rounding the quotient down is rounding it toward zero, and the divisor is not 0."""
+    if y.value == 0:
+        return False
+    dividend, divisor = values.lower_bound(x), values.lower_bound(y)
+    return dividend is not None and divisor is not None and min(dividend, divisor) >= 0
+
+
+def _div(values: SymbolicValues, x: Expr, y: Expr) -> Element:
+    if (numbers := constants([x, y])) is not None:
+        a, b = numbers
+        return Expr.const(0 if b == 0 else (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1))
+    return x // y if _truncating(values, x, y) else None
+
+
+def _rem(values: SymbolicValues, x: Expr, y: Expr) -> Element:
+    if (quotient := _div(values, x, y)) is None:
+        return None
+    return Expr.const(0) if y.value == 0 else x - quotient * y
+
+
+def _mod(values: SymbolicValues, x: Expr, y: Expr) -> Element:
+    del values
+    if y.value is None:
+        return None
+    return x % y if y.value else Expr.const(0)
+
+
+def _abs(values: SymbolicValues, x: Expr) -> Element:
+    if x.value is not None:
+        return Expr.const(abs(x.value))
+    bound = values.lower_bound(x)
+    return x if bound is not None and bound >= 0 else maximum(x, -x)
+
+
+def _sign(values: SymbolicValues, x: Expr) -> Element:
+    bound = values.lower_bound(x)
+    if x.value is not None:
+        return Expr.const((x.value > 0) - (x.value < 0))
+    return Expr.const(1) if bound is not None and bound > 0 else None
+
+
+def _order(values: SymbolicValues, x: Expr, y: Expr) -> tuple[bool, bool] | None:
+    """Whether x < y and x == y, if both are known."""
+    difference = x - y
+    if (number := difference.value) is not None:
+        return number < 0, number == 0
+    if (values.lower_bound(difference) or 0) > 0:
+        return False, False
+    if (values.lower_bound(-difference) or 0) > 0:
+        return True, False
+    return None
+
+
+_PREDICATES: dict[str, Callable[[bool, bool], bool]] = {
+    "eq": lambda less, equal: equal,
+    "ne": lambda less, equal: not equal,
+    "lt": lambda less, equal: less,
+    "le": lambda less, equal: less or equal,
+    "gt": lambda less, equal: not (less or equal),
+    "ge": lambda less, equal: not less,
+}
+
+
+def _compare(
+    values: SymbolicValues, op: CompareOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    def decide(values: SymbolicValues, x: Expr, y: Expr) -> Element:
+        if (order := _order(values, x, y)) is None:
+            return None
+        return Expr.const(_PREDICATES[op.predicate.data](*order))
+
+    return _map(decide)(values, op, operands, shape)
+
+
+def _select(
+    values: SymbolicValues, op: SelectOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    del values, op
+    condition, yes, no = (np.broadcast_to(x, shape).reshape(-1) for x in operands)
+    return _array(
+        (
+            (None if x != y else x) if c is None else (x if c.value else y)
+            for c, x, y in zip(condition, yes, no, strict=True)
+        ),
+        shape,
+    )
+
+
+def _cast(
+    values: SymbolicValues, op: CastOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    if op.to == i1:
+        zero = [*operands, _array([Expr.const(0)], ())]
+        differs = _map(lambda values, x, y: _known_ne(values, x, y))
+        return differs(values, op, zero, shape)
+    return operands[0]
+
+
+def _known_ne(values: SymbolicValues, x: Expr, y: Expr) -> Element:
+    order = _order(values, x, y)
+    return None if order is None else Expr.const(not order[1])
+
+
+def _not(
+    values: SymbolicValues, op: NotOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    is_bool = element_type(op.result) == i1
+    flip = _map(lambda values, x: 1 - x if is_bool else -1 - x)
+    return flip(values, op, operands, shape)
+
+
+def _bits(function: Callable[[int, int], int]) -> Rule:
+    def decide(values: SymbolicValues, x: Expr, y: Expr) -> Element:
+        del values
+        numbers = constants([x, y])
+        return None if numbers is None else Expr.const(function(*numbers))
+
+    return _map(decide)
+
+
+def _reshape(
+    values: Any, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    del values, op
+    return operands[0].reshape(shape)
+
+
+def _transpose(
+    values: Any, op: TransposeOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    del values, shape
+    return operands[0].transpose(ints(op.permutation))
+
+
+def _broadcast(
+    values: Any, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    del values, op
+    return np.broadcast_to(operands[0], shape)
+
+
+def _concat(
+    values: Any, op: ConcatOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    del values, shape
+    return np.concatenate(list(operands), op.axis.data)
+
+
+def _slice(
+    values: Any, op: SliceOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    del values
+    starts, steps = constants(op.starts.data), constants(op.steps.data)
+    if starts is None or steps is None:
+        return _unknown(shape)
+    grids = [
+        [start + i * step for i in range(size)]
+        for start, step, size in zip(starts, steps, shape, strict=True)
+    ]
+    return operands[0][np.ix_(*grids)] if grids else operands[0]
+
+
+def _gather(
+    values: Any, op: GatherOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    del values
+    data, indices = operands
+    size = data.shape[op.axis.data]
+    numbers = [None if e is None else e.value for e in indices.reshape(-1)]
+    known = [n for n in numbers if n is not None and -size <= n < size]
+    if len(known) != len(numbers):
+        return _unknown(shape)
+    return np.take(data, np.array(known, np.int64).reshape(indices.shape), op.axis.data)
+
+
+_FOLDS: dict[str, Callable[[Expr, Expr], Expr]] = {
+    "sum": lambda x, y: x + y,
+    "prod": lambda x, y: x * y,
+    "max": maximum,
+    "min": minimum,
+}
+
+
+def _reduce(
+    values: Any, op: ReduceOp, operands: Sequence[Elements], shape: tuple[int, ...]
+) -> Elements:
+    del values
+    axes = ints(op.axes)
+    rest = [k for k in range(operands[0].ndim) if k not in axes]
+    rows = operands[0].transpose([*rest, *axes]).reshape(math.prod(shape), -1)
+    fold = _FOLDS[op.kind.data]
+    identity = {"sum": 0, "prod": 1}.get(op.kind.data)
+
+    def folded(row: Elements) -> Element:
+        if any(element is None for element in row) or (len(row) == 0 and identity is None):
+            return None
+        total: Expr = row[0] if len(row) else Expr.const(identity or 0)
+        for element in row[1:]:
+            total = fold(total, element)
+        return total
+
+    return _array(map(folded, rows), shape)
+
+
+_RULES: dict[type[Operation], Rule] = {
+    ConstantOp: _constant,
+    FromDimsOp: _from_dims,
+    IotaOp: _iota,
+    AddOp: _map(lambda values, x, y: x + y),
+    SubOp: _map(lambda values, x, y: x - y),
+    MulOp: _map(lambda values, x, y: x * y),
+    DivOp: _map(_div),
+    RemOp: _map(_rem),
+    ModOp: _map(_mod),
+    MaxOp: _map(lambda values, x, y: maximum(x, y)),
+    MinOp: _map(lambda values, x, y: minimum(x, y)),
+    NegOp: _map(lambda values, x: -x),
+    AbsOp: _map(_abs),
+    SignOp: _map(_sign),
+    AndOp: _bits(lambda x, y: x & y),
+    OrOp: _bits(lambda x, y: x | y),
+    NotOp: _not,
+    CompareOp: _compare,
+    SelectOp: _select,
+    CastOp: _cast,
+    ReshapeOp: _reshape,
+    TransposeOp: _transpose,
+    BroadcastOp: _broadcast,
+    ConcatOp: _concat,
+    SliceOp: _slice,
+    GatherOp: _gather,
+    ReduceOp: _reduce,
+}
