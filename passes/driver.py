@@ -1,0 +1,407 @@
+"""
+The driver of all patterns.
+
+A pattern has two halves: `match`, which is pure, and `rewrite`. Between them the driver asks
+whether the user lets it (`--skip-nodes`, `--rewrite-limit`), counts, and writes the rewrite down;
+after them it gives what is new its provenance. The work is linear in the number of ops and
+rewrites, and in the same order on every run.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, cast
+
+from typing_extensions import TypeVar
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, UnknownLoc, UnrankedTensorType
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint
+from xdsl.rewriter import Rewriter as IRRewriter
+from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
+from xdsl.utils.exceptions import PassFailedException
+
+from lowerdeck.dialects.core.control_flow import symbols_made_by
+from lowerdeck.passes.options import RewriteOptions, options_of
+from lowerdeck.passes.provenance import derive, describe
+
+D = TypeVar("D", default=None)
+Op = TypeVar("Op", bound=Operation)
+
+_NOTHING = cast(Any, None)
+
+_LISTED = 8
+"""Ops that an error names before it counts the rest."""
+
+_REWRITES_PER_OP = 64
+"""More rewrites than this many an op mean that patterns undo each other."""
+
+
+@dataclass(frozen=True)
+class Match(Generic[D]):
+    """What a pattern found: the ops that the rewrite consumes (the root first), and why."""
+
+    consumed: tuple[Operation, ...]
+    reason: str = ""
+    data: D = _NOTHING
+    """Whatever `rewrite` needs and `match` has found out."""
+
+    @property
+    def root(self) -> Operation:
+        """The op that was matched."""
+        return self.consumed[0]
+
+
+class Pattern(ABC, Generic[D]):
+    """One rewrite."""
+
+    name: ClassVar[str]
+    roots: ClassVar[tuple[type[Operation], ...]] = (Operation,)
+    """The classes (or base classes) of the ops that `match` is asked about."""
+
+    @abstractmethod
+    def match(self, op: Any) -> Match[D] | None:
+        """What to rewrite at `op`, or None. Changes nothing."""
+
+    @abstractmethod
+    def rewrite(self, match: Match[D], rewriter: Rewriter) -> None:
+        """Carry the match out; every change goes through the rewriter."""
+
+
+class Rewriter:
+    """
+    Changes to the IR, as patterns make them.
+
+    New ops get the provenance of what the match consumed, unless they bring a location. Producers
+    of operands that are no longer used are erased once the rewrite is done.
+    """
+
+    def __init__(self, driver: _Driver, match: Match[Any]) -> None:
+        self._driver = driver
+        self._anchor = match.root
+        self._location = derive(op.location for op in match.consumed)
+        self._released: list[Operation] = []
+
+    def add(self, op: Op) -> Op:
+        """Insert a new op before the root of the match, and return it."""
+        return self.insert_before(self._anchor, op)
+
+    def insert_before(self, anchor: Operation, op: Op) -> Op:
+        """Insert a new op before `anchor`, and return it."""
+        IRRewriter.insert_op(op, InsertPoint.before(anchor))
+        self._adopt(op)
+        return op
+
+    def insert_after(self, anchor: Operation, op: Op) -> Op:
+        """Insert a new op after `anchor`, and return it."""
+        IRRewriter.insert_op(op, InsertPoint.after(anchor))
+        self._adopt(op)
+        return op
+
+    def insert_at_start(self, block: Block, op: Op) -> Op:
+        """Insert a new op as the first of a block, and return it."""
+        IRRewriter.insert_op(op, InsertPoint.at_start(block))
+        self._adopt(op)
+        return op
+
+    def replace(
+        self, op: Operation, new: Operation | SSAValue | Sequence[Operation] | Sequence[SSAValue]
+    ) -> None:
+        """
+        Replace `op` by values, or by ops: those not yet in a block are inserted before it, and the
+        results of the last take the place of its results.
+        """
+        items = (new,) if isinstance(new, Operation | SSAValue) else tuple(new)
+        values: tuple[SSAValue, ...] = ()
+        for item in items:
+            if isinstance(item, Operation):
+                if item.parent is None:
+                    self.insert_before(op, item)
+                values = tuple(item.results)
+            else:
+                values = tuple(value for value in items if isinstance(value, SSAValue))
+                break
+        if len(values) != len(op.results):
+            raise ValueError(f"{len(values)} values for the {len(op.results)} results of {op.name}")
+        for old, value in zip(tuple(op.results), values, strict=True):
+            self.replace_value(old, value)
+        self.erase(op)
+
+    def replace_value(self, old: SSAValue, new: SSAValue) -> None:
+        """Let all users of `old` use `new`."""
+        if old is new:
+            return
+        for use in old.uses:
+            self._driver.enqueue(use.operation)
+        if new.name_hint is None:
+            new.name_hint = old.name_hint
+        old.replace_all_uses_with(new)
+
+    def set_operands(self, op: Operation, operands: Sequence[SSAValue]) -> None:
+        """Give `op` other operands."""
+        before = tuple(op.operands)
+        op.operands = list(operands)
+        self._release(before)
+        self.modified(op)
+
+    def set_type(self, value: SSAValue, type_: Attribute) -> SSAValue:
+        """Give `value` another type; returns the value that takes its place."""
+        for use in value.uses:
+            self._driver.enqueue(use.operation)
+        return IRRewriter.replace_value_with_new_type(value, type_)
+
+    def modified(self, op: Operation) -> None:
+        """`op` was changed in place: it now also comes from what the match consumed."""
+        op.location = derive((op.location, self._location))
+        self._driver.enqueue(op)
+        for result in op.results:
+            for use in result.uses:
+                self._driver.enqueue(use.operation)
+
+    def inline_block(self, block: Block, anchor: Operation, args: Sequence[SSAValue]) -> None:
+        """Move the ops of `block` before `anchor`, with `args` for its arguments."""
+        for arg, value in zip(tuple(block.args), args, strict=True):
+            self.replace_value(arg, value)
+        for op in block.ops:
+            self._driver.enqueue(op)
+        IRRewriter.inline_block(block, InsertPoint.before(anchor))
+
+    def erase(self, op: Operation) -> None:
+        """Erase an op whose results are not used."""
+        operands: dict[SSAValue, None] = {}
+        for inner in op.walk():
+            self._driver.forget(inner)
+            operands.update(dict.fromkeys(inner.operands))
+        IRRewriter.erase_op(op)
+        self._release(operands)
+
+    def erase_if_dead(self, op: Operation) -> None:
+        """Erase an op if nothing needs it, and then the producers of its operands alike."""
+        self._released.append(op)
+
+    def _adopt(self, op: Operation) -> None:
+        for inner in op.walk():
+            if isinstance(inner.location, UnknownLoc):
+                inner.location = self._location
+            self._driver.enqueue(inner)
+
+    def _release(self, values: Iterable[SSAValue]) -> None:
+        """Values have lost a use: their producers and last users may match now."""
+        for value in values:
+            if isinstance(value, OpResult):
+                self._released.append(value.op)
+                self._driver.enqueue(value.op)
+            if value.has_one_use() and (use := value.first_use) is not None:
+                self._driver.enqueue(use.operation)
+
+    def sweep(self) -> None:
+        """Erase what this rewrite has left without a use."""
+        while self._released:
+            op = self._released.pop()
+            if not self._driver.is_forgotten(op) and is_trivially_dead(op):
+                self.erase(op)
+
+
+def is_trivially_dead(op: Operation) -> bool:
+    """True if nothing uses the results of an op that has no effect, no region and no symbol."""
+    if op.regions or op.has_trait(IsTerminator) or symbols_made_by(op):
+        return False
+    if any(result.first_use is not None for result in op.results):
+        return False
+    return op.has_trait(Pure) or op.has_trait(NoMemoryEffect)
+
+
+def is_ranked(op: Operation) -> bool:
+    """False if an operand or result of `op` is a tensor whose rank is not known."""
+    values = (*op.operands, *op.results)
+    return not any(isinstance(value.type, UnrankedTensorType) for value in values)
+
+
+class _Driver:
+    """The worklist of one run, and what it may do."""
+
+    def __init__(
+        self,
+        patterns: Sequence[Pattern[Any]],
+        options: RewriteOptions,
+        pass_name: str,
+        optional: bool,
+        recursive: bool,
+    ) -> None:
+        self._patterns = patterns
+        self._options = options
+        self._pass_name = pass_name
+        self._optional = optional
+        self._recursive = recursive
+        self._by_class: dict[type[Operation], list[Pattern[Any]]] = {}
+        self._queue: deque[Operation] = deque()
+        self._queued: set[Operation] = set()
+        self._forgotten: set[Operation] = set()
+        self._rewrites = 0
+
+    def enqueue(self, op: Operation) -> None:
+        """Look at `op` (again) later."""
+        if self._recursive and op not in self._queued:
+            self._queue.append(op)
+            self._queued.add(op)
+
+    def forget(self, op: Operation) -> None:
+        """`op` is being erased."""
+        self._forgotten.add(op)
+
+    def is_forgotten(self, op: Operation) -> bool:
+        """True if `op` was erased."""
+        return op in self._forgotten
+
+    def run(self, ops: Sequence[Operation]) -> int:
+        """Visit `ops` in order, then what rewrites have touched; the number of rewrites."""
+        self._queue.extend(ops)
+        self._queued.update(ops)
+        budget = _REWRITES_PER_OP * (len(ops) + _REWRITES_PER_OP)
+        while self._queue and not self._options.exhausted:
+            op = self._queue.popleft()
+            self._queued.discard(op)
+            if op not in self._forgotten and op.parent is not None:
+                self._visit(op)
+            if self._rewrites > budget:
+                raise PassFailedException(
+                    f"{self._pass_name}: {self._rewrites} rewrites of {len(ops)} ops and no end; "
+                    f"the last was: {self._options.last or describe(op)}"
+                )
+        return self._rewrites
+
+    def _visit(self, op: Operation) -> None:
+        for pattern in self._patterns_for(type(op)):
+            match = pattern.match(op)
+            if match is None or not self._allows(pattern, match):
+                continue
+            self._options.record(self._pass_name, pattern.name, match.reason, match.consumed)
+            self._rewrites += 1
+            rewriter = Rewriter(self, match)
+            pattern.rewrite(match, rewriter)
+            rewriter.sweep()
+            if op not in self._forgotten:
+                self.enqueue(op)
+            return
+
+    def _allows(self, pattern: Pattern[Any], match: Match[Any]) -> bool:
+        if not self._optional or not any(self._options.skips(op) for op in match.consumed):
+            return True
+        self._options.skipped[self._pass_name, pattern.name] += 1
+        return False
+
+    def _patterns_for(self, cls: type[Operation]) -> list[Pattern[Any]]:
+        if (patterns := self._by_class.get(cls)) is None:
+            patterns = [p for p in self._patterns if issubclass(cls, p.roots)]
+            self._by_class[cls] = patterns
+        return patterns
+
+
+def apply_patterns(
+    module: Operation,
+    patterns: Sequence[Pattern[Any]],
+    options: RewriteOptions,
+    *,
+    pass_name: str,
+    optional: bool = True,
+    recursive: bool = True,
+    reverse: bool = False,
+    region_first: bool = False,
+) -> int:
+    """
+    Rewrite everything inside `module` by `patterns`, the first that matches first.
+
+    Ops are visited in program order (`reverse`: backwards; `region_first`: what is inside of an op
+    before it). If `recursive`, ops that a rewrite made or touched are visited again, to a fixpoint.
+    Returns the number of rewrites.
+    """
+    ops = list(module.walk(reverse=reverse, region_first=region_first))
+    driver = _Driver(patterns, options, pass_name, optional, recursive)
+    return driver.run(ops)
+
+
+@dataclass(frozen=True)
+class CorePass(ModulePass):
+    """
+    A pass that applies patterns. Subclasses give a `name` and `patterns`.
+
+    It does nothing when disabled, and refuses a module that another pass has to convert first.
+    """
+
+    optional: ClassVar[bool] = True
+    """False for conversions: `--skip-nodes` does not bind them, `--disable` is refused."""
+    recursive: ClassVar[bool] = True
+    """Visit again what a rewrite has touched."""
+    refused_dialects: ClassVar[Mapping[str, str]] = {
+        "onnx": "run legalize-onnx before {name}",
+        "buffer": "run {name} before bufferize",
+    }
+    """Dialects that the pass cannot work on, and what to do then."""
+
+    @abstractmethod
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        """The patterns, in order of preference."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = options_of(ctx)
+        if not is_enabled(self, options):
+            return
+        self.check_dialects(op)
+        self.run(op, options)
+
+    def run(self, module: ModuleOp, options: RewriteOptions) -> None:
+        """Rewrite the module."""
+        apply_patterns(
+            module,
+            self.patterns(module),
+            options,
+            pass_name=self.name,
+            optional=self.optional,
+            recursive=self.recursive,
+        )
+
+    def check_dialects(self, module: ModuleOp) -> None:
+        """PassFailedException naming the pass that is missing before this one, and its ops."""
+        found: dict[str, list[Operation]] = {}
+        for op in module.walk():
+            dialect = op.name.split(".", 1)[0]
+            if dialect in self.refused_dialects:
+                found.setdefault(dialect, []).append(op)
+        errors = [self._refusal(dialect, ops) for dialect, ops in found.items()]
+        if errors:
+            raise PassFailedException("\n".join(errors))
+
+    def _refusal(self, dialect: str, ops: Sequence[Operation]) -> str:
+        listed = "; ".join(map(describe, ops[:_LISTED]))
+        more = f"; and {len(ops) - _LISTED} more" if len(ops) > _LISTED else ""
+        advice = self.refused_dialects[dialect].format(name=self.name)
+        return f"{self.name}: found {dialect} ops: {listed}{more}; {advice}"
+
+
+class PassGroup(ModulePass, ABC):
+    """A pass that runs others, each of which can be disabled by its own name."""
+
+    members: ClassVar[tuple[type[ModulePass], ...]]
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = options_of(ctx)
+        if not is_enabled(self, options):
+            return
+        for member in self.members:
+            if is_enabled(member, options):
+                member().apply(ctx, op)
+
+
+def is_enabled(pass_: ModulePass | type[ModulePass], options: RewriteOptions) -> bool:
+    """False if the user disabled a pass; PassFailedException if it cannot be left out."""
+    if pass_.name not in options.disable:
+        return True
+    if not getattr(pass_, "optional", True):
+        raise PassFailedException(
+            f"'{pass_.name}' cannot be disabled: the passes after it need its output"
+        )
+    return False
