@@ -1,1 +1,318 @@
-"""Reference semantics of the dialects in numpy."""
+"""
+Reference semantics of the dialects in numpy, and the interpreter that runs modules of mixed ones.
+
+A value is a numpy array, a list (a sequence), or None (absent).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import InterpretationError, VerifyException
+
+from lowerdeck.dialects.core.constant import BindSymbolsOp
+from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.types import (
+    OptionalType,
+    SequenceType,
+    dims_of,
+    element_type,
+    numpy_dtype,
+)
+from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
+from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
+
+__all__ = [
+    "InterpretError",
+    "Interpreter",
+    "StepLimitError",
+    "Value",
+    "find_function",
+    "run_function",
+    "run_module",
+    "value_names",
+]
+
+Value: TypeAlias = "NDArray[Any] | list[Any] | None"
+Observer: TypeAlias = Callable[[Operation, Sequence[Value]], None]
+
+
+def run_module(
+    module: ModuleOp,
+    inputs: Mapping[str, NDArray[Any]],
+    function: str = "main",
+    *,
+    max_steps: int | None = None,
+) -> dict[str, Value]:
+    """
+    Run a function for inputs by tensor name; its results by tensor name.
+
+    Names are the `onnx.name` of arguments and results, or `0`, `1`, ... where there is none.
+    InterpretError if a name is missing or unknown, an input does not fit its argument's type, or an
+    op cannot be run; StepLimitError after `max_steps` ops.
+    """
+    target = find_function(module, function)
+    names = value_names(target.arg_attrs, len(target.body.block.args))
+    if missing := [name for name in names if name not in inputs]:
+        raise InterpretError(f"no value for the inputs {missing}")
+    if unknown := [name for name in inputs if name not in names]:
+        raise InterpretError(f"{unknown} are not inputs; the inputs are {names}")
+    results = Interpreter(max_steps=max_steps).call(target, [inputs[name] for name in names])
+    return dict(zip(value_names(target.res_attrs, len(results)), results, strict=True))
+
+
+def run_function(
+    function: func.FuncOp, inputs: Sequence[Value], *, max_steps: int | None = None
+) -> list[Value]:
+    """Run a function for inputs in order."""
+    return Interpreter(max_steps=max_steps).call(function, inputs)
+
+
+def find_function(module: ModuleOp, name: str) -> func.FuncOp:
+    """The function with this symbol name; InterpretError if there is none."""
+    for op in module.body.block.ops:
+        if isinstance(op, func.FuncOp) and op.sym_name.data == name:
+            return op
+    raise InterpretError(f"the module has no function @{name}")
+
+
+def value_names(attributes: Any, count: int) -> list[str]:
+    """The tensor names in a function's `arg_attrs` or `res_attrs`."""
+    names = [str(position) for position in range(count)]
+    for position, entry in enumerate(attributes or ()):
+        name = entry.data.get("onnx.name")
+        if isinstance(name, StringAttr):
+            names[position] = name.data
+    return names
+
+
+class Interpreter:
+    """
+    Runs functions, block by block.
+
+    `observe`, if given, is called with every op and its results after it ran.
+    """
+
+    def __init__(self, *, max_steps: int | None = None, observe: Observer | None = None) -> None:
+        self._steps_left = max_steps
+        self._observe = observe
+        self._values: dict[SSAValue, Value] = {}
+        self._last_uses: dict[Block, dict[Operation, list[SSAValue]]] = {}
+
+    def call(self, function: func.FuncOp, inputs: Sequence[Value]) -> list[Value]:
+        """The values that the function returns for `inputs` in order."""
+        block = function.body.block
+        if len(inputs) != len(block.args):
+            raise InterpretError(
+                f"@{function.sym_name.data} takes {len(block.args)} inputs, got {len(inputs)}"
+            )
+        names = value_names(function.arg_attrs, len(inputs))
+        symbols: dict[str, int] = {}
+        types = [argument.type for argument in block.args]
+        for name, type_, value in zip(names, types, inputs, strict=True):
+            _bind(name, type_, value, symbols)
+        for name, type_, value in zip(names, types, inputs, strict=True):
+            _check_dims(f"input '{name}'", type_, value, symbols)
+        return self._run_block(block, inputs, symbols)
+
+    def _run_block(
+        self, block: Block, args: Sequence[Value], symbols: Mapping[str, int]
+    ) -> list[Value]:
+        """The operands of the block's terminator; symbols made inside end with it."""
+        values, scope = self._values, dict(symbols)
+        values.update(zip(block.args, args, strict=True))
+        last_uses = self._find_last_uses(block)
+        for op in block.ops:
+            self._count_step()
+            operands = [values[operand] for operand in op.operands]
+            if op is block.last_op:
+                for value in (*last_uses[op], *block.args):
+                    values.pop(value, None)  # an argument without uses ends here
+                return operands
+            results = self._run_op(op, operands, scope)
+            if self._observe is not None:
+                self._observe(op, results)
+            values.update(zip(op.results, results, strict=True))
+            for value in last_uses[op]:
+                del values[value]
+        raise InterpretError("a block without a terminator cannot be run")
+
+    def _count_step(self) -> None:
+        if self._steps_left is None:
+            return
+        if self._steps_left <= 0:
+            raise StepLimitError("the step limit is used up")
+        self._steps_left -= 1
+
+    def _find_last_uses(self, block: Block) -> dict[Operation, list[SSAValue]]:
+        """For each op the values of this block that nothing after it uses."""
+        if block not in self._last_uses:
+            seen: set[SSAValue] = set()
+            found: dict[Operation, list[SSAValue]] = {}
+            for op in reversed(list(block.ops)):
+                ends = [result for result in op.results if result not in seen]
+                seen.update(op.results)
+                for nested in op.walk():
+                    for value in nested.operands:
+                        if value not in seen and _home(value) is block:
+                            ends.append(value)
+                            seen.add(value)
+                found[op] = ends
+            self._last_uses[block] = found
+        return self._last_uses[block]
+
+    def _run_op(
+        self, op: Operation, operands: Sequence[Value], symbols: dict[str, int]
+    ) -> list[Value]:
+        match op:
+            case BindSymbolsOp():
+                sizes = cast(NDArray[Any], operands[0]).reshape(-1).tolist()
+                symbols.update(zip(op.names, map(int, sizes), strict=True))
+                return []
+            case IfOp():
+                region = op.then_region if _truth(operands[0]) else op.else_region
+                return self._run_block(region.block, [], symbols)
+            case LoopOp():
+                return self._run_loop(op, operands, symbols)
+            case KernelOp():
+                return self._run_block(op.body.block, operands, symbols)
+            case YieldOp() | func.ReturnOp():
+                raise InterpretError(f"{describe(op)} is not at the end of its block")
+            case _ if is_evaluable(op):
+                arrays = cast(Sequence[NDArray[Any]], operands)
+                results = evaluate(op, arrays, symbols)
+                _check_results(op, results, symbols)
+                return list(results)
+            case _:
+                return self._run_foreign(op, operands, symbols)
+
+    def _run_loop(
+        self, op: LoopOp, operands: Sequence[Value], symbols: dict[str, int]
+    ) -> list[Value]:
+        rest = list(operands)
+        limit = None if op.trip_count is None else _integer(rest.pop(0))
+        going = True if op.condition is None else _truth(rest.pop(0))
+        carried, count = rest, 0
+        has_condition, width = int(op.condition is not None), len(rest)
+        scans: list[list[NDArray[Any]]] = [[] for _ in op.yielded_scans]
+        scope = dict(symbols)
+        while going and (limit is None or count < limit):
+            if op.iteration is not None:
+                scope[op.iteration.data] = count
+            yielded = self._run_block(op.body.block, [np.array(count), *carried], scope)
+            going = not has_condition or _truth(yielded[0])
+            carried = yielded[has_condition : has_condition + width]
+            for scan, value in zip(scans, yielded[has_condition + width :], strict=True):
+                scan.append(cast(NDArray[Any], value))
+            count += 1
+        if op.count is not None:
+            symbols[op.count.data] = count
+        results = [
+            _stacked(scan, result.type, symbols)
+            for scan, result in zip(scans, op.results[width:], strict=True)
+        ]
+        return [*carried, *results]
+
+    def _run_foreign(
+        self, op: Operation, operands: Sequence[Value], symbols: Mapping[str, int]
+    ) -> list[Value]:
+        """An op of another dialect, whose interpreter is loaded only now."""
+        from lowerdeck.dialects.interpret import onnx
+
+        def run_region(region: Region, args: Sequence[Value]) -> list[Value]:
+            return self._run_block(region.block, args, symbols)
+
+        try:
+            return onnx.run_op(op, operands, run_region=run_region)
+        except InterpretError:
+            raise
+        except InterpretationError as error:
+            raise InterpretError(f"{describe(op)}: {error}") from error
+
+
+def _home(value: SSAValue) -> Block | None:
+    """The block that the value belongs to."""
+    owner = value.owner
+    return owner if isinstance(owner, Block) else owner.parent_block()
+
+
+def _truth(value: Value) -> bool:
+    return bool(cast(NDArray[Any], value).reshape(-1)[0])
+
+
+def _integer(value: Value) -> int:
+    return int(cast(NDArray[Any], value).reshape(-1)[0])
+
+
+def _stacked(
+    parts: Sequence[NDArray[Any]], type_: Attribute, symbols: Mapping[str, int]
+) -> NDArray[Any]:
+    if parts:
+        return np.stack(parts)
+    # No iteration was made: sizes that only the body knows have no value and count as zero.
+    dims = dims_of(type_)[1:]
+    shape = [d.evaluate(symbols) if d.symbols <= symbols.keys() else 0 for d in dims]
+    return np.empty((0, *shape), numpy_dtype(element_type(type_)))
+
+
+def _bind(name: str, type_: Attribute, value: Value, symbols: dict[str, int]) -> None:
+    """Check rank and element type of an input and bind the symbols that are its dimensions."""
+    if isinstance(type_, SequenceType | OptionalType) or not isinstance(type_, TensorType):
+        return
+    expected = numpy_dtype(element_type(type_))
+    if not isinstance(value, np.ndarray):
+        raise InterpretError(f"input '{name}' is no tensor, expected {type_}")
+    if value.dtype != expected:
+        raise InterpretError(f"input '{name}' has the dtype {value.dtype}, expected {expected}")
+    dims = _known_dims(type_)
+    if dims is not None and value.ndim != len(dims):
+        raise InterpretError(
+            f"input '{name}' has the shape {list(value.shape)}, expected {len(dims)} dimensions"
+        )
+    for dim, size in zip(dims or (), value.shape):
+        # A symbol that stands alone is bound by its first occurrence.
+        if len(dim.symbols) == 1 and str(dim) in dim.symbols:
+            symbols.setdefault(str(dim), size)
+
+
+def _known_dims(type_: Attribute) -> Any:
+    """The dimensions of a ranked type, or None if they have no identity."""
+    try:
+        return dims_of(type_)
+    except VerifyException:
+        return None
+
+
+def _check_dims(what: str, type_: Attribute, value: Value, symbols: Mapping[str, int]) -> None:
+    """InterpretError unless the value has the dimensions of its type."""
+    if not isinstance(type_, TensorType) or not isinstance(value, np.ndarray):
+        return
+    dims = _known_dims(type_)
+    if dims is None:
+        return
+    if unbound := sorted(set[str]().union(*(dim.symbols for dim in dims)) - symbols.keys()):
+        raise InterpretError(f"{what}: nothing gives the symbols {unbound} a value")
+    expected = [dim.evaluate(symbols) for dim in dims]
+    if list(value.shape) != expected:
+        described = ", ".join(map(str, dims))
+        raise InterpretError(
+            f"{what} has the shape {list(value.shape)}, expected [{described}] = {expected}"
+        )
+
+
+def _check_results(
+    op: Operation, results: Sequence[NDArray[Any]], symbols: Mapping[str, int]
+) -> None:
+    """InterpretError if a result does not have its declared type."""
+    for result, value in zip(op.results, results, strict=True):
+        if not isinstance(result.type, TensorType):
+            continue
+        if value.dtype != numpy_dtype(element_type(result)):
+            raise InterpretError(f"{describe(op)} gives {value.dtype}, declared {result.type}")
+        _check_dims(f"{describe(op)}: the result", result.type, value, symbols)

@@ -1,0 +1,30 @@
+"""Errors of the interpreter."""
+
+from __future__ import annotations
+
+from xdsl.dialects.builtin import ArrayAttr, FusedLoc, NameLoc
+from xdsl.ir import Attribute, Operation
+from xdsl.utils.exceptions import InterpretationError
+
+
+class InterpretError(InterpretationError):
+    """A module or its inputs cannot be run; the message says what was found and expected."""
+
+
+class StepLimitError(InterpretError):
+    """More operations were run than the caller allows."""
+
+
+def describe(op: Operation) -> str:
+    """`node 'name' (op)`, or only the op where no source node is known."""
+    name = _source_name(op.location)
+    return f"'{op.name}'" if name is None else f"node '{name}' ({op.name})"
+
+
+def _source_name(location: Attribute) -> str | None:
+    if isinstance(location, NameLoc):
+        return location.desc.data
+    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
+        names = (_source_name(part) for part in location.locations)
+        return next((name for name in names if name is not None), None)
+    return None
