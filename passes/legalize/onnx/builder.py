@@ -145,7 +145,7 @@ class CoreBuilder:
     # Knowledge
 
     def constant(self, value: SSAValue) -> NDArray[Any] | None:
-        """The elements of a value if they are numbers now: of a constant, or of shape arithmetic."""
+        """The elements of a value that are numbers now: of a constant, or of shape arithmetic."""
         if (array := constant_array(value)) is not None:
             return array
         if (elements := self.symbols.elements(value)) is None:

@@ -1,1 +1,10 @@
-"""All legalizations: importing this module registers them."""
+"""All legalizations: importing this module registers those of every topic."""
+
+from types import ModuleType
+
+from lowerdeck.passes.legalize.onnx.registry import handler_of
+
+TOPICS: tuple[ModuleType, ...] = ()
+"""The modules with handlers."""
+
+__all__ = ["TOPICS", "handler_of"]

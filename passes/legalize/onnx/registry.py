@@ -10,7 +10,7 @@ from xdsl.ir import SSAValue
 
 if TYPE_CHECKING:
     from lowerdeck.dialects.onnx.ops import OnnxOp
-    from lowerdeck.passes.legalize.onnx.framework import Legalizer
+    from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
 
 Results: TypeAlias = "Sequence[SSAValue | None]"
 """One value a result of the node, None for results that are absent."""

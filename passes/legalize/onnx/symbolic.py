@@ -1,8 +1,8 @@
 """
 Small integer tensors as arrays of dimension expressions: shape arithmetic without data.
 
-`SymbolicValues` follows a value through constants, `core.from_dims` and integer ops of `core`. Where
-that ends, an element is unknown, or gets a symbol by `core.bind_symbols` if the caller asks for it.
+`SymbolicValues` follows a value through constants, `core.from_dims` and integer ops of `core`.
+Where that ends, an element is unknown, or gets a symbol by `core.bind_symbols` if the caller asks.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class SymbolicValues:
         total = 0
         for monomial, coefficient in value.terms:
             bounds = [self._atom_bound(atom) for atom in monomial]
-            if monomial and (coefficient < 0 or any(b is None or b < 0 for b in bounds)):
+            if monomial and (coefficient < 0 or not all(map(_is_nonnegative, bounds))):
                 return None
             total += coefficient * math.prod(bound or 0 for bound in bounds)
         return total
@@ -175,6 +175,10 @@ def _small_shape(value: SSAValue) -> tuple[int, ...] | None:
     return shape
 
 
+def _is_nonnegative(bound: int | None) -> bool:
+    return bound is not None and bound >= 0
+
+
 def _array(values: Iterable[Element], shape: Sequence[int]) -> Elements:
     result = np.empty(math.prod(shape), object)
     result[:] = list(values)
@@ -207,21 +211,35 @@ def _iota(values: SymbolicValues, op: IotaOp, _: Any, shape: tuple[int, ...]) ->
     return _array(map(Expr.const, np.indices(shape)[op.axis.data].reshape(-1).tolist()), shape)
 
 
-Scalar: TypeAlias = Callable[..., Element]
+Unary: TypeAlias = Callable[[SymbolicValues, Expr], Element]
+Binary: TypeAlias = Callable[[SymbolicValues, Expr, Expr], Element]
 
 
-def _map(function: Scalar) -> Rule:
-    """A rule for an elementwise op, from a function of the analysis and known elements."""
+def _unary(function: Unary) -> Rule:
+    """A rule for an elementwise op from its function of a known element."""
 
     def rule(
         values: SymbolicValues, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
     ) -> Elements:
         del op
-        columns = [np.broadcast_to(operand, shape).reshape(-1) for operand in operands]
+        column = operands[0].reshape(-1)
+        return _array((None if x is None else function(values, x) for x in column), shape)
+
+    return rule
+
+
+def _binary(function: Binary) -> Rule:
+    """A rule for an elementwise op from its function of two known elements."""
+
+    def rule(
+        values: SymbolicValues, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
+    ) -> Elements:
+        del op
+        left, right = (np.broadcast_to(operand, shape).reshape(-1) for operand in operands)
         return _array(
             (
-                None if any(x is None for x in row) else function(values, *row)
-                for row in zip(*columns, strict=True)
+                None if x is None or y is None else function(values, x, y)
+                for x, y in zip(left, right, strict=True)
             ),
             shape,
         )
@@ -301,7 +319,7 @@ def _compare(
             return None
         return Expr.const(_PREDICATES[op.predicate.data](*order))
 
-    return _map(decide)(values, op, operands, shape)
+    return _binary(decide)(values, op, operands, shape)
 
 
 def _select(
@@ -323,8 +341,7 @@ def _cast(
 ) -> Elements:
     if op.to == i1:
         zero = [*operands, _array([Expr.const(0)], ())]
-        differs = _map(lambda values, x, y: _known_ne(values, x, y))
-        return differs(values, op, zero, shape)
+        return _binary(_known_ne)(values, op, zero, shape)
     return operands[0]
 
 
@@ -337,7 +354,7 @@ def _not(
     values: SymbolicValues, op: NotOp, operands: Sequence[Elements], shape: tuple[int, ...]
 ) -> Elements:
     is_bool = element_type(op.result) == i1
-    flip = _map(lambda values, x: 1 - x if is_bool else -1 - x)
+    flip = _unary(lambda values, x: 1 - x if is_bool else -1 - x)
     return flip(values, op, operands, shape)
 
 
@@ -347,7 +364,7 @@ def _bits(function: Callable[[int, int], int]) -> Rule:
         numbers = constants([x, y])
         return None if numbers is None else Expr.const(function(*numbers))
 
-    return _map(decide)
+    return _binary(decide)
 
 
 def _reshape(
@@ -438,17 +455,17 @@ _RULES: dict[type[Operation], Rule] = {
     ConstantOp: _constant,
     FromDimsOp: _from_dims,
     IotaOp: _iota,
-    AddOp: _map(lambda values, x, y: x + y),
-    SubOp: _map(lambda values, x, y: x - y),
-    MulOp: _map(lambda values, x, y: x * y),
-    DivOp: _map(_div),
-    RemOp: _map(_rem),
-    ModOp: _map(_mod),
-    MaxOp: _map(lambda values, x, y: maximum(x, y)),
-    MinOp: _map(lambda values, x, y: minimum(x, y)),
-    NegOp: _map(lambda values, x: -x),
-    AbsOp: _map(_abs),
-    SignOp: _map(_sign),
+    AddOp: _binary(lambda values, x, y: x + y),
+    SubOp: _binary(lambda values, x, y: x - y),
+    MulOp: _binary(lambda values, x, y: x * y),
+    DivOp: _binary(_div),
+    RemOp: _binary(_rem),
+    ModOp: _binary(_mod),
+    MaxOp: _binary(lambda values, x, y: maximum(x, y)),
+    MinOp: _binary(lambda values, x, y: minimum(x, y)),
+    NegOp: _unary(lambda values, x: -x),
+    AbsOp: _unary(_abs),
+    SignOp: _unary(_sign),
     AndOp: _bits(lambda x, y: x & y),
     OrOp: _bits(lambda x, y: x | y),
     NotOp: _not,
