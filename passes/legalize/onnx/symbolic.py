@@ -79,6 +79,12 @@ class SymbolicValues:
             self._nonnegative.add(name)
         return name
 
+    def assume_nonnegative(self, values: Iterable[Expr]) -> None:
+        """State that expressions that are a lone symbol are sizes: never negative."""
+        for value in values:
+            if len(value.symbols) == 1 and value == Expr.symbol(name := next(iter(value.symbols))):
+                self._nonnegative.add(name)
+
     def lower_bound(self, value: Expr) -> int | None:
         """A number that `value` is never below, if one is known."""
         total = 0

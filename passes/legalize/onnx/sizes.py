@@ -1,0 +1,175 @@
+"""Integers that are operands: shapes, bounds and axes, known, symbolic or only there at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.tensor import ScatterElementsOp
+from lowerdeck.dialects.core.types import dims_of, i64, rank_of, static_shape
+from lowerdeck.dialects.dims import Expr, maximum, minimum, product
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.quantity import Quantity
+
+UNBOUNDED = 2**31 - 1
+"""Bounds from here on mean "to the end": no dimension is as long."""
+
+
+def sizes_of(lower: Legalizer, value: SSAValue, what: str) -> list[Expr]:
+    """The elements of an integer tensor, which are sizes: what data decides is not negative."""
+    sizes = lower.require_exprs(value, what)
+    for size in sizes:
+        if size.value is not None and size.value < 0:
+            lower.refuse(f"{what} {size}", "no negative number")
+    lower.symbols.assume_nonnegative(sizes)
+    return sizes
+
+
+def size_of(lower: Legalizer, value: SSAValue, what: str) -> Expr:
+    """`sizes_of` for a tensor of one element."""
+    return single(lower, sizes_of(lower, value, what), what)
+
+
+def single(lower: Legalizer, values: Sequence[Expr], what: str) -> Expr:
+    """The only one of `values`."""
+    if len(values) != 1:
+        lower.refuse(f"{len(values)} numbers as {what}", "one")
+    return values[0]
+
+
+def length_of(lower: Legalizer, value: SSAValue, what: str) -> int:
+    """The number of elements of a vector (or scalar), which must be static."""
+    shape = static_shape(value)
+    if shape is None or len(shape) > 1:
+        lower.refuse(f"{what} of type {value.type}", "a vector of known length")
+    return shape[0] if shape else 1
+
+
+def is_nonnegative(lower: Legalizer, value: Expr) -> bool:
+    """True if the expression is known to be at least zero."""
+    bound = lower.symbols.lower_bound(value)
+    return bound is not None and bound >= 0
+
+
+def from_front(lower: Legalizer, index: Expr, dim: Expr) -> Expr:
+    """An index of which negative ones count from the end of `dim`."""
+    if is_nonnegative(lower, index):
+        return index
+    if index.value is not None or is_nonnegative(lower, -index - 1):
+        return dim + index
+    # A factor that is one where the index is negative, else zero.
+    return index + dim * minimum(maximum(-index, 0), 1)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """
+    Which dimensions a list of numbers is about.
+
+    `known` are distinct and counted from the front; without them, `runtime` is the i64 vector of
+    the axes, counted from the front.
+    """
+
+    known: list[int] | None
+    runtime: Quantity | None = None
+
+    @staticmethod
+    def of(lower: Legalizer, value: SSAValue, rank: int) -> Axes:
+        """The axes that an operand gives."""
+        if (numbers := lower.ints(value)) is not None:
+            return Axes(lower.axes(numbers, rank))
+        count = length_of(lower, value, "axes")
+        return Axes(None, (Quantity.of(lower, value).cast(i64) % rank).reshape([count]))
+
+    @property
+    def count(self) -> int:
+        """The number of axes."""
+        return len(self.known or ()) if self.runtime is None else self.runtime.dims[0].value or 0
+
+    def spread(self, lower: Legalizer, values: Quantity, rank: int, fill: int) -> Quantity:
+        """The i64 vector with an entry a dimension: those of `values` at the axes, else `fill`."""
+        assert self.runtime is not None
+        filled = lower.tensor(np.full(rank, fill, np.int64))
+        op = ScatterElementsOp(filled, self.runtime.value, values.cast(i64).value, 0)
+        return Quantity(lower, lower.add(op))
+
+
+def resolved_shape(lower: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: bool) -> list[Expr]:
+    """
+    The dimensions that Reshape gives to `x`: -1 is what is left, 0 (unless allowed) copies.
+
+    Elements that only data decides are resolved at run time.
+    """
+    dims = dims_of(x)
+    elements = lower.symbols.elements(shape)
+    if elements is None:
+        lower.refuse(f"a shape of type {shape.type}", "a vector of known length")
+    entries: list[Expr | None] = list(elements.reshape(-1))
+    resolved: list[Expr] = []
+    for axis, entry in enumerate(entries):
+        if entry is None or not (entry == -1 or is_nonnegative(lower, entry)):
+            return _resolved_at_run_time(lower, x, shape, allow_zero)
+        if entry == 0 and not allow_zero:
+            if axis >= len(dims):
+                lower.refuse(f"a copied dimension {axis}", f"less than {len(dims)}")
+            entry = dims[axis]
+        resolved.append(entry)
+    missing = [axis for axis, entry in enumerate(resolved) if entry == -1]
+    if len(missing) > 1:
+        lower.refuse("more than one -1 in the shape", "at most one")
+    for axis in missing:
+        rest = product(entry for k, entry in enumerate(resolved) if k != axis)
+        if rest == 0:
+            lower.refuse("-1 beside dimensions of 0", "a shape that says how long each dimension is")
+        resolved[axis] = product(dims) // rest
+    return resolved
+
+
+def _resolved_at_run_time(
+    lower: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: bool
+) -> list[Expr]:
+    count = length_of(lower, shape, "the shape")
+    dims = [*dims_of(x), *[Expr.const(0)] * count][:count]
+    entries = Quantity.of(lower, shape)
+    if not allow_zero:
+        entries = entries.eq(0).where(Quantity(lower, lower.dims(dims)), entries)
+    missing = entries.eq(-1)
+    rest = missing.where(Quantity.number(lower, 1, i64), entries).reduce("prod", [0])
+    total = Quantity.dim(lower, product(dims_of(x)))
+    resolved = missing.where(total // rest, entries)
+    return sizes_of(lower, resolved.value, "the shape")
+
+
+def kept_dims(lower: Legalizer, x: SSAValue, axes: Axes) -> list[Expr]:
+    """The dimensions of `x` without those at axes that only data decides."""
+    rank, count = rank_of(x), axes.count
+    _, order = _order(lower, axes, rank)
+    # Kept dimensions first, in their order: removed ones are counted behind them.
+    rows = Quantity(lower, np.arange(rank - count, dtype=np.int64)).reshape([rank - count, 1])
+    dims = Quantity(lower, lower.dims(dims_of(x)))
+    chosen = rows.eq(order.reshape([1, rank])).cast(i64) * dims.reshape([1, rank])
+    return sizes_of(lower, chosen.reduce("sum", [1]).value, "the dimensions")
+
+
+def extended_dims(lower: Legalizer, x: SSAValue, axes: Axes) -> list[Expr]:
+    """The dimensions of `x` with ones inserted at axes that only data decides."""
+    rank = rank_of(x) + axes.count
+    if rank_of(x) == 0:
+        return [Expr.const(1)] * rank
+    marked, order = _order(lower, axes, rank)
+    dims = Quantity(lower, lower.dims(dims_of(x)))
+    columns = Quantity(lower, np.arange(rank_of(x), dtype=np.int64)).reshape([1, rank_of(x)])
+    chosen = order.reshape([rank, 1]).eq(columns).cast(i64) * dims.reshape([1, rank_of(x)])
+    return sizes_of(lower, (chosen.reduce("sum", [1]) + marked).value, "the dimensions")
+
+
+def _order(lower: Legalizer, axes: Axes, rank: int) -> tuple[Quantity, Quantity]:
+    """For each dimension 1 if it is an axis; and how many before it are not, `rank` for the axes."""
+    ones = Quantity(lower, np.ones(axes.count, np.int64))
+    marked = axes.spread(lower, ones, rank, 0)
+    before = Quantity(lower, np.tril(np.ones((rank, rank), np.int64), -1))
+    count = (before * (1 - marked).reshape([1, rank])).reduce("sum", [1])
+    return marked, marked.eq(1).where(Quantity.number(lower, rank, i64), count)
