@@ -2,9 +2,10 @@
 
 from types import ModuleType
 
+from lowerdeck.passes.legalize.onnx import activation, elementwise
 from lowerdeck.passes.legalize.onnx.registry import handler_of
 
-TOPICS: tuple[ModuleType, ...] = ()
+TOPICS: tuple[ModuleType, ...] = (activation, elementwise)
 """The modules with handlers."""
 
 __all__ = ["TOPICS", "handler_of"]

@@ -1,0 +1,210 @@
+"""Activation functions, by the formulas of the ONNX specification in forms that do not overflow."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp, UnaryOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.quantity import Quantity, index_vector
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+
+
+def apply(function: type[UnaryOp], x: Quantity) -> Quantity:
+    """A function of one element that `Quantity` has no method for."""
+    return Quantity(x.lower, x.lower.add(function(x.value)))
+
+
+def _operand(lower: Legalizer, index: int = 0) -> Quantity:
+    lower.attrs.ignore("consumed_inputs")
+    return Quantity(lower, lower.operand(index))
+
+
+# The formulas, also used by the recurrent cells
+
+
+def relu(x: Quantity) -> Quantity:
+    """max(x, 0)"""
+    return x.maximum(0)
+
+
+def leaky_relu(x: Quantity, alpha: float) -> Quantity:
+    """x, or alpha * x below zero"""
+    return x.lt(0).where(x * alpha, x)
+
+
+def thresholded_relu(x: Quantity, alpha: float) -> Quantity:
+    """x above alpha, else 0"""
+    return x.gt(alpha).where(x, 0)
+
+
+def elu(x: Quantity, alpha: float) -> Quantity:
+    """x, or alpha * (exp(x) - 1) below zero"""
+    return x.lt(0).where((x.minimum(0).exp() - 1) * alpha, x)
+
+
+def hard_sigmoid(x: Quantity, alpha: float, beta: float) -> Quantity:
+    """max(0, min(1, alpha * x + beta))"""
+    return (x * alpha + beta).minimum(1).maximum(0)
+
+
+def softsign(x: Quantity) -> Quantity:
+    """x / (1 + |x|)"""
+    return x / (x.abs() + 1)
+
+
+def softplus(x: Quantity) -> Quantity:
+    """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))"""
+    return x.maximum(0) + ((-x.abs()).exp() + 1).log()
+
+
+# Handlers
+
+
+@legalizes("Relu")
+def legalize_relu(op: OnnxOp, lower: Legalizer) -> Results:
+    """max(x, 0)"""
+    return [relu(_operand(lower)).value]
+
+
+@legalizes("LeakyRelu")
+def legalize_leaky_relu(op: OnnxOp, lower: Legalizer) -> Results:
+    """x, or alpha * x below zero"""
+    return [leaky_relu(_operand(lower), lower.attrs.float("alpha")).value]
+
+
+@legalizes("PRelu")
+def legalize_prelu(op: OnnxOp, lower: Legalizer) -> Results:
+    """x, or slope * x below zero; before opset 7 a vector of slopes belongs to the channels."""
+    x, slope = _operand(lower), _operand(lower, 1)
+    if op.since_version < 7 and len(slope.dims) == 1 and slope.dims[0] != 1:
+        slope = slope.reshape([slope.dims[0], *[1] * (len(x.dims) - 2)])
+    return [x.lt(0).where(x * slope, x).value]
+
+
+@legalizes("ThresholdedRelu")
+def legalize_thresholded_relu(op: OnnxOp, lower: Legalizer) -> Results:
+    """x above alpha, else 0"""
+    return [thresholded_relu(_operand(lower), lower.attrs.float("alpha")).value]
+
+
+@legalizes("Elu")
+def legalize_elu(op: OnnxOp, lower: Legalizer) -> Results:
+    """x, or alpha * (exp(x) - 1) below zero"""
+    return [elu(_operand(lower), lower.attrs.float("alpha")).value]
+
+
+@legalizes("Selu")
+def legalize_selu(op: OnnxOp, lower: Legalizer) -> Results:
+    """gamma * (x, or alpha * (exp(x) - 1) from zero down)"""
+    x = _operand(lower)
+    return [(elu(x, lower.attrs.float("alpha")) * lower.attrs.float("gamma")).value]
+
+
+@legalizes("Celu")
+def legalize_celu(op: OnnxOp, lower: Legalizer) -> Results:
+    """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
+    x, alpha = _operand(lower), lower.attrs.float("alpha")
+    return [(x.maximum(0) + (((x / alpha).exp() - 1) * alpha).minimum(0)).value]
+
+
+@legalizes("Gelu")
+def legalize_gelu(op: OnnxOp, lower: Legalizer) -> Results:
+    """x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh"""
+    x = _operand(lower)
+    if lower.attrs.string("approximate", among=("none", "tanh")) == "none":
+        inner = apply(ErfOp, x * math.sqrt(0.5))
+    else:
+        inner = apply(TanhOp, (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
+    return [(x * 0.5 * (inner + 1)).value]
+
+
+@legalizes("Sigmoid")
+def legalize_sigmoid(op: OnnxOp, lower: Legalizer) -> Results:
+    """1 / (1 + exp(-x))"""
+    return [apply(SigmoidOp, _operand(lower)).value]
+
+
+@legalizes("HardSigmoid")
+def legalize_hard_sigmoid(op: OnnxOp, lower: Legalizer) -> Results:
+    """max(0, min(1, alpha * x + beta))"""
+    alpha, beta = lower.attrs.float("alpha"), lower.attrs.float("beta")
+    return [hard_sigmoid(_operand(lower), alpha, beta).value]
+
+
+@legalizes("HardSwish")
+def legalize_hard_swish(op: OnnxOp, lower: Legalizer) -> Results:
+    """x * max(0, min(1, x / 6 + 0.5))"""
+    x = _operand(lower)
+    return [(x * hard_sigmoid(x, 1 / 6, 0.5)).value]
+
+
+@legalizes("Swish")
+def legalize_swish(op: OnnxOp, lower: Legalizer) -> Results:
+    """x * sigmoid(alpha * x)"""
+    x, alpha = _operand(lower), lower.attrs.float("alpha")
+    return [(x * apply(SigmoidOp, x if alpha == 1 else x * alpha)).value]
+
+
+@legalizes("Mish")
+def legalize_mish(op: OnnxOp, lower: Legalizer) -> Results:
+    """x * tanh(log(1 + exp(x)))"""
+    x = _operand(lower)
+    return [(x * apply(TanhOp, softplus(x))).value]
+
+
+@legalizes("Softplus")
+def legalize_softplus(op: OnnxOp, lower: Legalizer) -> Results:
+    """log(1 + exp(x))"""
+    return [softplus(_operand(lower)).value]
+
+
+@legalizes("Softsign")
+def legalize_softsign(op: OnnxOp, lower: Legalizer) -> Results:
+    """x / (1 + |x|)"""
+    return [softsign(_operand(lower)).value]
+
+
+@legalizes("Shrink")
+def legalize_shrink(op: OnnxOp, lower: Legalizer) -> Results:
+    """x + bias below -lambd, x - bias above lambd, else 0"""
+    x, bias, lambd = _operand(lower), lower.attrs.float("bias"), lower.attrs.float("lambd")
+    return [x.lt(-lambd).where(x + bias, x.gt(lambd).where(x - bias, 0)).value]
+
+
+# Along an axis
+
+
+@legalizes("Softmax", "LogSoftmax", "Hardmax", until=12)
+def legalize_flat_softmax(op: OnnxOp, lower: Legalizer) -> Results:
+    """The function on the rows of a matrix: the dimensions from `axis` on are one row."""
+    x = lower.operand(0)
+    rank = rank_of(x)
+    axis = lower.attrs.int("axis")
+    axis = axis if axis == rank else lower.axis(axis, rank)
+    rows = lower.flatten(x, axis)
+    return [lower.reshape(_along(op, lower, rows, 1), dims_of(x))]
+
+
+@legalizes("Softmax", "LogSoftmax", "Hardmax", since=13)
+def legalize_softmax(op: OnnxOp, lower: Legalizer) -> Results:
+    """The function along `axis`."""
+    x = lower.operand(0)
+    return [_along(op, lower, x, lower.axis(lower.attrs.int("axis"), rank_of(x)))]
+
+
+def _along(op: OnnxOp, lower: Legalizer, value: SSAValue, axis: int) -> SSAValue:
+    if op.op_type == "Softmax":
+        return lower.add(SoftmaxOp(value, axis))
+    x = Quantity(lower, value)
+    if op.op_type == "LogSoftmax":
+        centered = x - x.reduce("max", [axis], keep_dims=True)
+        return (centered - centered.exp().reduce("sum", [axis], keep_dims=True).log()).value
+    best = Quantity(lower, lower.add(ArgReduceOp("max", value, axis, keep_dims=True)))
+    index = index_vector(lower, x.dims[axis], len(x.dims), axis)
+    return index.eq(best).cast(x.element).value

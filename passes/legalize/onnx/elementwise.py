@@ -1,0 +1,286 @@
+"""Arithmetic, comparison, logic, bits and conversion of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+import numpy as np
+import onnx
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.elementwise import (
+    AbsOp,
+    AcoshOp,
+    AcosOp,
+    AddOp,
+    AndOp,
+    AsinhOp,
+    AsinOp,
+    AtanhOp,
+    AtanOp,
+    BinaryOp,
+    CeilOp,
+    CoshOp,
+    CosOp,
+    DivOp,
+    ErfOp,
+    ExpOp,
+    FloorOp,
+    LogOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    NegOp,
+    NotOp,
+    OrOp,
+    PowOp,
+    RemOp,
+    RoundOp,
+    ShlOp,
+    ShrOp,
+    SignOp,
+    SinhOp,
+    SinOp,
+    SqrtOp,
+    SubOp,
+    TanhOp,
+    TanOp,
+    UnaryOp,
+    XorOp,
+)
+from lowerdeck.dialects.core.types import (
+    COMPUTABLE,
+    dims_of,
+    element_type,
+    i1,
+    is_float,
+    numpy_dtype,
+)
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.onnx.types import element_from_proto
+from lowerdeck.passes.legalize.onnx.broadcasting import aligned
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+
+_UNARY: Mapping[str, type[UnaryOp]] = {
+    "Abs": AbsOp,
+    "Acos": AcosOp,
+    "Acosh": AcoshOp,
+    "Asin": AsinOp,
+    "Asinh": AsinhOp,
+    "Atan": AtanOp,
+    "Atanh": AtanhOp,
+    "BitwiseNot": NotOp,
+    "Ceil": CeilOp,
+    "Cos": CosOp,
+    "Cosh": CoshOp,
+    "Erf": ErfOp,
+    "Exp": ExpOp,
+    "Floor": FloorOp,
+    "Log": LogOp,
+    "Neg": NegOp,
+    "Not": NotOp,
+    "Round": RoundOp,
+    "Sign": SignOp,
+    "Sin": SinOp,
+    "Sinh": SinhOp,
+    "Sqrt": SqrtOp,
+    "Tan": TanOp,
+    "Tanh": TanhOp,
+}
+
+
+@legalizes(*_UNARY)
+def legalize_unary(op: OnnxOp, lower: Legalizer) -> Results:
+    """The function of the same name."""
+    lower.attrs.ignore("consumed_inputs")
+    return [lower.add(_UNARY[op.op_type](lower.operand(0)))]
+
+
+@legalizes("Reciprocal")
+def legalize_reciprocal(op: OnnxOp, lower: Legalizer) -> Results:
+    """1 / x"""
+    lower.attrs.ignore("consumed_inputs")
+    x = lower.operand(0)
+    return [lower.add(DivOp(lower.scalar(1, x), x))]
+
+
+# Binary
+
+_ARITHMETIC: Mapping[str, type[BinaryOp]] = {"Add": AddOp, "Div": DivOp, "Mul": MulOp, "Sub": SubOp}
+_LOGIC: Mapping[str, type[BinaryOp]] = {"And": AndOp, "Or": OrOp, "Xor": XorOp}
+_BITS: Mapping[str, type[BinaryOp]] = {"BitwiseAnd": AndOp, "BitwiseOr": OrOp, "BitwiseXor": XorOp}
+_BINARY = {**_ARITHMETIC, **_LOGIC, **_BITS}
+_COMPARISONS = {
+    "Equal": "eq",
+    "Greater": "gt",
+    "GreaterOrEqual": "ge",
+    "Less": "lt",
+    "LessOrEqual": "le",
+}
+
+
+@legalizes(*_ARITHMETIC, *_LOGIC, until=6)
+def legalize_aligned_binary(op: OnnxOp, lower: Legalizer) -> Results:
+    """The function of the same name, with explicit broadcasting."""
+    return [lower.add(_BINARY[op.op_type](*aligned(lower)))]
+
+
+@legalizes(*_BINARY, since=7)
+def legalize_binary(op: OnnxOp, lower: Legalizer) -> Results:
+    """The function of the same name."""
+    return [lower.add(_BINARY[op.op_type](lower.operand(0), lower.operand(1)))]
+
+
+@legalizes("Equal", "Greater", "Less", until=6)
+def legalize_aligned_comparison(op: OnnxOp, lower: Legalizer) -> Results:
+    """A comparison, with explicit broadcasting."""
+    return [lower.compare(_COMPARISONS[op.op_type], *aligned(lower))]
+
+
+@legalizes(*_COMPARISONS, since=7)
+def legalize_comparison(op: OnnxOp, lower: Legalizer) -> Results:
+    """A comparison."""
+    return [lower.compare(_COMPARISONS[op.op_type], lower.operand(0), lower.operand(1))]
+
+
+@legalizes("Pow", until=6)
+def legalize_aligned_pow(op: OnnxOp, lower: Legalizer) -> Results:
+    """x to the power y, with explicit broadcasting."""
+    return [lower.add(PowOp(*aligned(lower)))]
+
+
+@legalizes("Pow", since=7)
+def legalize_pow(op: OnnxOp, lower: Legalizer) -> Results:
+    """x to the power y, computed in a type that holds both and returned in that of x."""
+    x, y = lower.operand(0), lower.operand(1)
+    common = _power_type(element_type(x), element_type(y))
+    return [lower.cast(lower.add(PowOp(lower.cast(x, common), lower.cast(y, common))), x)]
+
+
+def _power_type(base: Attribute, exponent: Attribute) -> Attribute:
+    """A float decides over an integer, otherwise the wider type."""
+    if is_float(base) and not is_float(exponent):
+        return base
+    if is_float(exponent) and not is_float(base):
+        return exponent
+    widths = [numpy_dtype(element).itemsize for element in (base, exponent)]
+    return base if widths[0] >= widths[1] else exponent
+
+
+@legalizes("Mod")
+def legalize_mod(op: OnnxOp, lower: Legalizer) -> Results:
+    """The remainder with the sign of the dividend (`fmod`), or with that of the divisor."""
+    x, y = lower.operand(0), lower.operand(1)
+    if lower.attrs.flag("fmod"):
+        return [lower.add(RemOp(x, y))]
+    if is_float(element_type(x)):
+        lower.refuse(f"fmod = 0 for {element_type(x)}", "fmod = 1 for floating-point numbers")
+    return [lower.add(ModOp(x, y))]
+
+
+@legalizes("BitShift")
+def legalize_bit_shift(op: OnnxOp, lower: Legalizer) -> Results:
+    """x shifted by y bits."""
+    direction = lower.attrs.string("direction", among=("LEFT", "RIGHT"))
+    shift = ShlOp if direction == "LEFT" else ShrOp
+    return [lower.add(shift(lower.operand(0), lower.operand(1)))]
+
+
+# Any number of operands
+
+_FOLDS: Mapping[str, type[BinaryOp]] = {"Max": MaxOp, "Min": MinOp, "Sum": AddOp, "Mean": AddOp}
+
+
+@legalizes(*_FOLDS)
+def legalize_variadic(op: OnnxOp, lower: Legalizer) -> Results:
+    """All operands combined from the left; `Mean` divides by their number."""
+    lower.attrs.ignore("consumed_inputs")
+    fold = _FOLDS[op.op_type]
+    total = reduce(lambda x, y: lower.add(fold(x, y)), lower.inputs)
+    if op.op_type != "Mean" or len(lower.inputs) == 1:
+        return [total]
+    return [lower.add(DivOp(total, lower.scalar(len(lower.inputs), total)))]
+
+
+# Choice
+
+
+@legalizes("Where")
+def legalize_where(op: OnnxOp, lower: Legalizer) -> Results:
+    """x where the condition holds, else y."""
+    return [lower.select(lower.operand(0), lower.operand(1), lower.operand(2))]
+
+
+@legalizes("Clip", until=10)
+def legalize_clip_attributes(op: OnnxOp, lower: Legalizer) -> Results:
+    """min(max(x, `min`), `max`), where the bounds are attributes."""
+    lower.attrs.ignore("consumed_inputs")
+    x = lower.operand(0)
+    for name, clip in (("min", MaxOp), ("max", MinOp)):
+        if (bound := lower.attrs.opt_float(name)) is not None:
+            x = lower.add(clip(x, lower.scalar(bound, x)))
+    return [x]
+
+
+@legalizes("Clip", since=11)
+def legalize_clip(op: OnnxOp, lower: Legalizer) -> Results:
+    """min(max(x, `min`), `max`): `max` wins if the bounds are in disorder."""
+    x = lower.operand(0)
+    for name, clip in (("min", MaxOp), ("max", MinOp)):
+        if (bound := lower.input(name)) is not None:
+            x = lower.add(clip(x, lower.reshape(bound, [])))
+    return [x]
+
+
+# Classification
+
+
+@legalizes("IsNaN")
+def legalize_is_nan(op: OnnxOp, lower: Legalizer) -> Results:
+    """x != x"""
+    x = lower.operand(0)
+    return [lower.compare("ne", x, x)]
+
+
+@legalizes("IsInf")
+def legalize_is_inf(op: OnnxOp, lower: Legalizer) -> Results:
+    """x is one of the infinities that the attributes select."""
+    x = lower.operand(0)
+    positive = lower.attrs.flag("detect_positive")
+    negative = lower.attrs.flag("detect_negative")
+    if positive and negative:
+        return [lower.compare("eq", lower.add(AbsOp(x)), lower.scalar(np.inf, x))]
+    if positive or negative:
+        return [lower.compare("eq", x, lower.scalar(np.inf if positive else -np.inf, x))]
+    return [lower.broadcast(lower.scalar(False, i1), dims_of(x))]
+
+
+# Conversion
+
+
+@legalizes("Cast")
+def legalize_cast(op: OnnxOp, lower: Legalizer) -> Results:
+    """The value in the element type `to`."""
+    lower.attrs.ignore("saturate", "round_mode")  # they concern types without a C form
+    if op.since_version == 1:
+        to = onnx.TensorProto.DataType.Value(lower.attrs.string("to"))
+    else:
+        to = lower.attrs.int("to")
+    return [_cast(lower, lower.operand(0), element_from_proto(to))]
+
+
+@legalizes("CastLike")
+def legalize_cast_like(op: OnnxOp, lower: Legalizer) -> Results:
+    """The value in the element type of the second operand."""
+    lower.attrs.ignore("saturate", "round_mode")
+    return [_cast(lower, lower.operand(0), element_type(lower.operand(1)))]
+
+
+def _cast(lower: Legalizer, value: SSAValue, to: Attribute) -> SSAValue:
+    for element in (element_type(value), to):
+        if element not in COMPUTABLE:
+            lower.refuse(f"a cast of {element_type(value)} to {to}", "types that C computes with")
+    return lower.cast(value, to)
