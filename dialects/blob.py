@@ -77,6 +77,11 @@ class Blob:
         return Blob(None, size, None, 0)
 
     @property
+    def is_elided(self) -> bool:
+        """True if the bytes were left out of the text that was read."""
+        return self._data is None
+
+    @property
     def data(self) -> memoryview:
         """The bytes; ElidedBlobError if they were left out of the text that was read."""
         if self._data is None:
@@ -146,7 +151,9 @@ class BlobAttr(Data[Blob]):
     def print_parameter(self, printer: Printer) -> None:
         blob = self.data
         with printer.in_angle_brackets():
-            if blob.file is not None:
+            if blob.is_elided:
+                printer.print_string("elided")
+            elif blob.file is not None:
                 printer.print_string_literal(blob.file)
                 printer.print_string(f", {blob.offset}, {blob.size}")
             elif blob.size <= INLINE_BYTES:
