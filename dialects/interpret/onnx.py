@@ -20,7 +20,7 @@ from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
 from lowerdeck.dialects.core.types import SequenceType, element_type, numpy_dtype
-from lowerdeck.dialects.onnx.convert import op_to_node
+from lowerdeck.dialects.onnx.convert import captured_values, op_to_node
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, NoneOp, OnnxOp, YieldOp
 from lowerdeck.dialects.onnx.types import is_unknown, type_to_proto
 
@@ -51,13 +51,15 @@ def run_op(
         return list(args)
     if not isinstance(op, OnnxOp):
         raise InterpretationError(f"'{op.name}' is not an op of the onnx dialect")
-    if op.regions:
-        outer = captured or {}
+    outer = captured or {}
+    if op.op_type in _CONTROL_FLOW:
         runner = run_region or (lambda region, inputs: evaluate_region(region, inputs, outer))
         return _CONTROL_FLOW[op.op_type](op, args, runner)
     if op.op_type == "Constant" and "sparse_value" in op.properties:
         return [cast(Any, op.properties["sparse_value"]).array()]
-    return _run_node(op, args)
+    if op.op_type.startswith("Optional"):
+        return [_run_optional(op, args)]
+    return _run_node(op, args, outer)
 
 
 def evaluate_region(
@@ -75,44 +77,62 @@ def evaluate_region(
     raise InterpretationError("a region without a terminator cannot be run")
 
 
-def _run_node(op: OnnxOp, args: Sequence[Value]) -> list[Value]:
+def _run_node(op: OnnxOp, args: Sequence[Value], captured: Mapping[SSAValue, Value]) -> list[Value]:
     inputs = ["" if v.type == NONE else f"i{k}" for k, v in enumerate(op.operands)]
     outputs = ["" if v.type == NONE else f"o{k}" for k, v in enumerate(op.results)]
-    evaluator = _evaluator(op, inputs, outputs)
+    outer = {value: f"c{k}" for k, value in enumerate(captured_values(op))}
+    model = _model(op, op_to_node(op, inputs, outputs, outer), outer)
     feeds = {name: arg for name, arg in zip(inputs, args, strict=True) if name}
+    feeds |= {name: captured[value] for value, name in outer.items()}
     try:
-        found = cast(list[Value], evaluator.run(None, cast(Any, feeds)))
-    except (ValueError, TypeError, RuntimeError, IndexError, KeyError, AttributeError) as error:
+        found = cast(list[Value], ReferenceEvaluator(model).run(None, cast(Any, feeds)))
+    except NotImplementedError as error:
+        raise InterpretationError(f"{op.name} has no reference: {error}") from error
+    except (ValueError, TypeError, RuntimeError, LookupError, AttributeError) as error:
         raise InterpretationError(f"{op.name} cannot be run: {error}") from error
     computed = iter(found)
     return [_as_value(next(computed)) if name else None for name in outputs]
 
 
-def _evaluator(op: OnnxOp, inputs: Sequence[str], outputs: Sequence[str]) -> ReferenceEvaluator:
-    """An evaluator for a model of this one node, in the opset that introduced it."""
-    node = op_to_node(op, inputs, outputs)
+def _model(op: OnnxOp, node: onnx.NodeProto, outer: Mapping[SSAValue, str]) -> onnx.ModelProto:
+    """A model of this one node, in the opsets that introduced it and what is inside it."""
+    versions = {"": 0}
+    for nested in op.walk():
+        if isinstance(nested, OnnxOp):
+            versions[nested.domain] = max(nested.since_version, versions.get(nested.domain, 0))
+    versions[""] = versions[""] or onnx.defs.onnx_opset_version()
+    if op.op_type == "Scatter":  # the older name, which the reference does not know
+        node.op_type, versions[""] = "ScatterElements", 11
     graph = onnx.GraphProto(name="op", node=[node])
-    for name, value in zip(inputs, op.operands, strict=True):
+    named = [*zip(node.input, op.operands, strict=True), *((n, v) for v, n in outer.items())]
+    for name, value in named:
         if name:
             graph.input.add(name=name, type=type_to_proto(value.type))
-    for name in filter(None, outputs):
+    for name in filter(None, node.output):
         graph.output.add(name=name)
-    opsets = [helper.make_opsetid(op.domain, op.since_version)]
-    if op.domain:
-        opsets.append(helper.make_opsetid("", onnx.defs.onnx_opset_version()))
-    model = onnx.ModelProto(ir_version=onnx.IR_VERSION, graph=graph, opset_import=opsets)
-    try:
-        return ReferenceEvaluator(model)
-    except (NotImplementedError, RuntimeError, ValueError, KeyError) as error:
-        raise InterpretationError(f"{op.name} has no reference: {error}") from error
+    opsets = [helper.make_opsetid(domain, version) for domain, version in versions.items()]
+    return onnx.ModelProto(ir_version=onnx.IR_VERSION, graph=graph, opset_import=opsets)
 
 
 def _as_value(value: Any) -> Value:
-    if value is None or isinstance(value, np.ndarray):
-        return cast(Value, value)
+    if isinstance(value, np.ndarray):
+        array = cast(Array, value)
+        return array.astype(object) if array.dtype.kind in "SU" else array
+    if value is None:
+        return None
     if isinstance(value, list | tuple):
         return [_as_value(item) for item in cast(Sequence[Any], value)]
-    return np.asarray(value)
+    return _as_value(np.asarray(value))
+
+
+def _run_optional(op: OnnxOp, args: Sequence[Value]) -> Value:
+    """Optional, OptionalGetElement and OptionalHasElement: a present value is the value itself."""
+    value = args[0] if args else None
+    if op.op_type == "OptionalHasElement":
+        return np.asarray(value is not None)
+    if op.op_type == "OptionalGetElement" and value is None:
+        raise InterpretationError(f"{op.name}: the optional value is absent")
+    return value
 
 
 # Control flow

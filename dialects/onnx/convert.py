@@ -120,7 +120,7 @@ def node_to_op(
     if problems:
         raise ConversionError(problems)
     values = [operands[name] for name in node.input]
-    ordered = [regions[name] for name in cls.graph_names]
+    ordered = [regions.get(name) or Region() for name in cls.graph_names]
     present = [bool(name) for name in node.output]
     return cls.create(
         operands=values,
@@ -158,7 +158,7 @@ def _misfits(node: NodeProto, cls: type[OnnxOp]) -> Iterator[str]:
             expected = ", ".join(sorted(kinds)) or "none"
             yield f"found attribute '{attribute.name}', expected one of: {expected}"
         elif attribute.ref_attr_name:
-            yield f"attribute '{attribute.name}' refers to a function's attribute outside a function"
+            yield f"attribute '{attribute.name}' refers to an attribute of a function"
         elif Kind(attribute.type) != kind:
             found = AttributeProto.AttributeType.Name(attribute.type)
             yield f"attribute '{attribute.name}' is of kind {found}, expected {kind.name}"
@@ -231,7 +231,7 @@ class GraphBuilder:
         return Region(block)
 
     def initializers(self, graph: GraphProto, scope: Scope) -> list[Operation]:
-        """The ops for constants, in the order of the graph; inputs of the same name are replaced."""
+        """The ops for constants, in order; they replace inputs of the same name."""
         ops: list[Operation] = []
         for tensor in graph.initializer:
             self._initializer(tensor.name, lambda t=tensor: self.tensors(t), scope, ops)
@@ -375,9 +375,11 @@ class GraphBuilder:
             (*self.calls, key),
             self.budget,
         )
-        ops, results = inner.function(function, [scope[name] for name in node.input], given)
+        wanted = [bool(name) for name in node.output]
+        operands = [scope[name] for name in node.input]
+        ops, results = inner.function(function, operands, given, wanted)
         for name, value in zip(node.output, results, strict=False):
-            if name:
+            if name and value is not None:
                 self.define(node, name, value, scope)
         return ops
 
@@ -386,8 +388,13 @@ class GraphBuilder:
         function: FunctionProto,
         operands: Sequence[SSAValue],
         attributes: Mapping[str, AttributeProto],
-    ) -> tuple[list[Operation], list[SSAValue]]:
-        """The ops and results of a function's body for the operands and attributes of a call."""
+        wanted: Sequence[bool],
+    ) -> tuple[list[Operation], list[SSAValue | None]]:
+        """
+        The ops and results of a function's body for the operands and attributes of a call.
+
+        `wanted` tells which of the first outputs are used; the others are None.
+        """
         ops: list[Operation] = []
         scope: Scope = dict(zip(function.input, operands, strict=False))
         if len(operands) < len(function.input):
@@ -398,9 +405,11 @@ class GraphBuilder:
         ops += self.nodes([bind_attributes(node, bindings) for node in function.node], scope)
         for value, hint in hints.items():
             value.name_hint = hint
-        block = Block()
-        results = self.outputs(function.output, scope, block)
-        ops += [op for op in list(block.ops) if op.detach() or True]
+        results: list[SSAValue | None] = []
+        for name, is_wanted in zip(function.output, wanted, strict=False):
+            if is_wanted and name not in scope:
+                self.report(None, f"output '{name}' of a function is not computed by any node")
+            results.append(scope.get(name) if is_wanted else None)
         return ops, results
 
 
@@ -494,6 +503,8 @@ def op_to_node(
         node.attribute.append(attribute_to_proto(name, value))
     names = _Names(captured or {}, (*input_names, *output_names))
     for name, region in zip(op.graph_names, op.regions, strict=True):
+        if not region.blocks:
+            continue
         graph = region_to_graph(region, name, names)
         node.attribute.append(AttributeProto(name=name, type=AttributeProto.GRAPH, g=graph))
     return node

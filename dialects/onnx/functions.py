@@ -16,20 +16,20 @@ from lowerdeck.dialects.onnx.convert import (
     opset_of,
 )
 from lowerdeck.dialects.onnx.ops import NONE, OnnxOp
-from lowerdeck.dialects.onnx.types import type_to_proto
+from lowerdeck.dialects.onnx.types import type_string, type_to_proto
 
 
 def function_body(op: OnnxOp) -> FunctionProto | None:
     """
     The function that the schema gives for `op`, or None.
 
-    Some bodies depend on the types of the operands, which must be known as far as the schema asks;
-    if they are not, there is no body either.
+    Some bodies depend on the element types of the operands; until all of them are known, there is
+    no such body.
     """
     schema = op.schema
     if schema.has_function:
         return _parsed(schema.get_function_with_opset_version(_version(op, context=False)), op)
-    if not schema.has_context_dependent_function:
+    if not schema.has_context_dependent_function or not all(map(_is_typed, op.operands)):
         return None
     names = ["" if value.type == NONE else f"i{k}" for k, value in enumerate(op.operands)]
     outputs = ["" if value.type == NONE else f"o{k}" for k, value in enumerate(op.results)]
@@ -41,9 +41,12 @@ def function_body(op: OnnxOp) -> FunctionProto | None:
     return _parsed(body, op)
 
 
-def expand_function(op: OnnxOp, body: FunctionProto) -> tuple[list[Operation], list[SSAValue]]:
+def expand_function(
+    op: OnnxOp, body: FunctionProto
+) -> tuple[list[Operation], list[SSAValue | None]]:
     """
-    Insert the ops of `body` before `op`; return them and the values that replace its results.
+    Insert the ops of `body` before `op`; return them and the values that replace its results (None
+    for a result that is absent).
 
     All get the location of `op`. ConversionError if the body does not fit.
     """
@@ -52,15 +55,18 @@ def expand_function(op: OnnxOp, body: FunctionProto) -> tuple[list[Operation], l
     return ops, results
 
 
-def build_function(op: OnnxOp, body: FunctionProto) -> tuple[list[Operation], list[SSAValue]]:
+def build_function(
+    op: OnnxOp, body: FunctionProto
+) -> tuple[list[Operation], list[SSAValue | None]]:
     """As `expand_function`, without inserting the ops anywhere."""
     builder = GraphBuilder(opset_of(body.opset_import), lambda name: op.location)
-    ops, results = builder.function(body, op.operands, _attributes(op))
+    wanted = [result.type != NONE for result in op.results]
+    ops, results = builder.function(body, op.operands, _attributes(op), wanted)
     if builder.problems:
         raise ConversionError(builder.problems)
     for built in ops:
         built.location = op.location
-    return ops, results[: len(op.results)]
+    return ops, results
 
 
 def _attributes(op: OnnxOp) -> dict[str, AttributeProto]:
@@ -72,6 +78,10 @@ def _attributes(op: OnnxOp) -> dict[str, AttributeProto]:
     }
     node = op_to_node(op, ["" for _ in op.operands], ["" for _ in op.results])
     return defaults | {attribute.name: attribute for attribute in node.attribute}
+
+
+def _is_typed(value: SSAValue) -> bool:
+    return value.type == NONE or type_string(value.type) is not None
 
 
 def _version(op: OnnxOp, *, context: bool) -> int:
@@ -90,6 +100,7 @@ def _parsed(body: FunctionProto | bytes | None, op: OnnxOp) -> FunctionProto | N
         return None
     if isinstance(body, bytes):
         body = onnx.FunctionProto.FromString(body)
-    if not body.opset_import:
-        body.opset_import.add(domain=op.domain, version=op.since_version)
+    if "" not in opset_of(body.opset_import):
+        version = op.since_version if not op.domain else onnx.defs.onnx_opset_version()
+        body.opset_import.add(domain="", version=version)
     return body

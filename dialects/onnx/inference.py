@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr, UnrankedTensorType
 from xdsl.ir import Attribute, Region, SSAValue
 
+from lowerdeck.dialects.core.types import OptionalType, SequenceType
 from lowerdeck.dialects.onnx.ops import (
     NONE,
+    Formal,
     OnnxOp,
     YieldOp,
     formal_of,
@@ -49,6 +51,8 @@ def _schema_results(
     value = properties.get("value")
     if isinstance(value, TensorAttr) and cls.schema.name == "Constant":
         return [cast(Attribute, value.type)]
+    if cls.schema.name in _CONTAINERS and operands:
+        return [_CONTAINERS[cls.schema.name](without_rank(operands[0].type))] * count
     bound = _bindings(cls, operands)
     chosen = _chosen_element(properties)
     types: list[Attribute] = []
@@ -61,8 +65,24 @@ def _schema_results(
         elif len(formal.types) == 1:
             types.append(type_from_string(next(iter(formal.types))))
         else:
-            types.append(UNTYPED if chosen is None else chosen)
+            types.append(_of_kind(formal, chosen))
     return types
+
+
+def _content(type_: Attribute) -> Attribute:
+    """What a sequence or a present optional value holds."""
+    return type_.element if isinstance(type_, SequenceType | OptionalType) else type_
+
+
+_CONTAINERS: Mapping[str, Callable[[Attribute], Attribute]] = {
+    "SequenceConstruct": SequenceType,
+    "SplitToSequence": SequenceType,
+    "SequenceAt": _content,
+    "ConcatFromSequence": _content,
+    "Optional": OptionalType,
+    "OptionalGetElement": _content,
+}
+"""Result types of the operators that put their first operand into a container or out of it."""
 
 
 def _bindings(cls: type[OnnxOp], operands: Sequence[SSAValue]) -> dict[str, Attribute]:
@@ -81,20 +101,32 @@ def _chosen_element(properties: Mapping[str, Attribute]) -> Attribute | None:
     """The element type that an attribute asks for: Cast's `to`, EyeLike's `dtype`."""
     value = properties.get("value")
     if isinstance(value, TensorAttr):
-        return UnrankedTensorType(value.type.element_type)
+        return cast(Attribute, value.type.element_type)
     for name in ("to", "dtype", "output_datatype", "output_dtype"):
         if isinstance(value := properties.get(name), IntegerAttr):
             try:
-                return UnrankedTensorType(element_from_proto(cast(Any, value).value.data))
+                return element_from_proto(cast(Any, value).value.data)
             except ValueError:
                 return None
     return None
+
+
+def _of_kind(formal: Formal, element: Attribute | None) -> Attribute:
+    """The tensor or sequence type with this element type, whichever the formal result allows."""
+    if element is None:
+        return UNTYPED
+    for type_ in (UnrankedTensorType(element), SequenceType(UnrankedTensorType(element))):
+        if type_string(type_) in formal.types:
+            return type_
+    return UNTYPED
 
 
 def _region_results(
     cls: type[OnnxOp], operands: Sequence[SSAValue], regions: Sequence[Region], count: int
 ) -> list[Attribute]:
     """Results of If, Loop, Scan and SequenceMap follow from what their subgraphs yield."""
+    if not regions[0].blocks:
+        return [UNTYPED] * count
     yielded = [without_rank(type_) for type_ in _yielded(regions[0])]
     match cls.schema.name:
         case "If":

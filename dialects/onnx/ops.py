@@ -137,7 +137,8 @@ class OnnxOp(Operation, ABC):
     - (C1) There are as many operands and results as the schema allows.
     - (C2) Only operands and results that are optional in the schema are absent.
     - (C3) Properties are attributes of the schema, of its kinds; required ones are present.
-    - (C4) There is one region, of one block that ends with `onnx.yield`, for each subgraph.
+    - (C4) There is one region, of one block that ends with `onnx.yield`, for each subgraph; it is
+      empty for an optional subgraph that is absent.
     - (C5) Types that are known are among those that the schema allows, and equal where the schema
       has one type variable.
 
@@ -240,7 +241,7 @@ class OnnxOp(Operation, ABC):
         return self._typed(name, TensorAttr)
 
     def region(self, name: str) -> Region:
-        """The region of a subgraph attribute."""
+        """The region of a subgraph attribute; without a block if the subgraph is absent."""
         return self.regions[self.graph_names.index(name)]
 
     # Verification
@@ -265,7 +266,7 @@ class OnnxOp(Operation, ABC):
             if not _is_of_kind(value, kind):
                 raise VerifyException(f"attribute '{name}' is not of kind {kind.name}: {value}")
         for name in _required(type(self)):
-            if name not in self.properties:
+            if name not in self.properties and name not in self.graph_names:
                 raise VerifyException(f"the required attribute '{name}' is missing")
 
     def _verify_regions(self) -> None:
@@ -274,6 +275,8 @@ class OnnxOp(Operation, ABC):
             raise VerifyException(f"found {len(self.regions)} subgraphs, expected {expected}")
         for name, region in zip(self.graph_names, self.regions, strict=True):
             block = region.blocks.first
+            if block is None and name not in _required(type(self)):
+                continue
             if block is None or block.next_block is not None:
                 raise VerifyException(f"subgraph '{name}' is not a single block")
             if not isinstance(block.last_op, YieldOp):
@@ -292,8 +295,9 @@ class OnnxOp(Operation, ABC):
                     sorted(self.properties.items()), lambda item: _print_property(printer, *item)
                 )
         for name, region in zip(self.graph_names, self.regions, strict=False):
-            printer.print_string(f" {name} ")
-            printer.print_region(region)
+            if region.blocks:
+                printer.print_string(f" {name} ")
+                printer.print_region(region)
         if self.attributes:
             printer.print_string(" attributes ")
             printer.print_attr_dict(self.attributes)
@@ -314,8 +318,8 @@ class OnnxOp(Operation, ABC):
         )
         regions: list[Region] = []
         for name in cls.graph_names:
-            parser.parse_keyword(name, f" for a subgraph of {cls.name}")
-            regions.append(parser.parse_region())
+            is_present = parser.parse_optional_keyword(name) is not None
+            regions.append(parser.parse_region() if is_present else Region())
         attributes: Mapping[str, Attribute] = {}
         if parser.parse_optional_keyword("attributes") is not None:
             attributes = parser.parse_optional_attr_dict()
@@ -416,9 +420,7 @@ def attribute_kinds(cls: type[OnnxOp]) -> Mapping[str, Kind]:
 @cache
 def _required(cls: type[OnnxOp]) -> tuple[str, ...]:
     return tuple(
-        name
-        for name, attribute in sorted(cls.schema.attributes.items())
-        if attribute.required and attribute.type != Kind.GRAPH
+        name for name, attribute in sorted(cls.schema.attributes.items()) if attribute.required
     )
 
 

@@ -1,4 +1,4 @@
-"""Constant tensors: between TensorProto and `#onnx.tensor`, whose bytes are never copied if large."""
+"""Constant tensors: between TensorProto and `#onnx.tensor`, whose bytes are not copied if large."""
 
 from __future__ import annotations
 
