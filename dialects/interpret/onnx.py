@@ -8,6 +8,7 @@ lacks are those of ml_dtypes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -19,7 +20,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
-from lowerdeck.dialects.core.types import SequenceType, element_type, numpy_dtype
+from lowerdeck.dialects.core.types import UNKNOWN, SequenceType, element_type, numpy_dtype
 from lowerdeck.dialects.onnx.convert import captured_values, op_to_node
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, NoneOp, OnnxOp, YieldOp
 from lowerdeck.dialects.onnx.types import is_unknown, type_to_proto
@@ -53,8 +54,7 @@ def run_op(
         raise InterpretationError(f"'{op.name}' is not an op of the onnx dialect")
     outer = captured or {}
     if op.op_type in _CONTROL_FLOW:
-        runner = run_region or (lambda region, inputs: evaluate_region(region, inputs, outer))
-        return _CONTROL_FLOW[op.op_type](op, args, runner)
+        return _CONTROL_FLOW[op.op_type](op, args, run_region or partial(_evaluate_in, outer))
     if op.op_type == "Constant" and "sparse_value" in op.properties:
         return [cast(Any, op.properties["sparse_value"]).array()]
     if op.op_type.startswith("Optional"):
@@ -77,6 +77,12 @@ def evaluate_region(
     raise InterpretationError("a region without a terminator cannot be run")
 
 
+def _evaluate_in(
+    outer: Mapping[SSAValue, Value], region: Region, args: Sequence[Value]
+) -> list[Value]:
+    return evaluate_region(region, args, outer)
+
+
 def _run_node(op: OnnxOp, args: Sequence[Value], captured: Mapping[SSAValue, Value]) -> list[Value]:
     inputs = ["" if v.type == NONE else f"i{k}" for k, v in enumerate(op.operands)]
     outputs = ["" if v.type == NONE else f"o{k}" for k, v in enumerate(op.results)]
@@ -85,7 +91,7 @@ def _run_node(op: OnnxOp, args: Sequence[Value], captured: Mapping[SSAValue, Val
     feeds = {name: arg for name, arg in zip(inputs, args, strict=True) if name}
     feeds |= {name: captured[value] for value, name in outer.items()}
     try:
-        found = cast(list[Value], ReferenceEvaluator(model).run(None, cast(Any, feeds)))
+        found = cast(list[Value], cast(Any, ReferenceEvaluator(model)).run(None, feeds))
     except NotImplementedError as error:
         raise InterpretationError(f"{op.name} has no reference: {error}") from error
     except (ValueError, TypeError, RuntimeError, LookupError, AttributeError) as error:
@@ -272,8 +278,8 @@ def _stack(values: Sequence[Array], axis: int, type_: Attribute) -> Array:
     shape: tuple[int, ...] = ()
     if isinstance(type_, TensorType):
         shape = tuple(max(0, dim) for dim in cast(TensorType[Attribute], type_).get_shape())
-    known = not isinstance(type_, SequenceType) and not is_unknown(element_type(type_))
-    dtype = numpy_dtype(element_type(type_)) if known else np.dtype(np.float32)
+    element = UNKNOWN if isinstance(type_, SequenceType) else element_type(cast(Attribute, type_))
+    dtype = np.dtype(np.float32) if is_unknown(element) else numpy_dtype(element)
     return np.zeros((0, *shape), dtype)
 
 

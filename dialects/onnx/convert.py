@@ -23,11 +23,12 @@ from lowerdeck.dialects.onnx.inference import result_types
 from lowerdeck.dialects.onnx.ops import (
     NONE,
     InitializerOp,
-    Kind,
     NoneOp,
     OnnxOp,
     YieldOp,
     attribute_kinds,
+    kind_name,
+    kind_number,
     op_class,
 )
 from lowerdeck.dialects.onnx.tensors import (
@@ -159,9 +160,9 @@ def _misfits(node: NodeProto, cls: type[OnnxOp]) -> Iterator[str]:
             yield f"found attribute '{attribute.name}', expected one of: {expected}"
         elif attribute.ref_attr_name:
             yield f"attribute '{attribute.name}' refers to an attribute of a function"
-        elif Kind(attribute.type) != kind:
+        elif attribute.type != kind_number(kind):
             found = AttributeProto.AttributeType.Name(attribute.type)
-            yield f"attribute '{attribute.name}' is of kind {found}, expected {kind.name}"
+            yield f"attribute '{attribute.name}' is of kind {found}, expected {kind_name(kind)}"
     for name, attribute in sorted(schema.attributes.items()):
         if attribute.required and name not in names:
             yield f"the required attribute '{name}' is missing"
@@ -400,7 +401,10 @@ class GraphBuilder:
         if len(operands) < len(function.input):
             ops.append(none := NoneOp())
             scope |= {name: none.output for name in function.input[len(operands) :]}
-        bindings = {default.name: default for default in function.attribute_proto} | attributes
+        bindings = {
+            **{default.name: default for default in function.attribute_proto},
+            **attributes,
+        }
         hints = {value: value.name_hint for value in scope.values()}
         ops += self.nodes([bind_attributes(node, bindings) for node in function.node], scope)
         for value, hint in hints.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
 
 import onnx
 from onnx import AttributeProto, FunctionProto
@@ -18,6 +19,9 @@ from lowerdeck.dialects.onnx.convert import (
 from lowerdeck.dialects.onnx.ops import NONE, OnnxOp
 from lowerdeck.dialects.onnx.types import type_string, type_to_proto
 
+Expansion: TypeAlias = tuple[list[Operation], list[SSAValue | None]]
+"""The ops of a function's body, and the values that replace the results of its call."""
+
 
 def function_body(op: OnnxOp) -> FunctionProto | None:
     """
@@ -26,7 +30,7 @@ def function_body(op: OnnxOp) -> FunctionProto | None:
     Some bodies depend on the element types of the operands; until all of them are known, there is
     no such body.
     """
-    schema = op.schema
+    schema = cast(Any, op.schema)  # onnx's stubs lack the methods below
     if schema.has_function:
         return _parsed(schema.get_function_with_opset_version(_version(op, context=False)), op)
     if not schema.has_context_dependent_function or not all(map(_is_typed, op.operands)):
@@ -41,9 +45,7 @@ def function_body(op: OnnxOp) -> FunctionProto | None:
     return _parsed(body, op)
 
 
-def expand_function(
-    op: OnnxOp, body: FunctionProto
-) -> tuple[list[Operation], list[SSAValue | None]]:
+def expand_function(op: OnnxOp, body: FunctionProto) -> Expansion:
     """
     Insert the ops of `body` before `op`; return them and the values that replace its results (None
     for a result that is absent).
@@ -55,9 +57,7 @@ def expand_function(
     return ops, results
 
 
-def build_function(
-    op: OnnxOp, body: FunctionProto
-) -> tuple[list[Operation], list[SSAValue | None]]:
+def build_function(op: OnnxOp, body: FunctionProto) -> Expansion:
     """As `expand_function`, without inserting the ops anywhere."""
     builder = GraphBuilder(opset_of(body.opset_import), lambda name: op.location)
     wanted = [result.type != NONE for result in op.results]
@@ -86,7 +86,7 @@ def _is_typed(value: SSAValue) -> bool:
 
 def _version(op: OnnxOp, *, context: bool) -> int:
     """The oldest opset version that the schema has a body for."""
-    schema = op.schema
+    schema = cast(Any, op.schema)
     versions: Sequence[int] = (
         schema.context_dependent_function_opset_versions
         if context

@@ -101,7 +101,7 @@ def _chosen_element(properties: Mapping[str, Attribute]) -> Attribute | None:
     """The element type that an attribute asks for: Cast's `to`, EyeLike's `dtype`."""
     value = properties.get("value")
     if isinstance(value, TensorAttr):
-        return cast(Attribute, value.type.element_type)
+        return value.type.element_type
     for name in ("to", "dtype", "output_datatype", "output_dtype"):
         if isinstance(value := properties.get(name), IntegerAttr):
             try:

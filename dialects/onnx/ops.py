@@ -41,7 +41,6 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
-from lowerdeck.dialects.core.types import Tensor
 from lowerdeck.dialects.onnx.tensors import (
     SparseTensorAttr,
     TensorAttr,
@@ -102,14 +101,14 @@ class InitializerOp(IRDLOperation):
     @property
     def tensor(self) -> TensorAttr:
         """Type and value as one attribute."""
-        return TensorAttr(cast(Tensor, self.output.type), self.value)
+        return TensorAttr(self.output.type, self.value)
 
     def array(self) -> np.ndarray[Any, Any]:
         """The elements, read-only unless they are strings."""
-        return constant_array(cast(Tensor, self.output.type), self.value)
+        return constant_array(self.output.type, self.value)
 
     def verify_(self) -> None:
-        verify_constant(cast(Tensor, self.output.type), self.value)
+        verify_constant(self.output.type, self.value)
 
 
 @irdl_op_definition
@@ -224,12 +223,12 @@ class OnnxOp(Operation, ABC):
     def get_ints(self, name: str) -> tuple[int, ...] | None:
         """A list of integers, or its default."""
         value = self._typed(name, DenseArrayBase)
-        return None if value is None else tuple(map(int, value.get_values()))
+        return None if value is None else tuple(map(int, cast(Any, value).get_values()))
 
     def get_floats(self, name: str) -> tuple[float, ...] | None:
         """A list of floats, or its default."""
         value = self._typed(name, DenseArrayBase)
-        return None if value is None else tuple(map(float, value.get_values()))
+        return None if value is None else tuple(map(float, cast(Any, value).get_values()))
 
     def get_strings(self, name: str) -> tuple[str, ...] | None:
         """A list of strings, or its default."""
@@ -264,7 +263,9 @@ class OnnxOp(Operation, ABC):
             if (kind := kinds.get(name)) is None or kind == Kind.GRAPH:
                 raise VerifyException(f"{self.op_type} has no attribute '{name}'")
             if not _is_of_kind(value, kind):
-                raise VerifyException(f"attribute '{name}' is not of kind {kind.name}: {value}")
+                raise VerifyException(
+                    f"attribute '{name}' is not of kind {kind_name(kind)}: {value}"
+                )
         for name in _required(type(self)):
             if name not in self.properties and name not in self.graph_names:
                 raise VerifyException(f"the required attribute '{name}' is missing")
@@ -380,21 +381,15 @@ def _make_class(schema: Schema) -> type[OnnxOp]:
     graphs = sorted(
         name for name, attribute in schema.attributes.items() if attribute.type == Kind.GRAPH
     )
-    return cast(
-        type[OnnxOp],
-        type(OnnxOp)(
-            f"{schema.name}_{schema.since_version}Op",
-            (OnnxOp,),
-            {
-                "name": op_name(schema.domain, schema.name, schema.since_version),
-                "schema": schema,
-                "graph_names": tuple(graphs),
-                "traits": _traits(schema, bool(graphs)),
-                "__module__": __name__,
-                "__doc__": f"{schema.name}, version {schema.since_version}, of onnx.defs.",
-            },
-        ),
-    )
+    members: dict[str, object] = {
+        "name": op_name(schema.domain, schema.name, schema.since_version),
+        "schema": schema,
+        "graph_names": tuple(graphs),
+        "traits": _traits(schema, bool(graphs)),
+        "__module__": __name__,
+        "__doc__": f"{schema.name}, version {schema.since_version}, of onnx.defs.",
+    }
+    return type(f"{schema.name}_{schema.since_version}Op", (OnnxOp,), members)
 
 
 _PURE = traits_def(Pure())
@@ -403,7 +398,8 @@ _EFFECTS = traits_def()
 
 
 def _traits(schema: Schema, has_regions: bool) -> OpTraits:
-    if schema.node_determinism == defs.OpSchema.NodeDeterminism.NonDeterministic:
+    determinism = cast(Any, schema).node_determinism
+    if determinism == cast(Any, defs.OpSchema).NodeDeterminism.NonDeterministic:
         return _EFFECTS
     return _RECURSIVE if has_regions else _PURE
 
@@ -504,6 +500,16 @@ def _verify_types(
 # Properties
 
 
+def kind_name(kind: Kind) -> str:
+    """The name of a kind: INT, FLOATS, ..."""
+    return str(cast(Any, kind).name)
+
+
+def kind_number(kind: Kind) -> int:
+    """The AttributeProto.AttributeType of a kind."""
+    return int(cast(Any, kind).value)
+
+
 def strings_of(value: ArrayAttr[Any]) -> tuple[str, ...]:
     """The texts of a list of strings."""
     return tuple(text.data for text in cast(ArrayAttr[StringAttr], value))
@@ -538,9 +544,9 @@ def _is_of_kind(value: Attribute, kind: Kind) -> bool:
 
 def _print_property(printer: Printer, name: str, value: Attribute) -> None:
     printer.print_string(f"{name} = ")
-    if isinstance(value, IntegerAttr) and value.type == i64:
+    if _is_of_kind(value, Kind.INT):
         printer.print_string(str(cast(IntegerAttr[Any], value).value.data))
-    elif isinstance(value, FloatAttr) and value.type == f32:
+    elif _is_of_kind(value, Kind.FLOAT):
         printer.print_string(_float_text(cast(FloatAttr[Any], value).value.data))
     elif isinstance(value, DenseArrayBase):
         array = cast(DenseArrayBase[Any], value)

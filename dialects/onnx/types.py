@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from typing import cast
 
 import onnx
 from onnx import helper
@@ -88,11 +89,12 @@ def type_to_proto(type_: Attribute) -> onnx.TypeProto:
         return onnx.TypeProto()
     shape: list[int | str] | None = None
     if isinstance(type_, TensorType):
-        dims = dims_of(type_)
+        dims = dims_of(cast(Attribute, type_))
         numbers = constants(dims)
         shape = [str(dim) for dim in dims] if numbers is None else list(numbers)
         shape = [int(dim) if isinstance(dim, str) and dim.isdigit() else dim for dim in shape]
-    return helper.make_tensor_type_proto(element_to_proto(element_type(type_)), shape)
+    element = element_type(cast(Attribute, type_))
+    return helper.make_tensor_type_proto(element_to_proto(element), shape)
 
 
 @cache
@@ -106,7 +108,7 @@ def _element_name(element: Attribute) -> str | None:
 def type_string(type_: Attribute) -> str | None:
     """The name of a type in the schemas, `seq(tensor(float))`; None if it is not known."""
     if isinstance(type_, TensorType | UnrankedTensorType):
-        return _element_name(element_type(type_))
+        return _element_name(element_type(cast(Attribute, type_)))
     if isinstance(type_, SequenceType | OptionalType):
         inner = type_string(type_.element)
         kind = "seq" if isinstance(type_, SequenceType) else "optional"
@@ -134,7 +136,7 @@ def type_from_string(text: str) -> Attribute:
 def without_rank(type_: Attribute) -> Attribute:
     """The type with the ranks of its tensors dropped."""
     if isinstance(type_, TensorType):
-        return UnrankedTensorType(element_type(type_))
+        return UnrankedTensorType(element_type(cast(Attribute, type_)))
     if isinstance(type_, SequenceType):
         return SequenceType(without_rank(type_.element))
     if isinstance(type_, OptionalType):
