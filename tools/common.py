@@ -1,0 +1,169 @@
+"""What the command line tools share: errors for users, files that appear whole, and start-up."""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import IO, Any
+
+_LISTED = 16
+"""Ops that fail verification and are named, before the rest is left out."""
+
+_LINE_LENGTH = 200
+
+_RECURSION_LIMIT = 10_000
+"""Nested regions are read, verified and printed recursively."""
+
+
+class ToolError(Exception):
+    """What is wrong with the user's files or options: one message, without a traceback."""
+
+
+def run_tool(tool: str, main: Callable[[], int]) -> int:
+    """
+    The exit status of `main`; errors that users can cause become one message on stderr and 1.
+
+    Collecting garbage doubles the time per op of a large module, so it is off: tools are short.
+    """
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    gc.disable()
+    try:
+        status = main()
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # The reader has gone, as `head` does. Python would complain once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except SystemExit as error:
+        # argparse has printed its message and leaves with 2.
+        return 0 if not error.code else 1
+    except user_errors() as error:
+        print(message_of(error, tool), file=sys.stderr)
+        return 1
+
+
+def user_errors() -> tuple[type[Exception], ...]:
+    """The exceptions that a wrong input or option causes; any other is a bug of ours."""
+    from xdsl.utils.exceptions import (
+        DiagnosticException,
+        ParseError,
+        UnregisteredConstructException,
+    )
+
+    from lowerdeck.dialects.blob import ElidedBlobError
+    from lowerdeck.frontends.errors import FrontendError
+
+    return (
+        ToolError,
+        DiagnosticException,
+        ElidedBlobError,
+        FrontendError,
+        OSError,
+        ParseError,
+        RecursionError,
+        UnregisteredConstructException,
+    )
+
+
+def message_of(error: Exception, subject: str) -> str:
+    """The text of an error, without the notes that hold whole modules; begins with a file."""
+    from xdsl.utils.exceptions import ParseError
+
+    from lowerdeck.frontends.errors import FrontendError
+
+    match error:
+        case ParseError():
+            place, *context = str(error).splitlines()
+            text = "\n".join([f"{place}: {error.msg}", *context[:2]])
+        case ToolError() | FrontendError():
+            text = str(error)
+        case RecursionError():
+            text = f"{subject}: regions or types are nested too deeply"
+        case OSError():
+            text = f"{error.filename or subject}: {error.strerror or error}"
+        case _:
+            text = str(error).rstrip() or type(error).__name__
+            text = text if text.startswith(f"{subject}: ") else f"{subject}: {text}"
+    return "\n".join(map(_shortened, text.splitlines()))
+
+
+@contextmanager
+def about(file: str) -> Iterator[None]:
+    """Errors of users inside become a ToolError that begins with `file`."""
+    try:
+        yield
+    except ToolError:
+        raise
+    except user_errors() as error:
+        raise ToolError(message_of(error, file)) from error
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LINE_LENGTH else f"{line[:_LINE_LENGTH]} ..."
+
+
+def verify(module: Any, file: str, last_pass: str | None = None) -> None:
+    """ToolError that lists the ops of `module` that do not verify, each with its source node."""
+    from xdsl.utils.exceptions import VerifyException
+
+    try:
+        module.verify()
+    except VerifyException as error:
+        problems = list(_verification_problems(module, file)) or [message_of(error, file)]
+        if last_pass is not None:
+            problems.append(f"{file}: this is the module after the pass '{last_pass}'")
+        raise ToolError("\n".join(problems)) from error
+
+
+def _verification_problems(module: Any, file: str) -> Iterator[str]:
+    from xdsl.utils.exceptions import VerifyException
+
+    from lowerdeck.passes.provenance import describe, source_file
+
+    count = 0
+    for op in module.walk():
+        try:
+            op.verify(verify_nested_ops=False)
+        except VerifyException as error:
+            count += 1
+            where = describe(op) if source_file(op) is not None else f"{file}: {describe(op)}"
+            text = str(error).removeprefix("Operation does not verify: ")
+            yield _shortened(f"{where}: {text}")
+            if count == _LISTED:
+                yield f"{file}: more ops may not verify"
+                return
+
+
+@contextmanager
+def replacing(path: str, mode: str = "w", *, keep_empty: bool = True) -> Iterator[IO[Any]]:
+    """
+    A file that takes the place of `path` when the block ends without an error.
+
+    An empty one is dropped unless `keep_empty`.
+    """
+    folder, name = os.path.split(os.path.abspath(path))
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, mode) as file:
+            yield file
+        if not keep_empty and os.path.getsize(temporary) == 0:
+            os.unlink(temporary)
+            return
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
