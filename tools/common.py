@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
@@ -95,7 +95,7 @@ def message_of(error: Exception, subject: str) -> str:
 
 
 @contextmanager
-def about(file: str) -> Iterator[None]:
+def about(file: str) -> Generator[None]:
     """Errors of users inside become a ToolError that begins with `file`."""
     try:
         yield
@@ -142,7 +142,7 @@ def _verification_problems(module: Any, file: str) -> Iterator[str]:
 
 
 @contextmanager
-def replacing(path: str, mode: str = "w", *, keep_empty: bool = True) -> Iterator[IO[Any]]:
+def replacing(path: str, mode: str = "w", *, keep_empty: bool = True) -> Generator[IO[Any]]:
     """
     A file that takes the place of `path` when the block ends without an error.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
@@ -189,7 +189,7 @@ class OptTool(xDSLOptMain):
         return ",".join(passes_to(self.args.compile_to))
 
     def _parse_passes(self, text: str) -> tuple[ModulePass, ...]:
-        from xdsl.utils.arg_spec import ArgSpecParseError
+        from xdsl.utils.exceptions import ArgSpecParseError
 
         try:
             specs = tuple(parse_pipeline(text))
@@ -294,7 +294,7 @@ class OptTool(xDSLOptMain):
             raise
 
     @contextmanager
-    def _outputs(self) -> Iterator[tuple[IO[str], WeightsFile | None]]:
+    def _outputs(self) -> Generator[tuple[IO[str], WeightsFile | None]]:
         """Where the text goes, and the file for weights if there is one."""
         path, weights = self.args.output_file, self.args.weights_out
         if path is not None and weights is None:
@@ -327,7 +327,7 @@ class OptTool(xDSLOptMain):
 
 
 @contextmanager
-def _text_output(path: str | None) -> Iterator[IO[str]]:
+def _text_output(path: str | None) -> Generator[IO[str]]:
     if path is None:
         yield sys.stdout
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import IO, cast
+from typing import IO
 
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Attribute, ParametrizedAttribute
@@ -36,7 +36,7 @@ class WeightsFile:
             case BlobAttr():
                 return self._stored_blob(attribute)
             case ArrayAttr():
-                items = cast(ArrayAttr[Attribute], attribute).data
+                items = attribute.data
                 stored = [self._stored(item) for item in items]
                 same = all(new is old for new, old in zip(stored, items, strict=True))
                 return attribute if same else ArrayAttr(stored)
@@ -73,7 +73,7 @@ def _is_anonymous(attribute: Attribute) -> bool:
         case BlobAttr():
             return attribute.data.file is None and attribute.data.size > INLINE_BYTES
         case ArrayAttr():
-            return any(map(_is_anonymous, cast(ArrayAttr[Attribute], attribute).data))
+            return any(map(_is_anonymous, attribute.data))
         case ParametrizedAttribute():
             return any(map(_is_anonymous, attribute.parameters))
         case _:

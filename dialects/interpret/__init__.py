@@ -12,19 +12,14 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
-from lowerdeck.dialects.core.types import (
-    OptionalType,
-    SequenceType,
-    dims_of,
-    element_type,
-    numpy_dtype,
-)
+from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
 
@@ -82,13 +77,12 @@ def find_function(module: ModuleOp, name: str) -> func.FuncOp:
     raise InterpretError(f"the module has no function @{name}")
 
 
-def value_names(attributes: Any, count: int) -> list[str]:
+def value_names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str]:
     """The tensor names in a function's `arg_attrs` or `res_attrs`."""
     names = [str(position) for position in range(count)]
     for position, entry in enumerate(attributes or ()):
-        name = entry.data.get("onnx.name")
-        if isinstance(name, StringAttr):
-            names[position] = name.data
+        if (name := entry.data.get("onnx.name")) is not None:
+            names[position] = cast(StringAttr, name).data
     return names
 
 
@@ -156,7 +150,7 @@ class Interpreter:
             seen: set[SSAValue] = set()
             found: dict[Operation, list[SSAValue]] = {}
             for op in reversed(list(block.ops)):
-                ends = [result for result in op.results if result not in seen]
+                ends: list[SSAValue] = [result for result in op.results if result not in seen]
                 seen.update(op.results)
                 for nested in op.walk():
                     for value in nested.operands:
@@ -263,26 +257,27 @@ def _stacked(
 
 def _bind(name: str, type_: Attribute, value: Value, symbols: dict[str, int]) -> None:
     """Check rank and element type of an input and bind the symbols that are its dimensions."""
-    if isinstance(type_, SequenceType | OptionalType) or not isinstance(type_, TensorType):
+    if not isinstance(type_, TensorType):
         return
-    expected = numpy_dtype(element_type(type_))
+    expected = numpy_dtype(element_type(cast(Tensor, type_)))
     if not isinstance(value, np.ndarray):
         raise InterpretError(f"input '{name}' is no tensor, expected {type_}")
     if value.dtype != expected:
         raise InterpretError(f"input '{name}' has the dtype {value.dtype}, expected {expected}")
-    dims = _known_dims(type_)
-    if dims is not None and value.ndim != len(dims):
+    if (dims := _known_dims(type_)) is None:
+        return
+    if value.ndim != len(dims):
         raise InterpretError(
             f"input '{name}' has the shape {list(value.shape)}, expected {len(dims)} dimensions"
         )
-    for dim, size in zip(dims or (), value.shape):
+    for dim, size in zip(dims, value.shape, strict=True):
         # A symbol that stands alone is bound by its first occurrence.
-        if len(dim.symbols) == 1 and str(dim) in dim.symbols:
+        if str(dim) in dim.symbols:
             symbols.setdefault(str(dim), size)
 
 
-def _known_dims(type_: Attribute) -> Any:
-    """The dimensions of a ranked type, or None if they have no identity."""
+def _known_dims(type_: Attribute) -> tuple[Expr, ...] | None:
+    """The dimensions of a ranked tensor, or None if they have no identity."""
     try:
         return dims_of(type_)
     except VerifyException:
@@ -291,10 +286,7 @@ def _known_dims(type_: Attribute) -> Any:
 
 def _check_dims(what: str, type_: Attribute, value: Value, symbols: Mapping[str, int]) -> None:
     """InterpretError unless the value has the dimensions of its type."""
-    if not isinstance(type_, TensorType) or not isinstance(value, np.ndarray):
-        return
-    dims = _known_dims(type_)
-    if dims is None:
+    if not isinstance(value, np.ndarray) or (dims := _known_dims(type_)) is None:
         return
     if unbound := sorted(set[str]().union(*(dim.symbols for dim in dims)) - symbols.keys()):
         raise InterpretError(f"{what}: nothing gives the symbols {unbound} a value")
@@ -313,6 +305,7 @@ def _check_results(
     for result, value in zip(op.results, results, strict=True):
         if not isinstance(result.type, TensorType):
             continue
-        if value.dtype != numpy_dtype(element_type(result)):
-            raise InterpretError(f"{describe(op)} gives {value.dtype}, declared {result.type}")
-        _check_dims(f"{describe(op)}: the result", result.type, value, symbols)
+        type_ = cast(Tensor, result.type)
+        if value.dtype != numpy_dtype(element_type(type_)):
+            raise InterpretError(f"{describe(op)} gives {value.dtype}, declared {type_}")
+        _check_dims(f"{describe(op)}: the result", type_, value, symbols)

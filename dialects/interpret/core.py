@@ -164,7 +164,7 @@ def _not(x: Array) -> Array:
 
 
 def _erf(x: Array) -> Array:
-    return np.frompyfunc(math.erf, 1, 1)(x).astype(np.float64)
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x), np.float64)
 
 
 def _sigmoid(x: Array) -> Array:
@@ -249,15 +249,17 @@ def _integer_modulo(x: Array, y: Array) -> Array:
 def _integer_power(x: Array, y: Array) -> Array:
     """By squaring, modulo 2^width; x to a negative power is the truncated 1 / x^-y."""
     base, exponent = np.broadcast_arrays(x, y)
-    one, zero = x.dtype.type(1), x.dtype.type(0)
+    one: Any = x.dtype.type(1)
+    zero: Any = x.dtype.type(0)
     odd = (exponent & one) == one
-    reciprocal = np.where(base == one, one, zero)
+    reciprocal: Array = np.where(base == one, one, zero)
     if x.dtype.kind == "i":
         minus_one = x.dtype.type(-1)
-        reciprocal = np.where(base == minus_one, np.where(odd, minus_one, one), reciprocal)
+        alternating: Array = np.where(odd, minus_one, one)
+        reciprocal = np.where(base == minus_one, alternating, reciprocal)
     negative = exponent < zero
     rest = np.where(negative, zero, exponent)
-    result = np.full(base.shape, one)
+    result: Array = np.full(base.shape, one)
     while rest.any():
         result = np.where((rest & one) == one, result * base, result)
         base = base * base
@@ -439,7 +441,7 @@ def _gather_elements(op: tensor.GatherElementsOp, args: Sequence[Array], symbols
 def _addressed(x: Array, indices: Array, batch: int) -> tuple[Array, ...]:
     """The index of the slices that the last dimension of `indices` names, after `batch` ones."""
     outer = indices.shape[:-1]
-    grid = np.ogrid[tuple(slice(size) for size in outer)] if outer else []
+    grid: Sequence[Array] = np.ogrid[tuple(slice(size) for size in outer)] if outer else ()
     named = [_resolved(indices[..., k], x.shape[batch + k]) for k in range(indices.shape[-1])]
     return (*grid[:batch], *named)
 

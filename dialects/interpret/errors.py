@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from xdsl.dialects.builtin import ArrayAttr, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
@@ -24,7 +26,8 @@ def describe(op: Operation) -> str:
 def _source_name(location: Attribute) -> str | None:
     if isinstance(location, NameLoc):
         return location.desc.data
-    if isinstance(location, FusedLoc) and isinstance(location.locations, ArrayAttr):
-        names = (_source_name(part) for part in location.locations)
+    if isinstance(location, FusedLoc):
+        parts = cast(ArrayAttr[Attribute], location.locations)
+        names = (_source_name(part) for part in parts)
         return next((name for name in names if name is not None), None)
     return None
