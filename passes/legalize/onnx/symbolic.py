@@ -333,13 +333,13 @@ def _select(
 ) -> Elements:
     del values, op
     condition, yes, no = (np.broadcast_to(x, shape).reshape(-1) for x in operands)
-    return _array(
-        (
-            (None if x != y else x) if c is None else (x if c.value else y)
-            for c, x, y in zip(condition, yes, no, strict=True)
-        ),
-        shape,
-    )
+    return _array(map(_chosen, condition, yes, no), shape)
+
+
+def _chosen(condition: Element, yes: Element, no: Element) -> Element:
+    if condition is None or condition.value is None:
+        return yes if yes == no else None
+    return yes if condition.value else no
 
 
 def _cast(
