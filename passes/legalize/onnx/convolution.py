@@ -1,0 +1,108 @@
+"""Convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.onnx.windows import (
+    AUTO_PADS,
+    read_kernel,
+    read_list,
+    read_pads,
+    read_window,
+)
+
+
+@legalizes("Conv")
+def legalize_conv(op: OnnxOp, lower: Legalizer) -> Results:
+    """A convolution with explicit padding."""
+    x, w = lower.operand("X"), lower.operand("W")
+    kernel = read_kernel(lower, dims_of(w)[2:])
+    window = read_window(lower, dims_of(x)[2:], kernel)
+    conv = ConvOp(
+        x,
+        w,
+        lower.input("B"),
+        strides=window.strides,
+        dilations=window.dilations,
+        pads_begin=window.begin,
+        pads_end=window.end,
+        groups=lower.attrs.int("group"),
+    )
+    return [lower.add(conv)]
+
+
+@legalizes("ConvTranspose")
+def legalize_conv_transpose(op: OnnxOp, lower: Legalizer) -> Results:
+    """A transposed convolution; `output_shape` or SAME determine the padding."""
+    x, w = lower.operand("X"), lower.operand("W")
+    dims = dims_of(x)[2:]
+    kernel = read_kernel(lower, dims_of(w)[2:])
+    count = len(dims)
+    strides = read_list(lower, "strides", 1, count)
+    dilations = read_list(lower, "dilations", 1, count)
+    extra = read_list(lower, "output_padding", 0, count)
+    begin, end = read_pads(lower, count)
+    auto_pad = lower.attrs.string("auto_pad", among=AUTO_PADS)
+    sizes = _output_sizes(lower, dims, strides, auto_pad)
+    if sizes is not None:
+        whole = [
+            (dim - 1) * stride + (k - 1) * dilation + 1 + more
+            for dim, stride, k, dilation, more in zip(
+                dims, strides, kernel, dilations, extra, strict=True
+            )
+        ]
+        begin, end, extra = _distribute(whole, sizes, extra, upper=auto_pad == "SAME_UPPER")
+    conv = ConvTransposeOp(
+        x,
+        w,
+        lower.input("B"),
+        strides=strides,
+        dilations=dilations,
+        pads_begin=begin,
+        pads_end=end,
+        output_padding=extra,
+        groups=lower.attrs.int("group"),
+    )
+    return [lower.add(conv)]
+
+
+def _output_sizes(
+    lower: Legalizer, dims: Sequence[Expr], strides: Sequence[int], auto_pad: str
+) -> list[Expr] | None:
+    """The spatial sizes of the result if the node states them."""
+    shape = lower.attrs.opt_ints("output_shape")
+    if shape is not None:
+        # Some exporters write the batch and channels as well.
+        return [Expr.const(size) for size in shape[-len(dims) :]]
+    if auto_pad.startswith("SAME"):
+        return [dim * stride for dim, stride in zip(dims, strides, strict=True)]
+    return None
+
+
+def _distribute(
+    whole: Sequence[Expr], sizes: Sequence[Expr], extra: Sequence[int], *, upper: bool
+) -> tuple[list[Expr], list[Expr], list[int]]:
+    """
+    Padding that cuts `whole` down to `sizes`: the larger half is cut from the end if `upper`, else
+    from the beginning. What a size exceeds the whole by is added as output padding.
+    """
+    begins: list[Expr] = []
+    ends: list[Expr] = []
+    paddings: list[int] = []
+    for full, size, padding in zip(whole, sizes, extra, strict=True):
+        excess = full - size
+        if excess.value is not None and excess.value < 0:
+            padding, excess = padding - excess.value, Expr.const(0)
+        total = maximum(excess, 0)
+        begins.append(total // 2 if upper else total - total // 2)
+        # Where the sign of the excess is not known, a negative end pads the result.
+        ends.append(excess - begins[-1])
+        paddings.append(padding)
+    return begins, ends, paddings
