@@ -159,24 +159,24 @@ class BindOp(IRDLOperation):
 @irdl_op_definition
 class RequireOp(IRDLOperation):
     """
-    End the run with status SHAPE_MISMATCH unless `left` and `right` are equal or, with
-    `or_one`, one of them is 1.
+    End the run with status SHAPE_MISMATCH unless `left predicate right`, where the predicate is eq,
+    le, or broadcast: left equals right or is 1.
     """
 
     name = "buffer.require"
+    predicate = prop_def(StringAttr)
     left = prop_def(DimsAttr)
     right = prop_def(DimsAttr)
-    or_one = prop_def(BoolAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryWriteEffect())
-    assembly_format = "$left `,` $right attr-dict"
+    assembly_format = "$left $predicate $right attr-dict"
 
-    def __init__(self, left: ExprLike, right: ExprLike, *, or_one: bool = False):
+    def __init__(self, left: ExprLike, predicate: str, right: ExprLike):
         super().__init__(
             properties={
+                "predicate": StringAttr(predicate),
                 "left": DimsAttr.of([left]),
                 "right": DimsAttr.of([right]),
-                "or_one": BoolAttr.from_bool(or_one),
             }
         )
 

@@ -9,8 +9,10 @@ d0, d1, ... and to the function's dimension symbols as s0, s1, ...
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 from xdsl.dialects.builtin import (
+    AnyFloatConstr,
     ArrayAttr,
     BoolAttr,
     IndexType,
@@ -24,6 +26,7 @@ from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
     ParsePropInAttrDict,
+    VarConstraint,
     irdl_op_definition,
     operand_def,
     prop_def,
@@ -284,6 +287,22 @@ class CheckIndexOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify_operands(self.bound.data, self.indices)
+
+
+@irdl_op_definition
+class RemfOp(IRDLOperation):
+    """The floating-point remainder with the sign of the first operand, as C's fmod."""
+
+    name = "buffer.remf"
+    T: ClassVar = VarConstraint("T", AnyFloatConstr)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
 
 
 def _verify_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValue]) -> None:

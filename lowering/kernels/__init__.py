@@ -1,1 +1,16 @@
-"""Loop nests of the operations that a kernel is made of."""
+"""Kernels: from straight-line `core` ops to loop nests in `buffer`. Importing registers all rules."""
+
+from lowerdeck.lowering.kernels import contraction, maps, reduction, selection
+from lowerdeck.lowering.kernels.lower import ACCUMULATING, ALONE, ANCHORS, MAPS, KernelLowering
+
+__all__ = [
+    "ACCUMULATING",
+    "ALONE",
+    "ANCHORS",
+    "MAPS",
+    "KernelLowering",
+    "contraction",
+    "maps",
+    "reduction",
+    "selection",
+]

@@ -1,0 +1,122 @@
+"""
+What an op takes for granted about dimensions and cannot prove: checked by the driver at run time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from xdsl.ir import Operation, SSAValue
+
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    GatherElementsOp,
+    GatherNdOp,
+    PadOp,
+    ReshapeOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+    SliceOp,
+    TopKOp,
+)
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.dims import Expr, maximum, minimum, product
+
+Assumption: TypeAlias = tuple[Expr, str, Expr]
+"""left, predicate (eq, le or broadcast), right"""
+
+
+def assumptions(op: Operation) -> Iterator[Assumption]:
+    """The assumptions of an op that do not hold for every value of the symbols."""
+    for left, predicate, right in _all(op):
+        if not _is_proved(left, predicate, right):
+            yield left, predicate, right
+
+
+def _is_proved(left: Expr, predicate: str, right: Expr) -> bool:
+    if left == right or (predicate == "broadcast" and left == 1):
+        return True
+    difference = (right - left).value
+    return predicate == "le" and difference is not None and difference >= 0
+
+
+def _all(op: Operation) -> Iterator[Assumption]:
+    match op:
+        case ReshapeOp():
+            yield product(dims_of(op.input)), "eq", product(op.dims.data)
+        case SliceOp():
+            yield from _slice(op)
+        case PadOp():
+            for amount in (*op.begin.data, *op.end.data):
+                yield Expr.const(0), "le", amount
+            if op.mode.data != "constant":
+                # What is repeated must exist.
+                for dim in dims_of(op.input):
+                    yield Expr.const(1), "le", dim
+        case BroadcastOp():
+            yield from _broadcast(dims_of(op.input), op.dims.data)
+        case ConcatOp():
+            yield from _concat(op)
+        case MatmulOp():
+            lhs, rhs = dims_of(op.lhs), dims_of(op.rhs)
+            yield lhs[-1], "eq", rhs[-2]
+            for dims in (lhs, rhs):
+                yield from _broadcast(dims[:-2], dims_of(op.result)[:-2])
+        case ConvOp():
+            yield dims_of(op.input)[1], "eq", dims_of(op.weight)[1] * op.groups.data
+        case ConvTransposeOp():
+            yield dims_of(op.input)[1], "eq", dims_of(op.weight)[0]
+        case BatchNormOp():
+            for parameter in op.operands[1:]:
+                yield dims_of(parameter)[0], "eq", dims_of(op.input)[op.axis.data]
+        case TopKOp():
+            yield op.k.data[0], "le", dims_of(op.input)[op.axis.data]
+        case GatherElementsOp() | ScatterElementsOp():
+            dims = dims_of(op.input)
+            for axis, (size, dim) in enumerate(zip(dims_of(op.indices), dims, strict=True)):
+                if axis != op.axis.data:
+                    yield size, "le", dim
+        case GatherNdOp():
+            for axis in range(op.batch_dims.data):
+                yield dims_of(op.indices)[axis], "eq", dims_of(op.input)[axis]
+        case ScatterNdOp():
+            depth = dims_of(op.indices)[-1].value or 0
+            expected = (*dims_of(op.indices)[:-1], *dims_of(op.input)[depth:])
+            for left, right in zip(dims_of(op.updates), expected, strict=True):
+                yield left, "eq", right
+        case _ if isinstance(op, ELEMENTWISE):
+            for value in op.operands:
+                yield from _broadcast(dims_of(value), dims_of(op.results[0]))
+        case _:
+            return
+
+
+def _broadcast(dims: Sequence[Expr], result: Sequence[Expr]) -> Iterator[Assumption]:
+    for dim, whole in zip(dims, result[len(result) - len(dims) :], strict=True):
+        yield dim, "broadcast", whole
+
+
+def _slice(op: SliceOp) -> Iterator[Assumption]:
+    """The first and last element taken lie in the input."""
+    lists = (dims_of(op.input), op.starts.data, op.sizes.data, op.steps.data)
+    for dim, start, size, step in zip(*lists, strict=True):
+        last = start + (size - 1) * step
+        # An empty slice takes nothing, wherever it starts.
+        if size == 0 or (start == 0 and step == 1 and size == dim):
+            continue
+        some = minimum(size, 1)
+        yield Expr.const(0), "le", size
+        yield Expr.const(0), "le", minimum(start, last) * some
+        yield maximum(start, last) * some, "le", dim - some
+
+
+def _concat(op: ConcatOp) -> Iterator[Assumption]:
+    first: SSAValue = op.inputs[0]
+    for value in op.inputs[1:]:
+        for axis, (dim, expected) in enumerate(zip(dims_of(value), dims_of(first), strict=True)):
+            if axis != op.axis.data:
+                yield dim, "eq", expected

@@ -1,0 +1,338 @@
+"""`bufferize`: values become buffers, kernels become functions, and `main` becomes the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
+from lowerdeck.dialects.core.control_flow import (
+    IfOp,
+    KernelOp,
+    LoopOp,
+    YieldOp,
+    yielded,
+)
+from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i1, i64
+from lowerdeck.dialects.dims import Expr, maximum, product
+from lowerdeck.lowering.assumptions import assumptions
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.kernels import KernelLowering
+
+DRIVER = "run"
+"""The name of the driver function."""
+
+
+@dataclass
+class Kernels:
+    """The functions made so far, by what they compute: equal kernels are emitted once."""
+
+    functions: dict[str, tuple[kernel.FuncOp, list[str]]] = field(default_factory=dict)
+
+    def get(self, op: KernelOp) -> tuple[str, list[str]]:
+        """The name of the function for a kernel, and the model's symbols it is called with."""
+        function = KernelLowering(op).lower()
+        symbols = [name.data for name in function.symbols]
+        name = function.sym_name
+        function.properties["symbols"] = ArrayAttr([])
+        function.properties["sym_name"] = StringAttr("")
+        key = str(function)
+        function.properties["symbols"] = ArrayAttr([StringAttr(symbol) for symbol in symbols])
+        function.properties["sym_name"] = name
+        if key in self.functions:
+            function.erase()
+        else:
+            self.functions[key] = (function, symbols)
+        return self.functions[key][0].sym_name.data, symbols
+
+
+class Bufferizer:
+    """Turns one `func.func` into the driver; every value gets a buffer."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        self.function = function
+        source = function.body.block
+        last = source.last_op
+        assert isinstance(last, func.ReturnOp)
+        self.returned: tuple[SSAValue, ...] = tuple(last.arguments)
+        self.static_symbols = {
+            name for argument in source.args for dim in dims_of(argument) for name in dim.symbols
+        }
+        types = [_ref(value) for value in (*source.args, *self.returned)]
+        block = Block(arg_types=types)
+        count = len(source.args)
+        self.refs: dict[SSAValue, SSAValue] = dict(
+            zip(source.args, block.args[:count], strict=True)
+        )
+        self.outputs = block.args[count:]
+        self.kernels = Kernels()
+        self._blocks = [block]
+        self._destinations: dict[SSAValue, SSAValue] = {}
+        self._checked: list[set[tuple[Expr, str, Expr]]] = [set()]
+        self._fresh = 0
+
+    def run(self) -> tuple[list[kernel.FuncOp], kernel.FuncOp]:
+        """The kernels in the order of their first call, and the driver."""
+        for value, output in zip(self.returned, self.outputs, strict=True):
+            if self._is_planned(ref_type(output)) and value not in self._destinations:
+                self._destinations[value] = output
+        self._lower_block(self.function.body.block)
+        for value, output in zip(self.returned, self.outputs, strict=True):
+            if self.refs[value] is not output:
+                self._add(driver.CopyOp(self.refs[value], output))
+        self._add(kernel.ReturnOp())
+        run = kernel.FuncOp(DRIVER, [], len(self.outputs), Region(self._blocks[0]))
+        run.location = self.function.location
+        return [function for function, _ in self.kernels.functions.values()], run
+
+    # Helpers
+
+    def _add(self, op: Operation, like: Operation | None = None) -> None:
+        if like is not None:
+            op.location = like.location
+        self._blocks[-1].add_op(op)
+
+    @contextmanager
+    def _block(self, types: Sequence[Attribute] = ()) -> Iterator[Block]:
+        block = Block(arg_types=types)
+        self._blocks.append(block)
+        self._checked.append(set())
+        yield block
+        self._add(kernel.YieldOp())
+        self._blocks.pop()
+        self._checked.pop()
+
+    def _alloc(self, type_: RefType) -> SSAValue:
+        op = driver.AllocOp(type_, dynamic=not self._is_planned(type_))
+        self._add(op)
+        return op.result
+
+    def _is_planned(self, type_: RefType) -> bool:
+        """True if the size is known as soon as the inputs' dimensions are."""
+        return type_.elements.symbols <= self.static_symbols
+
+    def _buffer_for(self, value: SSAValue) -> SSAValue:
+        """Where to compute a value: its destination if it has one, else a new buffer."""
+        ref = self._destinations.pop(value, None)
+        self.refs[value] = self._alloc(_ref(value)) if ref is None else ref
+        return self.refs[value]
+
+    def _place(self, value: SSAValue, ref: SSAValue) -> None:
+        """`ref` holds a value: that is its buffer, unless it is wanted elsewhere."""
+        target = self._destinations.pop(value, None)
+        if target is not None:
+            self._add(driver.CopyOp(ref, target))
+        self.refs[value] = ref if target is None else target
+
+    # Ops
+
+    def _lower_block(self, block: Block) -> None:
+        for op in block.ops:
+            for assumption in assumptions(op):
+                self._check(op, assumption)
+            match op:
+                case ConstantOp():
+                    weight = driver.WeightOp(op.value, _ref(op.result))
+                    self._add(weight, op)
+                    self._place(op.result, weight.result)
+                case ReshapeOp():
+                    view = driver.ViewOp(self.refs[op.input], _ref(op.result))
+                    self._add(view, op)
+                    self._place(op.result, view.result)
+                case KernelOp():
+                    self._lower_kernel(op)
+                case BindSymbolsOp():
+                    self._add(driver.BindOp(self.refs[op.input], op.names), op)
+                case IfOp():
+                    self._lower_if(op)
+                case LoopOp():
+                    self._lower_loop(op)
+                case YieldOp() | func.ReturnOp():
+                    pass
+                case _:
+                    raise LoweringError(op, "is not in a kernel; run form-kernels before bufferize")
+
+    def _check(self, op: Operation, assumption: tuple[Expr, str, Expr]) -> None:
+        if any(assumption in checked for checked in self._checked):
+            return
+        self._checked[-1].add(assumption)
+        self._add(driver.RequireOp(*assumption), op)
+
+    def _lower_kernel(self, op: KernelOp) -> None:
+        for member in op.body.block.ops:
+            for assumption in assumptions(member):
+                self._check(op, assumption)
+        name, symbols = self.kernels.get(op)
+        inputs = [self.refs[value] for value in op.inputs]
+        outputs = [self._buffer_for(result) for result in op.results]
+        call = driver.CallOp(name, [*inputs, *outputs], [Expr.symbol(s) for s in symbols])
+        self._add(call, op)
+
+    def _lower_if(self, op: IfOp) -> None:
+        results = [self._buffer_for(result) for result in op.results]
+        regions: list[Region] = []
+        for region in op.regions:
+            with self._block() as block:
+                self._lower_block(region.block)
+                for value, result in zip(yielded(region), results, strict=True):
+                    self._add(driver.CopyOp(self.refs[value], result))
+            regions.append(Region(block))
+        self._add(driver.IfOp(self.refs[op.condition], regions[0], regions[1]), op)
+
+    def _lower_loop(self, op: LoopOp) -> None:
+        slots: list[SSAValue] = []
+        for value in op.inits:
+            pair = [self._alloc(_ref(value)), self._alloc(_ref(value))]
+            self._add(driver.CopyOp(self.refs[value], pair[0]))
+            slots.extend(pair)
+        condition = None
+        if op.condition is not None:
+            condition = self._alloc(RefType.of(i1, []))
+            self._add(driver.CopyOp(self._scalar(op.condition), condition))
+        counter = self._alloc(RefType.of(i64, [])) if op.body.block.args[0].uses else None
+        scans = self._scan_buffers(op)
+        iteration = op.iteration.data if op.iteration else self._symbol("iteration")
+        with self._block([slot.type for slot in slots]) as block:
+            if counter is not None:
+                self.refs[op.body.block.args[0]] = counter
+            current, following = block.args[::2], block.args[1::2]
+            self.refs.update(zip(op.carried_args, current, strict=True))
+            self._yield_to(op, following)
+            self._lower_block(op.body.block)
+            for value, target in zip(op.yielded_carried, following, strict=True):
+                if self.refs[value] is not target:
+                    self._add(driver.CopyOp(self.refs[value], target))
+            self._store_scans(op, scans, Expr.symbol(iteration))
+            if condition is not None and op.yielded_condition is not None:
+                self._add(driver.CopyOp(self._scalar(op.yielded_condition), condition))
+        loop = driver.LoopOp(
+            None if op.trip_count is None else self._scalar(op.trip_count),
+            condition,
+            counter,
+            slots,
+            Region(block),
+            iteration=iteration,
+            count=op.count.data if op.count else None,
+        )
+        self._add(loop, op)
+        for result, ref in zip(op.results, loop.results, strict=False):
+            self._place(result, ref)
+        for result, scan in zip(op.results[len(op.inits) :], scans, strict=True):
+            view = driver.ViewOp(scan, _ref(result))
+            self._add(view, op)
+            self._place(result, view.result)
+
+    def _yield_to(self, op: LoopOp, following: Sequence[SSAValue]) -> None:
+        """Let the kernel that makes a carried value write it to the next slot at once."""
+        for value, target in zip(op.yielded_carried, following, strict=True):
+            owner = value.owner
+            inside = isinstance(owner, KernelOp) and owner.parent is op.body.block
+            if inside and value not in self._destinations:
+                self._destinations[value] = target
+
+    def _scalar(self, value: SSAValue) -> SSAValue:
+        """The buffer of a tensor of one element, as a scalar."""
+        ref = self.refs[value]
+        if not ref_type(ref).dims.data:
+            return ref
+        view = driver.ViewOp(ref, RefType.of(ref_type(ref).element, []))
+        self._add(view)
+        return view.result
+
+    def _symbol(self, stem: str) -> str:
+        self._fresh += 1
+        return f"{stem}_{self._fresh}"
+
+    def _scan_buffers(self, op: LoopOp) -> list[SSAValue]:
+        """Room for as many iterations as the loop can make."""
+        if not op.yielded_scans:
+            return []
+        if op.trip_count is None:
+            raise LoweringError(
+                op, "collects scan outputs without a trip count; give the loop a maximum trip count"
+            )
+        trips = self._trips(op.trip_count)
+        return [
+            self._alloc(RefType.of(element_type(value), [trips, *dims_of(value)]))
+            for value in op.yielded_scans
+        ]
+
+    def _trips(self, trip_count: SSAValue) -> Expr:
+        owner = trip_count.owner
+        if isinstance(owner, ConstantOp):
+            return Expr.const(max(int(owner.array.reshape(())), 0))
+        name = self._symbol("trips")
+        self._add(driver.BindOp(self._scalar(trip_count), [name]))
+        return maximum(Expr.symbol(name), 0)
+
+    def _store_scans(self, op: LoopOp, scans: Iterable[SSAValue], iteration: Expr) -> None:
+        for value, scan in zip(op.yielded_scans, scans, strict=True):
+            dims = dims_of(value)
+            part = driver.ViewOp(
+                scan, RefType.of(element_type(value), dims), iteration * product(dims)
+            )
+            self._add(part)
+            self._add(driver.CopyOp(self.refs[value], part.result))
+
+
+def _ref(value: SSAValue) -> RefType:
+    return RefType.of(element_type(value), dims_of(value))
+
+
+@dataclass(frozen=True)
+class BufferizePass(ModulePass):
+    """
+    Give every value memory.
+
+    Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main` becomes
+    the driver `buffer.func @run`, whose arguments are the inputs and the outputs. Reshapes become
+    views. A carried value has two slots that swap after each iteration. What ops take for granted
+    about dimensions and cannot prove becomes a `buffer.require`.
+    """
+
+    name = "bufferize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in list(op.body.block.ops):
+            if not isinstance(function, func.FuncOp):
+                continue
+            kernels, run = Bufferizer(function).run()
+            run.attributes["interface"] = interface(function)
+            parent = function.parent
+            assert parent is not None
+            for new in (*kernels, run):
+                parent.insert_op_before(new, function)
+            function.detach()
+            function.erase()
+
+
+def interface(function: func.FuncOp) -> DictionaryAttr:
+    """The tensor names of inputs and outputs, in order."""
+    names = {
+        "inputs": _names(function.arg_attrs, len(function.function_type.inputs), "input"),
+        "outputs": _names(function.res_attrs, len(function.function_type.outputs), "output"),
+    }
+    return DictionaryAttr(
+        {key: ArrayAttr([StringAttr(name) for name in value]) for key, value in names.items()}
+    )
+
+
+def _names(attributes: ArrayAttr[DictionaryAttr] | None, count: int, stem: str) -> list[str]:
+    names: list[str] = []
+    for number in range(count):
+        entry = attributes.data[number].data if attributes is not None else {}
+        name = entry.get("onnx.name")
+        names.append(name.data if isinstance(name, StringAttr) else f"{stem}{number}")
+    return names
+
+

@@ -1,0 +1,15 @@
+"""What lowering reports when it cannot go on."""
+
+from __future__ import annotations
+
+from xdsl.ir import Operation
+from xdsl.utils.exceptions import PassFailedException
+
+from lowerdeck.passes.provenance import describe
+
+
+class LoweringError(PassFailedException):
+    """An op that cannot be lowered, with its source nodes."""
+
+    def __init__(self, op: Operation, message: str) -> None:
+        super().__init__(f"{describe(op)}: {message}")

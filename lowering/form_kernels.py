@@ -1,0 +1,164 @@
+"""`form-kernels`: which ops become one C function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.types import dims_of, element_type, static_shape
+from lowerdeck.lowering.kernels import ACCUMULATING, ALONE, ANCHORS
+from lowerdeck.passes.provenance import derive
+
+MAX_OPS = 64
+"""A chain longer than this is cut, so that no C function grows without bound."""
+
+_DRIVER_OPS = (BindSymbolsOp, ReshapeOp, KernelOp)
+"""Ops of `core` that the driver does without a kernel."""
+
+
+@dataclass
+class Group:
+    """Ops that will be one kernel; the last one computes its results."""
+
+    ops: list[Operation]
+    anchor: Operation | None
+
+
+class KernelFormer:
+    """Forms the kernels of one block, first to last."""
+
+    def __init__(self, names: dict[str, int]) -> None:
+        self._groups: dict[Operation, Group] = {}
+        self._names = names
+
+    def form(self, block: Block) -> None:
+        """Replace the ops of a block, and of the blocks in it, by kernels."""
+        for op in list(block.ops):
+            for region in op.regions:
+                KernelFormer(self._names).form(region.block)
+            if _belongs_in_kernel(op):
+                self._place(op)
+        roots = {id(group): group for group in self._groups.values()}
+        for group in roots.values():
+            self._outline(group)
+
+    def _place(self, op: Operation) -> None:
+        """Make a group of `op` and of the producers that it can take in."""
+        group = Group([], op if type(op) in ANCHORS else None)
+        for value in dict.fromkeys(op.operands):
+            producer = self._groups.get(value.owner) if isinstance(value.owner, Operation) else None
+            if producer is not None and self._can_take_in(op, value, producer, group):
+                group.ops.extend(producer.ops)
+                group.anchor = group.anchor or producer.anchor
+        group.ops.append(op)
+        for member in group.ops:
+            self._groups[member] = group
+
+    @staticmethod
+    def _can_take_in(op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
+        """
+        True if `producer`, which computes `value` as its last op, can join the group of `op`.
+
+        All uses must be in `op`, at the same index, and a kernel has one anchor at most.
+        """
+        if producer.ops[-1] is not value.owner or any(use.operation is not op for use in value.uses):
+            return False
+        if len(producer.ops) + len(group.ops) >= MAX_OPS:
+            return False
+        if isinstance(op, ReduceOp):
+            # Every element is read once, so computing it there costs nothing.
+            return producer.anchor is None
+        if not isinstance(op, ELEMENTWISE) or dims_of(value) != dims_of(op.results[0]):
+            return False
+        if producer.anchor is None:
+            return True
+        if group.anchor is not None or type(producer.anchor) in ALONE:
+            return False
+        keeps_type = element_type(op.results[0]) == element_type(producer.anchor.results[0])
+        return keeps_type or type(producer.anchor) not in ACCUMULATING
+
+    def _outline(self, group: Group) -> None:
+        """Move the ops into the region of a kernel that stands where the last one stood."""
+        last = group.ops[-1]
+        members = set(group.ops)
+        outside = dict.fromkeys(
+            value for op in group.ops for value in op.operands if value.owner not in members
+        )
+        inputs = [value for value in outside if not _is_inlined(value)]
+        block = Block(arg_types=[value.type for value in inputs])
+        inner: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+        for value in outside:
+            if value not in inner:
+                assert isinstance(value.owner, ConstantOp)
+                copy = value.owner.clone()
+                block.add_op(copy)
+                inner[value] = copy.result
+        results = list(last.results)
+        for op in group.ops:
+            copy = op.clone(inner)
+            copy.location = op.location
+            block.add_op(copy)
+        block.add_op(YieldOp([inner[result] for result in results]))
+        kernel = KernelOp(self._name(group), inputs, Region(block))
+        kernel.location = derive(op.location for op in group.ops)
+        parent = last.parent
+        assert parent is not None
+        parent.insert_op_before(kernel, last)
+        for old, new in zip(results, kernel.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        for op in reversed(group.ops):
+            op.detach()
+            op.erase()
+
+    def _name(self, group: Group) -> str:
+        """What the kernel mostly does, and a number."""
+        stem = (group.anchor or group.ops[-1]).name.split(".")[-1]
+        number = self._names.get(stem, 0)
+        self._names[stem] = number + 1
+        return f"{stem}_{number}"
+
+
+def _belongs_in_kernel(op: Operation) -> bool:
+    return isinstance(op, CoreOp) and not isinstance(op, (*_DRIVER_OPS, ConstantOp))
+
+
+def _is_inlined(value: SSAValue) -> bool:
+    """True for a constant of one element: it becomes a literal."""
+    return isinstance(value.owner, ConstantOp) and static_shape(value) is not None and (
+        value.owner.array.size == 1
+    )
+
+
+@dataclass(frozen=True)
+class FormKernelsPass(ModulePass):
+    """
+    Put every computing op into a `core.kernel`.
+
+    An elementwise op takes in the producer of an operand if nothing else uses it and both run over
+    the same indices, so that a chain of maps is one loop nest, and the maps behind a convolution,
+    product or reduction become its epilogue. A reduction takes in the maps before it. Constants of
+    one element become literals. Reshapes, control flow and symbols stay outside: the driver does
+    them without a kernel.
+    """
+
+    name = "form-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        names: dict[str, int] = {}
+        for func in op.body.block.ops:
+            if isinstance(func, FuncOp):
+                KernelFormer(names).form(func.body.block)
+
+

@@ -1,0 +1,249 @@
+"""Building the body of a kernel: loops, accesses and scalar values, with indices as expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import (
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    IntegerType,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from lowerdeck.dialects.buffer.kernel import (
+    ApplyOp,
+    CheckIndexOp,
+    ForOp,
+    LoadOp,
+    StoreOp,
+    YieldOp,
+)
+from lowerdeck.dialects.dims import Expr, ExprLike
+
+INDEX_MARK = "%"
+"""Loop variables are symbols that begin with this, so they never meet a dimension's name."""
+
+
+class KernelBuilder:
+    """
+    Appends ops to the innermost open block.
+
+    Indices are expressions over loop variables and dimension symbols; the builder turns them into
+    operands d0, d1, ... and function symbols s0, s1, ... (`symbols` lists the latter's names).
+    """
+
+    def __init__(self, block: Block) -> None:
+        self._blocks = [block]
+        self._known: list[dict[Hashable, SSAValue]] = [{}]
+        self._indices: dict[str, SSAValue] = {}
+        self.symbols: list[str] = []
+
+    def add(self, op: Operation) -> SSAValue:
+        """Append an op with one result."""
+        self._blocks[-1].add_op(op)
+        return op.results[0]
+
+    def append(self, op: Operation) -> None:
+        """Append an op for its effect."""
+        self._blocks[-1].add_op(op)
+
+    def _open(self, block: Block) -> None:
+        self._blocks.append(block)
+        self._known.append({})
+
+    def _close(self) -> None:
+        self._blocks.pop()
+        self._known.pop()
+
+    def recall(self, key: Hashable) -> SSAValue | None:
+        """What was remembered under a key in one of the open blocks, so that it is visible here."""
+        return next((known[key] for known in reversed(self._known) if key in known), None)
+
+    def remember(self, key: Hashable, value: SSAValue) -> SSAValue:
+        """Keep a value until the innermost open block is closed."""
+        self._known[-1][key] = value
+        return value
+
+    # Indices
+
+    def index(self, value: SSAValue) -> Expr:
+        """An index value as an expression."""
+        name = f"{INDEX_MARK}{len(self._indices)}"
+        self._indices[name] = value
+        return Expr.symbol(name)
+
+    def value_of(self, index: Expr) -> SSAValue:
+        """The value that `index` made an expression of."""
+        return self._indices[str(index)]
+
+    def bound(self, exprs: Sequence[ExprLike]) -> tuple[list[Expr], list[SSAValue]]:
+        """The expressions over dK and sK, and the operands that the dK stand for."""
+        operands: dict[str, SSAValue] = {}
+        renamed: dict[str, Expr] = {}
+        values = [Expr.of(expr) for expr in exprs]
+        for name in sorted({name for value in values for name in value.symbols}, key=_order):
+            if name.startswith(INDEX_MARK):
+                renamed[name] = Expr.symbol(f"d{len(operands)}")
+                operands[name] = self._indices[name]
+            else:
+                if name not in self.symbols:
+                    self.symbols.append(name)
+                renamed[name] = Expr.symbol(f"s{self.symbols.index(name)}")
+        return [value.substitute(renamed) for value in values], list(operands.values())
+
+    def as_integer(self, expr: ExprLike) -> SSAValue:
+        """The value of an expression as an i64."""
+        if (number := Expr.of(expr).value) is not None:
+            return self.integer(number, i64)
+        exprs, operands = self.bound([expr])
+        return self.add(arith.IndexCastOp(self.add(ApplyOp(exprs[0], operands)), i64))
+
+    def from_integer(self, value: SSAValue) -> Expr:
+        """An i64 that is known to be a valid index, as an expression."""
+        return self.index(self.add(arith.IndexCastOp(value, IndexType())))
+
+    def checked(self, value: SSAValue, bound: ExprLike) -> Expr:
+        """An i64 from data as an index into a dimension; out of range ends the run."""
+        exprs, operands = self.bound([bound])
+        return self.index(self.add(CheckIndexOp(value, exprs[0], operands)))
+
+    # Memory
+
+    def load(self, ref: SSAValue, at: Sequence[ExprLike]) -> SSAValue:
+        """The element of a buffer."""
+        return self.add(LoadOp(ref, *self.bound(at)))
+
+    def store(self, value: SSAValue, ref: SSAValue, at: Sequence[ExprLike]) -> None:
+        """Set the element of a buffer."""
+        self.append(StoreOp(value, ref, *self.bound(at)))
+
+    # Control flow
+
+    @contextmanager
+    def loop(
+        self, upper: ExprLike, lower: ExprLike = 0, step: int = 1, *, parallel: bool = False
+    ) -> Iterator[Expr]:
+        """A loop without carried values; yields its index."""
+        block = Block(arg_types=[IndexType()])
+        self._open(block)
+        yield self.index(block.args[0])
+        self.append(YieldOp())
+        self._close()
+        bounds, operands = self.bound([lower, upper, step])
+        self.append(
+            ForOp(
+                (bounds[0], bounds[1], bounds[2]), operands, [], Region(block), parallel=parallel
+            )
+        )
+
+    @contextmanager
+    def nest(self, sizes: Sequence[ExprLike], *, parallel: bool = False) -> Iterator[list[Expr]]:
+        """
+        Nested loops over all indices of a shape, the outermost one parallel if asked; a dimension
+        of one needs no loop.
+        """
+        if not sizes:
+            yield []
+        elif Expr.of(sizes[0]) == 1:
+            with self.nest(sizes[1:], parallel=parallel) as inner:
+                yield [Expr.const(0), *inner]
+        else:
+            with self.loop(sizes[0], parallel=parallel) as outer, self.nest(sizes[1:]) as inner:
+                yield [outer, *inner]
+
+    def carry(
+        self,
+        upper: ExprLike,
+        inits: Sequence[SSAValue],
+        body: Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]],
+        lower: ExprLike = 0,
+        step: int = 1,
+    ) -> tuple[SSAValue, ...]:
+        """A loop that carries values: `body` maps the index and the current ones to the next."""
+        block = Block(arg_types=[IndexType(), *(value.type for value in inits)])
+        self._open(block)
+        following = body(self.index(block.args[0]), block.args[1:])
+        self.append(YieldOp(following))
+        self._close()
+        bounds, operands = self.bound([lower, upper, step])
+        op = ForOp((bounds[0], bounds[1], bounds[2]), operands, inits, Region(block))
+        self.append(op)
+        return tuple(op.results)
+
+    def carry_nest(
+        self,
+        bounds: Sequence[tuple[ExprLike, ExprLike]],
+        inits: Sequence[SSAValue],
+        body: Callable[[Sequence[Expr], Sequence[SSAValue]], Sequence[SSAValue]],
+    ) -> tuple[SSAValue, ...]:
+        """Nested loops from lower to upper bounds that carry values through all of them."""
+        if not bounds:
+            return tuple(body([], inits))
+        (lower, upper), rest = bounds[0], bounds[1:]
+        return self.carry(
+            upper,
+            inits,
+            lambda outer, values: self.carry_nest(
+                rest, values, lambda inner, carried: body([outer, *inner], carried)
+            ),
+            lower,
+        )
+
+    def choose(
+        self,
+        condition: SSAValue,
+        on_true: Callable[[], SSAValue],
+        on_false: Callable[[], SSAValue],
+        type_: Attribute,
+    ) -> SSAValue:
+        """One of two values, of which only the chosen one is computed."""
+        blocks: list[Block] = []
+        for build in (on_true, on_false):
+            blocks.append(Block())
+            self._open(blocks[-1])
+            self.append(scf.YieldOp(build()))
+            self._close()
+        return self.add(scf.IfOp(condition, [type_], Region(blocks[0]), Region(blocks[1])))
+
+    @contextmanager
+    def when(self, condition: SSAValue) -> Iterator[None]:
+        """Ops that run only if the condition holds."""
+        block = Block()
+        self._open(block)
+        yield
+        self.append(scf.YieldOp())
+        self._close()
+        self.append(scf.IfOp(condition, [], Region(block)))
+
+    # Scalars
+
+    def integer(self, value: int, type_: IntegerType) -> SSAValue:
+        """An integer constant; the bits of `value` modulo 2^width."""
+        width = type_.width.data
+        wrapped = value & ((1 << width) - 1)
+        if width > 1 and wrapped >> (width - 1):
+            wrapped -= 1 << width
+        return self.add(arith.ConstantOp(IntegerAttr(wrapped, type_)))
+
+    def floating(self, value: float, type_: Attribute) -> SSAValue:
+        """A floating-point constant."""
+        return self.add(arith.ConstantOp(FloatAttr(value, type_)))  # pyright: ignore
+
+    def compare_index(self, predicate: str, lhs: ExprLike, rhs: ExprLike) -> SSAValue:
+        """Compare two expressions as signed integers: eq, ne, slt, sle, sgt or sge."""
+        difference = Expr.of(lhs) - Expr.of(rhs)
+        return self.add(
+            arith.CmpiOp(self.as_integer(difference), self.integer(0, i64), predicate)
+        )
+
+
+def _order(name: str) -> tuple[int, int, str]:
+    """Loop variables by number, then dimension symbols by name."""
+    if name.startswith(INDEX_MARK):
+        return (0, int(name[1:]), "")
+    return (1, 0, name)

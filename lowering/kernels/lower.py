@@ -1,0 +1,198 @@
+"""
+`lower-kernels`, the work on one kernel: its straight-line `core` ops become a loop nest.
+
+Most ops are *maps*: element i of the result is an expression of elements of the operands. They need
+no loops of their own; `element` builds that expression wherever a consumer asks for it, so a chain
+of maps is one nest. A kernel has at most one op that is not a map, its *anchor*. The anchor's rule
+(`@anchor`) builds the loops and calls `finish` for every element, where the maps behind it follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from xdsl.dialects.builtin import UnitAttr
+from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+
+from lowerdeck.dialects.buffer.kernel import FuncOp, ReturnOp
+from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.dialects.dims import Expr, ExprLike, minimum
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.kernels.builder import KernelBuilder
+
+Index = Sequence[Expr]
+MapRule = Callable[["KernelLowering", Any, Index], SSAValue]
+AnchorRule = Callable[["KernelLowering", Any], None]
+
+MAPS: dict[type[Operation], MapRule] = {}
+ANCHORS: dict[type[Operation], AnchorRule] = {}
+ACCUMULATING: set[type[Operation]] = set()
+"""Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
+ALONE: set[type[Operation]] = set()
+"""Anchors that write the result themselves, so no maps follow them in their kernel."""
+
+M = TypeVar("M", bound=MapRule)
+A = TypeVar("A", bound=AnchorRule)
+
+
+def map_rule(*ops: type[Operation]) -> Callable[[M], M]:
+    """Register how one element of a map's result is computed."""
+
+    def register(rule: M) -> M:
+        MAPS.update(dict.fromkeys(ops, rule))
+        return rule
+
+    return register
+
+
+def anchor(
+    op: type[Operation], *, accumulating: bool = False, alone: bool = False
+) -> Callable[[A], A]:
+    """Register the loop nest of an op that is not a map."""
+
+    def register(rule: A) -> A:
+        ANCHORS[op] = rule
+        if accumulating:
+            ACCUMULATING.add(op)
+        if alone:
+            ALONE.add(op)
+        return rule
+
+    return register
+
+
+class KernelLowering:
+    """The state of lowering one kernel: the builder, the buffers, and what is bound to them."""
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self.kernel = kernel
+        source = kernel.body.block
+        last = source.last_op
+        assert isinstance(last, YieldOp)
+        self.roots: tuple[SSAValue, ...] = tuple(last.values)
+        types = [_ref(value) for value in (*source.args, *self.roots)]
+        self.block = Block(arg_types=types)
+        count = len(source.args)
+        self.inputs = dict(zip(source.args, self.block.args[:count], strict=True))
+        self.outputs: list[SSAValue] = list(self.block.args[count:])
+        self.builder = KernelBuilder(self.block)
+        self._bound: dict[SSAValue, Callable[[Index], SSAValue]] = {}
+
+    def lower(self) -> FuncOp:
+        """The kernel as a `buffer.func`."""
+        anchors = [op for op in self.kernel.body.block.ops if type(op) in ANCHORS]
+        if len(anchors) > 1:
+            raise LoweringError(anchors[1], "is the second anchor of its kernel; run form-kernels")
+        if anchors:
+            ANCHORS[type(anchors[0])](self, anchors[0])
+        else:
+            self._lower_maps()
+        self.builder.append(ReturnOp())
+        name = self.kernel.sym_name.data
+        func = FuncOp(name, self.builder.symbols, len(self.outputs), Region(self.block))
+        func.location = self.kernel.location
+        if is_parallel(func):
+            func.attributes["parallel"] = UnitAttr()
+        return func
+
+    def _lower_maps(self) -> None:
+        for root, output in zip(self.roots, self.outputs, strict=True):
+            with self.builder.nest(dims_of(root), parallel=True) as at:
+                self.builder.store(self.element(root, at), output, at)
+
+    # For rules
+
+    def element(self, value: SSAValue, at: Index) -> SSAValue:
+        """The element of a value of the kernel at an index, computed where the builder stands."""
+        at = tuple(at)
+        if (known := self.builder.recall((value, at))) is not None:
+            return known
+        if value in self._bound:
+            result = self._bound[value](at)
+        elif value in self.inputs:
+            result = self.builder.load(self.inputs[value], at)
+        else:
+            result = self._map(value, at)
+        return self.builder.remember((value, at), result)
+
+    def _map(self, value: SSAValue, at: Index) -> SSAValue:
+        assert isinstance(value, OpResult)
+        rule = MAPS.get(type(value.op))
+        if rule is None:
+            raise LoweringError(value.op, "has no lowering to loops")
+        return rule(self, value.op, at)
+
+    def operand(self, value: SSAValue, at: Index, dims: Sequence[Expr]) -> SSAValue:
+        """The element of an operand that broadcasts to `dims`, for the result's index."""
+        return self.element(value, broadcast_index(at, dims_of(value), dims))
+
+    def finish(self, op: Operation, at: Index, value: SSAValue) -> None:
+        """The anchor's element at `at` is `value`: compute what follows from it and store that."""
+        self._bound[op.results[0]] = lambda _: value
+        result = self.element(self.roots[0], at)
+        self.builder.store(result, self.outputs[0], at)
+
+    def finish_in_place(self, op: Operation, at: Index) -> None:
+        """The anchor's element at `at` lies in the output buffer: compute what follows from it."""
+        self._bound[op.results[0]] = lambda where: self.builder.load(self.outputs[0], where)
+        self.builder.store(self.element(self.roots[0], at), self.outputs[0], at)
+
+    def has_epilogue(self, op: Operation) -> bool:
+        """True if maps follow the anchor."""
+        return self.roots[0] is not op.results[0]
+
+
+def broadcast_index(at: Index, dims: Sequence[Expr], result: Sequence[Expr]) -> list[Expr]:
+    """
+    The index into an operand of shape `dims` that broadcasts to `result`.
+
+    A dimension that differs and may turn out to be one is clamped: then all indices read its only
+    element, and otherwise the clamp changes nothing.
+    """
+    skipped = len(result) - len(dims)
+    indices: list[Expr] = []
+    for index, dim, whole in zip(at[skipped:], dims, result[skipped:], strict=True):
+        if dim == 1:
+            indices.append(Expr.const(0))
+        elif dim == whole or dim.value is not None:
+            indices.append(index)
+        else:
+            indices.append(minimum(index, dim - 1))
+    return indices
+
+
+def linear_index(at: Index, dims: Sequence[Expr]) -> Expr:
+    """The position of an element in C order."""
+    position = Expr.const(0)
+    for index, dim in zip(at, dims, strict=True):
+        position = position * dim + index
+    return position
+
+
+def unravel(position: ExprLike, dims: Sequence[Expr]) -> list[Expr]:
+    """The index of the element at a position in C order."""
+    indices: list[Expr] = []
+    rest = Expr.of(position)
+    for axis in range(len(dims) - 1, -1, -1):
+        first = all(dim == 1 for dim in dims[:axis])
+        indices.append(rest if first else rest % dims[axis])
+        if first:
+            indices.extend([Expr.const(0)] * axis)
+            break
+        rest = rest // dims[axis]
+    return indices[::-1]
+
+
+def is_parallel(func: FuncOp) -> bool:
+    """True if the function is one parallel loop, so that threads may split it."""
+    from lowerdeck.dialects.buffer.kernel import ForOp
+
+    loops = [op for op in func.body.block.ops if isinstance(op, ForOp)]
+    return len(loops) == 1 and bool(loops[0].parallel.value.data)
+
+
+def _ref(value: SSAValue) -> RefType:
+    return RefType.of(element_type(value), dims_of(value))

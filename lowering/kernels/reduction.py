@@ -1,0 +1,259 @@
+"""Reductions, one result element (or line) at a time; sums of floats accumulate in f64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.linear import LayerNormOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import dims_of, element_type, f64, is_float
+from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.builder import KernelBuilder
+from lowerdeck.lowering.kernels.contraction import window_range
+from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor
+
+
+def sum_type(element: Attribute) -> Attribute:
+    """The element type that sums of an element type are made in."""
+    return f64 if is_float(element) else element
+
+
+def _start(b: KernelBuilder, kind: str, element: Attribute) -> SSAValue:
+    if kind == "max":
+        return scalars.lowest(b, element)
+    if kind == "min":
+        return scalars.highest(b, element)
+    return scalars.constant(b, int(kind == "prod"), sum_type(element))
+
+
+def _combine(
+    b: KernelBuilder, kind: str, total: SSAValue, value: SSAValue, element: Attribute
+) -> SSAValue:
+    """`total` with one more element."""
+    if kind in ("max", "min"):
+        choose = scalars.maximum if kind == "max" else scalars.minimum
+        return choose(b, total, scalars.widen(b, value), element)
+    wide = scalars.cast(b, value, element, sum_type(element))
+    return scalars.mul(b, total, wide) if kind == "prod" else scalars.add(b, total, wide)
+
+
+def _result(b: KernelBuilder, kind: str, total: SSAValue, element: Attribute) -> SSAValue:
+    if kind in ("max", "min"):
+        return scalars.narrow(b, total, element)
+    return scalars.cast(b, total, sum_type(element), element)
+
+
+@anchor(ReduceOp)
+def lower_reduce(k: KernelLowering, op: ReduceOp) -> None:
+    """A loop nest over the reduced dimensions for each result element."""
+    b, dims, axes = k.builder, dims_of(op.input), ints(op.axes)
+    element, kind = element_type(op.input), op.kind.data
+    keep = bool(op.keep_dims.value.data)
+    with b.nest(dims_of(op.result), parallel=True) as at:
+
+        def combine(
+            inner: Sequence[Expr], values: Sequence[SSAValue], at: Index = at
+        ) -> Sequence[SSAValue]:
+            value = k.element(op.input, _merge(at, inner, axes, len(dims), keep))
+            return [_combine(b, kind, values[0], value, element)]
+
+        bounds = [(Expr.const(0), dims[axis]) for axis in axes]
+        total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
+        k.finish(op, at, _result(b, kind, total, element))
+
+
+def _merge(at: Index, inner: Index, axes: Sequence[int], rank: int, keep: bool) -> list[Expr]:
+    """The input's index: `inner` along the reduced axes, the result's elsewhere."""
+    reduced, kept = iter(inner), iter(at)
+    index: list[Expr] = []
+    for axis in range(rank):
+        if axis in axes:
+            index.append(next(reduced))
+            if keep:
+                next(kept)
+        else:
+            index.append(next(kept))
+    return index
+
+
+@anchor(ArgReduceOp)
+def lower_arg_reduce(k: KernelLowering, op: ArgReduceOp) -> None:
+    """Carry the best element and its index; NaN is better than any number."""
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element = element_type(op.input)
+    keep, last = bool(op.keep_dims.value.data), bool(op.last_index.value.data)
+    predicate = {"max": "gt", "min": "lt"}[op.kind.data].replace("t", "e" if last else "t")
+    with b.nest(dims_of(op.result), parallel=True) as at:
+
+        def value_at(position: Expr, at: Index = at) -> SSAValue:
+            index = _merge(at, [position], [axis], len(dims), keep)
+            return scalars.widen(b, k.element(op.input, index))
+
+        def better(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            best, where = values
+            value = value_at(position)
+            wins = scalars.compare(b, predicate, value, best, element)
+            if is_float(element):
+                wins = _or_first_nan(b, wins, value, best, last=last)
+            return [
+                b.add(arith.SelectOp(wins, value, best)),
+                b.add(arith.SelectOp(wins, b.as_integer(position), where)),
+            ]
+
+        start = [value_at(Expr.const(0)), b.integer(0, i64)]
+        index = b.carry(dims[axis], start, better, 1)[1]
+        k.finish(op, at, index)
+
+
+def _or_first_nan(
+    b: KernelBuilder, wins: SSAValue, value: SSAValue, best: SSAValue, *, last: bool
+) -> SSAValue:
+    """A NaN wins over numbers, and over an earlier NaN if the last one is asked for."""
+    is_nan = b.add(arith.CmpfOp(value, value, "uno"))
+    if last:
+        return b.add(arith.OrIOp(wins, is_nan))
+    number = b.add(arith.CmpfOp(best, best, "ord"))
+    return b.add(arith.OrIOp(wins, b.add(arith.AndIOp(is_nan, number))))
+
+
+@anchor(SoftmaxOp)
+def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
+    """Three passes over each line: maximum, sum of exponentials, quotients."""
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element = element_type(op.input)
+    with b.nest([*dims[:axis], *dims[axis + 1 :]], parallel=True) as at:
+
+        def exponent(position: Expr, top: SSAValue, at: Index = at) -> SSAValue:
+            value = k.element(op.input, [*at[:axis], position, *at[axis:]])
+            return b.add(math.ExpOp(scalars.sub(b, scalars.widen(b, value), top)))
+
+        def larger(
+            position: Expr, values: Sequence[SSAValue], at: Index = at
+        ) -> Sequence[SSAValue]:
+            value = k.element(op.input, [*at[:axis], position, *at[axis:]])
+            return [scalars.maximum(b, values[0], scalars.widen(b, value), element)]
+
+        top = b.carry(dims[axis], [scalars.lowest(b, element)], larger)[0]
+
+        def add_exponential(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            term = exponent(position, top)
+            return [scalars.add(b, values[0], scalars.cast(b, term, term.type, f64))]
+
+        total = b.carry(dims[axis], [b.floating(0.0, f64)], add_exponential)[0]
+        with b.loop(dims[axis]) as position:
+            term = exponent(position, top)
+            quotient = b.add(arith.DivfOp(scalars.cast(b, term, term.type, f64), total))
+            value = scalars.cast(b, quotient, f64, element)
+            k.finish(op, [*at[:axis], position, *at[axis:]], value)
+
+
+@anchor(LayerNormOp)
+def lower_layer_norm(k: KernelLowering, op: LayerNormOp) -> None:
+    """Mean, then variance around it, in f64, then the normalized elements."""
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element = element_type(op.input)
+    inner = [(Expr.const(0), dim) for dim in dims[axis:]]
+    with b.nest(dims[:axis], parallel=True) as at:
+        count = b.add(arith.SIToFPOp(b.as_integer(product(dims[axis:])), f64))
+        zero = b.floating(0.0, f64)
+
+        def wide(where: Sequence[Expr], at: Index = at) -> SSAValue:
+            return scalars.cast(b, k.element(op.input, [*at, *where]), element, f64)
+
+        total = b.carry_nest(inner, [zero], lambda i, v: [scalars.add(b, v[0], wide(i))])[0]
+        mean = b.add(arith.DivfOp(total, count))
+
+        def add_square(where: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            difference = scalars.sub(b, wide(where), mean)
+            return [scalars.add(b, values[0], scalars.mul(b, difference, difference))]
+
+        squares = b.carry_nest(inner, [zero], add_square)[0]
+        variance = b.add(arith.DivfOp(squares, count))
+        epsilon = b.floating(op.epsilon.value.data, f64)
+        deviation = b.add(math.SqrtOp(scalars.add(b, variance, epsilon)))
+        with b.nest(dims[axis:]) as where:
+            index = [*at, *where]
+            value = b.add(arith.DivfOp(scalars.sub(b, wide(where), mean), deviation))
+            for parameter, combine in ((op.scale, scalars.mul), (op.bias, scalars.add)):
+                if parameter is not None:
+                    factor = k.operand(parameter, index, dims)
+                    value = combine(b, value, scalars.cast(b, factor, element, f64))
+            k.finish(op, index, scalars.cast(b, value, f64, element))
+
+
+@anchor(CumulativeOp)
+def lower_cumulative(k: KernelLowering, op: CumulativeOp) -> None:
+    """Carry the running value along each line."""
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element, kind = element_type(op.input), op.kind.data
+    with b.nest([*dims[:axis], *dims[axis + 1 :]], parallel=True) as at:
+
+        def step(position: Expr, values: Sequence[SSAValue], at: Index = at) -> Sequence[SSAValue]:
+            if op.reverse.value.data:
+                position = dims[axis] - 1 - position
+            index = [*at[:axis], position, *at[axis:]]
+            following = _combine(b, kind, values[0], k.element(op.input, index), element)
+            running = values[0] if op.exclusive.value.data else following
+            k.finish(op, index, _result(b, kind, running, element))
+            return [following]
+
+        b.carry(dims[axis], [_start(b, kind, element)], step)
+
+
+@anchor(PoolOp)
+def lower_pool(k: KernelLowering, op: PoolOp) -> None:
+    """A loop nest over each window, clipped to the input."""
+    b, dims, kernel = k.builder, dims_of(op.input), op.kernel.data
+    element = element_type(op.input)
+    kind = "max" if op.kind.data == "max" else "sum"
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    begin, end = op.pads_begin.data, op.pads_end.data
+    with b.nest(dims_of(op.result), parallel=True) as at:
+        bounds = [
+            window_range(at[d + 2], kernel[d], dims[d + 2], strides[d], dilations[d], begin[d], e)
+            for d, e in enumerate(end)
+        ]
+
+        def combine(
+            taps: Sequence[Expr], values: Sequence[SSAValue], at: Index = at
+        ) -> Sequence[SSAValue]:
+            where = [
+                at[d + 2] * strides[d] + tap * dilations[d] - begin[d]
+                for d, tap in enumerate(taps)
+            ]
+            value = k.element(op.input, [*at[:2], *where])
+            return [_combine(b, kind, values[0], value, element)]
+
+        total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
+        if op.kind.data == "average":
+            count = b.as_integer(_window_count(op, at, bounds))
+            total = _divide(b, total, count, sum_type(element))
+        k.finish(op, at, _result(b, kind, total, element))
+
+
+def _window_count(op: PoolOp, at: Index, bounds: Sequence[tuple[Expr, Expr]]) -> Expr:
+    """The number that an average divides by."""
+    if not op.count_pads.value.data:
+        return product(upper - lower for lower, upper in bounds)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    counts: list[Expr] = []
+    for d, kernel in enumerate(op.kernel.data):
+        if op.overhang.data[d] == 0:
+            counts.append(kernel)
+            continue
+        padded = dims_of(op.input)[d + 2] + op.pads_end.data[d] - op.overhang.data[d]
+        room = padded - (at[d + 2] * strides[d] - op.pads_begin.data[d])
+        counts.append(minimum(kernel, room.ceildiv(dilations[d])))
+    return product(counts)
+
+
+def _divide(b: KernelBuilder, total: SSAValue, count: SSAValue, element: Attribute) -> SSAValue:
+    if is_float(element):
+        return b.add(arith.DivfOp(total, scalars.cast(b, count, i64, element)))
+    return b.add(arith.DivSIOp(total, scalars.cast(b, count, i64, element)))

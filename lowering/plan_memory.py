@@ -1,0 +1,196 @@
+"""`plan-memory`: where in the workspace every buffer lies, and where in the weights every constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.blob import Blob
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.lowering.bufferize import DRIVER
+
+ALIGNMENT = 64
+"""Bytes; a cache line, and the widest vector."""
+
+WEIGHTS_HEADER = 64
+"""Bytes before the first constant in the weights."""
+
+_NOMINAL = 64
+"""The value that a symbol is taken to have where sizes are only compared to choose well."""
+
+
+@dataclass(eq=False)
+class Buffer:
+    """One planned buffer: its size in bytes, rounded up, and when it is in use."""
+
+    op: driver.AllocOp
+    size: Expr
+    start: int
+    end: int
+
+
+class Lifetimes:
+    """Numbers the ops of the driver and finds from where to where each buffer is in use."""
+
+    def __init__(self, run: kernel.FuncOp) -> None:
+        self.buffers: dict[SSAValue, Buffer] = {}
+        self._roots: dict[SSAValue, tuple[SSAValue, ...]] = {}
+        self._position = 0
+        self._visit(run.body.block)
+
+    def _visit(self, block: Block) -> set[SSAValue]:
+        """Visit a block; returns the buffers used in it."""
+        used: set[SSAValue] = set()
+        for op in block.ops:
+            self._position += 1
+            if isinstance(op, driver.AllocOp):
+                self._define(op)
+            self._alias(op)
+            for region in op.regions:
+                inner = self._visit(region.block)
+                used |= inner
+                if isinstance(op, driver.LoopOp):
+                    # The next iteration uses them again, so nothing may take their place before.
+                    self._position += 1
+                    self._use(root for root in inner if self._is_older(root, op))
+            roots = {root for value in op.operands for root in self._roots.get(value, ())}
+            self._use(roots)
+            used |= roots
+        return used
+
+    def _define(self, op: driver.AllocOp) -> None:
+        if op.dynamic.value.data:
+            return
+        size = ref_type(op.result).bytes.ceildiv(ALIGNMENT) * ALIGNMENT
+        buffer = Buffer(op, size, self._position, self._position)
+        self.buffers[op.result] = buffer
+        self._roots[op.result] = (op.result,)
+
+    def _alias(self, op: Operation) -> None:
+        if isinstance(op, driver.ViewOp):
+            self._roots[op.result] = self._roots.get(op.source, ())
+        elif isinstance(op, driver.LoopOp):
+            arguments = op.body.block.args
+            for number, result in enumerate(op.results):
+                pair = op.slots[2 * number : 2 * number + 2]
+                roots = tuple(root for slot in pair for root in self._roots.get(slot, ()))
+                for value in (result, *arguments[2 * number : 2 * number + 2]):
+                    self._roots[value] = roots
+
+    def _is_older(self, root: SSAValue, loop: driver.LoopOp) -> bool:
+        owner = root.owner
+        return isinstance(owner, Operation) and not loop.is_ancestor(owner)
+
+    def _use(self, roots: Iterable[SSAValue]) -> None:
+        for root in roots:
+            self.buffers[root].end = self._position
+
+
+def place(buffers: Sequence[Buffer]) -> Expr:
+    """Give every buffer its offset; returns the size of the workspace in bytes."""
+    if all(buffer.size.value is not None for buffer in buffers):
+        return Expr.const(_place_by_size(buffers))
+    return _place_in_slots(buffers)
+
+
+def _conflicts(buffers: Sequence[Buffer]) -> dict[Buffer, list[Buffer]]:
+    """For each buffer the others in use at the same time."""
+    conflicts: dict[Buffer, list[Buffer]] = {buffer: [] for buffer in buffers}
+    active: list[Buffer] = []
+    for buffer in sorted(buffers, key=lambda b: b.start):
+        active = [other for other in active if other.end >= buffer.start]
+        for other in active:
+            conflicts[other].append(buffer)
+            conflicts[buffer].append(other)
+        active.append(buffer)
+    return conflicts
+
+
+def _place_by_size(buffers: Sequence[Buffer]) -> int:
+    """Largest first, each at the lowest offset where it meets no other in use with it."""
+    conflicts = _conflicts(buffers)
+    placed: dict[Buffer, tuple[int, int]] = {}
+    for buffer in sorted(buffers, key=lambda b: (-(b.size.value or 0), b.start)):
+        offset, size = 0, buffer.size.value or 0
+        for start, end in sorted(placed[o] for o in conflicts[buffer] if o in placed):
+            if offset + size <= start:
+                break
+            offset = max(offset, end)
+        placed[buffer] = (offset, offset + size)
+        buffer.op.properties["offset"] = DimsAttr.of([offset])
+    return max((end for _, end in placed.values()), default=0)
+
+
+def _place_in_slots(buffers: Sequence[Buffer]) -> Expr:
+    """
+    Sizes are expressions: buffers that are never in use together share a slot as large as the
+    largest of them, and slots follow one another.
+    """
+    slots: list[tuple[int, list[Buffer]]] = []
+    for buffer in sorted(buffers, key=lambda b: b.start):
+        free = [k for k, (end, _) in enumerate(slots) if end < buffer.start]
+        nominal = _nominal(buffer.size)
+        best = min(free, key=lambda k: (abs(_slot_size(slots[k][1]) - nominal), k), default=None)
+        if best is None:
+            slots.append((buffer.end, [buffer]))
+        else:
+            slots[best] = (buffer.end, [*slots[best][1], buffer])
+    offset = Expr.const(0)
+    for _, members in slots:
+        for buffer in members:
+            buffer.op.properties["offset"] = DimsAttr.of([offset])
+        offset = offset + maximum(*(buffer.size for buffer in members))
+    return offset
+
+
+def _nominal(size: Expr) -> int:
+    return size.evaluate(dict.fromkeys(size.symbols, _NOMINAL))
+
+
+def _slot_size(members: Sequence[Buffer]) -> int:
+    return max(_nominal(buffer.size) for buffer in members)
+
+
+def lay_out_weights(run: kernel.FuncOp) -> tuple[list[tuple[int, Blob]], int]:
+    """Give every constant its offset, equal ones the same; returns them and the total size."""
+    offsets: dict[Blob, int] = {}
+    end = WEIGHTS_HEADER
+    for op in run.walk():
+        if not isinstance(op, driver.WeightOp):
+            continue
+        blob = op.value.data
+        if blob not in offsets:
+            offsets[blob] = end
+            end += -(-blob.size // ALIGNMENT) * ALIGNMENT
+        op.properties["offset"] = DimsAttr.of([offsets[blob]])
+    return [(offset, blob) for blob, offset in offsets.items()], end
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """
+    Give every buffer of the driver its offset.
+
+    Buffers that are never in use together may share memory. Static sizes are placed largest first
+    at the lowest free offset; sizes that depend on dimensions share slots. The driver gets the
+    attribute `workspace`, the bytes needed, and `weights`, the bytes of the constants with their
+    header. Buffers whose size depends on data keep coming from the allocator.
+    """
+
+    name = "plan-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for run in op.body.block.ops:
+            if not isinstance(run, kernel.FuncOp) or run.sym_name.data != DRIVER:
+                continue
+            buffers = list(Lifetimes(run).buffers.values())
+            run.attributes["workspace"] = DimsAttr.of([place(buffers)])
+            run.attributes["weights"] = DimsAttr.of([lay_out_weights(run)[1]])

@@ -1,0 +1,182 @@
+/* Small functions that generated code calls; not for users. */
+#ifndef LOWERDECK_RUNTIME_H
+#define LOWERDECK_RUNTIME_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "lowerdeck.h"
+
+/* Half precision is stored as its bits and computed in float. */
+typedef uint16_t lowerdeck_f16;
+typedef uint16_t lowerdeck_bf16;
+
+static inline uint32_t lowerdeck_bits(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static inline float lowerdeck_from_bits(uint32_t bits) {
+  float x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
+static inline float lowerdeck_bf16_to_f32(lowerdeck_bf16 h) {
+  return lowerdeck_from_bits((uint32_t)h << 16);
+}
+
+static inline lowerdeck_bf16 lowerdeck_f32_to_bf16(float x) {
+  uint32_t bits = lowerdeck_bits(x);
+  if (x != x) return (lowerdeck_bf16)((bits >> 16) | 0x40u);
+  bits += 0x7fffu + ((bits >> 16) & 1u);
+  return (lowerdeck_bf16)(bits >> 16);
+}
+
+static inline float lowerdeck_f16_to_f32(lowerdeck_f16 h) {
+  const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+  const uint32_t exponent = (h >> 10) & 0x1fu;
+  const uint32_t mantissa = h & 0x3ffu;
+  if (exponent == 0x1f) return lowerdeck_from_bits(sign | 0x7f800000u | (mantissa << 13));
+  if (exponent != 0) return lowerdeck_from_bits(sign | ((exponent + 112u) << 23) | (mantissa << 13));
+  const float magnitude = (float)mantissa * 5.9604644775390625e-8f; /* 2^-24 */
+  return sign != 0 ? -magnitude : magnitude;
+}
+
+static inline lowerdeck_f16 lowerdeck_f32_to_f16(float x) {
+  const uint32_t bits = lowerdeck_bits(x);
+  const uint32_t sign = (bits >> 16) & 0x8000u;
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude > 0x7f800000u) return (lowerdeck_f16)(sign | 0x7e00u);
+  if (magnitude >= 0x47800000u) return (lowerdeck_f16)(sign | 0x7c00u);
+  if (magnitude < 0x38800000u) { /* subnormal: multiples of 2^-24, halves to even */
+    const float scaled = lowerdeck_from_bits(magnitude) * 16777216.0f;
+    return (lowerdeck_f16)(sign | (uint32_t)rintf(scaled));
+  }
+  const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
+  return (lowerdeck_f16)(sign | ((rounded - 0x38000000u) >> 13));
+}
+
+/* Double to float so that a second rounding gives what one would: to odd. */
+static inline float lowerdeck_f64_to_odd(double x) {
+  const float nearest = (float)x;
+  const uint32_t bits = lowerdeck_bits(nearest);
+  if ((double)nearest == x || x != x || (bits & 0x7f800000u) == 0x7f800000u) return nearest;
+  /* Truncate toward zero, then set the last bit. */
+  const bool too_large = fabs((double)nearest) > fabs(x);
+  return lowerdeck_from_bits((too_large ? bits - 1u : bits) | 1u);
+}
+
+static inline lowerdeck_f16 lowerdeck_f64_to_f16(double x) {
+  return lowerdeck_f32_to_f16(lowerdeck_f64_to_odd(x));
+}
+
+static inline lowerdeck_bf16 lowerdeck_f64_to_bf16(double x) {
+  return lowerdeck_f32_to_bf16(lowerdeck_f64_to_odd(x));
+}
+
+/* NaN if one operand is. */
+static inline float lowerdeck_max_f32(float a, float b) { return a > b || a != a ? a : b; }
+static inline float lowerdeck_min_f32(float a, float b) { return a < b || a != a ? a : b; }
+static inline double lowerdeck_max_f64(double a, double b) { return a > b || a != a ? a : b; }
+static inline double lowerdeck_min_f64(double a, double b) { return a < b || a != a ? a : b; }
+
+static inline int64_t lowerdeck_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t lowerdeck_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* Rounded toward minus infinity; a zero divisor, which only an empty dimension gives, gives zero. */
+static inline int64_t lowerdeck_floordiv(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  const int64_t quotient = a / b;
+  return a % b != 0 && (a % b < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+static inline int64_t lowerdeck_mod(int64_t a, int64_t b) {
+  return a - b * lowerdeck_floordiv(a, b);
+}
+
+/* Integer division by zero gives zero; the one overflow wraps. */
+static inline int64_t lowerdeck_div_s64(int64_t a, int64_t b) {
+  if (b == 0) return 0;
+  return b == -1 ? (int64_t)(0u - (uint64_t)a) : a / b;
+}
+
+static inline int64_t lowerdeck_rem_s64(int64_t a, int64_t b) {
+  return b == 0 || b == -1 ? 0 : a % b;
+}
+
+static inline uint64_t lowerdeck_div_u64(uint64_t a, uint64_t b) { return b == 0 ? 0 : a / b; }
+static inline uint64_t lowerdeck_rem_u64(uint64_t a, uint64_t b) { return b == 0 ? 0 : a % b; }
+
+/* a to the power b modulo 2^64; a negative exponent rounds the reciprocal toward zero. */
+static inline int64_t lowerdeck_ipow(int64_t a, int64_t b) {
+  if (b < 0) return a == 1 ? 1 : a == -1 ? (b % 2 != 0 ? -1 : 1) : 0;
+  uint64_t result = 1, base = (uint64_t)a;
+  for (; b != 0; b >>= 1) {
+    if ((b & 1) != 0) result *= base;
+    base *= base;
+  }
+  return (int64_t)result;
+}
+
+/* Toward zero; what does not fit becomes the nearest number that does, NaN zero. */
+static inline int64_t lowerdeck_to_signed(double x, int width) {
+  const double limit = ldexp(1.0, width - 1);
+  if (x != x) return 0;
+  if (x >= limit) return (int64_t)(((uint64_t)1 << (width - 1)) - 1);
+  if (x <= -limit) return -(int64_t)(((uint64_t)1 << (width - 1)) - 1) - 1;
+  return (int64_t)x;
+}
+
+static inline uint64_t lowerdeck_to_unsigned(double x, int width) {
+  const double limit = ldexp(1.0, width);
+  if (!(x > 0)) return 0;
+  if (x >= limit) return width == 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
+  return (uint64_t)x;
+}
+
+/* An index from data into a dimension of `bound` elements; sets the status if it is outside. */
+static inline int64_t lowerdeck_index(int64_t index, int64_t bound, int *status) {
+  const int64_t resolved = index < 0 ? index + bound : index;
+  if (resolved >= 0 && resolved < bound) return resolved;
+  *status = LOWERDECK_ERROR_INDEX_OUT_OF_RANGE;
+  return 0;
+}
+
+static inline bool lowerdeck_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size) {
+  const uintptr_t p = (uintptr_t)a, q = (uintptr_t)b;
+  if (a_size <= 0 || b_size <= 0) return false;
+  return p < q + (uintptr_t)b_size && q < p + (uintptr_t)a_size;
+}
+
+/* Memory from the caller's allocator: a list, so that whole scopes are released at once. */
+typedef struct lowerdeck_block {
+  struct lowerdeck_block *previous;
+  unsigned char padding[64 - sizeof(void *)];
+} lowerdeck_block;
+
+typedef struct lowerdeck_memory {
+  const lowerdeck_allocator *allocator;
+  lowerdeck_block *last;
+} lowerdeck_memory;
+
+static inline void *lowerdeck_allocate(lowerdeck_memory *memory, int64_t size) {
+  lowerdeck_block *const block = (lowerdeck_block *)memory->allocator->allocate(
+      memory->allocator->context, sizeof(lowerdeck_block) + (size_t)size);
+  if (block == NULL) return NULL;
+  block->previous = memory->last;
+  memory->last = block;
+  return block + 1;
+}
+
+static inline void lowerdeck_release(lowerdeck_memory *memory, lowerdeck_block *mark) {
+  while (memory->last != mark) {
+    lowerdeck_block *const block = memory->last;
+    memory->last = block->previous;
+    memory->allocator->release(memory->allocator->context, block);
+  }
+}
+
+#endif
