@@ -1,4 +1,4 @@
-"""Integers that are operands: shapes, bounds and axes, known, symbolic or only there at run time."""
+"""Integers that are operands: shapes, bounds and axes; known, symbolic or found at run time."""
 
 from __future__ import annotations
 
@@ -123,7 +123,9 @@ def resolved_shape(lower: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: b
     for axis in missing:
         rest = product(entry for k, entry in enumerate(resolved) if k != axis)
         if rest == 0:
-            lower.refuse("-1 beside dimensions of 0", "a shape that says how long each dimension is")
+            lower.refuse(
+                "-1 beside dimensions of 0", "a shape that says how long each dimension is"
+            )
         resolved[axis] = product(dims) // rest
     return resolved
 
@@ -167,7 +169,7 @@ def extended_dims(lower: Legalizer, x: SSAValue, axes: Axes) -> list[Expr]:
 
 
 def _order(lower: Legalizer, axes: Axes, rank: int) -> tuple[Quantity, Quantity]:
-    """For each dimension 1 if it is an axis; and how many before it are not, `rank` for the axes."""
+    """For each dimension 1 if it is an axis; how many others precede it (`rank` if it is)."""
     ones = Quantity(lower, np.ones(axes.count, np.int64))
     marked = axes.spread(lower, ones, rank, 0)
     before = Quantity(lower, np.tril(np.ones((rank, rank), np.int64), -1))
