@@ -62,6 +62,8 @@ class Pattern(ABC, Generic[D]):
     name: ClassVar[str]
     roots: ClassVar[tuple[type[Operation], ...]] = (Operation,)
     """The classes (or base classes) of the ops that `match` is asked about."""
+    ranked: ClassVar[bool] = False
+    """Ask `match` only about ops of which every operand and result has a rank."""
 
     @abstractmethod
     def match(self, op: Any) -> Match[D] | None:
@@ -202,7 +204,7 @@ class Rewriter:
         """Erase what this rewrite has left without a use."""
         while self._released:
             op = self._released.pop()
-            if not self._driver.is_forgotten(op) and is_trivially_dead(op):
+            if self._driver.may_erase(op) and is_trivially_dead(op):
                 self.erase(op)
 
 
@@ -219,6 +221,12 @@ def is_ranked(op: Operation) -> bool:
     """False if an operand or result of `op` is a tensor whose rank is not known."""
     values = (*op.operands, *op.results)
     return not any(isinstance(value.type, UnrankedTensorType) for value in values)
+
+
+def producer(value: SSAValue, cls: type[Op]) -> Op | None:
+    """The op that makes `value` if it is a `cls` whose operands all have ranks."""
+    owner = value.owner
+    return owner if isinstance(owner, cls) and is_ranked(owner) else None
 
 
 class _Driver:
@@ -253,9 +261,9 @@ class _Driver:
         """`op` is being erased."""
         self._forgotten.add(op)
 
-    def is_forgotten(self, op: Operation) -> bool:
-        """True if `op` was erased."""
-        return op in self._forgotten
+    def may_erase(self, op: Operation) -> bool:
+        """False if `op` was erased, or comes from a node that is left alone."""
+        return op not in self._forgotten and not (self._optional and self._options.skips(op))
 
     def run(self, ops: Sequence[Operation]) -> int:
         """Visit `ops` in order, then what rewrites have touched; the number of rewrites."""
@@ -275,7 +283,11 @@ class _Driver:
         return self._rewrites
 
     def _visit(self, op: Operation) -> None:
-        for pattern in self._patterns_for(type(op)):
+        patterns = self._patterns_for(type(op))
+        has_ranks = not any(pattern.ranked for pattern in patterns) or is_ranked(op)
+        for pattern in patterns:
+            if pattern.ranked and not has_ranks:
+                continue
             match = pattern.match(op)
             if match is None or not self._allows(pattern, match):
                 continue

@@ -1,0 +1,117 @@
+"""`cse`: compute what is the same only once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
+
+from lowerdeck.dialects.core.control_flow import symbols_made_by
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.options import RewriteOptions
+
+
+class ReuseEqualOp(Pattern[Operation]):
+    """
+    An op equal to one before it, in its block or an enclosing one, is replaced by that one.
+
+    Equal are: name, operands, properties, result types, and regions up to the names of their
+    values. Visited in program order, an op is seen after its operands have been replaced.
+    """
+
+    name = "reuse-equal-op"
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, Operation] = {}
+
+    def match(self, op: Operation) -> Match[Operation] | None:
+        if not _is_mergeable(op) or (block := op.parent) is None:
+            return None
+        key = _key(op, {})
+        if (earlier := self._find(key, block)) is None:
+            self._known[block, key] = op
+            return None
+        return Match((op, earlier), f"equal to an earlier {op.name}", earlier)
+
+    def rewrite(self, match: Match[Operation], rewriter: Rewriter) -> None:
+        rewriter.replace(match.root, tuple(match.data.results))
+
+    def _find(self, key: Hashable, block: Block | None) -> Operation | None:
+        while block is not None:
+            if (earlier := self._known.get((block, key))) is not None:
+                return earlier
+            parent = block.parent_op()
+            if parent is None or parent.has_trait(IsolatedFromAbove):
+                return None
+            block = parent.parent
+        return None
+
+
+def _is_mergeable(op: Operation) -> bool:
+    if not op.results or op.has_trait(IsTerminator) or not is_side_effect_free(op):
+        return False
+    # Two ops that make symbols make different ones, whatever their names.
+    return not any(symbols_made_by(inner) for inner in op.walk())
+
+
+def _key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
+    """`numbers` names the values defined inside of the region op whose key is built."""
+    operands = tuple(numbers.get(value, value) for value in op.operands)
+    # The results' types are part of the key: they may be more precise than the inferred ones.
+    key = (
+        type(op),
+        operands,
+        tuple(op.result_types),
+        _sorted(op.properties),
+        _sorted(op.attributes),
+    )
+    if not op.regions:
+        return key
+    return (*key, tuple(_region_key(region, numbers) for region in op.regions))
+
+
+def _sorted(attributes: dict[str, Any]) -> Hashable:
+    return tuple(sorted(attributes.items(), key=lambda item: item[0]))
+
+
+def _region_key(region: Region, numbers: dict[SSAValue, int]) -> Hashable:
+    keys: list[Hashable] = []
+    for block in region.blocks:
+        keys.append(tuple(block.arg_types))
+        for arg in block.args:
+            numbers[arg] = len(numbers)
+        for op in block.ops:
+            keys.append(_key(op, numbers))
+            for result in op.results:
+                numbers[result] = len(numbers)
+    return tuple(keys)
+
+
+class CsePass(CorePass):
+    """
+    Common subexpressions: an op without effects that was computed before is not computed again.
+
+    - y1 = f(x); y2 = f(x) -> y2 = y1 [f without effects; y1 is visible where y2 is]
+
+    Ops with regions are compared by what their regions do. An op that makes dimension symbols
+    (`core.bind_symbols`, a loop with a count) is never merged.
+    """
+
+    name = "cse"
+    refused_dialects: ClassVar[dict[str, str]] = {}
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [ReuseEqualOp()]
+
+    def run(self, module: ModuleOp, options: RewriteOptions) -> None:
+        apply_patterns(
+            module,
+            self.patterns(module),
+            options,
+            pass_name=self.name,
+            recursive=False,
+            region_first=True,
+        )

@@ -1,0 +1,44 @@
+"""`fold`: what is known when compiling is computed when compiling."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from lowerdeck.passes.driver import PassGroup
+from lowerdeck.passes.fold_constants import FoldConstantsPass
+from lowerdeck.passes.fold_control_flow import FoldControlFlowPass
+from lowerdeck.passes.fold_identities import FoldIdentitiesPass
+from lowerdeck.passes.fold_symbols import FoldSymbolsPass
+from lowerdeck.passes.options import options_of
+
+_ROUNDS = 8
+
+
+class FoldPass(PassGroup):
+    """
+    `fold-constants`, `fold-identities`, `fold-control-flow` and `fold-symbols`, in turn, until none
+    of them finds anything (at most 8 times).
+
+    Each feeds the others: a constant decides a branch, its ops bind symbols to constants, and a
+    shape that becomes a number makes a reshape the identity.
+    """
+
+    name = "fold"
+    members: ClassVar[tuple[type[ModulePass], ...]] = (
+        FoldConstantsPass,
+        FoldIdentitiesPass,
+        FoldControlFlowPass,
+        FoldSymbolsPass,
+    )
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = options_of(ctx)
+        for _ in range(_ROUNDS):
+            before = options.rewrites
+            super().apply(ctx, op)
+            if options.rewrites == before:
+                return

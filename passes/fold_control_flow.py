@@ -1,0 +1,91 @@
+"""`fold-control-flow`: conditions and trip counts that are constants."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Region, SSAValue
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp, yielded
+from lowerdeck.dialects.core.types import element_type, numpy_dtype, static_shape
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
+from lowerdeck.passes.fold_identities import uniform_value
+
+
+class InlineTakenBranch(Pattern[Region]):
+    """if(constant) -> the ops of the branch that is taken"""
+
+    name = "inline-taken-branch"
+    roots = (IfOp,)
+
+    def match(self, op: IfOp) -> Match[Region] | None:
+        condition = uniform_value(op.condition)
+        if condition is None:
+            return None
+        region = op.then_region if condition else op.else_region
+        return Match((op,), f"the condition is {bool(condition)}", region)
+
+    def rewrite(self, match: Match[Region], rewriter: Rewriter) -> None:
+        op, block = match.root, match.data.block
+        values = yielded(match.data)
+        if isinstance(last := block.last_op, YieldOp):
+            rewriter.erase(last)
+        rewriter.inline_block(block, op, ())
+        rewriter.replace(op, values)
+
+
+class SkipEmptyLoop(Pattern):
+    """loop(no trip) -> the initial values, and scan outputs without elements"""
+
+    name = "skip-empty-loop"
+    roots = (LoopOp,)
+
+    def match(self, op: LoopOp) -> Match | None:
+        if (reason := _never_runs(op)) is None:
+            return None
+        if any(_empty_shape(scan) is None for scan in op.results[len(op.inits) :]):
+            return None
+        return Match((op,), reason)
+
+    def rewrite(self, match: Match, rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, LoopOp)
+        values: list[SSAValue] = list(op.inits)
+        for scan in op.results[len(op.inits) :]:
+            empty = np.zeros(_empty_shape(scan) or (0,), numpy_dtype(element_type(scan)))
+            values.append(rewriter.add(ConstantOp.of(empty)).result)
+        rewriter.replace(op, values)
+
+
+def _never_runs(op: LoopOp) -> str | None:
+    if op.trip_count is not None and (trips := uniform_value(op.trip_count)) is not None:
+        if int(trips) <= 0:
+            return f"the trip count is {int(trips)}"
+    if op.condition is not None and uniform_value(op.condition) == np.False_:
+        return "the condition is False"
+    return None
+
+
+def _empty_shape(scan: SSAValue) -> tuple[int, ...] | None:
+    """The shape if it is known that the scan output has no elements, for its type."""
+    shape = static_shape(scan)
+    return shape if shape is not None and shape[0] == 0 else None
+
+
+class FoldControlFlowPass(CorePass):
+    """
+    Control flow that is decided when compiling.
+
+    - if(constant) { a } else { b } -> a or b
+    - loop(trip <= 0, or condition false) -> initial values [scan outputs: `fold-symbols` has found
+      that they are empty]
+    """
+
+    name = "fold-control-flow"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [InlineTakenBranch(), SkipEmptyLoop()]

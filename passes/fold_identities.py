@@ -1,0 +1,157 @@
+"""`fold-identities`: ops that give their operand back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.elementwise import CastOp, SelectOp
+from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    ints,
+)
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
+
+UNIFORM_LIMIT = 1 << 20
+"""Bytes of a constant that are looked at to see whether it has one value only."""
+
+
+def uniform_value(value: SSAValue) -> Any:
+    """The one value (a numpy scalar) that all elements of a constant have, bit by bit; or None."""
+    if not isinstance(value.owner, ConstantOp) or value.owner.value.data.size > UNIFORM_LIMIT:
+        return None
+    try:
+        array = constant_array(value)
+    except ElidedBlobError:
+        return None
+    if array is None or array.size == 0:
+        return None
+    first = array.reshape(-1)[:1]
+    size = array.dtype.itemsize
+    if array.size > 1:
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, size)
+        if not (data == data[0]).all():
+            return None
+    return first[0]
+
+
+def _select(op: SelectOp) -> SSAValue | None:
+    condition = uniform_value(op.condition)
+    if condition is None:
+        return None
+    return op.on_true if condition else op.on_false
+
+
+def _slice(op: SliceOp) -> SSAValue | None:
+    whole = op.starts.data == (0,) * len(op.starts.data) and op.steps.data == (1,) * len(
+        op.steps.data
+    )
+    return op.input if whole and op.sizes.data == dims_of(op.input) else None
+
+
+def _pad(op: PadOp) -> SSAValue | None:
+    return op.input if all(pad == 0 for pad in (*op.begin.data, *op.end.data)) else None
+
+
+def _concat(op: ConcatOp) -> SSAValue | None:
+    return op.inputs[0] if len(op.inputs) == 1 else None
+
+
+def _reduce(op: ReduceOp) -> SSAValue | None:
+    return op.input if not ints(op.axes) else None
+
+
+def _transpose(op: TransposeOp) -> SSAValue | None:
+    permutation = ints(op.permutation)
+    return op.input if permutation == sorted(permutation) else None
+
+
+def _input(op: ReshapeOp | BroadcastOp | CastOp) -> SSAValue | None:
+    return op.input  # if the type stays, so does everything
+
+
+_IDENTITIES: Mapping[type[Operation], Callable[[Any], SSAValue | None]] = {
+    ReshapeOp: _input,
+    BroadcastOp: _input,
+    CastOp: _input,
+    TransposeOp: _transpose,
+    SliceOp: _slice,
+    PadOp: _pad,
+    ConcatOp: _concat,
+    ReduceOp: _reduce,
+    SelectOp: _select,
+}
+
+
+class FoldIdentity(Pattern[SSAValue]):
+    """f(x) -> x"""
+
+    name = "fold-identity"
+    roots = tuple(_IDENTITIES)
+    ranked = True
+
+    def match(self, op: CoreOp) -> Match[SSAValue] | None:
+        value = _IDENTITIES[type(op)](op)
+        if value is None or value.type != op.results[0].type:
+            return None
+        return Match((op,), "gives its operand back", value)
+
+    def rewrite(self, match: Match[SSAValue], rewriter: Rewriter) -> None:
+        rewriter.replace(match.root, match.data)
+
+
+class DropEmptyOperands(Pattern[list[SSAValue]]):
+    """concat(x, [], y) -> concat(x, y)"""
+
+    name = "drop-empty-operands"
+    roots = (ConcatOp,)
+    ranked = True
+
+    def match(self, op: ConcatOp) -> Match[list[SSAValue]] | None:
+        axis = op.axis.data
+        first = dims_of(op.inputs[0])
+        full = [value for value in op.inputs if dims_of(value)[axis] != 0]
+        if not full or len(full) == len(op.inputs):
+            return None
+        # The first operand gives the result's other dimensions.
+        kept = dims_of(full[0])
+        if (*kept[:axis], *kept[axis + 1 :]) != (*first[:axis], *first[axis + 1 :]):
+            return None
+        return Match((op,), "operands without elements", full)
+
+    def rewrite(self, match: Match[list[SSAValue]], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, ConcatOp)
+        rewriter.replace(op, ConcatOp(match.data, op.axis.data))
+
+
+class FoldIdentitiesPass(CorePass):
+    """
+    Ops that give an operand back, which is known from their types and properties.
+
+    - reshape, broadcast, cast x to its own type -> x
+    - transpose(x, identity) -> x
+    - slice(x, everything), pad(x, nothing) -> x
+    - concat(x) -> x; concat(x, empty, y) -> concat(x, y)
+    - reduce(x, no axes) -> x
+    - select(constant, x, y) -> x or y [all elements of the constant are equal; no broadcasting]
+    """
+
+    name = "fold-identities"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [FoldIdentity(), DropEmptyOperands()]

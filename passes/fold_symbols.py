@@ -1,0 +1,191 @@
+"""`fold-symbols`: dimension symbols whose value is known."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FunctionType,
+    ModuleOp,
+    TensorType,
+)
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter as IRRewriter
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
+from lowerdeck.dialects.core.control_flow import LoopOp, symbols_made_by
+from lowerdeck.dialects.core.elementwise import CastOp
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp
+from lowerdeck.dialects.core.types import (
+    DimsAttr,
+    OptionalType,
+    SequenceType,
+    element_type,
+    numpy_dtype,
+    tensor,
+)
+from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.infer_shapes import infer_types
+from lowerdeck.passes.options import RewriteOptions
+from lowerdeck.passes.symbols import symbols_of
+
+Values = dict[str, Expr]
+
+ELEMENT_LIMIT = 64
+"""Elements of an integer tensor that are followed."""
+
+
+def known_elements(value: SSAValue) -> list[Expr] | None:
+    """The elements of an integer tensor in C order, as expressions, if they are known."""
+    match value.owner:
+        case ConstantOp() as op:
+            return _constant_elements(op)
+        case FromDimsOp() as op:
+            return list(op.values.data)
+        case ReshapeOp() as op:
+            return known_elements(op.input)
+        case CastOp() as op if _keeps_integers(op):
+            return known_elements(op.input)
+        case ConcatOp() as op if op.axis.data == 0 and len(op.inputs) <= ELEMENT_LIMIT:
+            parts = [known_elements(part) for part in op.inputs]
+            return [e for part in parts for e in part or ()] if None not in parts else None
+        case _:
+            return None
+
+
+def _constant_elements(op: ConstantOp) -> list[Expr] | None:
+    dtype = numpy_dtype(element_type(op.result))
+    if dtype.kind not in "iub" or op.value.data.size > ELEMENT_LIMIT * dtype.itemsize:
+        return None
+    try:
+        return [Expr.const(int(element)) for element in op.array.reshape(-1)]
+    except ElidedBlobError:
+        return None
+
+
+def _keeps_integers(op: CastOp) -> bool:
+    before, after = numpy_dtype(element_type(op.input)), numpy_dtype(op.to)
+    return before.kind in "iub" and after.kind in "iu" and np.can_cast(before, after)
+
+
+class FoldSymbol(Pattern[Values]):
+    """
+    A symbol bound to a known integer, or counting a known number of iterations, is that value.
+
+    The match only records the values: all types and properties are rewritten in one sweep later.
+    """
+
+    name = "fold-symbol"
+    roots = (BindSymbolsOp, LoopOp)
+
+    def __init__(self, makers: Mapping[str, int]) -> None:
+        self._makers = makers
+        self.values: Values = {}
+
+    def match(self, op: BindSymbolsOp | LoopOp) -> Match[Values] | None:
+        values = _bound(op) if isinstance(op, BindSymbolsOp) else _counted(op)
+        # A name that several scopes use for themselves would need their bounds.
+        if not values or any(self._makers[name] > 1 for name in values):
+            return None
+        values = {name: value.substitute(self.values) for name, value in values.items()}
+        if values.keys() & self.values.keys():
+            return None
+        text = ", ".join(f"{name} is {value}" for name, value in values.items())
+        return Match((op,), text, values)
+
+    def rewrite(self, match: Match[Values], rewriter: Rewriter) -> None:
+        self.values.update(match.data)
+        if isinstance(match.root, BindSymbolsOp):
+            rewriter.erase(match.root)
+
+
+def _bound(op: BindSymbolsOp) -> Values | None:
+    elements = known_elements(op.input)
+    return None if elements is None else dict(zip(op.names, elements, strict=True))
+
+
+def _counted(op: LoopOp) -> Values | None:
+    """A loop without condition makes as many iterations as its trip count says."""
+    if op.count is None or op.trip_count is None or op.condition is not None:
+        return None
+    trips = known_elements(op.trip_count)
+    return None if trips is None else {op.count.data: maximum(trips[0], 0)}
+
+
+def substitute(attribute: Attribute, values: Values) -> Attribute:
+    """An attribute or type with symbols replaced."""
+    if not symbols_of(attribute) & values.keys():
+        return attribute
+    if isinstance(attribute, TensorType):
+        type_ = cast("TensorType[Attribute]", attribute)
+        encoding = cast(Any, type_.encoding)
+        dims = [dim.substitute(values) for dim in encoding.data]
+        return tensor(type_.element_type, dims)
+    if isinstance(attribute, DimsAttr):
+        return DimsAttr.of(dim.substitute(values) for dim in attribute.data)
+    if isinstance(attribute, ArrayAttr):
+        parts = cast("ArrayAttr[Attribute]", attribute)
+        return ArrayAttr([substitute(part, values) for part in parts])
+    if isinstance(attribute, DictionaryAttr):
+        return DictionaryAttr(
+            {name: substitute(part, values) for name, part in attribute.data.items()}
+        )
+    if isinstance(attribute, FunctionType):
+        return FunctionType.from_lists(
+            [substitute(type_, values) for type_ in attribute.inputs],
+            [substitute(type_, values) for type_ in attribute.outputs],
+        )
+    if isinstance(attribute, SequenceType):
+        return SequenceType(substitute(attribute.element, values))
+    if isinstance(attribute, OptionalType):
+        return OptionalType(substitute(attribute.element, values))
+    raise NotImplementedError(f"symbols in {attribute.name}")
+
+
+def substitute_symbols(module: ModuleOp, values: Values) -> None:
+    """Replace symbols everywhere in a module, in one sweep, and infer all types anew."""
+    for op in module.walk():
+        for attributes in (op.properties, op.attributes):
+            for name, attribute in attributes.items():
+                if (new := substitute(attribute, values)) != attribute:
+                    attributes[name] = new
+        _substitute_types(op, lambda type_: substitute(type_, values))
+    infer_types(module)
+
+
+def _substitute_types(op: Operation, change: Callable[[Attribute], Attribute]) -> None:
+    args = [arg for region in op.regions for block in region.blocks for arg in block.args]
+    for value in (*op.results, *args):
+        if (type_ := change(value.type)) != value.type:
+            IRRewriter.replace_value_with_new_type(value, type_)
+
+
+class FoldSymbolsPass(CorePass):
+    """
+    Dimension symbols whose value is known when compiling.
+
+    - core.bind_symbols of a constant, or of core.from_dims: the symbols are those expressions
+    - core.loop {count = t}, without condition and with a known trip count: t = max(trip count, 0)
+
+    All types and properties are rewritten together, and all types are inferred anew.
+    """
+
+    name = "fold-symbols"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        makers = Counter(name for op in module.walk() for name in symbols_made_by(op))
+        return [FoldSymbol(makers)]
+
+    def run(self, module: ModuleOp, options: RewriteOptions) -> None:
+        (pattern,) = self.patterns(module)
+        assert isinstance(pattern, FoldSymbol)
+        apply_patterns(module, [pattern], options, pass_name=self.name, recursive=False)
+        if pattern.values:
+            substitute_symbols(module, pattern.values)

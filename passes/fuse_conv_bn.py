@@ -1,0 +1,209 @@
+"""`fuse-conv-bn`: batch normalization after a convolution or matrix product becomes its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.elementwise import AddOp
+from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import element_type, numpy_dtype, rank_of, static_shape
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
+
+Array: TypeAlias = NDArray[Any]
+Convolution: TypeAlias = ConvOp | ConvTransposeOp
+
+
+def constant_values(*values: SSAValue) -> list[Array] | None:
+    """The values in float64 if all of them are constants whose bytes are there, else None."""
+    try:
+        arrays = [constant_array(value) for value in values]
+    except ElidedBlobError:
+        return None
+    known = [array.astype(np.float64) for array in arrays if array is not None]
+    return known if len(known) == len(values) else None
+
+
+def scale_and_shift(op: BatchNormOp) -> tuple[Array, Array] | None:
+    """`y = scale * x + shift` per channel, in float64; None without constant, finite parameters."""
+    parameters = constant_values(op.scale, op.bias, op.mean, op.variance)
+    if parameters is None:
+        return None
+    gamma, beta, mean, variance = parameters
+    with np.errstate(all="ignore"):
+        scale = gamma / np.sqrt(variance + op.epsilon.value.data)
+        shift = beta - mean * scale
+    return (scale, shift) if _is_finite(scale, shift) else None
+
+
+def _is_finite(*arrays: Array) -> bool:
+    return all(bool(np.isfinite(array.astype(np.float64)).all()) for array in arrays)
+
+
+def scaled_weight(op: Convolution | MatmulOp, weight: Array, scale: Array) -> Array:
+    """The weight whose result is `scale` times as large in each output channel."""
+    if isinstance(op, MatmulOp):
+        return weight * scale
+    if isinstance(op, ConvOp):
+        return weight * scale.reshape(-1, *[1] * (weight.ndim - 1))
+    # [C, M / groups, kernel...]: the rows of group g make the channels of group g.
+    groups = op.groups.data
+    rows = weight.reshape(groups, -1, *weight.shape[1:])
+    factors = scale.reshape(groups, 1, weight.shape[1], *[1] * (weight.ndim - 2))
+    return (rows * factors).reshape(weight.shape)
+
+
+def rounded(array: Array, like: SSAValue) -> ConstantOp:
+    """The constant with float64 values rounded once to the element type of `like`."""
+    with np.errstate(all="ignore"):
+        return ConstantOp.of(array.astype(numpy_dtype(element_type(like))))
+
+
+@dataclass(frozen=True)
+class Fusion:
+    """The constants of the fused op."""
+
+    weight: ConstantOp
+    bias: ConstantOp
+
+
+def _fusion(
+    op: Convolution | MatmulOp, weight: SSAValue, bias: SSAValue | None, norm: BatchNormOp
+) -> Fusion | None:
+    """None unless all of it is constant, and finite after rounding."""
+    affine = scale_and_shift(norm)
+    arrays = constant_values(weight, *([] if bias is None else [bias]))
+    if affine is None or arrays is None:
+        return None
+    scale, shift = affine
+    if bias is not None:
+        shift = shift + arrays[1].reshape(-1) * scale
+    fusion = Fusion(
+        rounded(scaled_weight(op, arrays[0], scale), norm.input), rounded(shift, norm.input)
+    )
+    return fusion if _is_finite(fusion.weight.array, fusion.bias.array) else None
+
+
+class FuseConvBatchNorm(Pattern[Fusion]):
+    """batch_norm(conv(x, w, b)) -> conv(x, w * s, b * s + t) [conv used once; constants]"""
+
+    name = "fuse-conv-batch-norm"
+    roots = (BatchNormOp,)
+    ranked = True
+
+    def match(self, op: BatchNormOp) -> Match[Fusion] | None:
+        conv = producer(op.input, ConvOp) or producer(op.input, ConvTransposeOp)
+        if conv is None or op.axis.data != 1 or not conv.result.has_one_use():
+            return None
+        fusion = _fusion(conv, conv.weight, conv.bias, op)
+        if fusion is None:
+            return None
+        return Match((op, conv), f"its {conv.name} takes scale and shift", fusion)
+
+    def rewrite(self, match: Match[Fusion], rewriter: Rewriter) -> None:
+        conv = match.consumed[1]
+        assert isinstance(conv, ConvOp | ConvTransposeOp)
+        weight = rewriter.add(match.data.weight).result
+        bias = rewriter.add(match.data.bias).result
+        rewriter.replace(match.root, with_weights(conv, weight, bias))
+
+
+def with_weights(op: Convolution, weight: SSAValue, bias: SSAValue | None) -> Convolution:
+    """The same convolution with other weights."""
+    if isinstance(op, ConvOp):
+        return ConvOp(
+            op.input,
+            weight,
+            bias,
+            strides=ints(op.strides),
+            dilations=ints(op.dilations),
+            pads_begin=op.pads_begin.data,
+            pads_end=op.pads_end.data,
+            groups=op.groups.data,
+        )
+    return ConvTransposeOp(
+        op.input,
+        weight,
+        bias,
+        strides=ints(op.strides),
+        dilations=ints(op.dilations),
+        pads_begin=op.pads_begin.data,
+        pads_end=op.pads_end.data,
+        output_padding=ints(op.output_padding),
+        groups=op.groups.data,
+    )
+
+
+class FuseMatmulBatchNorm(Pattern[Fusion]):
+    """
+    batch_norm(x @ w + b) -> x @ (w * s) + (b * s + t)
+
+    [channels are the columns; w is one matrix, b one number a column, or absent; used once]
+    """
+
+    name = "fuse-matmul-batch-norm"
+    roots = (BatchNormOp,)
+    ranked = True
+
+    def match(self, op: BatchNormOp) -> Match[Fusion] | None:
+        consumed: list[Operation] = [op]
+        value, bias = op.input, None
+        if (add := producer(value, AddOp)) is not None and add.result.has_one_use():
+            consumed.append(add)
+            value, bias = add.lhs, add.rhs
+        matmul = producer(value, MatmulOp)
+        if matmul is None or not matmul.result.has_one_use() or rank_of(matmul.rhs) != 2:
+            return None
+        if op.axis.data != rank_of(op.input) - 1 or not _is_row(bias, matmul):
+            return None
+        fusion = _fusion(matmul, matmul.rhs, bias, op)
+        if fusion is None:
+            return None
+        reason = "the matrix product takes scale and shift"
+        return Match((*consumed, matmul), reason, fusion)
+
+    def rewrite(self, match: Match[Fusion], rewriter: Rewriter) -> None:
+        matmul = match.consumed[-1]
+        assert isinstance(matmul, MatmulOp)
+        weight = rewriter.add(match.data.weight).result
+        bias = rewriter.add(match.data.bias).result
+        product = rewriter.add(MatmulOp(matmul.lhs, weight))
+        rewriter.replace(match.root, AddOp(product.result, bias))
+
+
+def _is_row(bias: SSAValue | None, matmul: MatmulOp) -> bool:
+    """True if `bias` has one number a column of the product, and no other dimension."""
+    if bias is None:
+        return True
+    shape, columns = static_shape(bias), static_shape(matmul.rhs)
+    if shape is None or columns is None or not shape:
+        return False
+    return shape[-1] == columns[1] and all(dim == 1 for dim in shape[:-1])
+
+
+class FuseConvBnPass(CorePass):
+    """
+    Batch normalization as part of the weights of what is before it.
+
+    With s = scale / sqrt(variance + epsilon) and t = bias - mean * s, per channel:
+
+    - batch_norm(conv(x, w, b)) -> conv(x, w * s, b * s + t), likewise for conv_transpose
+    - batch_norm(x @ w + b) -> x @ (w * s) + (b * s + t)
+
+    [all parameters constant and finite; the convolution or product is used only here, and its
+    output channels are the normalized ones]. Computed in float64 and rounded once.
+    """
+
+    name = "fuse-conv-bn"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [FuseConvBatchNorm(), FuseMatmulBatchNorm()]

@@ -1,0 +1,457 @@
+"""`simplify`: algebra on core ops, bit for bit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    ints,
+)
+from lowerdeck.dialects.core.types import (
+    bf16,
+    broadcast,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    f64,
+    i1,
+    is_float,
+    numpy_dtype,
+)
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
+from lowerdeck.passes.fold_identities import uniform_value
+
+Replacement: TypeAlias = SSAValue[Attribute] | Callable[[], Operation]
+"""A value that is there already, or how to build an op."""
+Rule: TypeAlias = tuple[str, Replacement, tuple[Operation, ...]]
+"""The equation, what replaces the op, and the other ops that were looked through."""
+
+
+class _Algebra(Pattern[Replacement]):
+    """Patterns that replace an op by an operand or by one new op of the same type."""
+
+    ranked = True
+
+    def rule(self, op: Any) -> Rule | None:
+        """The equation that applies to `op`."""
+        raise NotImplementedError
+
+    def match(self, op: Operation) -> Match[Replacement] | None:
+        if (rule := self.rule(op)) is None:
+            return None
+        equation, new, others = rule
+        if not callable(new) and new.type != op.results[0].type:
+            return None  # it was broadcast
+        return Match((op, *others), equation, new)
+
+    def rewrite(self, match: Match[Replacement], rewriter: Rewriter) -> None:
+        rewriter.replace(match.root, match.data() if callable(match.data) else match.data)
+
+
+# Neutral elements
+
+_POSITIVE = (e.AbsOp, e.ExpOp, e.CoshOp, e.SigmoidOp, SoftmaxOp)
+"""Ops that never give -0."""
+
+
+def _is_zero(c: Any, other: SSAValue) -> bool:
+    """x + c == x. Of the float zeros only -0 keeps every x: -0 + 0 is 0."""
+    if c != 0:
+        return False
+    if not is_float(element_type(other)):
+        return True
+    return bool(np.signbit(c)) or isinstance(other.owner, _POSITIVE)
+
+
+def _is_subtracted_zero(c: Any, other: SSAValue) -> bool:
+    """x - c == x: the other way around, -0 - 0 is -0, but -0 - -0 is 0."""
+    return c == 0 and not (is_float(element_type(other)) and np.signbit(c))
+
+
+def _is_one(c: Any, other: SSAValue) -> bool:
+    return c == 1
+
+
+def _is_all_ones(c: Any, other: SSAValue) -> bool:
+    return bool(c) if element_type(other) == i1 else bool(~c == 0)
+
+
+def _is_nothing(c: Any, other: SSAValue) -> bool:
+    return c == 0
+
+
+_NEUTRAL: Mapping[type[Operation], tuple[Callable[[Any, SSAValue], bool], bool]] = {
+    e.AddOp: (_is_zero, True),
+    e.SubOp: (_is_subtracted_zero, False),
+    e.MulOp: (_is_one, True),
+    e.DivOp: (_is_one, False),
+    e.PowOp: (_is_one, False),
+    e.AndOp: (_is_all_ones, True),
+    e.OrOp: (_is_nothing, True),
+    e.XorOp: (_is_nothing, True),
+    e.ShlOp: (_is_nothing, False),
+    e.ShrOp: (_is_nothing, False),
+}
+"""What makes a constant neutral, and whether it may also stand on the left."""
+
+
+class DropNeutralOperand(_Algebra):
+    """x + 0, x - 0, x * 1, x / 1, x ^ 1, x and true, x or 0, ... -> x"""
+
+    name = "drop-neutral-operand"
+    roots = tuple(_NEUTRAL)
+
+    def rule(self, op: e.BinaryOp) -> Rule | None:
+        is_neutral, commutes = _NEUTRAL[type(op)]
+        pairs = [(op.lhs, op.rhs), (op.rhs, op.lhs)] if commutes else [(op.lhs, op.rhs)]
+        for value, other in pairs:
+            constant = uniform_value(other)
+            if constant is not None and is_neutral(constant, value):
+                return f"{op.name} with {constant} changes nothing", value, ()
+        return None
+
+
+_IDEMPOTENT = (e.MaxOp, e.MinOp, e.AndOp, e.OrOp)
+
+
+class DropRepeatedOperand(_Algebra):
+    """max(x, x), min(x, x), x and x, x or x, select(c, x, x) -> x"""
+
+    name = "drop-repeated-operand"
+    roots = (*_IDEMPOTENT, e.SelectOp)
+
+    def rule(self, op: e.BinaryOp | e.SelectOp) -> Rule | None:
+        left, right = op.operands[-2:]
+        return (f"{op.name} of a value and itself", left, ()) if left is right else None
+
+
+# Two ops that are one
+
+
+class CancelUnary(_Algebra):
+    """neg(neg(x)), not(not(x)) -> x; abs(neg(x)), abs(abs(x)) -> abs(x)"""
+
+    name = "cancel-unary"
+    roots = (e.NegOp, e.NotOp, e.AbsOp)
+
+    def rule(self, op: e.UnaryOp) -> Rule | None:
+        inner = op.input.owner
+        if isinstance(inner, e.NegOp | e.NotOp) and type(inner) is type(op):
+            return f"two {op.name} cancel", inner.input, (inner,)
+        if isinstance(op, e.AbsOp) and isinstance(inner, e.NegOp | e.AbsOp):
+            x = inner.input
+            return f"the sign of {inner.name} is dropped", lambda: e.AbsOp(x), (inner,)
+        return None
+
+
+_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+
+
+class NegateComparison(_Algebra):
+    """
+    not(x < y) -> x >= y [integers]; not(x == y) -> x != y
+
+    select(not c, x, y) -> select(c, y, x)
+    """
+
+    name = "negate-comparison"
+    roots = (e.NotOp, e.SelectOp)
+
+    def rule(self, op: e.NotOp | e.SelectOp) -> Rule | None:
+        if isinstance(op, e.SelectOp):
+            return self._select(op)
+        compare = producer(op.input, e.CompareOp)
+        if compare is None or not compare.result.has_one_use():
+            return None
+        predicate = compare.predicate.data
+        # With NaN both x < y and x >= y are false.
+        if is_float(element_type(compare.lhs)) and predicate not in ("eq", "ne"):
+            return None
+        opposite, lhs, rhs = _OPPOSITE[predicate], compare.lhs, compare.rhs
+        text = f"not {predicate} is {opposite}"
+        return text, lambda: e.CompareOp(opposite, lhs, rhs), (compare,)
+
+    def _select(self, op: e.SelectOp) -> Rule | None:
+        if (negation := producer(op.condition, e.NotOp)) is None:
+            return None
+        c, x, y = negation.input, op.on_true, op.on_false
+        return "the choices change places", lambda: e.SelectOp(c, y, x), (negation,)
+
+
+class SquareInsteadOfPower(_Algebra):
+    """x ^ 2 -> x * x"""
+
+    name = "square-instead-of-power"
+    roots = (e.PowOp,)
+
+    def rule(self, op: e.PowOp) -> Rule | None:
+        exponent, x = uniform_value(op.rhs), op.lhs
+        if exponent is None or exponent != 2 or x.type != op.result.type:
+            return None
+        return "the square is one product", lambda: e.MulOp(x, x), ()
+
+
+class ReassociateConstants(Pattern[tuple[SSAValue, SSAValue, SSAValue]]):
+    """(x + c1) + c2 -> x + (c1 + c2); (x * c1) * c2 -> x * (c1 * c2) [integers, which wrap]"""
+
+    name = "reassociate-constants"
+    roots = (e.AddOp, e.MulOp)
+    ranked = True
+
+    def match(self, op: e.AddOp | e.MulOp) -> Match[tuple[SSAValue, SSAValue, SSAValue]] | None:
+        inner = producer(op.lhs, type(op))
+        if inner is None or is_float(element_type(op.result)) or not op.lhs.has_one_use():
+            return None
+        if not isinstance(op.rhs.owner, ConstantOp) or not isinstance(inner.rhs.owner, ConstantOp):
+            return None
+        if op.rhs.type != inner.rhs.type:
+            return None
+        return Match((op, inner), "constants meet", (inner.lhs, inner.rhs, op.rhs))
+
+    def rewrite(
+        self, match: Match[tuple[SSAValue, SSAValue, SSAValue]], rewriter: Rewriter
+    ) -> None:
+        x, left, right = match.data
+        cls = e.AddOp if isinstance(match.root, e.AddOp) else e.MulOp
+        constant = rewriter.add(cls(left, right))
+        rewriter.replace(match.root, cls(x, constant.result))
+
+
+class MoveConstantRight(_Algebra):
+    """c + x -> x + c; c * x -> x * c"""
+
+    name = "move-constant-right"
+    roots = (e.AddOp, e.MulOp)
+
+    def rule(self, op: e.AddOp | e.MulOp) -> Rule | None:
+        left, right = op.lhs, op.rhs
+        if not isinstance(left.owner, ConstantOp) or isinstance(right.owner, ConstantOp):
+            return None
+        return "constants stand on the right", lambda: type(op)(right, left), ()
+
+
+# Data movement
+
+
+class ComposeReshapes(_Algebra):
+    """reshape(reshape(x, a), b) -> reshape(x, b)"""
+
+    name = "compose-reshapes"
+    roots = (ReshapeOp,)
+
+    def rule(self, op: ReshapeOp) -> Rule | None:
+        if (inner := producer(op.input, ReshapeOp)) is None:
+            return None
+        x, dims = inner.input, op.dims.data
+        return "the last reshape decides", lambda: ReshapeOp(x, dims), (inner,)
+
+
+class ComposeTransposes(_Algebra):
+    """transpose(transpose(x, p), q) -> transpose(x, p[q])"""
+
+    name = "compose-transposes"
+    roots = (TransposeOp,)
+
+    def rule(self, op: TransposeOp) -> Rule | None:
+        if (inner := producer(op.input, TransposeOp)) is None:
+            return None
+        x, first = inner.input, ints(inner.permutation)
+        permutation = [first[axis] for axis in ints(op.permutation)]
+        return "one permutation after the other", lambda: TransposeOp(x, permutation), (inner,)
+
+
+class ReshapeInsteadOfTranspose(_Algebra):
+    """transpose(x, p) -> reshape(x) [p keeps the order of all dimensions but those of one]"""
+
+    name = "reshape-instead-of-transpose"
+    roots = (TransposeOp,)
+
+    def rule(self, op: TransposeOp) -> Rule | None:
+        x, permutation = op.input, ints(op.permutation)
+        dims = dims_of(x)
+        moved = [axis for axis in permutation if dims[axis] != 1]
+        if moved != sorted(moved) or permutation == sorted(permutation):
+            return None
+        return "only dimensions of one move", lambda: ReshapeOp(x, dims_of(op.result)), ()
+
+
+class ComposeBroadcasts(_Algebra):
+    """broadcast(broadcast(x, a), b) -> broadcast(x, b)"""
+
+    name = "compose-broadcasts"
+    roots = (BroadcastOp,)
+
+    def rule(self, op: BroadcastOp) -> Rule | None:
+        if (inner := producer(op.input, BroadcastOp)) is None:
+            return None
+        x, dims = inner.input, op.dims.data
+        return "the last broadcast decides", lambda: BroadcastOp(x, dims), (inner,)
+
+
+class ComposeSlices(_Algebra):
+    """slice(slice(x, s1, t1), s2, t2) -> slice(x, s1 + s2 * t1, t1 * t2)"""
+
+    name = "compose-slices"
+    roots = (SliceOp,)
+
+    def rule(self, op: SliceOp) -> Rule | None:
+        if (inner := producer(op.input, SliceOp)) is None:
+            return None
+        x = inner.input
+        lists = (inner.starts.data, inner.steps.data, op.starts.data, op.steps.data)
+        rows = list(zip(*lists, strict=True))
+        starts = [s1 + s2 * t1 for s1, t1, s2, _ in rows]
+        steps = [t1 * t2 for _, t1, _, t2 in rows]
+        sizes = op.sizes.data
+        return "a part of a part", lambda: SliceOp(x, starts, sizes, steps), (inner,)
+
+
+_PARTS_LIMIT = 256
+"""Operands of a flattened concat: flattening a chain step by step copies them every time."""
+
+
+class FlattenConcat(_Algebra):
+    """concat(concat(x, y), z) -> concat(x, y, z) [along the same axis; used once]"""
+
+    name = "flatten-concat"
+    roots = (ConcatOp,)
+
+    def rule(self, op: ConcatOp) -> Rule | None:
+        inner: list[ConcatOp] = []
+        parts: list[SSAValue] = []
+        for value in op.inputs:
+            part = producer(value, ConcatOp)
+            if part is not None and part.axis == op.axis and value.has_one_use():
+                inner.append(part)
+                parts.extend(part.inputs)
+            else:
+                parts.append(value)
+        axis = op.axis.data
+        if not inner or len(parts) > _PARTS_LIMIT or not _keeps_dims(op, parts):
+            return None
+        return "joined in one step", lambda: ConcatOp(parts, axis), tuple(inner)
+
+
+def _keeps_dims(op: ConcatOp, parts: Sequence[SSAValue]) -> bool:
+    """The dimensions besides the axis are those of the first operand."""
+    axis, before, after = op.axis.data, dims_of(op.result), dims_of(parts[0])
+    return (*before[:axis], *before[axis + 1 :]) == (*after[:axis], *after[axis + 1 :])
+
+
+class BroadcastInElementwise(_Algebra):
+    """f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]"""
+
+    name = "broadcast-in-elementwise"
+    roots = (e.BinaryOp, e.CompareOp, e.SelectOp)
+
+    def rule(self, op: CoreOp) -> Rule | None:
+        sources = [producer(value, BroadcastOp) for value in op.operands]
+        operands = list(op.operands)
+        used: list[Operation] = []
+        for index, source in enumerate(sources):
+            if source is None:
+                continue
+            trial = [*operands[:index], source.input, *operands[index + 1 :]]
+            if broadcast([dims_of(value) for value in trial]) == dims_of(op.results[0]):
+                operands = trial
+                used.append(source)
+        if not used:
+            return None
+        return "broadcasts by itself", lambda: _like(op, operands), tuple(used)
+
+
+def _like(op: Operation, operands: Sequence[SSAValue]) -> Operation:
+    """The same op of other operands, with the same result type."""
+    return type(op).create(
+        operands=operands,
+        result_types=list(op.result_types),
+        properties=dict(op.properties),
+        attributes=dict(op.attributes),
+    )
+
+
+class ComposeCasts(_Algebra):
+    """cast(cast(x, a), b) -> cast(x, b) [a holds every value of x]"""
+
+    name = "compose-casts"
+    roots = (e.CastOp,)
+
+    def rule(self, op: e.CastOp) -> Rule | None:
+        inner = producer(op.input, e.CastOp)
+        if inner is None or not _holds_all(element_type(inner.input), inner.to):
+            return None
+        x, to = inner.input, op.to
+        if element_type(x) == to:
+            return "there and back", x, (inner,)
+        return "the first cast is exact", lambda: e.CastOp(x, to), (inner,)
+
+
+_MANTISSA: Mapping[Attribute, int] = {f64: 53, f32: 24, f16: 11, bf16: 8}
+_WIDER_FLOATS = frozenset({(f32, f64), (f16, f32), (f16, f64), (bf16, f32), (bf16, f64)})
+
+
+def _holds_all(before: Attribute, after: Attribute) -> bool:
+    """True if every value of type `before` is a value of type `after`."""
+    if before == i1 or before == after or (before, after) in _WIDER_FLOATS:
+        return True
+    a, b = numpy_dtype(before), numpy_dtype(after)
+    if a.kind not in "iu":
+        return False
+    if b.kind in "iu":
+        return np.can_cast(a, b)
+    return 8 * a.itemsize - (a.kind == "i") <= _MANTISSA.get(after, 0)
+
+
+class SimplifyPass(CorePass):
+    """
+    Algebra that holds bit for bit: for NaN, infinities, -0, and integers that wrap.
+
+    - x + 0, x - 0, x * 1, x / 1, x ^ 1, x and true, x or 0, x xor 0, x << 0 -> x
+      [not float x + 0, which makes 0 of -0, but x + -0 and x - 0; no broadcasting]
+    - max(x, x), min(x, x), x and x, x or x, select(c, x, x) -> x
+    - neg(neg(x)), not(not(x)) -> x; abs(neg(x)), abs(abs(x)) -> abs(x)
+    - not(x < y) -> x >= y [integers]; not(x == y) -> x != y; select(not c, x, y) -> select(c, y, x)
+    - x ^ 2 -> x * x
+    - c + x -> x + c; (x + c1) + c2 -> x + (c1 + c2) [integers]; likewise for *
+    - reshapes, transposes, broadcasts and slices of the same: composed
+    - a transpose that moves only dimensions of one -> reshape
+    - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
+    - f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]
+    - cast(cast(x, a), b) -> cast(x, b) [a holds every value of x's type]
+    """
+
+    name = "simplify"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [
+            DropNeutralOperand(),
+            DropRepeatedOperand(),
+            CancelUnary(),
+            NegateComparison(),
+            SquareInsteadOfPower(),
+            MoveConstantRight(),
+            ReassociateConstants(),
+            ComposeReshapes(),
+            ComposeTransposes(),
+            ReshapeInsteadOfTranspose(),
+            ComposeBroadcasts(),
+            ComposeSlices(),
+            FlattenConcat(),
+            BroadcastInElementwise(),
+            ComposeCasts(),
+        ]

@@ -1,0 +1,46 @@
+"""Dimension symbols: which ones an attribute or an op uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneAttr, TensorType
+from xdsl.ir import Attribute, Data, Operation, ParametrizedAttribute
+
+from lowerdeck.dialects.core.types import DimsAttr, TensorEncoding
+
+_NONE: frozenset[str] = frozenset()
+
+
+def symbols_of(attribute: Attribute) -> frozenset[str]:
+    """The dimension symbols that occur in a type or property."""
+    if isinstance(attribute, TensorType):
+        encoding = cast("TensorType[Attribute]", attribute).encoding
+        return _NONE if isinstance(encoding, NoneAttr) else symbols_of(encoding)
+    if isinstance(attribute, DimsAttr | TensorEncoding):
+        return _NONE.union(*(expr.symbols for expr in attribute.data))
+    if isinstance(attribute, ArrayAttr):
+        return _NONE.union(*map(symbols_of, cast("ArrayAttr[Attribute]", attribute).data))
+    if isinstance(attribute, DictionaryAttr):
+        return _NONE.union(*map(symbols_of, attribute.data.values()))
+    if isinstance(attribute, Data):
+        return _NONE
+    if isinstance(attribute, ParametrizedAttribute):
+        parameters = cast("tuple[Attribute, ...]", cast(Any, attribute).parameters)
+        return _NONE.union(*map(symbols_of, parameters))
+    return _NONE
+
+
+def symbols_used_by(op: Operation) -> frozenset[str]:
+    """The symbols in the properties, attributes and result types of one op (not of its regions)."""
+    return _NONE.union(*map(symbols_of, _attributes(op)))
+
+
+def _attributes(op: Operation) -> Iterator[Attribute]:
+    yield from op.properties.values()
+    yield from op.attributes.values()
+    yield from op.result_types
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.arg_types
