@@ -264,7 +264,7 @@ def _bind(name: str, type_: Attribute, value: Value, symbols: dict[str, int]) ->
         raise InterpretError(f"input '{name}' is no tensor, expected {type_}")
     if value.dtype != expected:
         raise InterpretError(f"input '{name}' has the dtype {value.dtype}, expected {expected}")
-    if (dims := _known_dims(type_)) is None:
+    if (dims := _known_dims(cast(Tensor, type_))) is None:
         return
     if value.ndim != len(dims):
         raise InterpretError(
@@ -303,9 +303,10 @@ def _check_results(
 ) -> None:
     """InterpretError if a result does not have its declared type."""
     for result, value in zip(op.results, results, strict=True):
-        if not isinstance(result.type, TensorType):
+        type_ = cast(Attribute, result.type)
+        if not isinstance(type_, TensorType):
             continue
-        type_ = cast(Tensor, result.type)
+        type_ = cast(Tensor, type_)
         if value.dtype != numpy_dtype(element_type(type_)):
             raise InterpretError(f"{describe(op)} gives {value.dtype}, declared {type_}")
         _check_dims(f"{describe(op)}: the result", type_, value, symbols)

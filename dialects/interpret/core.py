@@ -246,25 +246,27 @@ def _integer_modulo(x: Array, y: Array) -> Array:
     return np.where(y == 0, x.dtype.type(0), np.mod(x, _nonzero_divisor(y)))
 
 
+def _where(condition: Array, yes: Any, no: Any) -> Array:
+    return np.where(condition, yes, no)
+
+
 def _integer_power(x: Array, y: Array) -> Array:
     """By squaring, modulo 2^width; x to a negative power is the truncated 1 / x^-y."""
     base, exponent = np.broadcast_arrays(x, y)
-    one: Any = x.dtype.type(1)
-    zero: Any = x.dtype.type(0)
+    one, zero = x.dtype.type(1), x.dtype.type(0)
     odd = (exponent & one) == one
-    reciprocal: Array = np.where(base == one, one, zero)
+    reciprocal = _where(base == one, one, zero)
     if x.dtype.kind == "i":
         minus_one = x.dtype.type(-1)
-        alternating: Array = np.where(odd, minus_one, one)
-        reciprocal = np.where(base == minus_one, alternating, reciprocal)
+        reciprocal = _where(base == minus_one, _where(odd, minus_one, one), reciprocal)
     negative = exponent < zero
-    rest = np.where(negative, zero, exponent)
-    result: Array = np.full(base.shape, one)
+    rest = _where(negative, zero, exponent)
+    result = np.ones(base.shape, x.dtype)
     while rest.any():
-        result = np.where((rest & one) == one, result * base, result)
+        result = _where((rest & one) == one, result * base, result)
         base = base * base
         rest = rest >> one
-    return np.where(negative, reciprocal, result)
+    return _where(negative, reciprocal, result)
 
 
 def _shifted(x: Array, y: Array, shift: Callable[[Array, Array], Array]) -> Array:
