@@ -397,6 +397,7 @@ class CorePass(ModulePass):
 class PassGroup(ModulePass, ABC):
     """A pass that runs others, each of which can be disabled by its own name."""
 
+    optional: ClassVar[bool] = True
     members: ClassVar[tuple[type[ModulePass], ...]]
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -409,10 +410,14 @@ class PassGroup(ModulePass, ABC):
 
 
 def is_enabled(pass_: ModulePass | type[ModulePass], options: RewriteOptions) -> bool:
-    """False if the user disabled a pass; PassFailedException if it cannot be left out."""
+    """
+    False if the user disabled a pass; PassFailedException if it cannot be left out.
+
+    Passes that do not say that they are `optional` are conversions.
+    """
     if pass_.name not in options.disable:
         return True
-    if not getattr(pass_, "optional", True):
+    if not getattr(pass_, "optional", False):
         raise PassFailedException(
             f"'{pass_.name}' cannot be disabled: the passes after it need its output"
         )

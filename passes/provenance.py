@@ -106,7 +106,8 @@ def describe(op: Operation) -> str:
     if not names:
         return f"{prefix}op '{op.name}'"
     listed = ", ".join([*(f"'{name}'" for name in names), *([more] if more else [])])
-    return f"{prefix}node {listed} ({op.name})"
+    kind = getattr(op, "op_type", op.name)  # the framework's own name, without dialect and version
+    return f"{prefix}node {listed} ({kind})"
 
 
 class NodeMatcher:

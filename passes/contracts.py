@@ -1,0 +1,210 @@
+"""
+What may occur in the IR after each phase, and which pass should have removed what may not.
+
+| phase       | dialects                       | and                                             |
+| ----------- | ------------------------------ | ----------------------------------------------- |
+| `imported`  | onnx, core, func               |                                                 |
+| `legal`     | core, func                     | types that have a C form                        |
+| `optimized` | core, func                     | ranks, and dimensions with identity             |
+| `kernels`   | core, func                     | what computes is inside of `core.kernel`        |
+| `buffer`    | buffer, arith, math            |                                                 |
+| `scheduled` | buffer, arith, math            |                                                 |
+| `c`         | buffer, arith, math            |                                                 |
+
+In every phase a value is defined before its uses. While the module is in core, a dimension symbol
+is made (by a type of an argument, `core.bind_symbols` or a loop) before a type or property names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
+
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NoneType, TensorType, UnrankedTensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.traits import IsolatedFromAbove
+from xdsl.utils.exceptions import PassFailedException
+
+from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, LoopOp, symbols_made_by
+from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
+from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.symbols import symbols_of
+
+PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled", "c")
+"""The phases in order, as in `--compile-to`."""
+
+_CORE = frozenset({"builtin", "func", "core"})
+_BUFFER = frozenset({"builtin", "buffer", "arith", "math"})
+_DIALECTS: Mapping[str, frozenset[str]] = {
+    "imported": _CORE | {"onnx"},
+    "legal": _CORE,
+    "optimized": _CORE,
+    "kernels": _CORE,
+    "buffer": _BUFFER,
+    "scheduled": _BUFFER,
+    "c": _BUFFER,
+}
+_REMOVED_BY: Mapping[str, str] = {
+    "onnx": "legalize-onnx",
+    "core": "bufferize",
+    "func": "bufferize",
+}
+"""The pass that converts the ops of a dialect."""
+
+_OUTSIDE_KERNELS = (ConstantOp, BindSymbolsOp, ReshapeOp)
+"""Ops of `core` that need no kernel; control flow is none of `CoreOp`."""
+
+
+class ContractError(PassFailedException):
+    """All violations of a phase's contract, one a line."""
+
+    def __init__(self, phase: str, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.phase = phase
+        self.problems = tuple(problems)
+
+
+def check_contract(module: ModuleOp, phase: str) -> None:
+    """ContractError that lists everything in `module` that may not be there after `phase`."""
+    if problems := list(violations(module, phase)):
+        raise ContractError(phase, problems)
+
+
+def violations(module: ModuleOp, phase: str) -> Iterator[str]:
+    """What may not be in `module` after `phase`; KeyError if there is no such phase."""
+    allowed = _DIALECTS[phase]
+    for op in module.walk():
+        dialect = op.name.split(".", 1)[0]
+        if dialect not in allowed:
+            yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
+        elif allowed is _CORE:
+            yield from (f"{describe(op)}: {problem}" for problem in _problems(op, phase))
+    # Models name dimensions as they like; legalization checks them.
+    yield from _Definitions(allowed is _CORE and phase != "imported").visit(module)
+
+
+def _unexpected(op: Operation, dialect: str, phase: str) -> str:
+    name = f"found '{op.name}', which may not occur once the module is {phase}"
+    remover = _REMOVED_BY.get(dialect)
+    return f"{name}; {remover} should have converted it" if remover else name
+
+
+def _problems(op: Operation, phase: str) -> Iterator[str]:
+    """What is wrong with one op of core."""
+    needs_rank = phase != "legal"
+    for value in _defined_by(op):
+        if (problem := _type_problem(value.type, needs_rank)) is not None:
+            yield problem
+    if phase == "kernels" and _should_be_in_kernel(op):
+        yield f"'{op.name}' is not in a kernel; form-kernels should have put it into one"
+
+
+def _defined_by(op: Operation) -> Iterator[SSAValue]:
+    yield from op.results
+    for region in op.regions:
+        for block in region.blocks:
+            yield from block.args
+
+
+def _type_problem(type_: Attribute, needs_rank: bool) -> str | None:
+    if not isinstance(type_, TensorType | UnrankedTensorType):
+        return f"type {type_} has no C form; expected a tensor of numbers"
+    tensor = cast("TensorType[Attribute]", type_)
+    element = tensor.element_type
+    if element == UNKNOWN or isinstance(element, NoneType):
+        return "the element type of a result is not known; infer-shapes should have found it"
+    if element not in COMPUTABLE:
+        return f"element type {element} has no C form; expected f16, bf16, f32, f64, i1 or integers"
+    if not needs_rank:
+        return None
+    if isinstance(type_, UnrankedTensorType):
+        return (
+            f"type {type_} has no rank; infer-shapes should have found it: "
+            "give the shapes of the model's inputs"
+        )
+    if DYNAMIC_INDEX in tensor.get_shape() and not isinstance(tensor.encoding, TensorEncoding):
+        return f"type {type_} has a dimension without a symbol"
+    return None
+
+
+def _should_be_in_kernel(op: Operation) -> bool:
+    if not isinstance(op, CoreOp) or isinstance(op, _OUTSIDE_KERNELS):
+        return False
+    return not isinstance(op.parent_op(), KernelOp)
+
+
+class _Definitions:
+    """Are values and symbols defined before they are used? One sweep with scopes."""
+
+    def __init__(self, with_symbols: bool) -> None:
+        self._with_symbols = with_symbols
+        self._values: set[SSAValue] = set()
+        self._symbols: set[str] = set()
+
+    def visit(self, root: Operation) -> Iterator[str]:
+        """The problems inside of `root`."""
+        for region in root.regions:
+            yield from self._visit_region(region, root)
+
+    def _visit_region(self, region: Region, owner: Operation) -> Iterator[str]:
+        values, symbols = self._values, self._symbols
+        if owner.has_trait(IsolatedFromAbove):
+            self._values = set()
+        self._symbols = self._symbols_inside(owner, region)
+        for block in region.blocks:
+            yield from self._visit_block(block, owner)
+        self._values, self._symbols = values, symbols
+
+    def _symbols_inside(self, owner: Operation, region: Region) -> set[str]:
+        if _is_function(owner):
+            return _argument_symbols(region)  # their types declare symbols
+        if isinstance(owner, LoopOp) and owner.iteration is not None:
+            return self._symbols | {owner.iteration.data}
+        return set(self._symbols)
+
+    def _visit_block(self, block: Block, owner: Operation) -> Iterator[str]:
+        mine: list[SSAValue] = list(block.args)
+        self._values.update(mine)
+        for arg in block.args:
+            yield from self._unknown_symbols(owner, arg.type, "an argument of its region")
+        for op in block.ops:
+            yield from self._visit_op(op)
+            self._values.update(op.results)
+            mine.extend(op.results)
+        self._values.difference_update(mine)
+
+    def _visit_op(self, op: Operation) -> Iterator[str]:
+        for index, value in enumerate(op.operands):
+            if value not in self._values:
+                yield f"{describe(op)}: operand {index} is used before it is defined"
+        for name, attribute in op.properties.items():
+            yield from self._unknown_symbols(op, attribute, f"property '{name}'")
+        yield from self.visit(op)
+        for symbol in symbols_made_by(op):
+            if symbol in self._symbols:
+                yield f"{describe(op)}: symbol '{symbol}' is made a second time"
+            self._symbols.add(symbol)
+        for result in op.results:
+            yield from self._unknown_symbols(op, result.type, f"result {result.index}")
+
+    def _unknown_symbols(self, op: Operation, attribute: Attribute, where: str) -> Iterator[str]:
+        if _is_function(op) or not self._with_symbols:
+            return
+        if unknown := sorted(symbols_of(attribute) - self._symbols):
+            names = ", ".join(f"'{name}'" for name in unknown)
+            yield f"{describe(op)}: {where} uses the symbol {names} before it is made"
+
+
+def _is_function(op: Operation) -> bool:
+    return op.has_trait(IsolatedFromAbove) and not isinstance(op, KernelOp)
+
+
+def _argument_symbols(region: Region) -> set[str]:
+    """The symbols in the types of the arguments of a function."""
+    first = region.blocks.first
+    if first is None:
+        return set()
+    return set[str]().union(*(symbols_of(type_) for type_ in first.arg_types))

@@ -1,0 +1,108 @@
+"""
+The passes by name, and the order in which the compiler runs them.
+
+Passes are imported when they are used. Lowering registers its own in `lowerdeck.lowering.pipeline`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+
+from xdsl.passes import ModulePass
+
+PassFactory = Callable[[], type[ModulePass]]
+
+
+def lazy(module: str, name: str) -> PassFactory:
+    """The factory that imports `module` and takes the class `name` from it."""
+    return lambda: getattr(import_module(module), name)
+
+
+_MODULES: Mapping[str, str] = {
+    "legalize-onnx": "legalize.onnx",
+    "infer-shapes": "infer_shapes",
+    "cse": "cse",
+    "dce": "dce",
+    "fold": "fold",
+    "fold-constants": "fold_constants",
+    "fold-identities": "fold_identities",
+    "fold-control-flow": "fold_control_flow",
+    "fold-symbols": "fold_symbols",
+    "simplify": "simplify",
+    "fuse": "fuse",
+    "fuse-conv-bn": "fuse_conv_bn",
+    "replace-batch-norm": "replace_batch_norm",
+}
+
+PASSES: dict[str, PassFactory] = {
+    name: lazy(
+        f"lowerdeck.passes.{module}",
+        "".join(word.capitalize() for word in name.split("-")) + "Pass",
+    )
+    for name, module in _MODULES.items()
+}
+"""Every pass of this package: `PASSES["cse"]()` is the class `CsePass`."""
+
+
+def legalize() -> list[str]:
+    """`imported` -> `legal`: every quirk of the framework made explicit."""
+    return [
+        "legalize-onnx",
+        # Legalization infers as it goes; loops and branches may leave types to settle.
+        "infer-shapes",
+    ]
+
+
+def pre() -> list[str]:
+    """Clean up after legalization, which builds what is simplest to build."""
+    return [
+        # First what is known: constants decide branches, shapes and what is left to simplify.
+        "fold",
+        "simplify",
+        # Simplified ops are equal more often. What nobody uses any more goes last.
+        "cse",
+        "dce",
+    ]
+
+
+def opt() -> list[str]:
+    """`optimized`: fewer ops by formulas."""
+    return [
+        "fuse",
+        # After fuse: only batch normalizations that no convolution could take.
+        "replace-batch-norm",
+        # The formulas leave constants to compute and producers that are equal now.
+        "fold",
+        "simplify",
+        "cse",
+        "dce",
+    ]
+
+
+def post() -> list[str]:
+    """The last passes on core before kernels are formed."""
+    return [
+        # Lowering reads types; passes above may have made them more precise.
+        "infer-shapes",
+    ]
+
+
+_PHASES: Mapping[str, Callable[[], list[str]]] = {
+    "imported": list,
+    "legal": legalize,
+    "optimized": lambda: [*pre(), *opt(), *post()],
+}
+"""What each phase of this package adds to the one before it."""
+
+
+def passes_of_phase(phase: str) -> list[str]:
+    """The names of the passes of one phase; KeyError if the phase belongs to lowering."""
+    return _PHASES[phase]()
+
+
+def load_passes(
+    names: Iterable[str], passes: Mapping[str, PassFactory] = PASSES
+) -> list[ModulePass]:
+    """The passes with these names, by their defaults; KeyError for an unknown name."""
+    return [passes[name]()() for name in names]
