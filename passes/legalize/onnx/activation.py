@@ -8,7 +8,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp, UnaryOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, SoftmaxOp
-from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
 from lowerdeck.passes.legalize.onnx.quantity import Quantity, index_vector
@@ -21,8 +21,14 @@ def apply(function: type[UnaryOp], x: Quantity) -> Quantity:
 
 
 def _operand(lower: Legalizer, index: int = 0) -> Quantity:
+    """An operand; half precision is computed in f32 and rounded once."""
     lower.attrs.ignore("consumed_inputs")
-    return Quantity(lower, lower.operand(index))
+    x = Quantity(lower, lower.operand(index))
+    return x.cast(f32) if x.element in (f16, bf16) else x
+
+
+def _result(lower: Legalizer, y: Quantity) -> Results:
+    return [y.cast(element_type(lower.operand(0))).value]
 
 
 # The formulas, also used by the recurrent cells
@@ -69,13 +75,14 @@ def softplus(x: Quantity) -> Quantity:
 @legalizes("Relu")
 def legalize_relu(op: OnnxOp, lower: Legalizer) -> Results:
     """max(x, 0)"""
-    return [relu(_operand(lower)).value]
+    lower.attrs.ignore("consumed_inputs")
+    return [relu(Quantity(lower, lower.operand(0))).value]
 
 
 @legalizes("LeakyRelu")
 def legalize_leaky_relu(op: OnnxOp, lower: Legalizer) -> Results:
     """x, or alpha * x below zero"""
-    return [leaky_relu(_operand(lower), lower.attrs.float("alpha")).value]
+    return _result(lower, leaky_relu(_operand(lower), lower.attrs.float("alpha")))
 
 
 @legalizes("PRelu")
@@ -84,33 +91,33 @@ def legalize_prelu(op: OnnxOp, lower: Legalizer) -> Results:
     x, slope = _operand(lower), _operand(lower, 1)
     if op.since_version < 7 and len(slope.dims) == 1 and slope.dims[0] != 1:
         slope = slope.reshape([slope.dims[0], *[1] * (len(x.dims) - 2)])
-    return [x.lt(0).where(x * slope, x).value]
+    return _result(lower, x.lt(0).where(x * slope, x))
 
 
 @legalizes("ThresholdedRelu")
 def legalize_thresholded_relu(op: OnnxOp, lower: Legalizer) -> Results:
     """x above alpha, else 0"""
-    return [thresholded_relu(_operand(lower), lower.attrs.float("alpha")).value]
+    return _result(lower, thresholded_relu(_operand(lower), lower.attrs.float("alpha")))
 
 
 @legalizes("Elu")
 def legalize_elu(op: OnnxOp, lower: Legalizer) -> Results:
     """x, or alpha * (exp(x) - 1) below zero"""
-    return [elu(_operand(lower), lower.attrs.float("alpha")).value]
+    return _result(lower, elu(_operand(lower), lower.attrs.float("alpha")))
 
 
 @legalizes("Selu")
 def legalize_selu(op: OnnxOp, lower: Legalizer) -> Results:
     """gamma * (x, or alpha * (exp(x) - 1) from zero down)"""
     x = _operand(lower)
-    return [(elu(x, lower.attrs.float("alpha")) * lower.attrs.float("gamma")).value]
+    return _result(lower, elu(x, lower.attrs.float("alpha")) * lower.attrs.float("gamma"))
 
 
 @legalizes("Celu")
 def legalize_celu(op: OnnxOp, lower: Legalizer) -> Results:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
     x, alpha = _operand(lower), lower.attrs.float("alpha")
-    return [(x.maximum(0) + (((x / alpha).exp() - 1) * alpha).minimum(0)).value]
+    return _result(lower, x.maximum(0) + (((x / alpha).exp() - 1) * alpha).minimum(0))
 
 
 @legalizes("Gelu")
@@ -121,60 +128,60 @@ def legalize_gelu(op: OnnxOp, lower: Legalizer) -> Results:
         inner = apply(ErfOp, x * math.sqrt(0.5))
     else:
         inner = apply(TanhOp, (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
-    return [(x * 0.5 * (inner + 1)).value]
+    return _result(lower, x * 0.5 * (inner + 1))
 
 
 @legalizes("Sigmoid")
 def legalize_sigmoid(op: OnnxOp, lower: Legalizer) -> Results:
     """1 / (1 + exp(-x))"""
-    return [apply(SigmoidOp, _operand(lower)).value]
+    return _result(lower, apply(SigmoidOp, _operand(lower)))
 
 
 @legalizes("HardSigmoid")
 def legalize_hard_sigmoid(op: OnnxOp, lower: Legalizer) -> Results:
     """max(0, min(1, alpha * x + beta))"""
     alpha, beta = lower.attrs.float("alpha"), lower.attrs.float("beta")
-    return [hard_sigmoid(_operand(lower), alpha, beta).value]
+    return _result(lower, hard_sigmoid(_operand(lower), alpha, beta))
 
 
 @legalizes("HardSwish")
 def legalize_hard_swish(op: OnnxOp, lower: Legalizer) -> Results:
     """x * max(0, min(1, x / 6 + 0.5))"""
     x = _operand(lower)
-    return [(x * hard_sigmoid(x, 1 / 6, 0.5)).value]
+    return _result(lower, x * hard_sigmoid(x, 1 / 6, 0.5))
 
 
 @legalizes("Swish")
 def legalize_swish(op: OnnxOp, lower: Legalizer) -> Results:
     """x * sigmoid(alpha * x)"""
     x, alpha = _operand(lower), lower.attrs.float("alpha")
-    return [(x * apply(SigmoidOp, x if alpha == 1 else x * alpha)).value]
+    return _result(lower, x * apply(SigmoidOp, x if alpha == 1 else x * alpha))
 
 
 @legalizes("Mish")
 def legalize_mish(op: OnnxOp, lower: Legalizer) -> Results:
     """x * tanh(log(1 + exp(x)))"""
     x = _operand(lower)
-    return [(x * apply(TanhOp, softplus(x))).value]
+    return _result(lower, x * apply(TanhOp, softplus(x)))
 
 
 @legalizes("Softplus")
 def legalize_softplus(op: OnnxOp, lower: Legalizer) -> Results:
     """log(1 + exp(x))"""
-    return [softplus(_operand(lower)).value]
+    return _result(lower, softplus(_operand(lower)))
 
 
 @legalizes("Softsign")
 def legalize_softsign(op: OnnxOp, lower: Legalizer) -> Results:
     """x / (1 + |x|)"""
-    return [softsign(_operand(lower)).value]
+    return _result(lower, softsign(_operand(lower)))
 
 
 @legalizes("Shrink")
 def legalize_shrink(op: OnnxOp, lower: Legalizer) -> Results:
     """x + bias below -lambd, x - bias above lambd, else 0"""
     x, bias, lambd = _operand(lower), lower.attrs.float("bias"), lower.attrs.float("lambd")
-    return [x.lt(-lambd).where(x + bias, x.gt(lambd).where(x - bias, 0)).value]
+    return _result(lower, x.lt(-lambd).where(x + bias, x.gt(lambd).where(x - bias, 0)))
 
 
 # Along an axis
@@ -199,12 +206,15 @@ def legalize_softmax(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 def _along(op: OnnxOp, lower: Legalizer, value: SSAValue, axis: int) -> SSAValue:
+    element = element_type(value)
+    value = lower.cast(value, f32) if element in (f16, bf16) else value
     if op.op_type == "Softmax":
-        return lower.add(SoftmaxOp(value, axis))
+        return lower.cast(lower.add(SoftmaxOp(value, axis)), element)
     x = Quantity(lower, value)
     if op.op_type == "LogSoftmax":
         centered = x - x.reduce("max", [axis], keep_dims=True)
-        return (centered - centered.exp().reduce("sum", [axis], keep_dims=True).log()).value
+        total = centered.exp().reduce("sum", [axis], keep_dims=True)
+        return (centered - total.log()).cast(element).value
     best = Quantity(lower, lower.add(ArgReduceOp("max", value, axis, keep_dims=True)))
     index = index_vector(lower, x.dims[axis], len(x.dims), axis)
-    return index.eq(best).cast(x.element).value
+    return index.eq(best).cast(element).value

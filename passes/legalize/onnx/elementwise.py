@@ -56,6 +56,7 @@ from lowerdeck.dialects.core.types import (
     element_type,
     i1,
     is_float,
+    is_unsigned,
     numpy_dtype,
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
@@ -176,17 +177,25 @@ def legalize_mod(op: OnnxOp, lower: Legalizer) -> Results:
     x, y = lower.operand(0), lower.operand(1)
     if lower.attrs.flag("fmod"):
         return [lower.add(RemOp(x, y))]
-    if is_float(element_type(x)):
-        lower.refuse(f"fmod = 0 for {element_type(x)}", "fmod = 1 for floating-point numbers")
     return [lower.add(ModOp(x, y))]
 
 
 @legalizes("BitShift")
 def legalize_bit_shift(op: OnnxOp, lower: Legalizer) -> Results:
-    """x shifted by y bits."""
+    """x shifted by y bits; a signed x keeps its sign to the right, and may have negative y."""
+    x, y = lower.operand(0), lower.operand(1)
     direction = lower.attrs.string("direction", among=("LEFT", "RIGHT"))
-    shift = ShlOp if direction == "LEFT" else ShrOp
-    return [lower.add(shift(lower.operand(0), lower.operand(1)))]
+    element = element_type(x)
+    if is_unsigned(element):
+        return [lower.add(ShlOp(x, y) if direction == "LEFT" else ShrOp(x, y))]
+    width = lower.scalar(8 * numpy_dtype(element).itemsize, x)
+    is_negative = lower.compare("lt", x, zero := lower.scalar(0, x))
+    y = lower.select(lower.compare("lt", y, zero), width, y)
+    if direction == "LEFT":
+        return [lower.add(ShlOp(x, y))]
+    # The complement of a negative number is not negative: bits move in as zeros.
+    flipped = lower.add(NotOp(lower.add(ShrOp(lower.add(NotOp(x)), y))))
+    return [lower.select(is_negative, flipped, lower.add(ShrOp(x, y)))]
 
 
 # Any number of operands

@@ -63,7 +63,7 @@ def legalize_max_pool(op: OnnxOp, lower: Legalizer) -> Results:
     lower.attrs.ignore("storage_order")
     result = _pool(lower, "max", x, window)
     if not lower.wants(1):
-        return [result, None]
+        return [result]
     return [result, _max_indices(lower, x, window, dims_of(result))]
 
 

@@ -65,6 +65,7 @@ class SymbolicValues:
     def __init__(self, symbols: Iterable[str]) -> None:
         self._taken = set(symbols)
         self._nonnegative = set(self._taken)
+        self._below: dict[str, Expr] = {}
         self._known: dict[SSAValue, Elements] = {}
         self._counter = 0
 
@@ -85,8 +86,18 @@ class SymbolicValues:
             if len(value.symbols) == 1 and value == Expr.symbol(name := next(iter(value.symbols))):
                 self._nonnegative.add(name)
 
+    def assume_below(self, symbol: str, limit: Expr) -> None:
+        """State that a symbol is always less than an expression, which does not depend on it."""
+        self._below[symbol] = limit
+
     def lower_bound(self, value: Expr) -> int | None:
         """A number that `value` is never below, if one is known."""
+        for name in sorted(value.symbols & self._below.keys()):
+            symbol = Expr.symbol(name)
+            factor = dict(value.terms).get(symbol.terms[0][0], 0)
+            if factor < 0:
+                # The value is lowest where the symbol is highest.
+                value = value + (self._below[name] - 1 - symbol) * factor
         total = 0
         for monomial, coefficient in value.terms:
             bounds = [self._atom_bound(atom) for atom in monomial]
@@ -425,7 +436,8 @@ def _gather(
     known = [n for n in numbers if n is not None and -size <= n < size]
     if len(known) != len(numbers):
         return _unknown(shape)
-    return np.take(data, np.array(known, np.int64).reshape(indices.shape), op.axis.data)
+    taken = np.take(data, np.array(known, np.int64).reshape(indices.shape), op.axis.data)
+    return np.asarray(taken, object)  # numpy unpacks what has no dimensions
 
 
 _FOLDS: dict[str, Callable[[Expr, Expr], Expr]] = {
