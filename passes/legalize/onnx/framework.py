@@ -36,6 +36,8 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.types import (
+    OptionalType,
+    SequenceType,
     dims_of,
     element_type,
     numpy_dtype,
@@ -45,6 +47,10 @@ from lowerdeck.passes.legalize.onnx.symbolic import SymbolicValues
 
 if TYPE_CHECKING:
     from lowerdeck.dialects.onnx.ops import OnnxOp
+
+
+_TRANSIENT = ("onnx.none", "onnx.list")
+"""Ops that stand for something until no node refers to it any more."""
 
 
 class LegalizationError(PassFailedException):
@@ -68,11 +74,23 @@ class _FunctionWalk:
         complete = True
         for op in list(block.ops):
             complete &= self._op(op)
-        for op in list(block.ops):
-            if op.name == "onnx.none" and op.results[0].first_use is None:
+        for op in reversed(list(block.ops)):
+            if op.name in _TRANSIENT and op.results[0].first_use is None:
                 op.detach()
                 op.erase()
         return complete
+
+    def check_results(self, block: Block) -> None:
+        """Refuse results of the function that are not tensors."""
+        last = block.last_op
+        for value in () if last is None else last.operands:
+            if isinstance(value.type, SequenceType | OptionalType) and value not in self._failed:
+                owner = value.owner
+                where = "the model" if isinstance(owner, Block) else describe(owner)
+                self.refusals.append(
+                    f"{where}: found an output of type {value.type}, expected tensors; "
+                    "make its elements outputs of their own"
+                )
 
     def _op(self, op: Operation) -> bool:
         from lowerdeck.dialects.onnx.ops import InitializerOp, OnnxOp
@@ -223,6 +241,7 @@ def legalize_function(function: func.FuncOp) -> None:
     """Legalize the body of a function and give it the types of what it returns."""
     walk = _FunctionWalk(function)
     walk.block(function.body.block)
+    walk.check_results(function.body.block)
     if walk.refusals:
         # A subgraph that was tried with several types repeats its refusals.
         raise LegalizationError(list(dict.fromkeys(walk.refusals)))

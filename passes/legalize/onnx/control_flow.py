@@ -1,0 +1,417 @@
+"""If, Loop and Scan: `core.if` and `core.loop`, or what is left of them when they are resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import cast
+
+import numpy as np
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp, symbols_made_by, yielded
+from lowerdeck.dialects.core.types import (
+    OptionalType,
+    SequenceType,
+    dims_of,
+    element_type,
+    i1,
+    i64,
+    rank_of,
+    tensor,
+)
+from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.onnx.builder import CoreBuilder
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.onnx.sequences import Structure, erase_unused_lists, flatten, rebuild
+from lowerdeck.passes.legalize.onnx.sizes import is_nonnegative, size_of
+from lowerdeck.passes.legalize.onnx.tensor import concat, pad
+
+UNROLL_LIMIT = 64
+"""Loops of more iterations are not unrolled, even if what they carry changes its shape."""
+
+_ITERATION = tensor(i64, [])
+
+
+# If
+
+
+@legalizes("If")
+def legalize_if(op: OnnxOp, lower: Legalizer) -> Results:
+    """A constant condition leaves the branch that it chooses; the other is not looked at."""
+    condition = lower.operand("cond")
+    if (known := lower.constant(condition)) is not None:
+        name = "then_branch" if bool(known.reshape(-1)[0]) else "else_branch"
+        return inline(lower, lower.region(name))
+    regions = [lower.region(name) for name in ("then_branch", "else_branch")]
+    structures = [_flatten_yield(lower, region) for region in regions]
+    _require_same(lower, structures)
+    for region in regions:
+        _require_outer_symbols(lower, region, yielded(region), "a branch")
+    results = lower.insert(IfOp(condition, regions[0], regions[1]))
+    tensors = iter(results)
+    return [rebuild(lower, tensors, structure) for structure in structures[0]]
+
+
+def inline(lower: Legalizer, region: Region) -> list[SSAValue]:
+    """Move the ops of a legalized region before the node; the values that the region yields."""
+    block = region.block
+    end = block.last_op
+    assert isinstance(end, YieldOp)
+    values = list(end.values)
+    end.detach()
+    end.erase()
+    Rewriter.inline_block(block, InsertPoint.before(lower.op))
+    return values
+
+
+def _flatten_yield(lower: Legalizer, region: Region) -> list[Structure]:
+    """Let the region yield tensors only; what they make up."""
+    end = region.block.last_op
+    assert end is not None
+    pairs = [flatten(lower, value) for value in yielded(region)]
+    if any(structure.parts is not None for _, structure in pairs):
+        new = YieldOp([value for flat, _ in pairs for value in flat])
+        new.location = end.location
+        Rewriter.replace_op(end, new, [])
+        erase_unused_lists(region.block)
+    return [structure for _, structure in pairs]
+
+
+def _require_same(lower: Legalizer, structures: Sequence[Sequence[Structure]]) -> None:
+    yes, no = structures
+    if len(yes) != len(no):
+        lower.refuse(f"{len(yes)} results of then_branch, {len(no)} of else_branch", "as many")
+    for index, (one, other) in enumerate(zip(yes, no, strict=True)):
+        if one != other:
+            lower.refuse(
+                f"result {index} of type {_text(one)} from then_branch and {_text(other)} from "
+                "else_branch",
+                "one type",
+                "give the branches results of one shape",
+            )
+
+
+def _text(structure: Structure) -> str:
+    if structure.parts is None:
+        return str(structure.type)
+    return f"list of ({', '.join(map(_text, structure.parts))})"
+
+
+def _require_outer_symbols(
+    lower: Legalizer, region: Region, values: Sequence[SSAValue], what: str
+) -> None:
+    """Refuse values whose shape is known only inside of the region."""
+    inner = {name for op in region.walk() for name in symbols_made_by(op)}
+    for op in region.walk():
+        if isinstance(op, LoopOp) and op.iteration is not None:
+            inner.add(op.iteration.data)
+    for value in values:
+        if any(dim.symbols & inner for dim in dims_of(value)):
+            lower.refuse(
+                f"a result of type {value.type}, whose shape is decided inside of {what}",
+                "a shape that is known outside",
+                "pad the result to a fixed size",
+            )
+
+
+# Loop
+
+
+@legalizes("Loop")
+def legalize_loop(op: OnnxOp, lower: Legalizer) -> Results:
+    """
+    A condition that is always true is dropped.
+
+    A short loop is unrolled if it carries sequences, or values whose shape changes.
+    """
+    trips, condition = lower.input("M"), lower.input("cond")
+    inits = list(op.operands[2:])
+    trip = None if trips is None else _expression(lower, trips)
+    if any(isinstance(init.type, SequenceType | OptionalType) for init in inits):
+        return _unrolled(lower, trip, condition, inits, "sequences are carried")
+    iteration = lower.symbols.fresh(nonnegative=True)
+    if trip is not None:
+        lower.symbols.assume_below(iteration, trip)
+    region = lower.region(
+        "body",
+        [_ITERATION, tensor(i1, []), *(init.type for init in inits)],
+        _loop_arguments(op.region("body").block.arg_types, iteration),
+    )
+    values = yielded(region)
+    for value in values:
+        if isinstance(value.type, SequenceType | OptionalType):
+            return _unrolled(lower, trip, condition, inits, "sequences are yielded")
+    carried = values[1 : 1 + len(inits)]
+    if found := _changed(inits, carried):
+        return _unrolled(lower, trip, condition, inits, found)
+    if condition is not None and _is_true(lower, condition) and _is_true(lower, values[0]):
+        condition = None
+    if trips is None and condition is None:
+        lower.refuse("a loop without trip count whose condition is always true", "an end")
+    if condition is None:
+        _yield(region, values[1:])
+    count = None if condition is not None else trip
+    return _loop(lower, trips, condition, inits, region, iteration, count)
+
+
+def _expression(lower: Legalizer, value: SSAValue) -> Expr | None:
+    """A number of iterations, if it is known when compiling; never negative."""
+    elements = lower.symbols.elements(value)
+    found: Expr | None = None if elements is None else elements.reshape(-1)[0]
+    if found is None or is_nonnegative(lower, found):
+        return found
+    return maximum(found, 0)
+
+
+def _is_true(lower: Legalizer, value: SSAValue) -> bool:
+    array = lower.constant(value)
+    return array is not None and bool(array.all())
+
+
+def _loop_arguments(
+    declared: Sequence[Attribute], iteration: str
+) -> Callable[[CoreBuilder, Block], None]:
+    """
+    The block of a Loop has the iteration number, the condition and the carried values; that of a
+    `core.loop` has no condition, which holds while the block runs.
+    """
+
+    def prepare(builder: CoreBuilder, block: Block) -> None:
+        number, condition = block.args[:2]
+        builder.symbols.know(number, [Expr.symbol(iteration)])
+        condition.replace_all_uses_with(_as_declared(builder, _true(builder), declared[1]))
+        block.erase_arg(condition)
+        if _is_vector(declared[0]):
+            vector = builder.reshape(number, [1])
+            number.replace_uses_with_if(vector, lambda use: use.operation is not vector.owner)
+
+    return prepare
+
+
+def _true(builder: CoreBuilder) -> SSAValue:
+    return builder.tensor(np.array(True))
+
+
+def _as_declared(builder: CoreBuilder, value: SSAValue, declared: Attribute) -> SSAValue:
+    """A scalar, or the vector of one element that some exporters declare in its place."""
+    return builder.reshape(value, [1]) if _is_vector(declared) else value
+
+
+def _is_vector(declared: Attribute) -> bool:
+    return isinstance(declared, TensorType) and rank_of(cast(Attribute, declared)) == 1
+
+
+def _changed(inits: Sequence[SSAValue], carried: Sequence[SSAValue]) -> str:
+    """What is wrong with the types of the carried values; empty if nothing is."""
+    for index, (init, value) in enumerate(zip(inits, carried, strict=False)):
+        if init.type != value.type:
+            return f"carried value {index} starts as {init.type} and becomes {value.type}"
+    return ""
+
+
+def _yield(region: Region, values: Sequence[SSAValue]) -> None:
+    """Let a region yield other values."""
+    end = region.block.last_op
+    assert end is not None
+    new = YieldOp(values)
+    new.location = end.location
+    Rewriter.replace_op(end, new, [])
+
+
+def _loop(
+    lower: Legalizer,
+    trips: SSAValue | None,
+    condition: SSAValue | None,
+    inits: Sequence[SSAValue],
+    region: Region,
+    iteration: str,
+    count: Expr | None,
+) -> list[SSAValue]:
+    """The `core.loop` for a legalized region; scan outputs have `count` rows, if that is known."""
+    values = yielded(region)[condition is not None :]
+    scans = values[len(inits) :]
+    _require_outer_symbols(lower, region, scans, "the loop")
+    if any(iteration in dim.symbols for value in scans for dim in dims_of(value)):
+        lower.refuse("a scan output whose shape changes between iterations", "a fixed shape")
+    symbol = lower.symbols.fresh(nonnegative=True) if scans else None
+    if trips is not None:
+        trips = lower.reshape(trips, [])
+    loop = LoopOp(trips, condition, inits, region, iteration=iteration, count=symbol)
+    results = list(lower.insert(loop))
+    if count is None:
+        return results
+    for index in range(len(inits), len(results)):
+        dims = dims_of(results[index])[1:]
+        type_ = tensor(element_type(results[index]), [count, *dims])
+        results[index] = Rewriter.replace_value_with_new_type(results[index], type_)
+    return results
+
+
+def _unrolled(
+    lower: Legalizer,
+    trip: Expr | None,
+    condition: SSAValue | None,
+    inits: Sequence[SSAValue],
+    reason: str,
+) -> list[SSAValue]:
+    """The iterations one after the other."""
+    if trip is None or trip.value is None or trip.value > UNROLL_LIMIT:
+        lower.refuse(
+            f"a loop in which {reason}",
+            f"values of one type, or a constant trip count of up to {UNROLL_LIMIT}",
+        )
+    if condition is not None and not _is_true(lower, condition):
+        lower.refuse(f"a loop with a condition in which {reason}", "values of one type")
+    carried, scans = list(inits), [list[SSAValue]() for _ in lower.op.results[len(inits) :]]
+    declared = lower.op.region("body").block.arg_types
+    for index in range(trip.value):
+        region = lower.region("body", prepare=_substitution(index, carried, declared))
+        values = inline(lower, region)
+        if not _is_true(lower, values[0]) and condition is not None:
+            lower.refuse(f"a loop with a condition in which {reason}", "values of one type")
+        carried = values[1 : 1 + len(inits)]
+        for rows, value in zip(scans, values[1 + len(inits) :], strict=True):
+            rows.append(value)
+    return [*carried, *(_stacked(lower, rows) for rows in scans)]
+
+
+def _substitution(
+    index: int, carried: Sequence[SSAValue], declared: Sequence[Attribute]
+) -> Callable[[CoreBuilder, Block], None]:
+    def prepare(builder: CoreBuilder, block: Block) -> None:
+        number = _as_declared(builder, builder.tensor(np.array(index, np.int64)), declared[0])
+        condition = _as_declared(builder, _true(builder), declared[1])
+        _replace_args(block, [number, condition, *carried])
+
+    return prepare
+
+
+def _replace_args(block: Block, values: Sequence[SSAValue]) -> None:
+    for argument, value in zip(tuple(block.args), values, strict=True):
+        argument.replace_all_uses_with(value)
+        block.erase_arg(argument)
+
+
+def _stacked(lower: Legalizer, rows: Sequence[SSAValue]) -> SSAValue:
+    if not rows:
+        lower.refuse("a scan output of no iterations", "at least one")
+    return concat(lower, [lower.unsqueeze(row, [0]) for row in rows], 0)
+
+
+# Scan
+
+
+@legalizes("Scan", since=9)
+def legalize_scan(op: OnnxOp, lower: Legalizer) -> Results:
+    """A loop over slices of the scan inputs, along any axes and in either direction."""
+    plan = _ScanPlan(op, lower, list(op.operands), batched=False)
+    results = plan.run([])
+    outputs = results[plan.states :]
+    axes = lower.attrs.ints("scan_output_axes", default=[0] * len(outputs))
+    backward = lower.attrs.ints("scan_output_directions", default=[0] * len(outputs))
+    for k, value in enumerate(outputs):
+        value = _reversed(lower, value) if backward[k] else value
+        outputs[k] = _first_axis_to(lower, value, lower.axis(axes[k], rank_of(value)))
+    return [*results[: plan.states], *outputs]
+
+
+def _reversed(lower: Legalizer, value: SSAValue) -> SSAValue:
+    dims = dims_of(value)
+    rest = [0] * (len(dims) - 1)
+    return lower.slice(value, [dims[0] - 1, *rest], dims, [-1, *[1] * len(rest)])
+
+
+def _first_axis_to(lower: Legalizer, value: SSAValue, axis: int) -> SSAValue:
+    order = list(range(1, rank_of(value)))
+    order.insert(axis, 0)
+    return lower.transpose(value, order)
+
+
+class _ScanPlan:
+    """What a Scan runs over; `batched` values (version 8) have a leading batch dimension."""
+
+    def __init__(
+        self, op: OnnxOp, lower: Legalizer, operands: Sequence[SSAValue], batched: bool
+    ) -> None:
+        count = lower.attrs.int("num_scan_inputs")
+        self.lower = lower
+        self.states = len(operands) - count
+        self.inits, self.scanned = operands[: self.states], operands[self.states :]
+        name = "directions" if batched else "scan_input_directions"
+        self.backward = lower.attrs.ints(name, default=[0] * count)
+        axes = [0] * count
+        if not batched:
+            axes = lower.attrs.ints("scan_input_axes", default=axes)
+        ranks = [rank_of(value) - batched for value in self.scanned]
+        self.axes = [lower.axis(axis, rank) for axis, rank in zip(axes, ranks, strict=True)]
+        self.length = dims_of(self.scanned[0])[self.axes[0] + batched]
+
+    def run(self, batch: Sequence[Expr]) -> list[SSAValue]:
+        """The loop at `lower`, for the elements at index `batch` of batched values."""
+        lower = self.lower
+        iteration = lower.symbols.fresh(nonnegative=True)
+        lower.symbols.assume_below(iteration, self.length)
+        inits = [part(lower, value, batch, 0) for value in self.inits]
+        region = lower.region(
+            "body",
+            [init.type for init in inits],
+            lambda builder, block: self._arguments(builder, block, batch, iteration),
+        )
+        if found := _changed(inits, yielded(region)):
+            lower.refuse(f"a scan in which {found}", "states of one type")
+        trips = lower.dims([self.length], [])
+        return _loop(lower, trips, None, inits, region, iteration, self.length)
+
+    def _arguments(
+        self, builder: CoreBuilder, block: Block, batch: Sequence[Expr], iteration: str
+    ) -> None:
+        """Slices, made at the beginning of the block, take the place of its last arguments."""
+        number = block.insert_arg(_ITERATION, 0)
+        step = Expr.symbol(iteration)
+        builder.symbols.know(number, [step])
+        arguments = tuple(block.args)[1 + self.states :]
+        for k, (argument, value) in enumerate(zip(arguments, self.scanned, strict=True)):
+            index = self.length - 1 - step if self.backward[k] else step
+            slice_ = part(builder, value, [*batch], 0)
+            argument.replace_all_uses_with(part(builder, slice_, [index], self.axes[k]))
+            block.erase_arg(argument)
+
+
+def part(builder: CoreBuilder, value: SSAValue, index: Sequence[Expr], axis: int) -> SSAValue:
+    """The part at one position of `axis`, without that dimension; all without an index."""
+    for position in index:
+        value = builder.squeeze(builder.slice_axis(value, axis, position, 1), [axis])
+    return value
+
+
+@legalizes("Scan", until=8)
+def legalize_scan_batched(op: OnnxOp, lower: Legalizer) -> Results:
+    """
+    Version 8 runs a scan for each element of a batch, over the first `sequence_lens` slices; what
+    is behind them in the outputs is zero.
+    """
+    plan = _ScanPlan(op, lower, list(op.operands[1:]), batched=True)
+    lens = lower.input("sequence_lens")
+    size = dims_of(op.operands[1])[0]
+    batch = lower.symbols.fresh(nonnegative=True)
+    lower.symbols.assume_below(batch, size)
+    block = Block(arg_types=[_ITERATION])
+    inner = copy(lower)
+    inner.point = InsertPoint.at_end(block)
+    whole = plan.length
+    plan.lower = inner
+    if lens is not None:
+        own = part(inner, lens, [Expr.symbol(batch)], 0)
+        plan.length = size_of(inner, own, "the length of a sequence")
+    results = plan.run([Expr.symbol(batch)])
+    for k in range(plan.states, len(results)):
+        end = [whole - plan.length, *[Expr.const(0)] * (rank_of(results[k]) - 1)]
+        results[k] = pad(inner, results[k], [Expr.const(0)] * rank_of(results[k]), end)
+    inner.insert(YieldOp(results))
+    trips = lower.dims([size], [])
+    return _loop(lower, trips, None, [], Region(block), batch, size)
