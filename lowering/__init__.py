@@ -1,1 +1,1 @@
-"""From core kernels to buffers, schedules, memory plans and C."""
+"""From `core` to C: kernels, buffers, memory, text."""

@@ -49,9 +49,14 @@ class KernelFormer:
                 KernelFormer(self._names).form(region.block)
             if _belongs_in_kernel(op):
                 self._place(op)
-        roots = {id(group): group for group in self._groups.values()}
-        for group in roots.values():
+        groups = {id(group): group for group in self._groups.values()}
+        for group in groups.values():
             self._outline(group)
+        for op in list(block.ops):
+            if isinstance(op, ConstantOp) and not op.result.uses:
+                # Only kernels used it, as a literal.
+                op.detach()
+                op.erase()
 
     def _place(self, op: Operation) -> None:
         """Make a group of `op` and of the producers that it can take in."""

@@ -1,1 +1,1 @@
-"""Printing of the buffer dialect as C: one op, one statement."""
+"""Printing C."""

@@ -73,12 +73,14 @@ class KernelLowering:
         last = source.last_op
         assert isinstance(last, YieldOp)
         self.roots: tuple[SSAValue, ...] = tuple(last.values)
-        types = [_ref(value) for value in (*source.args, *self.roots)]
-        self.block = Block(arg_types=types)
+        self.block = Block()
+        self.builder = KernelBuilder(self.block)
+        for value in (*source.args, *self.roots):
+            dims, _ = self.builder.bound(dims_of(value))
+            self.block.insert_arg(RefType.of(element_type(value), dims), len(self.block.args))
         count = len(source.args)
         self.inputs = dict(zip(source.args, self.block.args[:count], strict=True))
         self.outputs: list[SSAValue] = list(self.block.args[count:])
-        self.builder = KernelBuilder(self.block)
         self._bound: dict[SSAValue, Callable[[Index], SSAValue]] = {}
 
     def lower(self) -> FuncOp:
@@ -193,6 +195,3 @@ def is_parallel(func: FuncOp) -> bool:
     loops = [op for op in func.body.block.ops if isinstance(op, ForOp)]
     return len(loops) == 1 and bool(loops[0].parallel.value.data)
 
-
-def _ref(value: SSAValue) -> RefType:
-    return RefType.of(element_type(value), dims_of(value))

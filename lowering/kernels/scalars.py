@@ -23,6 +23,7 @@ from lowerdeck.dialects.core.types import (
     f32,
     f64,
     i1,
+    i64,
     is_float,
     is_unsigned,
 )
@@ -247,6 +248,14 @@ def _magnitude(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute)
     return b.add(arith.SelectOp(negative, _negate(b, values, element), x))
 
 
+def _integer_power(
+    b: KernelBuilder, values: Sequence[SSAValue], element: Attribute
+) -> SSAValue:
+    """In i64, which every integer is a residue of, so that signs are read once."""
+    wide = [cast(b, value, element, i64) for value in values]
+    return cast(b, b.add(math.IPowIOp(*wide)), i64, element)
+
+
 def _shift(op: Callable[..., Operation]) -> Rule:
     """Zero once the amount reaches the width, where the bare op is undefined."""
 
@@ -307,7 +316,7 @@ _INTEGER: dict[type[Operation], Rule] = {
     core.DivOp: _by_sign(arith.DivSIOp, arith.DivUIOp),
     core.RemOp: _by_sign(arith.RemSIOp, arith.RemUIOp),
     core.ModOp: _integer_mod,
-    core.PowOp: _ops(math.IPowIOp),
+    core.PowOp: _integer_power,
     core.MaxOp: _by_sign(arith.MaxSIOp, arith.MaxUIOp),
     core.MinOp: _by_sign(arith.MinSIOp, arith.MinUIOp),
     core.AndOp: _ops(arith.AndIOp),

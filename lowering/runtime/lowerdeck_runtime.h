@@ -145,6 +145,11 @@ static inline int64_t lowerdeck_index(int64_t index, int64_t bound, int *status)
   return 0;
 }
 
+/* Copy what may be nothing, from or to nowhere. */
+static inline void lowerdeck_copy(void *target, const void *source, int64_t size) {
+  if (size > 0) memcpy(target, source, (size_t)size);
+}
+
 static inline bool lowerdeck_overlap(const void *a, int64_t a_size, const void *b, int64_t b_size) {
   const uintptr_t p = (uintptr_t)a, q = (uintptr_t)b;
   if (a_size <= 0 || b_size <= 0) return false;

@@ -1,0 +1,220 @@
+"""The driver as C: buffers become pointers, kernels are called in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatch
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Block, Operation, SSAValue
+
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.emit_c.writer import CWriter, c_expr, storage_type
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.passes.provenance import source_names
+
+
+@dataclass
+class DriverWriter:
+    """The writer of the driver function, and what its calls need to know."""
+
+    c: CWriter
+    functions: Mapping[str, str]
+    """The C name of every kernel."""
+    with_status: frozenset[str]
+    """The kernels that take a status."""
+    constant: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Buffers that must not be written."""
+
+    def expr(self, value: Expr) -> str:
+        """The C form of an expression over the model's symbols."""
+        return c_expr(value, self.c.symbols)
+
+    def pointer_type(self, value: SSAValue) -> str:
+        """The C type of the pointer to a buffer."""
+        const = "const " if value in self.constant else ""
+        return f"{const}{storage_type(ref_type(value).element)} *"
+
+    def pointer(self, value: SSAValue, address: str, stem: str) -> None:
+        """Declare the pointer to a buffer."""
+        type_ = self.pointer_type(value)
+        self.c.line(f"{type_}const {self.c.declare(value, stem)} = {address};")
+
+    def symbol(self, name: str, text: str) -> None:
+        """Declare a dimension symbol; it may turn out to be in types only."""
+        identifier = self.c.bind_symbol(name)
+        self.c.line(f"const int64_t {identifier} = {text};")
+        self.c.line(f"(void){identifier};")
+
+    def block(self, block: Block) -> None:
+        """Every op of a block."""
+        for op in block.ops:
+            emit(op, self)
+
+
+@singledispatch
+def emit(op: Operation, w: DriverWriter) -> None:
+    """Append the C form of `op`."""
+    raise LoweringError(op, "has no C form; lower it before emit-c")
+
+
+@emit.register(kernel.YieldOp)
+@emit.register(kernel.ReturnOp)
+def _(op: Operation, w: DriverWriter) -> None:
+    """Written by the op that the block belongs to."""
+
+
+def _offset(op: driver.WeightOp | driver.AllocOp, w: DriverWriter) -> str:
+    if op.offset is None:
+        raise LoweringError(op, "has no offset; run plan-memory before emit-c")
+    return w.expr(op.offset.data[0])
+
+
+@emit.register
+def _(op: driver.WeightOp, w: DriverWriter) -> None:
+    """A pointer into the weights."""
+    w.constant.add(op.result)
+    w.pointer(op.result, f"({w.pointer_type(op.result)})(weights + {_offset(op, w)})", "w")
+
+
+@emit.register
+def _(op: driver.AllocOp, w: DriverWriter) -> None:
+    """A pointer into the workspace, or memory from the allocator."""
+    type_ = w.pointer_type(op.result)
+    if not op.dynamic.value.data:
+        w.pointer(op.result, f"({type_})(workspace + {_offset(op, w)})", "b")
+        return
+    size = w.c.fresh("size")
+    w.c.line(f"const int64_t {size} = {w.expr(ref_type(op.result).bytes)};")
+    w.c.line(f"if ({size} < 0) return LOWERDECK_ERROR_SHAPE_MISMATCH;")
+    w.pointer(op.result, f"({type_})lowerdeck_allocate(memory, {size})", "b")
+    w.c.line(f"if ({w.c.value(op.result)} == NULL) return LOWERDECK_ERROR_OUT_OF_MEMORY;")
+
+
+@emit.register
+def _(op: driver.ViewOp, w: DriverWriter) -> None:
+    """The same pointer, moved."""
+    if op.source in w.constant:
+        w.constant.add(op.result)
+    offset = op.offset.data[0]
+    moved = "" if offset == 0 else f" + ({w.expr(offset)})"
+    w.pointer(op.result, f"{w.c.value(op.source)}{moved}", "b")
+
+
+@emit.register
+def _(op: driver.CopyOp, w: DriverWriter) -> None:
+    """A copy of all bytes."""
+    size = w.expr(ref_type(op.source).bytes)
+    w.c.line(f"lowerdeck_copy({w.c.value(op.target)}, {w.c.value(op.source)}, {size});")
+
+
+@emit.register
+def _(op: driver.CallOp, w: DriverWriter) -> None:
+    """A call, and a look at the status if the kernel has one."""
+    callee = op.callee.root_reference.data
+    arguments = [w.c.value(argument) for argument in op.arguments]
+    arguments += [w.expr(symbol) for symbol in op.symbols.data]
+    checks = callee in w.with_status
+    if checks:
+        arguments.append("&status")
+    w.c.line(f"{w.functions[callee]}({', '.join(arguments)});{_source_comment(op)}")
+    if checks:
+        w.c.line("if (status != LOWERDECK_OK) return status;")
+
+
+def _source_comment(op: Operation) -> str:
+    names = source_names(op, 1)
+    return f" /* {names[0].replace('*/', '* /').replace('/*', '/ *')} */" if names else ""
+
+
+@emit.register
+def _(op: driver.BindOp, w: DriverWriter) -> None:
+    """Symbols from the elements of a buffer."""
+    for number, name in enumerate(op.names):
+        w.symbol(name, f"(int64_t){w.c.value(op.source)}[{number}]")
+
+
+@emit.register
+def _(op: driver.RequireOp, w: DriverWriter) -> None:
+    """A test of dimensions."""
+    left, right = w.expr(op.left.data[0]), w.expr(op.right.data[0])
+    condition = {
+        "eq": f"({left}) == ({right})",
+        "le": f"({left}) <= ({right})",
+        "broadcast": f"({left}) == ({right}) || ({left}) == 1",
+    }[op.predicate.data]
+    w.c.line(f"if (!({condition})) return LOWERDECK_ERROR_SHAPE_MISMATCH;")
+
+
+@emit.register
+def _(op: driver.IfOp, w: DriverWriter) -> None:
+    """A C `if`."""
+    with w.c.block(f"if ({w.c.value(op.condition)}[0] != 0)"):
+        _scope(op.then_region.block, w)
+    with w.c.otherwise():
+        _scope(op.else_region.block, w)
+
+
+def _scope(block: Block, w: DriverWriter) -> None:
+    """A block whose allocations are released at its end."""
+    allocates = any(isinstance(op, driver.AllocOp) and op.dynamic.value.data for op in block.ops)
+    mark = w.c.fresh("mark") if allocates else None
+    if mark is not None:
+        w.c.line(f"lowerdeck_block *const {mark} = memory->last;")
+    w.block(block)
+    if mark is not None:
+        w.c.line(f"lowerdeck_release(memory, {mark});")
+
+
+@emit.register
+def _(op: driver.LoopOp, w: DriverWriter) -> None:
+    """A C `for`; pairs of slots are pairs of pointers that swap at the end of the body."""
+    c = w.c
+    arguments = list(op.body.block.args)
+    for argument, slot in zip(arguments, op.slots, strict=True):
+        c.line(f"{w.pointer_type(argument)}{c.declare(argument, 'slot')} = {c.value(slot)};")
+    for number, result in enumerate(op.results):
+        c.alias(result, c.value(arguments[2 * number]))
+    count = c.bind_symbol(op.count.data) if op.count else c.fresh("count")
+    c.line(f"int64_t {count} = 0;")
+    tests: list[str] = []
+    if op.trip_count is not None:
+        trips = c.fresh("trips")
+        c.line(f"const int64_t {trips} = {c.value(op.trip_count)}[0];")
+        tests.append(f"{count} < {trips}")
+    if op.condition is not None:
+        tests.append(f"{c.value(op.condition)}[0] != 0")
+    with c.block(f"for (; {' && '.join(tests)}; {count}++)"):
+        if op.iteration is not None:
+            w.symbol(op.iteration.data, count)
+        if op.iteration_ref is not None:
+            c.line(f"{c.value(op.iteration_ref)}[0] = {count};")
+        _scope(op.body.block, w)
+        for current, following in zip(arguments[::2], arguments[1::2], strict=True):
+            temporary = c.fresh("swap")
+            c.line(f"{w.pointer_type(current)}const {temporary} = {c.value(current)};")
+            c.line(f"{c.value(current)} = {c.value(following)};")
+            c.line(f"{c.value(following)} = {temporary};")
+
+
+def dims_text(type_: RefType) -> str:
+    """The dimensions of a buffer for people: `[n, 3, 224, 224]`."""
+    return f"[{', '.join(map(str, type_.dims.data))}]"
+
+
+def bare_symbols(types: Sequence[RefType]) -> dict[str, tuple[int, int]]:
+    """Where each symbol that is a whole dimension first stands: (argument, axis)."""
+    found: dict[str, tuple[int, int]] = {}
+    for number, type_ in enumerate(types):
+        for axis, dim in enumerate(type_.dims.data):
+            if len(dim.symbols) == 1 and str(dim) in dim.symbols:
+                found.setdefault(str(dim), (number, axis))
+    return found
+
+
+def names_of(attribute: object) -> list[str]:
+    """The strings of an array attribute."""
+    return [name.data for name in attribute if isinstance(name, StringAttr)]  # pyright: ignore

@@ -1,0 +1,424 @@
+"""Kernels as C: one op, one statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import singledispatch
+
+from xdsl.dialects import arith, math, scf
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, is_float
+from lowerdeck.lowering.emit_c.writer import (
+    CWriter,
+    float_literal,
+    integer_literal,
+    storage_type,
+    value_c_type,
+)
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.passes.provenance import source_names
+
+
+def emit_kernel(function: kernel.FuncOp, name: str) -> str:
+    """The definition of a kernel as a static C function."""
+    c = CWriter({name})
+    parameters: list[str] = []
+    arguments = function.body.block.args
+    first_output = len(arguments) - function.outputs.data
+    for number, argument in enumerate(arguments):
+        stem = f"x{number}" if number < first_output else f"y{number - first_output}"
+        const = "const " if number < first_output else ""
+        type_ = storage_type(ref_type(argument).element)
+        parameters.append(f"{const}{type_} *restrict {c.declare(argument, stem)}")
+    for number, symbol in enumerate(function.symbols):
+        c.symbols[f"s{number}"] = c.fresh(symbol.data)
+        parameters.append(f"int64_t {c.symbols[f's{number}']}")
+    if needs_status(function):
+        parameters.append("int *status")
+    emit_block(function.body.block, c)
+    head = f"static void {name}({', '.join(parameters) or 'void'}) {{"
+    unused = [
+        f"  (void){parameter};"
+        for parameter, used in _parameter_uses(function, c)
+        if not used
+    ]
+    return "\n".join([_comment(function), head, *unused, *c.lines, "}", ""])
+
+
+def needs_status(function: kernel.FuncOp) -> bool:
+    """True if the kernel can end the run."""
+    return any(isinstance(op, kernel.CheckIndexOp) for op in function.walk())
+
+
+def _comment(function: kernel.FuncOp) -> str:
+    names = ", ".join(source_names(function)) or "(no source node)"
+    return f"/* {names.replace('*/', '* /').replace('/*', '/ *')} */"
+
+
+def _parameter_uses(function: kernel.FuncOp, c: CWriter) -> list[tuple[str, bool]]:
+    """Which parameters the body mentions; a dimension may stand in types only."""
+    text = "\n".join(c.lines)
+    uses = [(c.value(argument), bool(argument.uses)) for argument in function.body.block.args]
+    return uses + [(name, _mentions(text, name)) for name in c.symbols.values()]
+
+
+def _mentions(text: str, name: str) -> bool:
+    return re.search(rf"\b{re.escape(name)}\b", text) is not None
+
+
+def emit_block(block: Block, c: CWriter) -> None:
+    """Every op of a block but what ends it."""
+    for op in block.ops:
+        emit(op, c)
+
+
+@singledispatch
+def emit(op: Operation, c: CWriter) -> None:
+    """Append the C form of `op`."""
+    if (form := _EXPRESSIONS.get(type(op))) is None:
+        raise LoweringError(op, "has no C form; lower it before emit-c")
+    operands = [c.value(operand) for operand in op.operands]
+    assign(op.results[0], form(op, *operands), c)
+
+
+def assign(result: SSAValue, expression: str, c: CWriter) -> None:
+    """`const T name = expression;`"""
+    c.line(f"const {value_c_type(result.type)} {c.declare(result)} = {expression};")
+
+
+@emit.register
+def _(op: kernel.ForOp, c: CWriter) -> None:
+    """A C `for` over the same half-open range; carried values are variables."""
+    for result, init in zip(op.results, op.inits, strict=True):
+        c.line(f"{value_c_type(result.type)} {c.declare(result, 'c')} = {c.value(init)};")
+    index = c.declare(op.body.block.args[0], "i")
+    lower, upper, step = (c.index(expr, op.indices) for expr in op.range.data)
+    head = f"for (int64_t {index} = {lower}; {index} < {upper}; {index} += {step})"
+    with c.block(head):
+        for argument, result in zip(op.body.block.args[1:], op.results, strict=True):
+            c.alias(argument, c.value(result))
+        emit_block(op.body.block, c)
+        last = op.body.block.last_op
+        assert isinstance(last, kernel.YieldOp)
+        _assign_all(list(op.results), list(last.values), c)
+
+
+def _assign_all(targets: list[SSAValue], values: list[SSAValue], c: CWriter) -> None:
+    """Assign in parallel: what another assignment overwrites is read into a temporary first."""
+    names = [c.value(value) for value in values]
+    overwritten = {c.value(target) for target in targets}
+    for number, (target, name) in enumerate(zip(targets, names, strict=True)):
+        if name in overwritten and name != c.value(target):
+            temporary = c.fresh("t")
+            c.line(f"const {value_c_type(target.type)} {temporary} = {name};")
+            names[number] = temporary
+    for target, name in zip(targets, names, strict=True):
+        if name != c.value(target):
+            c.line(f"{c.value(target)} = {name};")
+
+
+@emit.register
+def _(op: scf.IfOp, c: CWriter) -> None:
+    """A C `if`; results are variables set in both branches."""
+    for result in op.results:
+        c.line(f"{value_c_type(result.type)} {c.declare(result, 'c')};")
+    with c.block(f"if ({c.value(op.cond)})"):
+        emit_block(op.true_region.block, c)
+        _set_results(op, op.true_region.block, c)
+    if op.false_region.blocks:
+        with c.otherwise():
+            emit_block(op.false_region.block, c)
+            _set_results(op, op.false_region.block, c)
+
+
+def _set_results(op: scf.IfOp, block: Block, c: CWriter) -> None:
+    last = block.last_op
+    assert isinstance(last, scf.YieldOp)
+    for result, value in zip(op.results, last.operands, strict=True):
+        c.line(f"{c.value(result)} = {c.value(value)};")
+
+
+@emit.register(kernel.YieldOp)
+@emit.register(kernel.ReturnOp)
+@emit.register(scf.YieldOp)
+def _(op: Operation, c: CWriter) -> None:
+    """Written by the op that the block belongs to."""
+
+
+@emit.register
+def _(op: kernel.LoadOp, c: CWriter) -> None:
+    """Read an element; its offset is the indices times the strides."""
+    type_ = ref_type(op.ref)
+    element = f"{c.value(op.ref)}[{c.index(type_.offset(op.map.data), op.indices)}]"
+    if type_.element == i1:
+        element = f"{element} != 0"
+    elif storage_type(type_.element) != value_c_type(op.result.type):
+        element = f"({value_c_type(op.result.type)}){element}"
+    assign(op.result, element, c)
+
+
+@emit.register
+def _(op: kernel.StoreOp, c: CWriter) -> None:
+    """Write an element."""
+    type_ = ref_type(op.ref)
+    value = c.value(op.value)
+    if storage_type(type_.element) != value_c_type(op.value.type):
+        value = f"({storage_type(type_.element)}){value}"
+    offset = c.index(type_.offset(op.map.data), op.indices)
+    c.line(f"{c.value(op.ref)}[{offset}] = {value};")
+
+
+@emit.register
+def _(op: kernel.ApplyOp, c: CWriter) -> None:
+    """An integer expression."""
+    assign(op.result, c.index(op.map.data[0], op.indices), c)
+
+
+@emit.register
+def _(op: kernel.CheckIndexOp, c: CWriter) -> None:
+    """An index from data."""
+    bound = c.index(op.bound.data[0], op.indices)
+    assign(op.result, f"lowerdeck_index({c.value(op.value)}, {bound}, status)", c)
+
+
+@emit.register
+def _(op: arith.ConstantOp, c: CWriter) -> None:
+    """A literal."""
+    value, type_ = op.value, op.result.type
+    if isinstance(value, FloatAttr):
+        text = float_literal(value.value.data, type_)
+    else:
+        assert isinstance(value, IntegerAttr)
+        width = type_.width.data if isinstance(type_, IntegerType) else 64
+        text = integer_literal(value.value.data, width)
+        if type_ == i1:
+            text = "true" if value.value.data else "false"
+    c.alias(op.result, text if text[0] != "-" else f"({text})")
+
+
+Form = Callable[..., str]
+
+
+def _width(type_: Attribute) -> int:
+    return type_.width.data if isinstance(type_, IntegerType) else 64
+
+
+def _unsigned(type_: Attribute) -> str:
+    """The unsigned type that wraps as integers of this type do, free of promotion to int."""
+    return "uint64_t" if _width(type_) == 64 else "uint32_t"
+
+
+def _wrapping(operator: str) -> Form:
+    """Signed overflow is undefined in C, so the arithmetic is unsigned."""
+
+    def form(op: Operation, a: str, b: str) -> str:
+        type_, wide = value_c_type(op.results[0].type), _unsigned(op.results[0].type)
+        return f"({type_})(({wide}){a} {operator} ({wide}){b})"
+
+    return form
+
+
+def _bitwise(operator: str) -> Form:
+    def form(op: Operation, a: str, b: str) -> str:
+        return f"({value_c_type(op.results[0].type)})({a} {operator} {b})"
+
+    return form
+
+
+def _exact_unsigned(type_: Attribute) -> str:
+    return "bool" if type_ == i1 else f"uint{_width(type_)}_t"
+
+
+def _division(function: str, *, signed: bool) -> Form:
+    def form(op: Operation, a: str, b: str) -> str:
+        type_ = op.results[0].type
+        if signed:
+            return f"({value_c_type(type_)})lowerdeck_{function}_s64({a}, {b})"
+        exact = _exact_unsigned(type_)
+        return f"({value_c_type(type_)})lowerdeck_{function}_u64(({exact}){a}, ({exact}){b})"
+
+    return form
+
+
+def _extremum(operator: str, *, signed: bool) -> Form:
+    def form(op: Operation, a: str, b: str) -> str:
+        exact = _exact_unsigned(op.results[0].type)
+        left, right = (a, b) if signed else (f"({exact}){a}", f"({exact}){b}")
+        return f"{left} {operator} {right} ? {a} : {b}"
+
+    return form
+
+
+def _shift_left(op: Operation, a: str, b: str) -> str:
+    type_ = op.results[0].type
+    return f"({value_c_type(type_)})(({_unsigned(type_)}){a} << {b})"
+
+
+def _shift_right(op: Operation, a: str, b: str) -> str:
+    type_ = op.results[0].type
+    return f"({value_c_type(type_)})(({_exact_unsigned(type_)}){a} >> {b})"
+
+
+_INTEGER_PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+_FIRST_UNSIGNED = 6
+_FLOAT_PREDICATES = {1: "==", 2: ">", 3: ">=", 4: "<", 5: "<=", 13: "!="}
+_ORDERED, _UNORDERED = 7, 14
+
+
+def _compare_integers(op: arith.CmpiOp, a: str, b: str) -> str:
+    predicate = op.predicate.value.data
+    if predicate >= _FIRST_UNSIGNED:
+        exact = _exact_unsigned(op.lhs.type)
+        return f"({exact}){a} {_INTEGER_PREDICATES[predicate]} ({exact}){b}"
+    return f"{a} {_INTEGER_PREDICATES[predicate]} {b}"
+
+
+def _compare_floats(op: arith.CmpfOp, a: str, b: str) -> str:
+    predicate = op.predicate.value.data
+    if predicate in (_ORDERED, _UNORDERED):
+        return f"{'!' if predicate == _ORDERED else ''}isunordered({a}, {b})"
+    return f"{a} {_FLOAT_PREDICATES[predicate]} {b}"
+
+
+def _binary(operator: str) -> Form:
+    return lambda op, a, b: f"{a} {operator} {b}"
+
+
+def _library(name: str) -> Form:
+    """A function of the C library, in the precision of the result."""
+
+    def form(op: Operation, *operands: str) -> str:
+        suffix = "" if op.results[0].type == f64 else "f"
+        return f"{name}{suffix}({', '.join(operands)})"
+
+    return form
+
+
+def _float_extremum(name: str) -> Form:
+    def form(op: Operation, a: str, b: str) -> str:
+        return f"lowerdeck_{name}_{'f64' if op.results[0].type == f64 else 'f32'}({a}, {b})"
+
+    return form
+
+
+_SHORT = {f64: "f64", f32: "f32", f16: "f16", bf16: "bf16"}
+
+
+def _convert_float(op: Operation, a: str) -> str:
+    source, target = op.operands[0].type, op.results[0].type
+    if {source, target} <= {f32, f64}:
+        return f"({value_c_type(target)}){a}"
+    return f"lowerdeck_{_SHORT[source]}_to_{_SHORT[target]}({a})"
+
+
+def _float_to_integer(op: Operation, a: str) -> str:
+    sign = "signed" if isinstance(op, arith.FPToSIOp) else "unsigned"
+    type_ = op.results[0].type
+    return f"({value_c_type(type_)})lowerdeck_to_{sign}({a}, {_width(type_)})"
+
+
+def _integer_to_float(op: Operation, a: str) -> str:
+    target = value_c_type(op.results[0].type)
+    if isinstance(op, arith.SIToFPOp):
+        return f"({target}){a}"
+    return f"({target})({_exact_unsigned(op.operands[0].type)}){a}"
+
+
+def _resize(op: Operation, a: str) -> str:
+    return f"({value_c_type(op.results[0].type)}){a}"
+
+
+def _extend_unsigned(op: Operation, a: str) -> str:
+    return f"({value_c_type(op.results[0].type)})({_exact_unsigned(op.operands[0].type)}){a}"
+
+
+def _truncate(op: Operation, a: str) -> str:
+    if op.results[0].type == i1:
+        return f"({a} & 1) != 0"
+    return _resize(op, a)
+
+
+def _power(op: Operation, a: str, b: str) -> str:
+    return f"({value_c_type(op.results[0].type)})lowerdeck_ipow({a}, {b})"
+
+
+def _negate(op: Operation, a: str) -> str:
+    return f"-{a}"
+
+
+def _select(op: Operation, condition: str, a: str, b: str) -> str:
+    return f"{condition} ? {a} : {b}"
+
+
+def _remainder(op: Operation, a: str, b: str) -> str:
+    assert is_float(op.results[0].type)
+    return _library("fmod")(op, a, b)
+
+
+_EXPRESSIONS: dict[type[Operation], Form] = {
+    arith.AddiOp: _wrapping("+"),
+    arith.SubiOp: _wrapping("-"),
+    arith.MuliOp: _wrapping("*"),
+    arith.DivSIOp: _division("div", signed=True),
+    arith.DivUIOp: _division("div", signed=False),
+    arith.RemSIOp: _division("rem", signed=True),
+    arith.RemUIOp: _division("rem", signed=False),
+    arith.AndIOp: _bitwise("&"),
+    arith.OrIOp: _bitwise("|"),
+    arith.XOrIOp: _bitwise("^"),
+    arith.ShLIOp: _shift_left,
+    arith.ShRUIOp: _shift_right,
+    arith.MaxSIOp: _extremum(">", signed=True),
+    arith.MaxUIOp: _extremum(">", signed=False),
+    arith.MinSIOp: _extremum("<", signed=True),
+    arith.MinUIOp: _extremum("<", signed=False),
+    arith.CmpiOp: _compare_integers,
+    arith.CmpfOp: _compare_floats,
+    arith.SelectOp: _select,
+    arith.AddfOp: _binary("+"),
+    arith.SubfOp: _binary("-"),
+    arith.MulfOp: _binary("*"),
+    arith.DivfOp: _binary("/"),
+    arith.NegfOp: _negate,
+    arith.MaximumfOp: _float_extremum("max"),
+    arith.MinimumfOp: _float_extremum("min"),
+    arith.IndexCastOp: _resize,
+    arith.ExtFOp: _convert_float,
+    arith.TruncFOp: _convert_float,
+    arith.FPToSIOp: _float_to_integer,
+    arith.FPToUIOp: _float_to_integer,
+    arith.SIToFPOp: _integer_to_float,
+    arith.UIToFPOp: _integer_to_float,
+    arith.ExtSIOp: _resize,
+    arith.ExtUIOp: _extend_unsigned,
+    arith.TruncIOp: _truncate,
+    kernel.RemfOp: _remainder,
+    math.AbsFOp: _library("fabs"),
+    math.ExpOp: _library("exp"),
+    math.LogOp: _library("log"),
+    math.SqrtOp: _library("sqrt"),
+    math.FloorOp: _library("floor"),
+    math.CeilOp: _library("ceil"),
+    math.RoundEvenOp: _library("rint"),
+    math.ErfOp: _library("erf"),
+    math.SinOp: _library("sin"),
+    math.CosOp: _library("cos"),
+    math.TanOp: _library("tan"),
+    math.AsinOp: _library("asin"),
+    math.AcosOp: _library("acos"),
+    math.AtanOp: _library("atan"),
+    math.SinhOp: _library("sinh"),
+    math.CoshOp: _library("cosh"),
+    math.TanhOp: _library("tanh"),
+    math.AsinhOp: _library("asinh"),
+    math.AcoshOp: _library("acosh"),
+    math.AtanhOp: _library("atanh"),
+    math.PowFOp: _library("pow"),
+    math.CopySignOp: _library("copysign"),
+    math.IPowIOp: _power,
+}

@@ -1,0 +1,212 @@
+"""`emit-c`: the scheduled module as C. All decisions are in the IR; this only prints."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.utils.exceptions import PassFailedException
+
+from lowerdeck.dialects.blob import Blob
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.lowering.bufferize import DRIVER
+from lowerdeck.lowering.emit_c import interface
+from lowerdeck.lowering.emit_c.driver import DriverWriter, emit
+from lowerdeck.lowering.emit_c.interface import Interface, make_ports
+from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
+from lowerdeck.lowering.emit_c.writer import CWriter, identifier
+from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER, lay_out_weights
+
+MAGIC = b"LOWERDCK"
+ABI = 1
+
+RUNTIME = Path(__file__).parent.parent / "runtime"
+"""The C files that go along with every model."""
+
+
+@dataclass(frozen=True)
+class CArtifact:
+    """A model as C, in memory; the weights are streamed when it is written."""
+
+    name: str
+    files: dict[str, str]
+    """File name to text: NAME.h, NAME.c, the runtime's headers, CMakeLists.txt, example.c."""
+    metadata: dict[str, object]
+    """The interface for bindings; see `interface.metadata`."""
+    weights: list[tuple[int, Blob]]
+    """Byte offset and contents of every constant."""
+    weights_header: bytes
+    weights_size: int
+
+    def weight_chunks(self) -> Iterator[bytes | memoryview]:
+        """The weights file from front to back, a constant at a time."""
+        if not self.weights_size:
+            return
+        yield self.weights_header
+        position = WEIGHTS_HEADER
+        for offset, blob in self.weights:
+            yield bytes(offset - position)
+            yield blob.data
+            position = offset + blob.size
+        yield bytes(self.weights_size - position)
+
+
+def emit_c(module: ModuleOp, name: str, target: str) -> CArtifact:
+    """
+    The C of a module whose memory is planned, with identifiers that begin with `name`.
+
+    LoweringError names the first op that has no C form.
+    """
+    functions = [op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)]
+    run = next((f for f in functions if f.sym_name.data == DRIVER), None)
+    if run is None:
+        raise PassFailedException("the module has no driver; run bufferize before emit-c")
+    kernels = [function for function in functions if function is not run]
+    weights, size = lay_out_weights(run)
+    header = _weights_header(weights, size, target)
+    i = _interface(run, name, target, size if weights else 0, header)
+    source = _source(i, kernels, run)
+    files = {
+        f"{name}.h": interface.header(i),
+        f"{name}.c": source,
+        "CMakeLists.txt": interface.cmake(i),
+        "example.c": interface.example(i),
+    }
+    for path in sorted(RUNTIME.glob("*.h")):
+        files[path.name] = path.read_text()
+    data = interface.metadata(i, [f"{name}.c"])
+    return CArtifact(name, files, data, weights, header, i.weights_size)
+
+
+def _weights_header(weights: list[tuple[int, Blob]], size: int, target: str) -> bytes:
+    """Magic, ABI version, target, hash of the constants, size: 64 bytes."""
+    digest = hashlib.sha256()
+    for offset, blob in weights:
+        digest.update(struct.pack("<q", offset))
+        digest.update(blob.data)
+    fields = struct.pack("<8sI12s32sQ", MAGIC, ABI, target.encode()[:12], digest.digest(), size)
+    return fields.ljust(WEIGHTS_HEADER, b"\0")
+
+
+def _interface(
+    run: kernel.FuncOp, name: str, target: str, weights_size: int, header: bytes
+) -> Interface:
+    arguments = run.body.block.args
+    split = len(arguments) - run.outputs.data
+    types = [ref_type(argument) for argument in arguments]
+    ports = run.attributes.get("interface")
+    assert isinstance(ports, DictionaryAttr)
+    workspace = run.attributes.get("workspace")
+    if not isinstance(workspace, DimsAttr):
+        raise PassFailedException("memory is not planned; run plan-memory before emit-c")
+    taken: set[str] = set()
+    return Interface(
+        name,
+        make_ports(_strings(ports.data["inputs"]), types[:split], taken),
+        make_ports(_strings(ports.data["outputs"]), types[split:], taken),
+        workspace.data[0],
+        weights_size,
+        header,
+        any(isinstance(op, driver.AllocOp) and op.dynamic.value.data for op in run.walk()),
+        target,
+    )
+
+
+def _strings(attribute: Attribute) -> list[str]:
+    assert isinstance(attribute, ArrayAttr)
+    return [item.data for item in attribute if isinstance(item, StringAttr)]
+
+
+def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> str:
+    """NAME.c."""
+    taken = {i.name, f"{i.name}_run", f"{i.name}_args", f"{i.name}_workspace_size"}
+    names = {function.sym_name.data: "" for function in kernels}
+    for name in names:
+        names[name] = identifier(f"{i.name}_{name}", taken)
+    parts = [
+        f"/* {i.name}: generated by lowerdeck for target {i.target}. */",
+        f'#include "{i.name}.h"\n',
+        '#include "lowerdeck_runtime.h"\n',
+    ]
+    if i.weights_size:
+        numbers = ", ".join(map(str, i.weights_header))
+        parts.append(
+            "/* What the weights begin with: magic, version, target, hash, size. */\n"
+            f"static const unsigned char weights_header[{len(i.weights_header)}] = {{{numbers}}};\n"
+        )
+    parts += [emit_kernel(function, names[function.sym_name.data]) for function in kernels]
+    parts.append(_driver(i, kernels, names, run))
+    parts.append(interface.workspace_function(i))
+    parts.append(_entry(i))
+    return "\n".join(parts)
+
+
+def _driver(
+    i: Interface, kernels: list[kernel.FuncOp], names: dict[str, str], run: kernel.FuncOp
+) -> str:
+    c = CWriter({i.name, *names.values()})
+    with_status = frozenset(f.sym_name.data for f in kernels if needs_status(f))
+    w = DriverWriter(c, names, with_status)
+    interface.read_dimensions(i, c, "LOWERDECK_ERROR_INPUT_DIMS")
+    interface.entry_checks(i, c)
+    if i.workspace != 0:
+        aligned = "((uintptr_t)args->workspace + 63) & ~(uintptr_t)63"
+        c.line(f"unsigned char *const workspace = (unsigned char *)({aligned});")
+    if i.weights_size:
+        c.line("const unsigned char *const weights = (const unsigned char *)args->weights;")
+    if with_status:
+        c.line("int status = LOWERDECK_OK;")
+    arguments = run.body.block.args
+    for argument, port in zip(arguments, (*i.inputs, *i.outputs), strict=True):
+        if port in i.inputs:
+            w.constant.add(argument)
+        if argument.uses and not _is_late(port.type, c):
+            w.pointer(argument, f"args->{port.field}.data", port.field)
+    late = dict(zip(arguments[len(i.inputs) :], i.outputs, strict=True))
+    for op in run.body.block.ops:
+        _open_late_outputs(op, late, w)
+        emit(op, w)
+    for port in i.outputs:
+        if not port.type.elements.symbols <= c.symbols.keys():
+            raise PassFailedException(f"output '{port.name}' has dimensions that nothing defines")
+    if not i.needs_allocator:
+        c.line("(void)memory;")
+    c.line("return LOWERDECK_OK;")
+    head = f"static int {i.name}_driver({i.name}_args *args, lowerdeck_memory *memory) {{"
+    return "\n".join([head, *c.lines, "}", ""])
+
+
+def _is_late(type_: RefType, c: CWriter) -> bool:
+    """True if the dimensions of an output are only known at the end of the run."""
+    return not type_.elements.symbols <= c.symbols.keys() or any(
+        not dim.symbols <= c.symbols.keys() for dim in type_.dims.data
+    )
+
+
+def _open_late_outputs(
+    op: Operation, late: Mapping[SSAValue, interface.Port], w: DriverWriter
+) -> None:
+    """Before the copy to an output whose size depends on data: write its dims, check its room."""
+    if isinstance(op, driver.CopyOp) and op.target in late and not w.c.has(op.target):
+        port = late[op.target]
+        interface.write_output_dims(port, w.c)
+        w.pointer(op.target, f"args->{port.field}.data", port.field)
+
+
+def _entry(i: Interface) -> str:
+    """NAME_run: the driver, and release of what it allocated."""
+    return f"""int {i.name}_run({i.name}_args *args) {{
+  if (args == NULL) return LOWERDECK_ERROR_NULL;
+  lowerdeck_memory memory = {{args->allocator, NULL}};
+  const int status = {i.name}_driver(args, &memory);
+  lowerdeck_release(&memory, NULL);
+  return status;
+}}
+"""

@@ -1,0 +1,170 @@
+"""Text of C: indentation, identifiers, types and expressions."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, is_unsigned
+from lowerdeck.dialects.dims import Atom, Expr
+
+KEYWORDS = frozenset(
+    """
+    alignas alignof and asm auto bool break case catch char class const constexpr continue default
+    delete do double else enum explicit extern false float for friend goto if inline int long
+    mutable namespace new noexcept not nullptr operator or private protected public register
+    restrict return short signed sizeof static struct switch template this throw true try typedef
+    typename union unsigned using virtual void volatile wchar_t while xor NULL
+    args status memory workspace weights base pool allocator
+    """.split()
+)
+"""Words that no identifier made from a model's name may be: C, C++, and our own."""
+
+_FLOAT_TYPES = {f64: "double", f32: "float", f16: "lowerdeck_f16", bf16: "lowerdeck_bf16"}
+
+
+def identifier(name: str, taken: set[str]) -> str:
+    """A C identifier for any name, different from all in `taken`; it is added there."""
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "x"
+    stem = f"x{stem}" if stem[0].isdigit() else stem
+    result, number = stem, 1
+    while result in taken or result in KEYWORDS or result.startswith("lowerdeck_"):
+        number += 1
+        result = f"{stem}_{number}"
+    taken.add(result)
+    return result
+
+
+def storage_type(element: Attribute) -> str:
+    """The C type of an element in memory; i1 is one byte, 0 or 1."""
+    if element in _FLOAT_TYPES:
+        return _FLOAT_TYPES[element]
+    assert isinstance(element, IntegerType)
+    if element == i1:
+        return "uint8_t"
+    return f"{'u' if is_unsigned(element) else ''}int{element.width.data}_t"
+
+
+def value_c_type(type_: Attribute) -> str:
+    """The C type of a scalar value."""
+    if isinstance(type_, IndexType):
+        return "int64_t"
+    if type_ == i1:
+        return "bool"
+    return storage_type(type_)
+
+
+def integer_literal(value: int, width: int = 64) -> str:
+    """A literal that has the type int64_t (or int for narrow widths) and no overflow."""
+    if value == -(1 << 63):
+        return "INT64_MIN"
+    if value == -(1 << 31):
+        return "INT32_MIN"
+    return f"INT64_C({value})" if width == 64 and abs(value) >= 1 << 31 else str(value)
+
+
+def float_literal(value: float, type_: Attribute) -> str:
+    """A literal that reads back as exactly this value."""
+    suffix = "" if type_ == f64 else "f"
+    if math.isnan(value):
+        return "NAN"
+    if math.isinf(value):
+        return "INFINITY" if value > 0 else "-INFINITY"
+    number = np.float64(value) if type_ == f64 else np.float32(value)
+    text = np.format_float_scientific(number, trim="0", exp_digits=1)
+    mantissa, exponent = text.split("e")
+    return f"{mantissa}{suffix}" if exponent == "+0" else f"{mantissa}e{exponent}{suffix}"
+
+
+class CWriter:
+    """Lines of one C function, with the names of its values."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self.lines: list[str] = []
+        self._depth = 1
+        self._names: dict[SSAValue, str] = {}
+        self._taken = set(taken)
+        self.symbols: dict[str, str] = {}
+
+    def line(self, text: str) -> None:
+        """Append one line at the current depth."""
+        self.lines.append("  " * self._depth + text)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """`head {`, what is written inside, `}`."""
+        self.line(f"{head} {{".lstrip())
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.line("}")
+
+    @contextmanager
+    def otherwise(self) -> Iterator[None]:
+        """Turn the `}` just written into `} else {`."""
+        self.lines[-1] += " else {"
+        self._depth += 1
+        yield
+        self._depth -= 1
+        self.line("}")
+
+    def fresh(self, stem: str) -> str:
+        """A new identifier."""
+        return identifier(stem, self._taken)
+
+    def declare(self, value: SSAValue, stem: str | None = None) -> str:
+        """A new identifier for a value."""
+        self._names[value] = self.fresh(stem or value.name_hint or "v")
+        return self._names[value]
+
+    def alias(self, value: SSAValue, name: str) -> None:
+        """Let a value have a name that exists."""
+        self._names[value] = name
+
+    def has(self, value: SSAValue) -> bool:
+        """True if the value has an identifier."""
+        return value in self._names
+
+    def value(self, value: SSAValue) -> str:
+        """The identifier of a value."""
+        return self._names[value]
+
+    def bind_symbol(self, symbol: str) -> str:
+        """A new identifier for a dimension symbol."""
+        self.symbols[symbol] = self.fresh(symbol)
+        return self.symbols[symbol]
+
+    def index(self, expr: Expr, operands: Sequence[SSAValue]) -> str:
+        """The C form of an expression over d0, d1, ... and the function's symbols."""
+        names = {f"d{k}": self.value(operand) for k, operand in enumerate(operands)}
+        return c_expr(expr, {**self.symbols, **names})
+
+
+def c_expr(expr: Expr, names: Mapping[str, str]) -> str:
+    """The C form of an integer expression; int64_t throughout."""
+    parts: list[str] = []
+    for monomial, coefficient in expr.terms:
+        factors = [_c_atom(atom, names) for atom in monomial]
+        if abs(coefficient) != 1 or not factors:
+            factors.append(integer_literal(abs(coefficient)))
+        text = " * ".join(factors)
+        if not parts:
+            parts.append(f"-{text}" if coefficient < 0 else text)
+        else:
+            parts.append(f" {'-' if coefficient < 0 else '+'} {text}")
+    return "".join(parts) or "0"
+
+
+def _c_atom(atom: Atom, names: Mapping[str, str]) -> str:
+    if atom.kind == "symbol":
+        return names[atom.name]
+    text = c_expr(atom.args[-1], names)
+    for argument in reversed(atom.args[:-1]):
+        text = f"lowerdeck_{atom.kind}({c_expr(argument, names)}, {text})"
+    return text

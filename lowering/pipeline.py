@@ -1,0 +1,63 @@
+"""The passes of lowering, their phases, and the whole way from an imported module to C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from lowerdeck.passes import pipeline as core_pipeline
+from lowerdeck.passes.contracts import check_contract
+from lowerdeck.passes.driver import is_enabled
+from lowerdeck.passes.options import options_of
+from lowerdeck.passes.pipeline import PassFactory, lazy
+
+PASSES: dict[str, PassFactory] = {
+    "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
+    "bufferize": lazy("lowerdeck.lowering.bufferize", "BufferizePass"),
+    "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
+}
+"""Every pass of lowering, by name."""
+
+ALL_PASSES: dict[str, PassFactory] = {**core_pipeline.PASSES, **PASSES}
+"""Every pass of the compiler, by name."""
+
+PHASES: tuple[str, ...] = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
+"""The stages of a module, in order; `c` follows them."""
+
+_ADDED: Mapping[str, list[str]] = {
+    "kernels": ["form-kernels"],
+    "buffer": ["bufferize"],
+    "scheduled": ["plan-memory"],
+}
+
+Observer = Callable[[ModulePass | None, str], None]
+"""Told of each pass before it runs (None at a phase's end), with the phase."""
+
+
+def passes_of_phase(phase: str) -> list[str]:
+    """The names of the passes that lead from the phase before to this one."""
+    return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
+
+
+def run_to_phase(
+    context: Context, module: ModuleOp, phase: str, observer: Observer | None = None
+) -> None:
+    """
+    Run every pass from `imported` up to a phase, and check each phase's contract.
+
+    PassFailedException (or a subclass) if a pass cannot go on; ValueError for an unknown phase.
+    """
+    for current in PHASES[: PHASES.index(phase) + 1]:
+        for name in passes_of_phase(current):
+            pass_ = ALL_PASSES[name]()()
+            if not is_enabled(pass_, options_of(context)):
+                continue
+            if observer is not None:
+                observer(pass_, current)
+            pass_.apply(context, module)
+        if observer is not None:
+            observer(None, current)
+        check_contract(module, current)
