@@ -13,6 +13,7 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto
 from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr, StringAttr
 from xdsl.dialects.builtin import NameLoc as BuiltinNameLoc
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.onnx.attributes import (
     TensorReader,
@@ -27,6 +28,8 @@ from lowerdeck.dialects.onnx.ops import (
     OnnxOp,
     YieldOp,
     attribute_kinds,
+    formal_of,
+    is_optional,
     kind_name,
     kind_number,
     op_class,
@@ -37,7 +40,13 @@ from lowerdeck.dialects.onnx.tensors import (
     tensor_from_proto,
     tensor_to_proto,
 )
-from lowerdeck.dialects.onnx.types import no_dims, type_from_proto, type_to_proto
+from lowerdeck.dialects.onnx.types import (
+    UNTYPED,
+    ShapeReader,
+    no_dims,
+    type_from_proto,
+    type_to_proto,
+)
 
 Opset: TypeAlias = Mapping[str, int]
 """The version of each operator domain; the default domain is the empty string."""
@@ -122,7 +131,7 @@ def node_to_op(
         raise ConversionError(problems)
     values = [operands[name] for name in node.input]
     ordered = [regions.get(name) or Region() for name in cls.graph_names]
-    present = [bool(name) for name in node.output]
+    present = [bool(name) or not _may_lack(cls, k) for k, name in enumerate(node.output)]
     return cls.create(
         operands=values,
         result_types=result_types(cls, values, properties, ordered, present),
@@ -132,13 +141,22 @@ def node_to_op(
     )
 
 
+def _may_lack(cls: type[OnnxOp], index: int) -> bool:
+    """True for an optional output; others without a name have a value that nobody uses."""
+    formal = formal_of(cls.schema.outputs, index)
+    return formal is not None and is_optional(formal)
+
+
 def unknown_operator(node: NodeProto, opset: Opset) -> str:
     """Why there is no operator for `node`."""
     domain = domain_of(node.domain)
     operator = f"'{domain}.{node.op_type}'" if domain else f"'{node.op_type}'"
     if domain not in opset:
-        return f"no opset is imported for its domain '{domain}', so operator {operator} is unknown"
-    return f"operator {operator} is unknown in opset {opset[domain]} of onnx {onnx.__version__}"
+        return f"the model imports no opset for the domain '{domain}' of operator {operator}"
+    return (
+        f"operator {operator} is unknown in opset {opset[domain]} of onnx {onnx.__version__}; "
+        "export the model without it, or give it as a function of the model"
+    )
 
 
 def _misfits(node: NodeProto, cls: type[OnnxOp]) -> Iterator[str]:
@@ -223,13 +241,21 @@ class GraphBuilder:
         """The region of a subgraph, which sees the values in `scope`."""
         inner: Scope = ChainMap({}, scope)
         names = [value.name for value in graph.input]
-        block = Block(arg_types=[type_from_proto(value.type, no_dims) for value in graph.input])
+        block = Block(arg_types=[self.type_of(value, no_dims) for value in graph.input])
         for name, arg in zip(names, block.args, strict=True):
             self.define(None, name, arg, inner)
         block.add_ops(self.initializers(graph, inner))
         block.add_ops(self.nodes(graph.node, inner))
         block.add_op(YieldOp(self.outputs([value.name for value in graph.output], inner, block)))
         return Region(block)
+
+    def type_of(self, value: onnx.ValueInfoProto, shape: ShapeReader) -> Attribute:
+        """The declared type of an input."""
+        try:
+            return type_from_proto(value.type, shape)
+        except ValueError as error:
+            self.report(None, f"input '{value.name}': {error}")
+            return UNTYPED
 
     def initializers(self, graph: GraphProto, scope: Scope) -> list[Operation]:
         """The ops for constants, in order; they replace inputs of the same name."""
@@ -340,6 +366,10 @@ class GraphBuilder:
         except ConversionError as error:
             self.problems += error.problems
             return self._placeholders(node, scope)
+        try:
+            op.verify_()
+        except VerifyException as error:
+            self.report(node, str(error))
         for name, result in zip(node.output, op.results, strict=True):
             if name:
                 self.define(node, name, result, scope)
@@ -349,7 +379,7 @@ class GraphBuilder:
         """Values for the outputs of a node that could not be built, so that others still can."""
         for name in node.output:
             if name and name not in scope:
-                scope[name] = Block(arg_types=[type_from_proto(onnx.TypeProto())]).args[0]
+                scope[name] = Block(arg_types=[UNTYPED]).args[0]
         return []
 
     def _call(self, node: NodeProto, key: FunctionKey, scope: Scope) -> list[Operation]:
@@ -427,7 +457,8 @@ def name_hint(name: str) -> str | None:
     text = "".join(c if c.isascii() and (c.isalnum() or c in "_.-$") else "_" for c in name)
     if not text:
         return None
-    text = f"_{text}" if text[0].isdigit() else text
+    # A hint loses `_` and digits at its end, and what is left must be a name.
+    text = f"v{text}" if text[0].isdigit() or text[0] == "_" else text
     return text if SSAValue.is_valid_name(text) else None
 
 

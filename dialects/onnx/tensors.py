@@ -39,6 +39,7 @@ PACKED_BITS = {
 }
 """Element types of which TensorProto keeps several to a byte; blobs keep one."""
 
+_UNPACKED_WHEN_TYPED = (onnx.TensorProto.FLOAT6E2M3, onnx.TensorProto.FLOAT6E3M2)
 _COMPLEX = (onnx.TensorProto.COMPLEX64, onnx.TensorProto.COMPLEX128)
 
 
@@ -209,7 +210,7 @@ def _check_typed_data(proto: onnx.TensorProto) -> None:
     """ValueError unless the typed field of `proto` has as many entries as its shape asks for."""
     field = helper.tensor_dtype_to_field(proto.data_type)
     expected = math.prod(proto.dims) * (2 if proto.data_type in _COMPLEX else 1)
-    if is_packed(proto):
+    if is_packed(proto) and proto.data_type not in _UNPACKED_WHEN_TYPED:
         expected = raw_size(proto)
     found = len(cast(Sequence[Any], getattr(proto, field)))
     if found != expected:

@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 
 import onnx
-from google.protobuf.message import DecodeError
 from onnx import GraphProto, ModelProto, TensorShapeProto
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
@@ -33,9 +32,8 @@ from lowerdeck.dialects.onnx.convert import (
     node_name,
     opset_of,
 )
-from lowerdeck.dialects.onnx.types import UNTYPED, type_from_proto
 from lowerdeck.frontends.errors import FrontendError, Problem
-from lowerdeck.frontends.onnx.parse import TensorLoader, check_versions, parse_model
+from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, parse_model
 
 NAME = "onnx.name"
 """The attribute of arguments and results of `@main` that holds the tensor's name."""
@@ -58,15 +56,12 @@ def import_model(
     if isinstance(source, ModelProto):
         file, model, loader = "model", ModelProto(), TensorLoader(None)
         model.CopyFrom(source)
-        check_versions(file, model)
+        check_model(file, model)
     else:
         file = os.fspath(source)
         model, loader = parse_model(file), TensorLoader(file)
     try:
         return _Importer(file, model, loader).run(outputs, dict(input_shapes or {}))
-    except (DecodeError, UnicodeDecodeError):
-        message = "is damaged: a name in it is not UTF-8 text; get a fresh copy"
-        raise FrontendError.of_file(file, message) from None
     except RecursionError:
         raise FrontendError.of_file(file, "its subgraphs are nested too deeply") from None
 
@@ -132,11 +127,7 @@ class _Importer:
     ) -> Block:
         block = Block()
         for value in inputs:
-            try:
-                type_ = type_from_proto(value.type, self.symbols.dims)
-            except ValueError as error:
-                self.builder.report(None, f"input '{value.name}': {error}")
-                type_ = UNTYPED
+            type_ = self.builder.type_of(value, self.symbols.dims)
             if value.name in shapes:
                 shape = shapes.pop(value.name)
                 if any(dim < 0 for dim in shape):
@@ -179,13 +170,16 @@ class _Importer:
         nodes = [node for node in graph.node if id(node) in kept]
         del graph.node[:]
         graph.node.extend(nodes)
-        tensors = [tensor for tensor in graph.initializer if tensor.name in seen]
         constants = {tensor.name for tensor in graph.initializer}
         inputs = [v for v in graph.input if v.name in seen or v.name not in constants]
-        del graph.initializer[:]
-        graph.initializer.extend(tensors)
         del graph.input[:]
         graph.input.extend(inputs)
+        tensors = [tensor for tensor in graph.initializer if tensor.name in seen]
+        del graph.initializer[:]
+        graph.initializer.extend(tensors)
+        sparse = [tensor for tensor in graph.sparse_initializer if tensor.values.name in seen]
+        del graph.sparse_initializer[:]
+        graph.sparse_initializer.extend(sparse)
 
 
 def _named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import mmap
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import onnx
-from google.protobuf.message import DecodeError
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import DecodeError, Message
 from onnx import TensorProto
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
-from lowerdeck.dialects.onnx.convert import domain_of, opset_of
+from lowerdeck.dialects.onnx.convert import opset_of
 from lowerdeck.dialects.onnx.ops import latest_opset
 from lowerdeck.dialects.onnx.tensors import (
     TensorAttr,
@@ -26,6 +29,9 @@ from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.onnx.scan import SELF_KEY, ScanError, detach_weights
 
 FIRST_IR_WITH_OPSETS = 3
+
+_REMARKS = frozenset({"doc_string", "metadata_props", "producer_name", "producer_version"})
+"""Fields that the import does not read."""
 
 
 def parse_model(path: str) -> onnx.ModelProto:
@@ -41,7 +47,7 @@ def parse_model(path: str) -> onnx.ModelProto:
     except (ScanError, DecodeError) as error:
         message = f"is not a valid onnx model, or is damaged: {error}; get a fresh copy"
         raise FrontendError.of_file(path, message) from None
-    check_versions(path, model)
+    check_model(path, model)
     return model
 
 
@@ -60,8 +66,33 @@ def _parse(path: str) -> onnx.ModelProto:
     return model
 
 
-def check_versions(file: str, model: onnx.ModelProto) -> None:
-    """FrontendError that lists the versions of the model which this onnx does not know."""
+def check_model(file: str, model: onnx.ModelProto) -> None:
+    """FrontendError unless the model's names are text and this onnx knows its versions."""
+    if not _is_text(model):
+        message = "is damaged: a name in it is not UTF-8 text; get a fresh copy"
+        raise FrontendError.of_file(file, message)
+    _check_versions(file, model)
+
+
+def _is_text(message: Message) -> bool:
+    """True if all strings in `message`, remarks apart, are text: protobuf does not see to it."""
+    for field, value in message.ListFields():
+        if field.name in _REMARKS:
+            continue
+        if field.type == field.TYPE_STRING:
+            if any(not isinstance(text, str) for text in (value if _repeats(field) else [value])):
+                return False
+        elif field.type == field.TYPE_MESSAGE:
+            if not all(map(_is_text, value if _repeats(field) else [value])):
+                return False
+    return True
+
+
+def _repeats(field: FieldDescriptor) -> bool:
+    return bool(cast(Any, field).is_repeated)
+
+
+def _check_versions(file: str, model: onnx.ModelProto) -> None:
     problems: list[str] = []
     if not 1 <= model.ir_version <= onnx.IR_VERSION:
         problems.append(
@@ -77,15 +108,11 @@ def check_versions(file: str, model: onnx.ModelProto) -> None:
     problems += _opset_problems(opset_of(model.opset_import))
     for function in model.functions:
         problems += [
-            f"function '{_text(function, 'name')}': {problem}"
+            f"function '{function.name}': {problem}"
             for problem in _opset_problems(opset_of(function.opset_import))
         ]
     if problems:
         raise FrontendError(Problem(file, "", "", problem) for problem in problems)
-
-
-def _text(message: onnx.FunctionProto, name: str) -> str:
-    return str(getattr(message, name))
 
 
 def _opset_problems(opset: dict[str, int]) -> list[str]:
@@ -113,7 +140,7 @@ class TensorLoader:
     path: str | None
     """The model's file; None for a model in memory, which can have no external data."""
 
-    _folders: dict[str, str] = field(default_factory=dict[str, str])
+    _folders: dict[str, str] = dataclasses.field(default_factory=dict[str, str])
 
     def __call__(self, proto: TensorProto) -> TensorAttr:
         """The constant; ValueError that says what is wrong."""
@@ -176,8 +203,3 @@ def _number(what: str, text: str) -> int:
     if not (text.isascii() and text.isdigit()) or len(text) > 18:
         raise ValueError(f"the {what} of its external data is '{text[:40]}', expected a number")
     return int(text)
-
-
-def known_domain(domain: str) -> bool:
-    """True if the installed onnx has operators in this domain."""
-    return latest_opset(domain_of(domain)) is not None
