@@ -1,0 +1,612 @@
+"""Every core op: the interpreter and onnxruntime on the exported model agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from numpy.typing import NDArray
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Attribute, Block, Region, SSAValue
+
+from lowerdeck.dialects.core import constant, elementwise, linear, tensor
+from lowerdeck.dialects.core import reduce as reductions
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.types import element_of, f16, f32, f64, i1, i8, i64, ui8
+from lowerdeck.dialects.core.types import tensor as tensor_type
+from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.export_onnx import ExportError, export_onnx, to_model
+
+Dims = Sequence[ExprLike]
+Program = Callable[..., Any]
+
+n, h = Expr.symbol("n"), Expr.symbol("h")
+RANDOM = np.random.default_rng(0)
+
+
+def floats(*shape: int) -> NDArray[Any]:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def integers(*shape: int, low: int = -9, high: int = 9, dtype: Any = np.int64) -> NDArray[Any]:
+    return RANDOM.integers(low, high, shape).astype(dtype)
+
+
+def module_of(
+    inputs: Mapping[str, NDArray[Any]], program: Program, dims: Mapping[str, Dims] | None = None
+) -> ModuleOp:
+    """`main` with the inputs as arguments (of symbolic dimensions where given)."""
+    types: list[Attribute] = [
+        tensor_type(element_of(array.dtype), (dims or {}).get(name, array.shape))
+        for name, array in inputs.items()
+    ]
+    block = Block(arg_types=types)
+    with_results = ops_of(block, lambda *args: program(*args))
+    names = ArrayAttr(DictionaryAttr({"onnx.name": StringAttr(name)}) for name in inputs)
+    results = [f"result:{k}" for k in range(len(with_results))]
+    result_names = ArrayAttr(DictionaryAttr({"onnx.name": StringAttr(r)}) for r in results)
+    block.add_op(ReturnOp(*with_results))
+    function = FuncOp(
+        "main",
+        (types, [value.type for value in with_results]),
+        Region(block),
+        arg_attrs=names,
+        res_attrs=result_names,
+    )
+    module = ModuleOp([function])
+    module.verify()
+    return module
+
+
+def ops_of(block: Block, program: Program) -> tuple[SSAValue, ...]:
+    """Run `program` on the block's arguments; ops that it builds land in the block in order."""
+    with ImplicitBuilder(block):
+        results = program(*block.args)
+    if isinstance(results, SSAValue):
+        return (results,)
+    if isinstance(results, list | tuple):
+        return tuple(results)
+    return tuple(results.results)
+
+
+def region(arg_types: Sequence[Attribute], program: Program) -> Region:
+    block = Block(arg_types=arg_types)
+    values = ops_of(block, program)
+    with ImplicitBuilder(block):
+        YieldOp(values)
+    return Region(block)
+
+
+def check(
+    inputs: Mapping[str, NDArray[Any]],
+    program: Program,
+    dims: Mapping[str, Dims] | None = None,
+    tolerance: float = 1e-5,
+) -> dict[str, Any]:
+    module = module_of(inputs, program, dims)
+    expected = run_module(module, inputs)
+    model = to_model(module)
+    onnx.checker.check_model(model, full_check=True)
+    options = ort.SessionOptions()
+    options.log_severity_level = 4
+    session = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
+    assert [value.name for value in session.get_inputs()] == list(inputs)
+    found = dict(zip(expected, session.run(None, dict(inputs)), strict=True))
+    for name, value in expected.items():
+        assert isinstance(value, np.ndarray)
+        assert found[name].dtype == value.dtype
+        assert found[name].shape == value.shape
+        if value.dtype.kind == "f":
+            np.testing.assert_allclose(found[name], value, rtol=tolerance, atol=tolerance)
+        else:
+            np.testing.assert_array_equal(found[name], value)
+    return expected
+
+
+@pytest.mark.parametrize("op", elementwise.FLOAT_UNARY, ids=lambda op: op.name)
+def test_float_function(op: Any) -> None:
+    x = floats(3, 4) if op is not elementwise.AcoshOp else floats(3, 4) ** 2 + 1
+    if op in (elementwise.AsinOp, elementwise.AcosOp, elementwise.AtanhOp):
+        x = np.tanh(x)
+    check({"x": x}, op)
+
+
+SPECIAL = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, 0.5, -0.5, 2.5, -2.5, 1e30], np.float32)
+
+
+@pytest.mark.parametrize(
+    "op",
+    [
+        elementwise.NegOp,
+        elementwise.AbsOp,
+        elementwise.SqrtOp,
+        elementwise.ExpOp,
+        elementwise.LogOp,
+        elementwise.RoundOp,
+        elementwise.FloorOp,
+        elementwise.SigmoidOp,
+        elementwise.TanhOp,
+    ],
+)
+def test_special_values(op: Any) -> None:
+    check({"x": SPECIAL}, op)
+
+
+@pytest.mark.parametrize("op", [elementwise.NegOp, elementwise.AbsOp, elementwise.SignOp])
+def test_integer_unary(op: Any) -> None:
+    check({"x": integers(20)}, op)
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.uint8])
+def test_not(dtype: Any) -> None:
+    check({"x": integers(8, low=0, high=2, dtype=dtype)}, elementwise.NotOp)
+
+
+ARITHMETIC = [op for op in elementwise.BINARY if not issubclass(op, elementwise.BitwiseOp)]
+
+
+@pytest.mark.parametrize("op", ARITHMETIC, ids=lambda op: op.name)
+def test_float_binary(op: Any) -> None:
+    lhs = floats(2, 1, 4) if op is not elementwise.PowOp else np.abs(floats(2, 1, 4))
+    check({"x": lhs, "y": floats(3, 1)}, op)
+
+
+@pytest.mark.parametrize("op", ARITHMETIC, ids=lambda op: op.name)
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_integer_binary(op: Any, dtype: Any) -> None:
+    # Powers of negative exponent are ONNX's to define.
+    low = 0 if op is elementwise.PowOp else -6
+    x, y = integers(9, 1, dtype=dtype), integers(11, low=low, high=6, dtype=dtype)
+    check({"x": x, "y": y}, op)
+
+
+@pytest.mark.parametrize("op", [elementwise.AndOp, elementwise.OrOp, elementwise.XorOp])
+@pytest.mark.parametrize("dtype", [np.bool_, np.int32, np.uint8])
+def test_bitwise(op: Any, dtype: Any) -> None:
+    high = 2 if dtype is np.bool_ else 100
+    x, y = (integers(12, low=0, high=high, dtype=dtype) for _ in range(2))
+    check({"x": x, "y": y}, op)
+
+
+@pytest.mark.parametrize("op", [elementwise.ShlOp, elementwise.ShrOp])
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, np.uint32, np.uint64])
+def test_shift(op: Any, dtype: Any) -> None:
+    x = integers(9, 1, low=0, high=120, dtype=dtype)
+    check({"x": x, "y": np.array([0, 1, 5, 7, 8, 31, 32, 64, 70], dtype)}, op)
+
+
+@pytest.mark.parametrize("predicate", list(elementwise.Predicate))
+def test_compare(predicate: str) -> None:
+    x, y = SPECIAL.reshape(-1, 1), SPECIAL
+    check({"x": x, "y": y}, lambda x, y: elementwise.CompareOp(predicate, x, y))
+    b = np.array([False, True])
+    check({"x": b[:, None], "y": b}, lambda x, y: elementwise.CompareOp(predicate, x, y))
+
+
+def test_select() -> None:
+    check(
+        {"c": integers(3, 1, low=0, high=2, dtype=np.bool_), "x": floats(4), "y": floats(3, 4)},
+        elementwise.SelectOp,
+    )
+
+
+@pytest.mark.parametrize("to", [f64, f16, i64, i8, ui8, i1])
+def test_cast(to: Attribute) -> None:
+    x = np.array([0, 1, 2.5, 3.99, 100.2, 0.3], np.float32)
+    check({"x": x}, lambda x: elementwise.CastOp(x, to))
+    check({"x": integers(9, low=-300, high=300)}, lambda x: elementwise.CastOp(x, to))
+
+
+def test_constant_and_reuse() -> None:
+    def program(x: SSAValue) -> Any:
+        w = ConstantOp.of(floats(4)).result
+        return [elementwise.AddOp(x, w).result, w, x, x]
+
+    check({"x": floats(3, 4)}, program)
+
+
+def test_symbols_from_shapes() -> None:
+    def program(x: SSAValue, y: SSAValue) -> Any:
+        values = [n * 2 + h, (h - n) // 2, (n - h) % 3, minimum(n, h), maximum(n, 3), n * h, 7]
+        return [
+            constant.FromDimsOp(values).result,
+            constant.FromDimsOp([n], []).result,
+            constant.IotaOp([n, h, 2], 1).result,
+            tensor.ReshapeOp(x, [h, n * 2]).result,
+            tensor.BroadcastOp(y, [n, h, 5]).result,
+        ]
+
+    dims = {"x": [n, h, 2], "y": [h, 1]}
+    for size in (3, 4, 6):
+        check({"x": floats(size, 5, 2), "y": floats(5, 1)}, program, dims)
+
+
+def test_bind_symbols() -> None:
+    def program(x: SSAValue, sizes: SSAValue) -> Any:
+        constant.BindSymbolsOp(sizes, ["a", "b"])
+        a, b = Expr.symbol("a"), Expr.symbol("b")
+        return [
+            tensor.SliceOp(x, [a, 0], [b, 4]).result,
+            tensor.SliceOp(x, [a + b - 1, 0], [b, 4], [-1, 1]).result,
+            tensor.SliceOp(x, [b - 1, 0], [b, 4], [-1, 1]).result,
+        ]
+
+    for sizes in ([0, 6], [2, 3], [6, 0]):
+        check({"x": floats(6, 4), "s": np.array(sizes, np.int32)}, program)
+
+
+def test_transpose() -> None:
+    check({"x": floats(2, 3, 4)}, lambda x: tensor.TransposeOp(x, [2, 0, 1]))
+
+
+@pytest.mark.parametrize(
+    ("starts", "sizes", "steps"),
+    [
+        ([1, 0], [2, 4], [1, 1]),
+        ([4, 3], [5, 2], [-1, -2]),
+        ([4, 0], [0, 4], [-2, 1]),
+        ([0, 1], [3, 2], [2, 2]),
+    ],
+)
+def test_slice(starts: list[int], sizes: list[int], steps: list[int]) -> None:
+    check({"x": floats(5, 4)}, lambda x: tensor.SliceOp(x, starts, sizes, steps))
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pad(mode: str) -> None:
+    x = floats(4, 5)
+    check({"x": x}, lambda x: tensor.PadOp(x, [1, 3], [2, 0], mode=mode))
+    check({"x": x}, lambda x: tensor.PadOp(x, [n - 3, 0], [0, n - 4], mode=mode), {"x": [n, 5]})
+
+
+def test_pad_value() -> None:
+    def program(x: SSAValue) -> Any:
+        return tensor.PadOp(x, [1, 0], [0, 2], constant.scalar(-np.inf, f32).result)
+
+    check({"x": floats(2, 3)}, program)
+
+
+def test_concat() -> None:
+    check({"x": floats(2, 3), "y": floats(2, 1)}, lambda x, y: tensor.ConcatOp([x, y, x], 1))
+
+
+INDEX = np.array([[0, -1, 2], [3, 1, -4]])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.int8])
+def test_gather(dtype: Any) -> None:
+    inputs = {"x": floats(3, 4, 2), "i": INDEX.astype(dtype)}
+    check(inputs, lambda x, i: tensor.GatherOp(x, i, 1))
+
+
+def test_gather_elements() -> None:
+    check({"x": floats(2, 4), "i": INDEX}, lambda x, i: tensor.GatherElementsOp(x, i, 1))
+    check({"x": floats(4, 5), "i": INDEX}, lambda x, i: tensor.GatherElementsOp(x, i, 0))
+
+
+def test_gather_nd() -> None:
+    x = floats(2, 3, 4)
+    check({"x": x, "i": integers(5, 2, low=-2, high=2)}, tensor.GatherNdOp)
+    check({"x": x, "i": integers(2, 5, 1, low=-2, high=2)}, lambda x, i: tensor.GatherNdOp(x, i, 1))
+    check({"x": x, "i": integers(2, 3, 1, low=-2, high=2)}, lambda x, i: tensor.GatherNdOp(x, i, 2))
+
+
+@pytest.mark.parametrize("reduction", tensor.REDUCTIONS)
+def test_scatter(reduction: str) -> None:
+    x = floats(4, 5)
+    index = np.array([[0, 1, 3], [2, 0, -2]])
+    check(
+        {"x": x, "i": index, "u": floats(2, 3)},
+        lambda x, i, u: tensor.ScatterElementsOp(x, i, u, 0, reduction),
+    )
+    rows = np.array([[0], [2]]) if reduction == "none" else np.array([[1], [1]])
+    check(
+        {"x": x, "i": rows, "u": floats(2, 5)},
+        lambda x, i, u: tensor.ScatterNdOp(x, i, u, reduction),
+    )
+    points = np.array([[0, 1], [2, -1]])
+    check(
+        {"x": x, "i": points, "u": floats(2)},
+        lambda x, i, u: tensor.ScatterNdOp(x, i, u, reduction),
+    )
+
+
+@pytest.mark.parametrize("largest", [True, False])
+def test_top_k(largest: bool) -> None:
+    x = integers(3, 7, low=0, high=4).astype(np.float32)
+    check({"x": x}, lambda x: tensor.TopKOp(x, 4, 1, largest))
+    check({"x": x}, lambda x: tensor.TopKOp(x, n - 1, 0, largest), {"x": [n, 7]})
+
+
+def test_nonzero() -> None:
+    def program(x: SSAValue) -> Any:
+        count = tensor.CountNonzeroOp(x).result
+        constant.BindSymbolsOp(count, ["count"])
+        return [tensor.NonzeroOp(x, Expr.symbol("count")).result, count]
+
+    check({"x": integers(3, 4, low=0, high=2).astype(np.float32)}, program)
+    check({"x": np.zeros((2, 3), np.int32)}, program)
+
+
+CONVS = [
+    {"x": (2, 4, 9, 8), "w": (6, 4, 3, 3), "pads": ([1, 0], [1, 2])},
+    {"x": (1, 4, 9, 8), "w": (6, 2, 3, 2), "groups": 2, "strides": [2, 1], "dilations": [1, 2]},
+    {"x": (2, 6, 9), "w": (6, 1, 4), "groups": 6, "pads": ([3], [0])},
+    {"x": (1, 2, 4, 5, 6), "w": (3, 2, 2, 3, 1), "pads": ([0, 1, 0], [1, 1, 0])},
+]
+
+
+@pytest.mark.parametrize("case", CONVS)
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_conv(case: dict[str, Any], symbolic: bool) -> None:
+    spatial = len(case["x"]) - 2
+    begin, end = case.get("pads", ([0] * spatial, [0] * spatial))
+    size, batch = Expr.symbol("s"), case["x"][2]
+
+    def program(x: SSAValue, w: SSAValue, b: SSAValue) -> Any:
+        # The same padding, known only at run time.
+        shift = size - batch if symbolic else 0
+        return linear.ConvOp(
+            x,
+            w,
+            b,
+            strides=case.get("strides", [1] * spatial),
+            dilations=case.get("dilations", [1] * spatial),
+            pads_begin=[shift + p for p in begin],
+            pads_end=end,
+            groups=case.get("groups", 1),
+        )
+
+    inputs = {"x": floats(*case["x"]), "w": floats(*case["w"]), "b": floats(case["w"][0])}
+    dims = {"x": [*case["x"][:2], size, *case["x"][3:]]} if symbolic else None
+    check(inputs, program, dims, 1e-4)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"x": (1, 4, 5, 6), "w": (4, 3, 3, 2), "pads": ([1, 0], [0, 1])},
+        {"x": (2, 4, 5, 6), "w": (4, 1, 3, 3), "groups": 2, "strides": [2, 3], "extra": [1, 0]},
+        {"x": (1, 2, 5), "w": (2, 3, 3), "dilations": [2], "strides": [2]},
+    ],
+)
+def test_conv_transpose(case: dict[str, Any]) -> None:
+    spatial = len(case["x"]) - 2
+    begin, end = case.get("pads", ([0] * spatial, [0] * spatial))
+    groups = case.get("groups", 1)
+
+    def program(x: SSAValue, w: SSAValue, b: SSAValue) -> Any:
+        return linear.ConvTransposeOp(
+            x,
+            w,
+            b,
+            strides=case.get("strides", [1] * spatial),
+            dilations=case.get("dilations", [1] * spatial),
+            pads_begin=begin,
+            pads_end=end,
+            output_padding=case.get("extra", [0] * spatial),
+            groups=groups,
+        )
+
+    bias = floats(case["w"][1] * groups)
+    check({"x": floats(*case["x"]), "w": floats(*case["w"]), "b": bias}, program, None, 1e-4)
+
+
+def test_conv_transpose_larger_than_natural() -> None:
+    """Negative padding adds zeros."""
+
+    def program(x: SSAValue, w: SSAValue) -> Any:
+        return linear.ConvTransposeOp(
+            x, w, strides=[2], dilations=[1], pads_begin=[-1], pads_end=[-2], output_padding=[0]
+        )
+
+    check({"x": floats(1, 2, 4), "w": floats(2, 3, 3)}, program)
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs"),
+    [((3, 4), (4, 5)), ((2, 1, 3, 4), (5, 4, 2)), ((60, 40), (40, 50)), ((2, 40, 7), (2, 7, 60))],
+)
+def test_matmul(lhs: tuple[int, ...], rhs: tuple[int, ...]) -> None:
+    check({"x": floats(*lhs), "y": floats(*rhs)}, linear.MatmulOp, None, 1e-4)
+    check({"x": integers(*lhs), "y": integers(*rhs)}, linear.MatmulOp)
+
+
+@pytest.mark.parametrize("axis", [1, 2])
+def test_batch_norm(axis: int) -> None:
+    x = floats(2, 3, 4)
+    c = x.shape[axis]
+    inputs = {"x": x, "s": floats(c), "b": floats(c), "m": floats(c), "v": floats(c) ** 2}
+    check(inputs, lambda *args: linear.BatchNormOp(*args, 1e-3, axis), None, 1e-4)
+
+
+def test_layer_norm() -> None:
+    x = floats(2, 3, 4)
+    check(
+        {"x": x, "s": floats(3, 4), "b": floats(3, 4)},
+        lambda x, s, b: linear.LayerNormOp(x, s, b, 1e-5, 1),
+    )
+    check(
+        {"x": x, "s": floats(3, 1), "b": floats(4)},
+        lambda x, s, b: linear.LayerNormOp(x, s, b, 1e-5, 1),
+    )
+    check({"x": x, "s": floats(4)}, lambda x, s: linear.LayerNormOp(x, s, None, 1e-5, 2))
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("axes", [[], [1], [0, 2]])
+@pytest.mark.parametrize("keep", [True, False])
+def test_reduce(kind: str, axes: list[int], keep: bool) -> None:
+    program: Program = lambda x: reductions.ReduceOp(kind, x, axes, keep)  # noqa: E731
+    check({"x": floats(2, 3, 4)}, program)
+    check({"x": integers(2, 3, 4)}, program)
+    if kind in ("max", "min"):
+        check({"x": integers(2, 3, 4, low=0, high=2, dtype=np.bool_)}, program)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("sum", 30), ("prod", 5)])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16])
+def test_reduce_wraps(kind: str, count: int, dtype: Any) -> None:
+    x = integers(count, 3, low=1, high=100, dtype=dtype)
+    check({"x": x}, lambda x: reductions.ReduceOp(kind, x, [0]))
+
+
+@pytest.mark.parametrize("kind", ["max", "min"])
+@pytest.mark.parametrize("last", [True, False])
+def test_arg_reduce(kind: str, last: bool) -> None:
+    x = integers(4, 9, low=0, high=4).astype(np.float32)
+    check({"x": x}, lambda x: reductions.ArgReduceOp(kind, x, 1, last, last))
+
+
+def test_softmax() -> None:
+    check({"x": floats(2, 5, 3) * 30}, lambda x: reductions.SoftmaxOp(x, 1))
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod"])
+@pytest.mark.parametrize("exclusive", [True, False])
+@pytest.mark.parametrize("reverse", [True, False])
+def test_cumulative(kind: str, exclusive: bool, reverse: bool) -> None:
+    for axis in range(3):
+        check(
+            {"x": floats(2, 5, 3)},
+            lambda x, k=axis: reductions.CumulativeOp(kind, x, k, exclusive, reverse),
+        )
+
+
+POOLS: list[dict[str, Any]] = [
+    {},
+    {"pads_begin": [1, 0], "pads_end": [1, 1]},
+    {"pads_begin": [1, 1], "pads_end": [2, 2], "overhang": [1, 2]},
+    {"kernel": [2, 3], "strides": [2, 3], "dilations": [2, 1]},
+    {"kernel": [7, 6]},
+    {"kernel": [n, 6]},
+    {"pads_begin": [n - 6, 0]},
+]
+
+
+@pytest.mark.parametrize("kind", ["max", "sum", "average"])
+@pytest.mark.parametrize("count_pads", [True, False])
+@pytest.mark.parametrize("case", POOLS)
+def test_pool(kind: str, count_pads: bool, case: dict[str, Any]) -> None:
+    arguments: dict[str, Any] = {
+        "kernel": [3, 3],
+        "strides": [1, 2],
+        "dilations": [1, 1],
+        "pads_begin": [0, 0],
+        "pads_end": [0, 0],
+        "count_pads": count_pads,
+    }
+    arguments.update(case)
+    check(
+        {"x": floats(2, 3, 7, 6)},
+        lambda x: reductions.PoolOp(kind, x, **arguments),
+        {"x": [2, 3, n, 6]},
+    )
+
+
+def test_if_captures_and_yields_outer_values() -> None:
+    def program(c: SSAValue, x: SSAValue) -> Any:
+        double = elementwise.AddOp(x, x).result
+        then = region([], lambda: [elementwise.MulOp(double, x).result, x])
+        other = region([], lambda: [double, double])
+        return IfOp(c, then, other)
+
+    for flag in (True, False):
+        check({"c": np.array(flag), "x": floats(3)}, program)
+
+
+def test_loop_with_condition_carried_values_and_scans() -> None:
+    element = tensor_type(f32, [3])
+
+    def program(trips: SSAValue, x: SSAValue) -> Any:
+        limit = constant.scalar(4.0, f32).result
+        yes = ConstantOp.of(np.array(True)).result
+
+        def body(i: SSAValue, value: SSAValue, other: SSAValue) -> Any:
+            step = elementwise.CastOp(i, f32).result
+            following = elementwise.AddOp(value, step).result
+            largest = reductions.ReduceOp("max", following, [0]).result
+            again = elementwise.CompareOp("lt", largest, limit).result
+            # The two carried values swap: a parallel assignment.
+            return [again, other, following, following, x]
+
+        loop = LoopOp(
+            trips, yes, [x, x], region([tensor_type(i64, []), element, element], body), count="t"
+        )
+        shape = constant.FromDimsOp([Expr.symbol("t")]).result
+        return [*loop.results, shape]
+
+    for trips in (0, 1, 3, 100):
+        check({"trips": np.array(trips), "x": np.array([0, -1, 0.5], np.float32)}, program)
+
+
+def test_loop_iteration_symbol_without_scans() -> None:
+    def program(trips: SSAValue, x: SSAValue) -> Any:
+        element = tensor_type(f32, [1])
+        i = Expr.symbol("i")
+
+        def body(_: SSAValue, total: SSAValue) -> Any:
+            part = tensor.SliceOp(x, [i], [1]).result
+            return [elementwise.AddOp(total, part).result]
+
+        zero = ConstantOp.of(np.zeros(1, np.float32)).result
+        loop = LoopOp(
+            trips,
+            None,
+            [zero],
+            region([tensor_type(i64, []), element], body),
+            iteration="i",
+            count="made",
+        )
+        return [*loop.results, constant.FromDimsOp([Expr.symbol("made")]).result]
+
+    check({"trips": np.array(4), "x": floats(6)}, program)
+
+
+def test_kernel_is_inlined() -> None:
+    def program(x: SSAValue) -> Any:
+        body = region([x.type], lambda a: [elementwise.ExpOp(a).result])
+        return KernelOp("k", [x], body)
+
+    check({"x": floats(3)}, program)
+
+
+def test_every_op_at_fault_is_listed() -> None:
+    def program(x: SSAValue, w: SSAValue) -> Any:
+        conv = linear.ConvOp(x, w, strides=[1], dilations=[1], pads_begin=[0], pads_end=[0]).result
+        return linear.ConvOp(conv, w, strides=[1], dilations=[1], pads_begin=[0], pads_end=[0])
+
+    module = module_of({"x": integers(1, 1, 9), "w": integers(1, 1, 3)}, program)
+    with pytest.raises(ExportError) as caught:
+        to_model(module)
+    assert str(caught.value).count("core.conv") == 2
+
+
+def test_file_appears_whole(tmp_path: Path) -> None:
+    module = module_of({"x": floats(3)}, elementwise.ExpOp)
+    export_onnx(module, tmp_path / "out.onnx")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.onnx"]
+    onnx.checker.check_model(str(tmp_path / "out.onnx"))
+
+
+def test_large_weights_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lowerdeck.export_onnx._INLINE_LIMIT", 100)
+    weight = floats(64)
+
+    def program(x: SSAValue) -> Any:
+        return elementwise.AddOp(x, ConstantOp.of(weight).result)
+
+    x = floats(64)
+    export_onnx(module_of({"x": x}, program), tmp_path / "out.onnx")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["out.onnx", "out.onnx.data"]
+    session = ort.InferenceSession(str(tmp_path / "out.onnx"))
+    np.testing.assert_array_equal(session.run(None, {"x": x})[0], x + weight)

@@ -1,0 +1,1 @@
+../../api/export_onnx.py
