@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
-import onnxruntime as ort
+import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from numpy.typing import NDArray
 from xdsl.builder import ImplicitBuilder
@@ -26,8 +26,20 @@ from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.export_onnx import ExportError, export_onnx, to_model
 
+ort = cast(Any, onnxruntime)
+check_model = cast(Any, onnx.checker).check_model
+
 Dims = Sequence[ExprLike]
-Program = Callable[..., Any]
+
+
+Program = (
+    Callable[[], Any]
+    | Callable[[Any], Any]
+    | Callable[[Any, Any], Any]
+    | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any, Any], Any]
+)
+"""Builds ops on values; returns the values or the op that are the results."""
 
 n, h = Expr.symbol("n"), Expr.symbol("h")
 RANDOM = np.random.default_rng(0)
@@ -50,7 +62,7 @@ def module_of(
         for name, array in inputs.items()
     ]
     block = Block(arg_types=types)
-    with_results = ops_of(block, lambda *args: program(*args))
+    with_results = ops_of(block, program)
     names = ArrayAttr(DictionaryAttr({"onnx.name": StringAttr(name)}) for name in inputs)
     results = [f"result:{k}" for k in range(len(with_results))]
     result_names = ArrayAttr(DictionaryAttr({"onnx.name": StringAttr(r)}) for r in results)
@@ -70,11 +82,11 @@ def module_of(
 def ops_of(block: Block, program: Program) -> tuple[SSAValue, ...]:
     """Run `program` on the block's arguments; ops that it builds land in the block in order."""
     with ImplicitBuilder(block):
-        results = program(*block.args)
+        results = cast(Any, program)(*block.args)
     if isinstance(results, SSAValue):
-        return (results,)
+        return (cast(SSAValue, results),)
     if isinstance(results, list | tuple):
-        return tuple(results)
+        return tuple(cast(Sequence[SSAValue], results))
     return tuple(results.results)
 
 
@@ -95,7 +107,7 @@ def check(
     module = module_of(inputs, program, dims)
     expected = run_module(module, inputs)
     model = to_model(module)
-    onnx.checker.check_model(model, full_check=True)
+    check_model(model, full_check=True)
     options = ort.SessionOptions()
     options.log_severity_level = 4
     session = ort.InferenceSession(model.SerializeToString(), options, ["CPUExecutionProvider"])
@@ -426,7 +438,7 @@ def test_batch_norm(axis: int) -> None:
     x = floats(2, 3, 4)
     c = x.shape[axis]
     inputs = {"x": x, "s": floats(c), "b": floats(c), "m": floats(c), "v": floats(c) ** 2}
-    check(inputs, lambda *args: linear.BatchNormOp(*args, 1e-3, axis), None, 1e-4)
+    check(inputs, lambda x, s, b, m, v: linear.BatchNormOp(x, s, b, m, v, 1e-3, axis), None, 1e-4)
 
 
 def test_layer_norm() -> None:
@@ -446,7 +458,9 @@ def test_layer_norm() -> None:
 @pytest.mark.parametrize("axes", [[], [1], [0, 2]])
 @pytest.mark.parametrize("keep", [True, False])
 def test_reduce(kind: str, axes: list[int], keep: bool) -> None:
-    program: Program = lambda x: reductions.ReduceOp(kind, x, axes, keep)  # noqa: E731
+    def program(x: SSAValue) -> Any:
+        return reductions.ReduceOp(kind, x, axes, keep)
+
     check({"x": floats(2, 3, 4)}, program)
     check({"x": integers(2, 3, 4)}, program)
     if kind in ("max", "min"):
@@ -595,7 +609,7 @@ def test_file_appears_whole(tmp_path: Path) -> None:
     module = module_of({"x": floats(3)}, elementwise.ExpOp)
     export_onnx(module, tmp_path / "out.onnx")
     assert [path.name for path in tmp_path.iterdir()] == ["out.onnx"]
-    onnx.checker.check_model(str(tmp_path / "out.onnx"))
+    check_model(str(tmp_path / "out.onnx"))
 
 
 def test_large_weights_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
