@@ -12,7 +12,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `c`         | buffer, arith, math            |                                                 |
 
 In every phase a value is defined before its uses. While the module is in core, a dimension symbol
-is made (by a type of an argument, `core.bind_symbols` or a loop) before a type or property names it.
+is made (by an argument's type, `core.bind_symbols` or a loop) before a type or property names it.
 """
 
 from __future__ import annotations

@@ -1,0 +1,116 @@
+// RUN: opt-tool %s --pass-pipeline=dce --split-input-file | filecheck %s
+
+// CHECK-LABEL: @chain
+// CHECK-NEXT:    func.return %x
+func.func @chain(%x : tensor<f32>) -> tensor<f32> {
+  %a = core.exp %x : (tensor<f32>) -> tensor<f32>
+  %b = core.add %a, %a : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  func.return %x : tensor<f32>
+}
+
+// -----
+
+// %q only feeds itself and a scan output that is not used. %p decides the result.
+// CHECK-LABEL: @loop
+// CHECK:         core.loop trip %n : tensor<i64> carry %x : tensor<4xf32> -> tensor<4xf32> {
+// CHECK-NOT:     core.mul
+// CHECK:         core.yield %{{[a-z0-9]+}} : tensor<4xf32>
+func.func @loop(%n : tensor<i64>, %x : tensor<4xf32>, %y : tensor<4xf32>) -> tensor<4xf32> {
+  %a, %b, %s = core.loop trip %n : tensor<i64> carry %x, %y : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>, tensor<4xf32>, tensor<?x4xf32, #core.tensor<dims = [t, 4]>> {
+  ^bb0(%i : tensor<i64>, %p : tensor<4xf32>, %q : tensor<4xf32>):
+    %p2 = core.add %p, %p : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %q2 = core.mul %q, %q : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    core.yield %p2, %q2, %q2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+  } {count = "t"}
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// The result of %q is not used, but it decides when the loop ends.
+// CHECK-LABEL: @condition
+// CHECK:         core.loop cond %c : tensor<i1> carry %x, %y
+// CHECK:           core.compare
+func.func @condition(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) -> tensor<f32> {
+  %a, %b = core.loop cond %c : tensor<i1> carry %x, %y : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>):
+    %p2 = core.add %p, %p : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %q2 = core.add %q, %q : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %d = core.compare %q2, %y {predicate = "lt"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    core.yield %d, %p2, %q2 : tensor<i1>, tensor<f32>, tensor<f32>
+  }
+  func.return %a : tensor<f32>
+}
+
+// -----
+
+// Dead through two levels: %q is carried by the inner loop for the outer one, and only that.
+// CHECK-LABEL: @nested
+// CHECK:         core.loop trip %n : tensor<i64> carry %x : tensor<f32>
+// CHECK:           core.loop trip %n : tensor<i64> carry %{{.*}} : tensor<f32>
+// CHECK-NOT:       core.exp
+// CHECK:         func.return
+func.func @nested(%n : tensor<i64>, %x : tensor<f32>, %y : tensor<f32>) -> tensor<f32> {
+  %a, %b = core.loop trip %n : tensor<i64> carry %x, %y : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>):
+    %p2, %q2 = core.loop trip %n : tensor<i64> carry %p, %q : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32> {
+    ^bb1(%j : tensor<i64>, %r : tensor<f32>, %s : tensor<f32>):
+      %r2 = core.add %r, %r : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %s2 = core.exp %s : (tensor<f32>) -> tensor<f32>
+      core.yield %r2, %s2 : tensor<f32>, tensor<f32>
+    }
+    core.yield %p2, %q2 : tensor<f32>, tensor<f32>
+  }
+  func.return %a : tensor<f32>
+}
+
+// -----
+
+// CHECK-LABEL: @branches
+// CHECK:         core.if %c : tensor<i1> -> tensor<f32> {
+// CHECK-NOT:     core.exp
+// CHECK:           core.tanh
+func.func @branches(%c : tensor<i1>, %x : tensor<f32>) -> tensor<f32> {
+  %a, %b = core.if %c : tensor<i1> -> tensor<f32>, tensor<f32> {
+    %e = core.exp %x : (tensor<f32>) -> tensor<f32>
+    %t = core.tanh %x : (tensor<f32>) -> tensor<f32>
+    core.yield %e, %t : tensor<f32>, tensor<f32>
+  } else {
+    core.yield %x, %x : tensor<f32>, tensor<f32>
+  }
+  func.return %b : tensor<f32>
+}
+
+// -----
+
+// The symbol u is named by the type of a live result, v by a dead one only.
+// CHECK-LABEL: @symbols
+// CHECK:         %[[E:.*]] = core.abs %n
+// CHECK-NEXT:    core.bind_symbols %[[E]] {symbols = ["u"]}
+// CHECK-NEXT:    core.iota
+// CHECK-NEXT:    func.return
+func.func @symbols(%n : tensor<i64>, %m : tensor<i64>) -> tensor<?xi64, #core.tensor<dims = [u]>> {
+  %e = core.abs %n : (tensor<i64>) -> tensor<i64>
+  %f = core.abs %m : (tensor<i64>) -> tensor<i64>
+  core.bind_symbols %e {symbols = ["u"]} : tensor<i64>
+  core.bind_symbols %f {symbols = ["v"]} : tensor<i64>
+  %a = core.iota {dims = #core.dims<[u]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [u]>>
+  %b = core.iota {dims = #core.dims<[v]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [v]>>
+  func.return %a : tensor<?xi64, #core.tensor<dims = [u]>>
+}
+
+// -----
+
+// The loop's values are not used, but its count is a dimension of the result.
+// CHECK-LABEL: @count
+// CHECK:         core.loop trip %n
+// CHECK:         {count = "t"}
+func.func @count(%n : tensor<i64>, %x : tensor<f32>) -> tensor<?xi64, #core.tensor<dims = [t]>> {
+  %a, %s = core.loop trip %n : tensor<i64> carry %x : tensor<f32> -> tensor<f32>, tensor<?xf32, #core.tensor<dims = [t]>> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>):
+    %q = core.exp %p : (tensor<f32>) -> tensor<f32>
+    core.yield %q, %q : tensor<f32>, tensor<f32>
+  } {count = "t"}
+  %r = core.iota {dims = #core.dims<[t]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [t]>>
+  func.return %r : tensor<?xi64, #core.tensor<dims = [t]>>
+}

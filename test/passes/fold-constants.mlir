@@ -1,0 +1,70 @@
+// RUN: opt-tool %s --pass-pipeline=fold-constants --split-input-file | filecheck %s
+
+// CHECK-LABEL: @arithmetic
+// CHECK-NEXT:    %[[C:.*]] = core.constant dense<[4.5, -2.0]> : tensor<2xf32>
+// CHECK-NEXT:    func.return %[[C]]
+func.func @arithmetic() -> tensor<2xf32> {
+  %a = core.constant dense<[1.5, -1.0]> : tensor<2xf32>
+  %b = core.constant dense<[3.0, 2.0]> : tensor<2xf32>
+  %c = core.mul %a, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %c : tensor<2xf32>
+}
+
+// -----
+
+// An integer sum wraps around.
+// CHECK-LABEL: @wraps
+// CHECK:         core.constant dense<-128> : tensor<i8>
+func.func @wraps() -> tensor<i8> {
+  %a = core.constant dense<127> : tensor<i8>
+  %b = core.constant dense<1> : tensor<i8>
+  %c = core.add %a, %b : (tensor<i8>, tensor<i8>) -> tensor<i8>
+  func.return %c : tensor<i8>
+}
+
+// -----
+
+// One rounding: in float32 steps 1e8 + 1 is 1e8, and the sum would be 0.
+// CHECK-LABEL: @product
+// CHECK:         core.constant dense<[{{\[}}1.0]]> : tensor<1x1xf32>
+func.func @product() -> tensor<1x1xf32> {
+  %a = core.constant dense<[[1.0e8, 1.0, -1.0e8]]> : tensor<1x3xf32>
+  %b = core.constant dense<1.0> : tensor<3x1xf32>
+  %c = core.matmul %a, %b : (tensor<1x3xf32>, tensor<3x1xf32>) -> tensor<1x1xf32>
+  func.return %c : tensor<1x1xf32>
+}
+
+// -----
+
+// A million elements from one: it stays.
+// CHECK-LABEL: @growth
+// CHECK:         core.broadcast
+func.func @growth() -> tensor<1000x1000xf32> {
+  %a = core.constant dense<1.0> : tensor<f32>
+  %b = core.broadcast %a {dims = #core.dims<[1000, 1000]>} : (tensor<f32>) -> tensor<1000x1000xf32>
+  func.return %b : tensor<1000x1000xf32>
+}
+
+// -----
+
+// The index is out of range: that is an error where the op runs, if it does.
+// CHECK-LABEL: @fails
+// CHECK:         core.gather
+func.func @fails() -> tensor<f32> {
+  %a = core.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %i = core.constant dense<2> : tensor<i64>
+  %b = core.gather %a, %i {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<i64>) -> tensor<f32>
+  func.return %b : tensor<f32>
+}
+
+// -----
+
+// Numbers in from_dims are constants, symbols are not.
+// CHECK-LABEL: @dims
+// CHECK-DAG:     core.constant dense<[2, 3]> : tensor<2xi64>
+// CHECK-DAG:     core.from_dims {values = #core.dims<[n, 3]>
+func.func @dims(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> (tensor<2xi64>, tensor<2xi64>) {
+  %a = core.from_dims {values = #core.dims<[2, 3]>, shape = array<i64: 2>} : tensor<2xi64>
+  %b = core.from_dims {values = #core.dims<[n, 3]>, shape = array<i64: 2>} : tensor<2xi64>
+  func.return %a, %b : tensor<2xi64>, tensor<2xi64>
+}

@@ -1,0 +1,57 @@
+// RUN: opt-tool %s --pass-pipeline=fold-identities --split-input-file | filecheck %s
+
+// CHECK-LABEL: @identities
+// CHECK-NEXT:    func.return %x
+func.func @identities(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>> {
+  %a = core.reshape %x {dims = #core.dims<[n, 3]>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %b = core.transpose %a {permutation = array<i64: 0, 1>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %c = core.slice %b {starts = #core.dims<[0, 0]>, sizes = #core.dims<[n, 3]>, steps = #core.dims<[1, 1]>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %d = core.pad %c {begin = #core.dims<[0, 0]>, end = #core.dims<[0, 0]>, mode = "constant"} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %e = core.concat %d {axis = #builtin.int<0>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %f = core.cast %e {to = f32} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  func.return %f : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+}
+
+// -----
+
+// Same sizes, other elements: from the end backwards, and a permutation of equal dimensions.
+// CHECK-LABEL: @not_identities
+// CHECK:         core.slice
+// CHECK:         core.transpose
+func.func @not_identities(%x : tensor<3x3xf32>) -> tensor<3x3xf32> {
+  %a = core.slice %x {starts = #core.dims<[2, 0]>, sizes = #core.dims<[3, 3]>, steps = #core.dims<[-1, 1]>} : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  %b = core.transpose %a {permutation = array<i64: 1, 0>} : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  func.return %b : tensor<3x3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @select
+// CHECK:         func.return %y
+func.func @select(%x : tensor<2xf32>, %y : tensor<2xf32>) -> tensor<2xf32> {
+  %c = core.constant dense<false> : tensor<2xi1>
+  %a = core.select %c, %x, %y : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %a : tensor<2xf32>
+}
+
+// -----
+
+// The chosen operand has not the shape of the result; a mixed condition chooses none.
+// CHECK-LABEL: @select_stays
+// CHECK-COUNT-2: core.select
+func.func @select_stays(%x : tensor<f32>, %y : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %c = core.constant dense<true> : tensor<i1>
+  %d = core.constant dense<[true, false]> : tensor<2xi1>
+  %a = core.select %c, %x, %y : (tensor<i1>, tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  %b = core.select %d, %y, %y : (tensor<2xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %a, %b : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @empty_operand
+// CHECK:         core.concat %x, %y {axis
+func.func @empty_operand(%x : tensor<2x1xf32>, %e : tensor<2x0xf32>, %y : tensor<2x3xf32>) -> tensor<2x4xf32> {
+  %a = core.concat %x, %e, %y {axis = #builtin.int<1>} : (tensor<2x1xf32>, tensor<2x0xf32>, tensor<2x3xf32>) -> tensor<2x4xf32>
+  func.return %a : tensor<2x4xf32>
+}

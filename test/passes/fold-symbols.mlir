@@ -1,0 +1,73 @@
+// RUN: opt-tool %s --pass-pipeline=fold-symbols --split-input-file | filecheck %s
+
+// One symbol is a number, the other an expression of a dimension; both reach types and properties.
+// CHECK-LABEL: @bound
+// CHECK-SAME:    -> tensor<3x?xi64, #core.tensor<dims = [3, n + 1]>>
+// CHECK-NOT:     core.bind_symbols
+// CHECK:         core.iota {dims = #core.dims<[3, n + 1]>
+func.func @bound(%x : tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?x?xi64, #core.tensor<dims = [u, v]>> {
+  %c = core.constant dense<3> : tensor<1xi32>
+  %w = core.cast %c {to = i64} : (tensor<1xi32>) -> tensor<1xi64>
+  %d = core.from_dims {values = #core.dims<[n + 1]>, shape = array<i64: 1>} : tensor<1xi64>
+  %e = core.concat %w, %d {axis = #builtin.int<0>} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  core.bind_symbols %e {symbols = ["u", "v"]} : tensor<2xi64>
+  %a = core.iota {dims = #core.dims<[u, v]>, axis = #builtin.int<0>} : tensor<?x?xi64, #core.tensor<dims = [u, v]>>
+  func.return %a : tensor<?x?xi64, #core.tensor<dims = [u, v]>>
+}
+
+// -----
+
+// A cast to fewer bits may change the value.
+// CHECK-LABEL: @narrow
+// CHECK:         core.bind_symbols
+func.func @narrow(%x : tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xi64, #core.tensor<dims = [u]>> {
+  %d = core.from_dims {values = #core.dims<[n]>, shape = array<i64: 1>} : tensor<1xi64>
+  %c = core.cast %d {to = i8} : (tensor<1xi64>) -> tensor<1xi8>
+  core.bind_symbols %c {symbols = ["u"]} : tensor<1xi8>
+  %a = core.iota {dims = #core.dims<[u]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [u]>>
+  func.return %a : tensor<?xi64, #core.tensor<dims = [u]>>
+}
+
+// -----
+
+// With u = 1 the broadcast of [n] and [u] is [n], not [max(n, 1)].
+// CHECK-LABEL: @infers_again
+// CHECK:         core.add {{.*}} -> tensor<?xf32, #core.tensor<dims = [n]>>
+func.func @infers_again(%x : tensor<?xf32, #core.tensor<dims = [n]>>, %y : tensor<f32>) -> tensor<?xf32, #core.tensor<dims = [max(n, u)]>> {
+  %c = core.constant dense<1> : tensor<i64>
+  core.bind_symbols %c {symbols = ["u"]} : tensor<i64>
+  %b = core.broadcast %y {dims = #core.dims<[u]>} : (tensor<f32>) -> tensor<?xf32, #core.tensor<dims = [u]>>
+  %a = core.add %x, %b : (tensor<?xf32, #core.tensor<dims = [n]>>, tensor<?xf32, #core.tensor<dims = [u]>>) -> tensor<?xf32, #core.tensor<dims = [max(n, u)]>>
+  func.return %a : tensor<?xf32, #core.tensor<dims = [max(n, u)]>>
+}
+
+// -----
+
+// Without a condition the loop makes all its iterations.
+// CHECK-LABEL: @count
+// CHECK-SAME:    -> tensor<4xf32>
+// CHECK:         core.loop {{.*}} -> tensor<f32>, tensor<4xf32>
+func.func @count(%x : tensor<f32>) -> tensor<?xf32, #core.tensor<dims = [t]>> {
+  %n = core.constant dense<4> : tensor<i64>
+  %a, %s = core.loop trip %n : tensor<i64> carry %x : tensor<f32> -> tensor<f32>, tensor<?xf32, #core.tensor<dims = [t]>> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>):
+    %q = core.exp %p : (tensor<f32>) -> tensor<f32>
+    core.yield %q, %q : tensor<f32>, tensor<f32>
+  } {count = "t"}
+  func.return %s : tensor<?xf32, #core.tensor<dims = [t]>>
+}
+
+// -----
+
+// With a condition it may make fewer.
+// CHECK-LABEL: @may_stop
+// CHECK:         #core.tensor<dims = [t]>
+func.func @may_stop(%c : tensor<i1>, %x : tensor<f32>) -> tensor<?xf32, #core.tensor<dims = [t]>> {
+  %n = core.constant dense<4> : tensor<i64>
+  %a, %s = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %x : tensor<f32> -> tensor<f32>, tensor<?xf32, #core.tensor<dims = [t]>> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>):
+    %q = core.exp %p : (tensor<f32>) -> tensor<f32>
+    core.yield %c, %q, %q : tensor<i1>, tensor<f32>, tensor<f32>
+  } {count = "t"}
+  func.return %s : tensor<?xf32, #core.tensor<dims = [t]>>
+}

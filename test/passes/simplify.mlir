@@ -1,0 +1,220 @@
+// RUN: opt-tool %s --pass-pipeline=simplify --split-input-file | filecheck %s
+
+// CHECK-LABEL: @neutral
+// CHECK-NOT:     core.{{add|sub|mul|div|pow}}
+// CHECK:         func.return %x, %k
+func.func @neutral(%x : tensor<2xf32>, %k : tensor<2xi64>) -> (tensor<2xf32>, tensor<2xi64>) {
+  %nz = core.constant dense<-0.0> : tensor<f32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %o = core.constant dense<1.0> : tensor<2xf32>
+  %a = core.add %x, %nz : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %b = core.sub %a, %z : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %c = core.mul %o, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %d = core.div %c, %o : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %e = core.pow %d, %o : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %i = core.constant dense<0> : tensor<2xi64>
+  %f = core.add %k, %i : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  func.return %e, %f : tensor<2xf32>, tensor<2xi64>
+}
+
+// -----
+
+// -0 + 0 is 0 and -0 - -0 is 0: these change x. 1 / x and 0 - x are no neutral operands either.
+// CHECK-LABEL: @not_neutral
+// CHECK:         core.add
+// CHECK:         core.sub
+// CHECK:         core.div
+// CHECK:         core.sub
+func.func @not_neutral(%x : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %nz = core.constant dense<-0.0> : tensor<f32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %o = core.constant dense<1.0> : tensor<f32>
+  %a = core.add %x, %z : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %b = core.sub %x, %nz : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %c = core.div %o, %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  %d = core.sub %z, %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %a, %b, %c, %d : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// exp gives no -0, so + 0 changes nothing.
+// CHECK-LABEL: @positive
+// CHECK-NOT:     core.add
+func.func @positive(%x : tensor<2xf32>) -> tensor<2xf32> {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %e = core.exp %x : (tensor<2xf32>) -> tensor<2xf32>
+  %a = core.add %e, %z : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  func.return %a : tensor<2xf32>
+}
+
+// -----
+
+// The constant is neutral, but it makes the result larger.
+// CHECK-LABEL: @broadcasts
+// CHECK:         core.mul
+func.func @broadcasts(%x : tensor<f32>) -> tensor<2xf32> {
+  %o = core.constant dense<1.0> : tensor<2xf32>
+  %a = core.mul %x, %o : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %a : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @unary
+// CHECK-NEXT:    %[[A:.*]] = core.abs %x
+// CHECK-NEXT:    func.return %x, %b, %[[A]]
+func.func @unary(%x : tensor<f32>, %b : tensor<i1>) -> (tensor<f32>, tensor<i1>, tensor<f32>) {
+  %n = core.neg %x : (tensor<f32>) -> tensor<f32>
+  %m = core.neg %n : (tensor<f32>) -> tensor<f32>
+  %c = core.not %b : (tensor<i1>) -> tensor<i1>
+  %d = core.not %c : (tensor<i1>) -> tensor<i1>
+  %a = core.abs %n : (tensor<f32>) -> tensor<f32>
+  func.return %m, %d, %a : tensor<f32>, tensor<i1>, tensor<f32>
+}
+
+// -----
+
+// With NaN both x < y and x >= y are false; integers have no NaN, and eq is the opposite of ne.
+// CHECK-LABEL: @comparison
+// CHECK:         core.compare %x, %y {predicate = "lt"}
+// CHECK-NEXT:    core.not
+// CHECK-NEXT:    core.compare %x, %y {predicate = "ne"}
+// CHECK-NEXT:    core.compare %i, %j {predicate = "ge"}
+func.func @comparison(%x : tensor<f32>, %y : tensor<f32>, %i : tensor<i8>, %j : tensor<i8>) -> (tensor<i1>, tensor<i1>, tensor<i1>) {
+  %a = core.compare %x, %y {predicate = "lt"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %b = core.not %a : (tensor<i1>) -> tensor<i1>
+  %c = core.compare %x, %y {predicate = "eq"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %d = core.not %c : (tensor<i1>) -> tensor<i1>
+  %e = core.compare %i, %j {predicate = "lt"} : (tensor<i8>, tensor<i8>) -> tensor<i1>
+  %f = core.not %e : (tensor<i1>) -> tensor<i1>
+  func.return %b, %d, %f : tensor<i1>, tensor<i1>, tensor<i1>
+}
+
+// -----
+
+// Two permutations that do not commute: q[p] instead of p[q] gives [2, 0, 1].
+// CHECK-LABEL: @transposes
+// CHECK-NEXT:    core.transpose %x {permutation = array<i64: 1, 2, 0>}
+func.func @transposes(%x : tensor<2x3x5xf32>) -> tensor<3x5x2xf32> {
+  %a = core.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<2x3x5xf32>) -> tensor<3x2x5xf32>
+  %b = core.transpose %a {permutation = array<i64: 0, 2, 1>} : (tensor<3x2x5xf32>) -> tensor<3x5x2xf32>
+  func.return %b : tensor<3x5x2xf32>
+}
+
+// -----
+
+// A dimension of one moves: the elements stay in order. The other transpose moves 3 past 5.
+// CHECK-LABEL: @views
+// CHECK-NEXT:    core.reshape %x {dims = #core.dims<[3, 1, 5]>}
+// CHECK-NEXT:    core.transpose
+func.func @views(%x : tensor<1x3x5xf32>) -> (tensor<3x1x5xf32>, tensor<5x1x3xf32>) {
+  %a = core.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<1x3x5xf32>) -> tensor<3x1x5xf32>
+  %b = core.transpose %x {permutation = array<i64: 2, 0, 1>} : (tensor<1x3x5xf32>) -> tensor<5x1x3xf32>
+  func.return %a, %b : tensor<3x1x5xf32>, tensor<5x1x3xf32>
+}
+
+// -----
+
+// Every third from 1 of every second from 2: from 4 in steps of 6. Adding the starts would give 3.
+// CHECK-LABEL: @slices
+// CHECK-NEXT:    core.slice %x {starts = #core.dims<[4]>, sizes = #core.dims<[3]>, steps = #core.dims<[6]>}
+func.func @slices(%x : tensor<20xf32>) -> tensor<3xf32> {
+  %a = core.slice %x {starts = #core.dims<[2]>, sizes = #core.dims<[9]>, steps = #core.dims<[2]>} : (tensor<20xf32>) -> tensor<9xf32>
+  %b = core.slice %a {starts = #core.dims<[1]>, sizes = #core.dims<[3]>, steps = #core.dims<[3]>} : (tensor<9xf32>) -> tensor<3xf32>
+  func.return %b : tensor<3xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @reshapes
+// CHECK-NEXT:    core.reshape %x {dims = #core.dims<[n, 2, 3]>}
+// CHECK-NEXT:    func.return
+func.func @reshapes(%x : tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -> tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>> {
+  %a = core.reshape %x {dims = #core.dims<[n * 6]>} : (tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -> tensor<?xf32, #core.tensor<dims = [n * 6]>>
+  %b = core.reshape %a {dims = #core.dims<[n, 2, 3]>} : (tensor<?xf32, #core.tensor<dims = [n * 6]>>) -> tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>
+  func.return %b : tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>
+}
+
+// -----
+
+// The inner concat of the second is along the other axis; that of the third has another user.
+// CHECK-LABEL: @concats
+// CHECK:         %[[A:.*]] = core.concat %x, %y, %x {axis = #builtin.int<0>}
+// CHECK-COUNT-4: core.concat
+func.func @concats(%x : tensor<2x2xf32>, %y : tensor<2x2xf32>) -> (tensor<6x2xf32>, tensor<4x4xf32>, tensor<6x2xf32>, tensor<4x2xf32>) {
+  %a = core.concat %x, %y {axis = #builtin.int<0>} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+  %b = core.concat %a, %x {axis = #builtin.int<0>} : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<6x2xf32>
+  %c = core.concat %x, %y {axis = #builtin.int<1>} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x4xf32>
+  %d = core.concat %c, %c {axis = #builtin.int<0>} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+  %e = core.concat %y, %y {axis = #builtin.int<0>} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
+  %f = core.concat %e, %x {axis = #builtin.int<0>} : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<6x2xf32>
+  func.return %b, %d, %f, %e : tensor<6x2xf32>, tensor<4x4xf32>, tensor<6x2xf32>, tensor<4x2xf32>
+}
+
+// -----
+
+// The first addition broadcasts by itself; without its broadcast the second would be too small.
+// CHECK-LABEL: @broadcast
+// CHECK:         core.add %x, %y : (tensor<2x3xf32>, tensor<3xf32>)
+// CHECK:         core.broadcast
+// CHECK-NEXT:    core.add {{.*}} : (tensor<3xf32>, tensor<2x3xf32>)
+func.func @broadcast(%x : tensor<2x3xf32>, %y : tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
+  %b = core.broadcast %y {dims = #core.dims<[2, 3]>} : (tensor<3xf32>) -> tensor<2x3xf32>
+  %a = core.add %x, %b : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %c = core.add %y, %b : (tensor<3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %a, %c : tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+// i8 fits into f16, i64 does not fit into f64, and f32 to i32 and back loses the fraction.
+// CHECK-LABEL: @casts
+// CHECK-NEXT:    core.cast %a {to = i64} : (tensor<i8>)
+// CHECK-NEXT:    core.cast %b {to = f64}
+// CHECK-NEXT:    core.cast {{.*}} {to = i64} : (tensor<f64>)
+// CHECK-NEXT:    core.cast %c {to = i32}
+// CHECK-NEXT:    core.cast {{.*}} {to = f32}
+func.func @casts(%a : tensor<i8>, %b : tensor<i64>, %c : tensor<f32>) -> (tensor<i64>, tensor<i64>, tensor<f32>) {
+  %d = core.cast %a {to = f16} : (tensor<i8>) -> tensor<f16>
+  %e = core.cast %d {to = i64} : (tensor<f16>) -> tensor<i64>
+  %f = core.cast %b {to = f64} : (tensor<i64>) -> tensor<f64>
+  %g = core.cast %f {to = i64} : (tensor<f64>) -> tensor<i64>
+  %h = core.cast %c {to = i32} : (tensor<f32>) -> tensor<i32>
+  %i = core.cast %h {to = f32} : (tensor<i32>) -> tensor<f32>
+  func.return %e, %g, %i : tensor<i64>, tensor<i64>, tensor<f32>
+}
+
+// -----
+
+// x ^ 2 is x * x bit for bit; x ^ 0.5 is not sqrt(x), which differs at -0 and -infinity.
+// CHECK-LABEL: @powers
+// CHECK:         core.mul %x, %x
+// CHECK:         core.pow
+func.func @powers(%x : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %t = core.constant dense<2.0> : tensor<f32>
+  %h = core.constant dense<0.5> : tensor<f32>
+  %a = core.pow %x, %t : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %b = core.pow %x, %h : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  func.return %a, %b : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// Integers: the constants meet. Floats would round differently.
+// CHECK-LABEL: @reassociate
+// CHECK:         %[[C:.*]] = core.add %{{[0-9a-z]+}}, %{{[0-9a-z]+}} : (tensor<i64>, tensor<i64>)
+// CHECK-NEXT:    core.add %i, %[[C]]
+// CHECK:         core.add %x
+// CHECK-NEXT:    core.add
+func.func @reassociate(%i : tensor<i64>, %x : tensor<f32>) -> (tensor<i64>, tensor<f32>) {
+  %c = core.constant dense<3> : tensor<i64>
+  %d = core.constant dense<4> : tensor<i64>
+  %a = core.add %c, %i : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %b = core.add %a, %d : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %e = core.constant dense<0.1> : tensor<f32>
+  %f = core.constant dense<0.2> : tensor<f32>
+  %g = core.add %x, %e : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %h = core.add %g, %f : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  func.return %b, %h : tensor<i64>, tensor<f32>
+}
