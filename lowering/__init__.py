@@ -1,1 +1,32 @@
 """From `core` to C: kernels, buffers, memory, text."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from xdsl.context import Context
+    from xdsl.dialects.builtin import ModuleOp
+
+    from lowerdeck.lowering.emit_c.module import CArtifact
+    from lowerdeck.lowering.pipeline import Observer
+
+
+def compile_to_c(
+    context: Context,
+    module: ModuleOp,
+    name: str,
+    *,
+    target: str = "native",
+    observer: Observer | None = None,
+) -> CArtifact:
+    """
+    The C of an imported module, which is lowered in place; identifiers begin with `name`.
+
+    PassFailedException (or a subclass) lists what cannot be compiled.
+    """
+    from lowerdeck.lowering.emit_c.module import emit_c
+    from lowerdeck.lowering.pipeline import run_to_phase
+
+    run_to_phase(context, module, "scheduled", observer)
+    return emit_c(module, name, target)

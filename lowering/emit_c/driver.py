@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.emit_c.writer import CWriter, c_expr, storage_type
+from lowerdeck.lowering.emit_c.writer import CWriter, c_expr, comment, storage_type
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.provenance import source_names
 
@@ -127,7 +127,7 @@ def _(op: driver.CallOp, w: DriverWriter) -> None:
 
 def _source_comment(op: Operation) -> str:
     names = source_names(op, 1)
-    return f" /* {names[0].replace('*/', '* /').replace('/*', '/ *')} */" if names else ""
+    return f" {comment(names[0])}" if names else ""
 
 
 @emit.register

@@ -12,7 +12,7 @@ from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.driver import bare_symbols, dims_text
-from lowerdeck.lowering.emit_c.writer import CWriter, c_expr, identifier, storage_type
+from lowerdeck.lowering.emit_c.writer import CWriter, c_expr, comment, identifier, storage_type
 
 FLAGS = ("-O3", "-std=c99", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 """What the generated C is compiled with here; any C99 compiler and flags will do."""
@@ -121,8 +121,7 @@ def header(i: Interface) -> str:
 
 
 def _port_comment(port: Port) -> str:
-    text = f"{port.name}: {dims_text(port.type)}".replace("*/", "* /").replace("/*", "/ *")
-    return f"/* {text} */"
+    return comment(f"{port.name}: {dims_text(port.type)}")
 
 
 def read_dimensions(i: Interface, c: CWriter, failure: str) -> None:
@@ -156,7 +155,6 @@ def entry_checks(i: Interface, c: CWriter) -> None:
     for port in i.outputs:
         if _is_known(port, c):
             write_output_dims(port, c)
-            _check_pointer(port, c)
     if i.weights_size:
         _check_weights(i, c)
     if i.workspace != 0:
@@ -176,13 +174,14 @@ def _is_known(port: Port, c: CWriter) -> bool:
 
 
 def write_output_dims(port: Port, c: CWriter) -> None:
-    """Write an output's dimensions and check that it has room for them."""
+    """Write an output's dimensions; check that it has room for them, and its pointer."""
     for axis, dim in enumerate(port.type.dims.data):
         c.line(f"args->{port.field}.dims[{axis}] = {c_expr(dim, c.symbols)};")
     elements = c_expr(port.type.elements, c.symbols)
     c.line(
         f"if (args->{port.field}.capacity < {elements}) return LOWERDECK_ERROR_OUTPUT_CAPACITY;"
     )
+    _check_pointer(port, c)
 
 
 def _check_pointer(port: Port, c: CWriter) -> None:

@@ -15,6 +15,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, is_float
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
+    comment,
     float_literal,
     integer_literal,
     storage_type,
@@ -56,8 +57,7 @@ def needs_status(function: kernel.FuncOp) -> bool:
 
 
 def _comment(function: kernel.FuncOp) -> str:
-    names = ", ".join(source_names(function)) or "(no source node)"
-    return f"/* {names.replace('*/', '* /').replace('/*', '/ *')} */"
+    return comment(", ".join(source_names(function)) or "(no source node)")
 
 
 def _parameter_uses(function: kernel.FuncOp, c: CWriter) -> list[tuple[str, bool]]:

@@ -82,6 +82,12 @@ def float_literal(value: float, type_: Attribute) -> str:
     return f"{mantissa}{suffix}" if exponent == "+0" else f"{mantissa}e{exponent}{suffix}"
 
 
+def comment(text: str) -> str:
+    """A C comment on one line; names from a model cannot end it or hide what follows."""
+    printable = "".join(c if c.isprintable() and c not in "\\?" else "_" for c in text)
+    return f"/* {printable.replace('*/', '* /').replace('/*', '/ *')} */"
+
+
 class CWriter:
     """Lines of one C function, with the names of its values."""
 
