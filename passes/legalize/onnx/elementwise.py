@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from functools import reduce
 
 import numpy as np
-import onnx
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.elementwise import (
     AbsOp,
@@ -51,7 +50,6 @@ from lowerdeck.dialects.core.elementwise import (
     XorOp,
 )
 from lowerdeck.dialects.core.types import (
-    COMPUTABLE,
     dims_of,
     element_type,
     i1,
@@ -60,7 +58,6 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.onnx.broadcasting import aligned
 from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -265,31 +262,3 @@ def legalize_is_inf(op: OnnxOp, lower: Legalizer) -> Results:
     if positive or negative:
         return [lower.compare("eq", x, lower.scalar(np.inf if positive else -np.inf, x))]
     return [lower.broadcast(lower.scalar(False, i1), dims_of(x))]
-
-
-# Conversion
-
-
-@legalizes("Cast")
-def legalize_cast(op: OnnxOp, lower: Legalizer) -> Results:
-    """The value in the element type `to`."""
-    lower.attrs.ignore("saturate", "round_mode")  # they concern types without a C form
-    if op.since_version == 1:
-        to = onnx.TensorProto.DataType.Value(lower.attrs.string("to"))
-    else:
-        to = lower.attrs.int("to")
-    return [_cast(lower, lower.operand(0), element_from_proto(to))]
-
-
-@legalizes("CastLike")
-def legalize_cast_like(op: OnnxOp, lower: Legalizer) -> Results:
-    """The value in the element type of the second operand."""
-    lower.attrs.ignore("saturate", "round_mode")
-    return [_cast(lower, lower.operand(0), element_type(lower.operand(1)))]
-
-
-def _cast(lower: Legalizer, value: SSAValue, to: Attribute) -> SSAValue:
-    for element in (element_type(value), to):
-        if element not in COMPUTABLE:
-            lower.refuse(f"a cast of {element_type(value)} to {to}", "types that C computes with")
-    return lower.cast(value, to)

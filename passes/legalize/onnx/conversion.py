@@ -1,0 +1,84 @@
+"""Conversion between element types, with the saturation that narrow floats have in ONNX."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+import onnx
+from xdsl.dialects.builtin import Float8E8M0FNUType
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.elementwise import MaxOp, MinOp
+from lowerdeck.dialects.core.types import (
+    COMPUTABLE,
+    StringType,
+    element_type,
+    f32,
+    i32,
+    is_integer,
+    numpy_dtype,
+)
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.onnx.types import element_from_proto
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+
+
+@legalizes("Cast")
+def legalize_cast(op: OnnxOp, lower: Legalizer) -> Results:
+    """The value in the element type `to`."""
+    if op.since_version == 1:
+        to = onnx.TensorProto.DataType.Value(lower.attrs.string("to"))
+    else:
+        to = lower.attrs.int("to")
+    saturate = _saturates(op, lower)
+    return [convert(lower, lower.operand(0), element_from_proto(to), saturate=saturate)]
+
+
+@legalizes("CastLike")
+def legalize_cast_like(op: OnnxOp, lower: Legalizer) -> Results:
+    """The value in the element type of the second operand."""
+    to, saturate = element_type(lower.operand(1)), _saturates(op, lower)
+    return [convert(lower, lower.operand(0), to, saturate=saturate)]
+
+
+def _saturates(op: OnnxOp, lower: Legalizer) -> bool:
+    lower.attrs.ignore("round_mode")  # it concerns float8e8m0 alone, which is refused
+    return "saturate" not in op.schema.attributes or lower.attrs.flag("saturate")
+
+
+def convert(lower: Legalizer, value: SSAValue, to: Attribute, *, saturate: bool = True) -> SSAValue:
+    """
+    The value in another element type.
+
+    A narrow type is read through f32 (or i32), which holds all of its values. A narrow float is
+    written saturated to its finite range; without `saturate`, what exceeds it becomes an infinity
+    or, in types without one, NaN. Types without either always saturate.
+    """
+    source = element_type(value)
+    if isinstance(source, StringType) or isinstance(to, StringType | Float8E8M0FNUType):
+        lower.refuse(f"a conversion of {source} to {to}", "types of numbers")
+    if source == to:
+        return value
+    if source not in COMPUTABLE:
+        value = lower.cast(value, i32 if is_integer(source) else f32)
+    if to in COMPUTABLE or is_integer(to):
+        return lower.cast(value, to)
+    value = lower.cast(value, f32)
+    if saturate or not _has_overflow(to):
+        limit = _largest(to)
+        value = lower.add(MinOp(value, lower.scalar(limit, f32)))
+        value = lower.add(MaxOp(value, lower.scalar(-limit, f32)))
+    return lower.cast(value, to)
+
+
+def _has_overflow(element: Attribute) -> bool:
+    """True if the type has an infinity or NaN."""
+    with np.errstate(all="ignore"):
+        return not np.isfinite(np.array(np.inf).astype(numpy_dtype(element)).astype(np.float32))
+
+
+def _largest(element: Attribute) -> float:
+    return float(cast(Any, ml_dtypes.finfo(numpy_dtype(element))).max)
