@@ -156,8 +156,8 @@ func.func @concats(%x : tensor<2x2xf32>, %y : tensor<2x2xf32>) -> (tensor<6x2xf3
 
 // The first addition broadcasts by itself; without its broadcast the second would be too small.
 // CHECK-LABEL: @broadcast
-// CHECK:         core.add %x, %y : (tensor<2x3xf32>, tensor<3xf32>)
 // CHECK:         core.broadcast
+// CHECK-NEXT:    core.add %x, %y : (tensor<2x3xf32>, tensor<3xf32>)
 // CHECK-NEXT:    core.add {{.*}} : (tensor<3xf32>, tensor<2x3xf32>)
 func.func @broadcast(%x : tensor<2x3xf32>, %y : tensor<3xf32>) -> (tensor<2x3xf32>, tensor<2x3xf32>) {
   %b = core.broadcast %y {dims = #core.dims<[2, 3]>} : (tensor<3xf32>) -> tensor<2x3xf32>
