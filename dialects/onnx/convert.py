@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TypeAlias, cast
 
@@ -257,12 +258,18 @@ class GraphBuilder:
             self.report(None, f"input '{value.name}': {error}")
             return UNTYPED
 
-    def initializers(self, graph: GraphProto, scope: Scope) -> list[Operation]:
-        """The ops for constants, in order; they replace inputs of the same name."""
+    def initializers(
+        self, graph: GraphProto, scope: Scope, needed: AbstractSet[str] | None = None
+    ) -> list[Operation]:
+        """The ops for constants (of the `needed` names); they replace inputs of the same name."""
         ops: list[Operation] = []
         for tensor in graph.initializer:
+            if needed is not None and tensor.name not in needed:
+                continue
             self._initializer(tensor.name, lambda t=tensor: self.tensors(t), scope, ops)
         for sparse in graph.sparse_initializer:
+            if needed is not None and sparse.values.name not in needed:
+                continue
             self._initializer(
                 sparse.values.name,
                 lambda s=sparse: TensorAttr.of(sparse_from_proto(s).array()),

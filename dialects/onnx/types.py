@@ -99,9 +99,12 @@ def type_to_proto(type_: Attribute) -> onnx.TypeProto:
 
 @cache
 def _element_name(element: Attribute) -> str | None:
-    if (number := element_to_proto(element)) == 0:
+    if is_unknown(element):
         return None
-    name = onnx.TensorProto.DataType.Name(number).lower()
+    try:
+        name = onnx.TensorProto.DataType.Name(element_to_proto(element)).lower()
+    except KeyError:
+        name = str(element)  # a type that no operator of onnx takes
     return f"tensor({name})"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 import onnx
 from onnx import GraphProto, ModelProto, TensorShapeProto
@@ -17,10 +18,12 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NameLoc,
     StringAttr,
+    TensorType,
+    UnrankedTensorType,
 )
-from xdsl.ir import Block, Region
+from xdsl.ir import Attribute, Block, Region
 
-from lowerdeck.dialects.core.types import element_type, tensor
+from lowerdeck.dialects.core.types import tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.onnx.convert import (
     FunctionKey,
@@ -30,10 +33,9 @@ from lowerdeck.dialects.onnx.convert import (
     domain_of,
     names_used,
     node_name,
-    opset_of,
 )
 from lowerdeck.frontends.errors import FrontendError, Problem
-from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, parse_model
+from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
 
 NAME = "onnx.name"
 """The attribute of arguments and results of `@main` that holds the tensor's name."""
@@ -54,8 +56,7 @@ def import_model(
     FrontendError lists everything that prevents the import.
     """
     if isinstance(source, ModelProto):
-        file, model, loader = "model", ModelProto(), TensorLoader(None)
-        model.CopyFrom(source)
+        file, model, loader = "model", source, TensorLoader(None)
         check_model(file, model)
     else:
         file = os.fspath(source)
@@ -74,7 +75,7 @@ class _Importer:
         self.model = model
         self.file_location = FileLineColLoc(StringAttr(file), IntAttr(0), IntAttr(0))
         self.builder = GraphBuilder(
-            opset_of(model.opset_import),
+            model_opset(model),
             self.locate,
             loader,
             self._functions(),
@@ -94,15 +95,17 @@ class _Importer:
         self, outputs: Sequence[str] | None, input_shapes: dict[str, Sequence[int]]
     ) -> ModuleOp:
         graph, builder = self.model.graph, self.builder
-        if outputs is not None:
-            self._prune(graph, outputs)
+        needed = None if outputs is None else _needed_names(graph, outputs)
         constants = {tensor.name for tensor in graph.initializer}
         constants |= {sparse.values.name for sparse in graph.sparse_initializer}
         inputs = [value for value in graph.input if value.name not in constants]
+        nodes: Sequence[onnx.NodeProto] = graph.node
+        if needed is not None:
+            nodes = [node for node in nodes if not needed.isdisjoint(node.output)]
         scope: Scope = {}
         block = self._arguments(inputs, input_shapes, scope)
-        block.add_ops(builder.initializers(graph, scope))
-        block.add_ops(builder.nodes(graph.node, scope))
+        block.add_ops(builder.initializers(graph, scope, needed))
+        block.add_ops(builder.nodes(nodes, scope))
         names = [value.name for value in graph.output] if outputs is None else list(outputs)
         values = builder.outputs(names, scope, block)
         self._raise_problems()
@@ -132,7 +135,11 @@ class _Importer:
                 shape = shapes.pop(value.name)
                 if any(dim < 0 for dim in shape):
                     self.builder.report(None, f"the shape given for '{value.name}' is negative")
-                type_ = tensor(element_type(type_), [max(0, dim) for dim in shape])
+                if isinstance(type_, TensorType | UnrankedTensorType):
+                    element = cast(TensorType[Attribute], type_).element_type
+                    type_ = tensor(element, [max(0, dim) for dim in shape])
+                else:
+                    self.builder.report(None, f"a shape is given for '{value.name}': {type_}")
             arg = block.insert_arg(type_, len(block.args))
             arg.location = self.locate(value.name)
             self.builder.define(None, value.name, arg, scope)
@@ -154,32 +161,19 @@ class _Importer:
         main.location = last.location = self.file_location
         return main
 
-    def _prune(self, graph: GraphProto, outputs: Sequence[str]) -> None:
-        """Drop nodes and initializers that the outputs do not need."""
-        producers = {name: node for node in graph.node for name in node.output if name}
-        seen = set[str]()
-        kept = set[int]()
-        pending = list(outputs)
-        while pending:
-            if (name := pending.pop()) in seen:
-                continue
-            seen.add(name)
-            if (node := producers.get(name)) is not None and id(node) not in kept:
-                kept.add(id(node))
-                pending += names_used(node)
-        nodes = [node for node in graph.node if id(node) in kept]
-        del graph.node[:]
-        graph.node.extend(nodes)
-        constants = {tensor.name for tensor in graph.initializer}
-        inputs = [v for v in graph.input if v.name in seen or v.name not in constants]
-        del graph.input[:]
-        graph.input.extend(inputs)
-        tensors = [tensor for tensor in graph.initializer if tensor.name in seen]
-        del graph.initializer[:]
-        graph.initializer.extend(tensors)
-        sparse = [tensor for tensor in graph.sparse_initializer if tensor.values.name in seen]
-        del graph.sparse_initializer[:]
-        graph.sparse_initializer.extend(sparse)
+
+def _needed_names(graph: GraphProto, outputs: Sequence[str]) -> set[str]:
+    """The names of the tensors that the outputs depend on, themselves included."""
+    producers = {name: node for node in graph.node for name in node.output if name}
+    needed = set[str]()
+    pending = list(outputs)
+    while pending:
+        if (name := pending.pop()) in needed:
+            continue
+        needed.add(name)
+        if (node := producers.get(name)) is not None:
+            pending += [used for used in names_used(node) if used not in needed]
+    return needed
 
 
 def _named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:

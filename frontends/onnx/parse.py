@@ -35,11 +35,7 @@ _REMARKS = frozenset({"doc_string", "metadata_props", "producer_name", "producer
 
 
 def parse_model(path: str) -> onnx.ModelProto:
-    """
-    The model at `path`; its large tensors refer to the file. FrontendError if it cannot be read.
-
-    The opset of the default domain is filled in for models that are older than opsets.
-    """
+    """The model at `path`; its large tensors refer to the file. FrontendError if not readable."""
     try:
         model = _parse(path)
     except OSError as error:
@@ -101,11 +97,10 @@ def _check_versions(file: str, model: onnx.ModelProto) -> None:
         )
     if not model.HasField("graph"):
         problems.append("it holds no graph; is it an onnx model?")
-    if model.ir_version < FIRST_IR_WITH_OPSETS and not model.opset_import:
-        model.opset_import.add(domain="", version=1)
-    if not model.opset_import:
+    opset = model_opset(model)
+    if not opset:
         problems.append("it imports no opset, expected at least one")
-    problems += _opset_problems(opset_of(model.opset_import))
+    problems += _opset_problems(opset)
     for function in model.functions:
         problems += [
             f"function '{function.name}': {problem}"
@@ -113,6 +108,13 @@ def _check_versions(file: str, model: onnx.ModelProto) -> None:
         ]
     if problems:
         raise FrontendError(Problem(file, "", "", problem) for problem in problems)
+
+
+def model_opset(model: onnx.ModelProto) -> dict[str, int]:
+    """The version of each domain; models that are older than opsets use the first."""
+    if not model.opset_import and model.ir_version < FIRST_IR_WITH_OPSETS:
+        return {"": 1}
+    return opset_of(model.opset_import)
 
 
 def _opset_problems(opset: dict[str, int]) -> list[str]:

@@ -79,10 +79,11 @@ def _tensor(data: memoryview, start: int, end: int) -> list[bytes]:
     for field in fields:
         if field.number == _RAW_DATA and field.wire == LENGTH:
             raw = field
-        is_external |= field.number in (_EXTERNAL_DATA, _DATA_LOCATION)
+        is_external |= field.number == _EXTERNAL_DATA
     if raw is None or is_external or raw.end - raw.body < MIN_BYTES:
         return [bytes(data[start:end])]
-    kept = [bytes(data[f.start : f.end]) for f in fields if f.number != _RAW_DATA]
+    dropped = (_RAW_DATA, _DATA_LOCATION)
+    kept = [bytes(data[f.start : f.end]) for f in fields if f.number not in dropped]
     entry = _text(1, SELF_KEY) + _text(2, f"{raw.body},{raw.end - raw.body}")
     location = _varint(_DATA_LOCATION << 3 | VARINT) + _varint(1)
     return [*kept, _tag(_EXTERNAL_DATA), _varint(len(entry)), entry, location]

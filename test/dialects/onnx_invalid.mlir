@@ -80,3 +80,27 @@ func.func @initializer() {
   %w = onnx.initializer #core.blob<"0x000080"> : tensor<1xf32>
   func.return
 }
+
+// -----
+
+// CHECK: expected a float of 32 bits
+func.func @large_float(%x: tensor<2xf32>) {
+  %y = onnx.LeakyRelu_16 %x {alpha = 1.0e300} : (tensor<2xf32>) -> tensor<*xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: expected an integer of 64 bits
+func.func @large_integer(%x: tensor<2xf32>) {
+  %y = onnx.Cast_13 %x {to = 18446744073709551616} : (tensor<2xf32>) -> tensor<*xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: 'X' has type tensor(i7), which is not among the types of T
+func.func @foreign_type(%x: tensor<2xi7>) {
+  %y = onnx.Relu_14 %x : (tensor<2xi7>) -> tensor<*xf32>
+  func.return
+}

@@ -87,6 +87,13 @@ def test_large_weights_stay_in_the_file(tmp_path: Path) -> None:
     )
 
 
+def test_weights_that_name_their_default_location_stay_in_the_file(tmp_path: Path) -> None:
+    proto = varied_model()
+    proto.graph.initializer[0].data_location = TensorProto.DEFAULT
+    path = saved(proto, tmp_path)
+    assert f'#core.blob<"{path}", ' in str(load_model(path))
+
+
 def test_weights_in_another_file_are_mapped(tmp_path: Path) -> None:
     weights = np.arange(6, dtype=np.float32)
     (tmp_path / "weights").mkdir()
