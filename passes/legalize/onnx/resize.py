@@ -1,0 +1,419 @@
+"""
+Resize and Upsample: one dimension after the other, as weighted sums of gathered neighbors.
+
+The positions are computed in f32, as most runtimes do, so that ties fall to the same side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.tensor import GatherOp
+from lowerdeck.dialects.core.types import (
+    dims_of,
+    element_type,
+    f32,
+    f64,
+    i64,
+    is_float,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.quantity import Quantity, stack
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.onnx.sizes import length_of, size_of, sizes_of
+
+_COORDINATES = (
+    "half_pixel",
+    "half_pixel_symmetric",
+    "pytorch_half_pixel",
+    "align_corners",
+    "asymmetric",
+    "tf_half_pixel_for_nn",
+    "tf_crop_and_resize",
+)
+_ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
+_EXACT_SCALE = 64
+"""Scales that are a fraction of numbers up to this give sizes that are dimension expressions."""
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """What happens to one dimension."""
+
+    axis: int
+    size: Expr
+    """The new size."""
+    scale: Quantity
+    """How much longer the dimension becomes, an f32 scalar."""
+    length: Quantity
+    """The new size before it was rounded, an f32 scalar."""
+    is_exact: bool
+    """True if the scale is the new size by the old one and nothing else."""
+    region: tuple[Quantity, Quantity] | None
+    """Where the region of interest begins and ends, f32 scalars between 0 and 1."""
+
+
+@dataclass(frozen=True)
+class _Method:
+    """How positions and values are found."""
+
+    mode: str
+    coordinates: str
+    rounding: str = "floor"
+    coefficient: float = -0.75
+    exclude_outside: bool = False
+    extrapolation: float | None = None
+    antialias: bool = False
+
+
+@legalizes("Upsample", until=8)
+def legalize_upsample_attributes(op: OnnxOp, lower: Legalizer) -> Results:
+    """The scales are attributes; version 1 has those of height and width."""
+    if op.since_version == 1:
+        scales = [1.0, 1.0, lower.attrs.float("height_scale"), lower.attrs.float("width_scale")]
+    else:
+        scales = lower.attrs.floats("scales")
+    given = Quantity(lower, np.array(scales, np.float32))
+    return [_asymmetric(lower, lower.operand("X"), given)]
+
+
+@legalizes("Upsample", since=9)
+def legalize_upsample(op: OnnxOp, lower: Legalizer) -> Results:
+    scales = Quantity.of(lower, lower.operand("scales"))
+    return [_asymmetric(lower, lower.operand("X"), scales)]
+
+
+@legalizes("Resize", until=10)
+def legalize_resize_scales(op: OnnxOp, lower: Legalizer) -> Results:
+    """Version 10: positions are x / scale, rounded up when scaling down, else rounded down."""
+    scales = Quantity.of(lower, lower.operand("scales"))
+    return [_asymmetric(lower, lower.operand("X"), scales)]
+
+
+def _asymmetric(lower: Legalizer, x: SSAValue, scales: Quantity) -> SSAValue:
+    mode = lower.attrs.string("mode", among=("nearest", "linear", "bilinear"))
+    mode = "linear" if mode == "bilinear" else mode
+    return _resized(
+        lower, x, _scaled(lower, x, scales, None), _Method(mode, "asymmetric", "simple")
+    )
+
+
+@legalizes("Resize", since=11)
+def legalize_resize(op: OnnxOp, lower: Legalizer) -> Results:
+    x = lower.operand("X")
+    method = _method(op, lower)
+    axes = list(range(rank_of(x)))
+    policy = "stretch"
+    if op.since_version >= 18:
+        axes = lower.axes(lower.attrs.ints("axes", default=axes), rank_of(x))
+        policy = lower.attrs.string(
+            "keep_aspect_ratio_policy", among=("stretch", "not_larger", "not_smaller")
+        )
+    region = _region(lower, axes) if method.coordinates == "tf_crop_and_resize" else None
+    scales, sizes = (_present(lower, name) for name in ("scales", "sizes"))
+    if sizes is not None:
+        plan = _sized(lower, x, axes, sizes, policy, region)
+    elif scales is not None:
+        plan = _scaled(lower, x, Quantity.of(lower, scales), region, axes)
+    else:
+        lower.refuse("neither scales nor sizes", "one of them")
+    return [_resized(lower, x, plan, method)]
+
+
+def _method(op: OnnxOp, lower: Legalizer) -> _Method:
+    attrs = lower.attrs
+    coordinates = attrs.string("coordinate_transformation_mode", among=_COORDINATES)
+    crop = coordinates == "tf_crop_and_resize"
+    extrapolation = attrs.float("extrapolation_value")
+    return _Method(
+        mode=attrs.string("mode", among=("nearest", "linear", "cubic")),
+        coordinates=coordinates,
+        rounding=attrs.string("nearest_mode", among=_ROUNDINGS),
+        coefficient=attrs.float("cubic_coeff_a"),
+        exclude_outside=attrs.flag("exclude_outside"),
+        extrapolation=extrapolation if crop else None,
+        antialias=op.since_version >= 18 and attrs.flag("antialias"),
+    )
+
+
+def _present(lower: Legalizer, name: str) -> SSAValue | None:
+    """An operand, unless it is absent or empty (as before version 13)."""
+    value = lower.input(name)
+    return None if value is None or dims_of(value) == (Expr.const(0),) else value
+
+
+def _region(lower: Legalizer, axes: Sequence[int]) -> list[tuple[Quantity, Quantity]]:
+    roi = _present(lower, "roi")
+    if roi is None:
+        lower.refuse("no region of interest", "the operand roi for tf_crop_and_resize")
+    if length_of(lower, roi, "roi") != 2 * len(axes):
+        lower.refuse(f"roi of type {roi.type}", f"{2 * len(axes)} numbers")
+    bounds = Quantity.of(lower, roi).cast(f32)
+    count = len(axes)
+    return [(bounds.pick(0, k), bounds.pick(0, count + k)) for k in range(count)]
+
+
+# Sizes
+
+
+def _scaled(
+    lower: Legalizer,
+    x: SSAValue,
+    scales: Quantity,
+    region: Sequence[tuple[Quantity, Quantity]] | None,
+    axes: Sequence[int] | None = None,
+) -> list[_Axis]:
+    """New sizes are the old ones times the scale, rounded down; the scale stays as it is."""
+    axes = range(rank_of(x)) if axes is None else axes
+    if scales.dims != (Expr.const(len(axes)),):
+        lower.refuse(f"scales of shape [{', '.join(map(str, scales.dims))}]", f"{len(axes)}")
+    plan: list[_Axis] = []
+    for k, axis in enumerate(axes):
+        scale = scales.pick(0, k).cast(f32)
+        dim = dims_of(x)[axis]
+        length = Quantity.dim(lower, dim).cast(f32) * scale
+        size = _scaled_size(lower, dim, scale, length)
+        plan.append(
+            _Axis(axis, size, scale, length, scale.is_all(1), region[k] if region else None)
+        )
+    return plan
+
+
+def _scaled_size(lower: Legalizer, dim: Expr, scale: Quantity, length: Quantity) -> Expr:
+    if scale.array is not None:
+        over, under = float(scale.array).as_integer_ratio()
+        if over <= 0:
+            lower.refuse(f"a scale of {float(scale.array)}", "a positive number")
+        if dim.value is None and max(over, under) <= _EXACT_SCALE:
+            return dim * over // under
+    return size_of(lower, length.floor().cast(i64).value, "a new size")
+
+
+def _sized(
+    lower: Legalizer,
+    x: SSAValue,
+    axes: Sequence[int],
+    value: SSAValue,
+    policy: str,
+    region: Sequence[tuple[Quantity, Quantity]] | None,
+) -> list[_Axis]:
+    """New sizes as given, or the nearest ones that keep the proportions of `axes`."""
+    sizes = sizes_of(lower, value, "sizes")
+    if len(sizes) != len(axes):
+        lower.refuse(f"{len(sizes)} sizes for {len(axes)} axes", "as many")
+    old = [Quantity.dim(lower, dims_of(x)[axis]) for axis in axes]
+    common: Quantity | None = None
+    if policy != "stretch":
+        new = [Quantity.dim(lower, size).cast(f64) for size in sizes]
+        ratios = stack([n / o.cast(f64) for n, o in zip(new, old, strict=True)], 0)
+        common = ratios.reduce("min" if policy == "not_larger" else "max", [0])
+        rounded = [(common * o.cast(f64) + 0.5).floor().cast(i64) for o in old]
+        sizes = [size_of(lower, size.value, "a new size") for size in rounded]
+    plan: list[_Axis] = []
+    for k, axis in enumerate(axes):
+        length = Quantity.dim(lower, sizes[k]).cast(f32)
+        scale = length / old[k].cast(f32) if common is None else common.cast(f32)
+        plan.append(
+            _Axis(axis, sizes[k], scale, length, common is None, region[k] if region else None)
+        )
+    return plan
+
+
+# Values
+
+
+def _resized(lower: Legalizer, x: SSAValue, plan: Sequence[_Axis], method: _Method) -> SSAValue:
+    """Integers are interpolated as floats, rounded and kept in their range."""
+    element = element_type(x)
+    if method.mode != "nearest" and element not in (f32, f64):
+        value = lower.cast(x, f32)
+        for axis in plan:
+            value = _along(lower, value, axis, method)
+        return _narrowed(lower, value, element)
+    for axis in plan:
+        x = _along(lower, x, axis, method)
+    return x
+
+
+def _narrowed(lower: Legalizer, value: SSAValue, element: Attribute) -> SSAValue:
+    if is_float(element):
+        return lower.cast(value, element)
+    limits = np.iinfo(numpy_dtype(element))
+    rounded = Quantity.of(lower, value).round()
+    return rounded.clip(float(limits.min), float(limits.max)).cast(element).value
+
+
+def _along(lower: Legalizer, x: SSAValue, plan: _Axis, method: _Method) -> SSAValue:
+    """`x` with one dimension resized."""
+    dim = dims_of(x)[plan.axis]
+    if plan.size == dim and plan.region is None and plan.is_exact:
+        return x
+    places = _positions(lower, dim, plan, method.coordinates)
+    if method.mode == "nearest":
+        index = _nearest(places, method.rounding, plan.scale).cast(i64)
+        result = lower.add(GatherOp(x, _inside(lower, index, dim).value, plan.axis))
+    else:
+        result = _interpolated(lower, x, dim, places, plan, method)
+    if method.extrapolation is None:
+        return result
+    last = Quantity.dim(lower, dim - 1).cast(f32)
+    outside = (places.lt(0.0) | places.gt(last)).column(rank_of(x), plan.axis)
+    return lower.select(outside.value, lower.scalar(method.extrapolation, x), result)
+
+
+def _positions(lower: Legalizer, dim: Expr, plan: _Axis, coordinates: str) -> Quantity:
+    """Where each new element lies among the old ones, an f32 vector."""
+    place = Quantity.iota(lower, plan.size).cast(f32)
+    old = Quantity.dim(lower, dim).cast(f32)
+    match coordinates:
+        case "asymmetric":
+            return place / plan.scale
+        case "tf_half_pixel_for_nn":
+            return (place + 0.5) / plan.scale
+        case "align_corners":
+            single = plan.length.eq(1.0)
+            steps = single.where(Quantity.number(lower, 1, f32), plan.length - 1.0)
+            return single.where(place * 0.0, place * (old - 1.0) / steps)
+        case "tf_crop_and_resize":
+            return _cropped(place, old, plan)
+        case "half_pixel_symmetric":
+            adjustment = Quantity.dim(lower, plan.size).cast(f32) / plan.length
+            offset = old * 0.5 * (1.0 - adjustment)
+            return offset + ((place + 0.5) / plan.scale - 0.5)
+        case _:
+            half = (place + 0.5) / plan.scale - 0.5
+            if coordinates == "pytorch_half_pixel":
+                single = Quantity.dim(lower, plan.size).eq(1)
+                return single.where(half * 0.0, half)
+            return half
+
+
+def _cropped(place: Quantity, old: Quantity, plan: _Axis) -> Quantity:
+    assert plan.region is not None
+    start, end = plan.region
+    single = plan.length.eq(1.0)
+    steps = single.where(Quantity.number(place.lower, 1, f32), plan.length - 1.0)
+    spread = place * (end - start) * (old - 1.0) / steps
+    middle = (end - start) * (old - 1.0) / 2.0 + place * 0.0
+    return single.where(middle, spread) + start * (old - 1.0)
+
+
+def _nearest(place: Quantity, rounding: str, scale: Quantity) -> Quantity:
+    match rounding:
+        case "round_prefer_floor":
+            return (place - 0.5).ceil()
+        case "round_prefer_ceil":
+            return (place + 0.5).floor()
+        case "floor":
+            return place.floor()
+        case "ceil":
+            return place.ceil()
+        case _:
+            return scale.lt(1.0).where(place.ceil(), place.floor())
+
+
+def _inside(lower: Legalizer, index: Quantity, dim: Expr) -> Quantity:
+    return index.clip(0, Quantity.dim(lower, dim - 1))
+
+
+def _interpolated(
+    lower: Legalizer,
+    x: SSAValue,
+    dim: Expr,
+    places: Quantity,
+    plan: _Axis,
+    method: _Method,
+) -> SSAValue:
+    """The weighted sum of the elements around each place, which repeat beyond the border."""
+    if method.antialias:
+        index, weights = _antialiased(lower, places, plan, method)
+    else:
+        index, weights = _taps(places, method)
+    if method.exclude_outside:
+        outside = index.lt(0) | index.gt(Quantity.dim(lower, dim - 1))
+        weights = outside.where(Quantity.number(lower, 0, f32), weights)
+        weights = weights / weights.reduce("sum", [1], keep_dims=True)
+    index = _inside(lower, index, dim)
+    weights = weights.cast(element_type(x))
+    if method.antialias:
+        return _weighted_reduction(lower, x, plan.axis, index, weights)
+    total: Quantity | None = None
+    for tap in range(2 if method.mode == "linear" else 4):
+        part = Quantity(lower, lower.add(GatherOp(x, index.pick(1, tap).value, plan.axis)))
+        term = part * weights.pick(1, tap).column(rank_of(x), plan.axis)
+        total = term if total is None else total + term
+    assert total is not None
+    return total.value
+
+
+def _taps(places: Quantity, method: _Method) -> tuple[Quantity, Quantity]:
+    """Indices (i64) and weights (f32) of the neighbors, both [places, neighbors]."""
+    floor = places.floor()
+    after = places - floor
+    base = floor.cast(i64)
+    if method.mode == "linear":
+        return stack([base, base + 1], 1), stack([1.0 - after, after], 1)
+    weights = cubic_weights(after, method.coefficient)
+    return stack([base + k for k in (-1, 0, 1, 2)], 1), stack(weights, 1)
+
+
+def cubic_weights(after: Quantity, a: float) -> list[Quantity]:
+    """Keys' cubic convolution for the four neighbors of a place that lies `after` the second."""
+    before = 1.0 - after
+    return [
+        _outer_cubic(after + 1.0, a),
+        _inner_cubic(after, a),
+        _inner_cubic(before, a),
+        _outer_cubic(before + 1.0, a),
+    ]
+
+
+def _inner_cubic(x: Quantity, a: float) -> Quantity:
+    return (x * (a + 2) - (a + 3)) * x * x + 1.0
+
+
+def _outer_cubic(x: Quantity, a: float) -> Quantity:
+    return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a
+
+
+def _antialiased(
+    lower: Legalizer, places: Quantity, plan: _Axis, method: _Method
+) -> tuple[Quantity, Quantity]:
+    """The filter widened by 1 / scale when scaling down, its weights normalized."""
+    scale = plan.scale.minimum(1.0)
+    radius = 1.0 if method.mode == "linear" else 2.0
+    start = (-(Quantity.number(lower, radius, f32) / scale)).floor().cast(i64) + 1
+    count = size_of(lower, (start * -2 + 2).value, "the width of the filter")
+    # The place lies behind the base, by up to one.
+    base = places.ceil() - 1.0
+    offsets = (Quantity.iota(lower, count) + start).reshape([1, count])
+    rows = [places.dims[0], 1]
+    distance = (offsets.cast(f32) - (places - base).reshape(rows)) * scale
+    weights = _filter(distance.abs(), method)
+    index = base.cast(i64).reshape(rows) + offsets
+    return index, weights / weights.reduce("sum", [1], keep_dims=True)
+
+
+def _filter(distance: Quantity, method: _Method) -> Quantity:
+    if method.mode == "linear":
+        return (1.0 - distance).clip(0.0, 1.0)
+    a = method.coefficient
+    outer = distance.lt(2.0).where(_outer_cubic(distance, a), 0.0)
+    return distance.le(1.0).where(_inner_cubic(distance, a), outer)
+
+
+def _weighted_reduction(
+    lower: Legalizer, x: SSAValue, axis: int, index: Quantity, weights: Quantity
+) -> SSAValue:
+    gathered = Quantity(lower, lower.add(GatherOp(x, index.value, axis)))
+    behind = [1] * (rank_of(x) - axis - 1)
+    scaled = gathered * weights.reshape([*weights.dims, *behind])
+    return scaled.reduce("sum", [axis + 1]).value
