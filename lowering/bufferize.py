@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
-from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.control_flow import (
     IfOp,
     KernelOp,
@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.control_flow import (
     yielded,
 )
 from lowerdeck.dialects.core.tensor import ReshapeOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i1, i64
+from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.lowering.assumptions import assumptions
 from lowerdeck.lowering.errors import LoweringError
@@ -199,12 +199,10 @@ class Bufferizer:
         if op.condition is not None:
             condition = self._alloc(RefType.of(i1, []))
             self._add(driver.CopyOp(self._scalar(op.condition), condition))
-        counter = self._alloc(RefType.of(i64, [])) if op.body.block.args[0].uses else None
         scans = self._scan_buffers(op)
         iteration = op.iteration.data if op.iteration else self._symbol("iteration")
         with self._block([slot.type for slot in slots]) as block:
-            if counter is not None:
-                self.refs[op.body.block.args[0]] = counter
+            self._number_iteration(op, iteration)
             current, following = block.args[::2], block.args[1::2]
             self.refs.update(zip(op.carried_args, current, strict=True))
             self._yield_to(op, following)
@@ -218,7 +216,6 @@ class Bufferizer:
         loop = driver.LoopOp(
             None if op.trip_count is None else self._scalar(op.trip_count),
             condition,
-            counter,
             slots,
             Region(block),
             iteration=iteration,
@@ -231,6 +228,17 @@ class Bufferizer:
             view = driver.ViewOp(scan, _ref(result))
             self._add(view, op)
             self._place(result, view.result)
+
+    def _number_iteration(self, op: LoopOp, iteration: str) -> None:
+        """Give the body the iteration number as a tensor, if it wants it."""
+        argument = op.body.block.args[0]
+        if not argument.uses:
+            return
+        number = FromDimsOp([Expr.symbol(iteration)], [])
+        kernel_op = KernelOp("iteration", [], Region(Block([number, YieldOp([number.result])])))
+        kernel_op.location = op.location
+        self._lower_kernel(kernel_op)
+        self.refs[argument] = self.refs.pop(kernel_op.results[0])
 
     def _yield_to(self, op: LoopOp, following: Sequence[SSAValue]) -> None:
         """Let the kernel that makes a carried value write it to the next slot at once."""

@@ -7,11 +7,13 @@ from xdsl.ir import Dialect
 
 from lowerdeck.dialects.buffer.driver import (
     AllocOp,
+    BarrierOp,
     BindOp,
     CallOp,
     CopyOp,
     IfOp,
     LoopOp,
+    OnceOp,
     RequireOp,
     ViewOp,
     WeightOp,
@@ -48,6 +50,8 @@ Buffer = Dialect(
         CallOp,
         BindOp,
         RequireOp,
+        BarrierOp,
+        OnceOp,
         IfOp,
         LoopOp,
     ],

@@ -182,6 +182,31 @@ class RequireOp(IRDLOperation):
 
 
 @irdl_op_definition
+class BarrierOp(IRDLOperation):
+    """Every thread waits here for all the others."""
+
+    name = "buffer.barrier"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+@irdl_op_definition
+class OnceOp(IRDLOperation):
+    """Only the first thread runs the region."""
+
+    name = "buffer.once"
+    body = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+    assembly_format = "$body attr-dict"
+
+    def __init__(self, body: Region):
+        super().__init__(regions=[body])
+
+
+@irdl_op_definition
 class IfOp(IRDLOperation):
     """Run one of two regions, chosen by the i1 in a buffer of one element."""
 
@@ -203,16 +228,15 @@ class LoopOp(IRDLOperation):
     Run the body while the i1 in `condition` holds and fewer than the i64 in `trip_count` iterations
     were made.
 
-    `iteration_ref` (if given) holds the iteration number while the body runs; `iteration` names the
-    symbol for it, `count` the one for the number of iterations made, to the end of the enclosing
-    block. The region's arguments are, for each pair of buffers in `slots`, the current and the next
-    value; after each iteration the two swap roles. The results are the current ones after the loop.
+    `iteration` names the symbol for the iteration number in the body, `count` the one for the number
+    of iterations made, to the end of the enclosing block. The region's arguments are, for each pair
+    of buffers in `slots`, the current and the next value; after each iteration the two swap roles.
+    The results are the current ones after the loop.
     """
 
     name = "buffer.loop"
     trip_count = opt_operand_def(RefType)
     condition = opt_operand_def(RefType)
-    iteration_ref = opt_operand_def(RefType)
     slots = var_operand_def(RefType)
     iteration = opt_prop_def(StringAttr)
     count = opt_prop_def(StringAttr)
@@ -222,7 +246,7 @@ class LoopOp(IRDLOperation):
     traits = traits_def(RecursiveMemoryEffect())
     assembly_format = (
         "(`trip` $trip_count^ `:` type($trip_count))? (`cond` $condition^ `:` type($condition))? "
-        "(`at` $iteration_ref^ `:` type($iteration_ref))? (`swap` $slots^ `:` type($slots))? "
+        "(`swap` $slots^ `:` type($slots))? "
         "(`->` type($results_)^)? $body attr-dict"
     )
 
@@ -230,7 +254,6 @@ class LoopOp(IRDLOperation):
         self,
         trip_count: SSAValue | None,
         condition: SSAValue | None,
-        iteration_ref: SSAValue | None,
         slots: Sequence[SSAValue],
         body: Region,
         *,
@@ -238,7 +261,7 @@ class LoopOp(IRDLOperation):
         count: str | None = None,
     ):
         super().__init__(
-            operands=[trip_count, condition, iteration_ref, slots],
+            operands=[trip_count, condition, slots],
             properties={
                 "iteration": None if iteration is None else StringAttr(iteration),
                 "count": None if count is None else StringAttr(count),

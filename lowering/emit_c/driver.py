@@ -190,8 +190,6 @@ def _(op: driver.LoopOp, w: DriverWriter) -> None:
     with c.block(f"for (; {' && '.join(tests)}; {count}++)"):
         if op.iteration is not None:
             w.symbol(op.iteration.data, count)
-        if op.iteration_ref is not None:
-            c.line(f"{c.value(op.iteration_ref)}[0] = {count};")
         _scope(op.body.block, w)
         for current, following in zip(arguments[::2], arguments[1::2], strict=True):
             temporary = c.fresh("swap")
