@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,9 +17,17 @@ from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp, constant_ar
 from lowerdeck.dialects.core.elementwise import CastOp, CompareOp, SelectOp
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import BroadcastOp, ReshapeOp, SliceOp, TransposeOp
-from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, rank_of
+from lowerdeck.dialects.core.types import (
+    dims_of,
+    element_type,
+    numpy_dtype,
+    rank_of,
+    static_shape,
+)
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, exprs, product
-from lowerdeck.passes.legalize.onnx.symbolic import SymbolicValues
+from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
+from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.passes.legalize.onnx.symbolic import SMALL, SymbolicValues
 
 
 class CoreBuilder:
@@ -53,12 +62,15 @@ class CoreBuilder:
         return op.results
 
     def add(self, op: CoreOp) -> SSAValue:
-        """Insert an op; its only (or first) result."""
+        """Insert an op; its only (or first) result. What small constants decide is a constant."""
+        if (array := _folded(op)) is not None:
+            op.erase()
+            return self.tensor(array)
         return self.insert(op)[0]
 
     def tensor(self, array: NDArray[Any]) -> SSAValue:
         """A constant with the values and dtype of `array`."""
-        return self.add(ConstantOp.of(array))
+        return self.insert(ConstantOp.of(array))[0]
 
     def scalar(self, value: float, like: Attribute | SSAValue) -> SSAValue:
         """A constant of rank 0, of an element type or of that of a value."""
@@ -169,3 +181,26 @@ class CoreBuilder:
         """
         elements = self.symbols.complete(value)
         return None if elements is None else list(elements.reshape(-1))
+
+
+def _folded(op: CoreOp) -> NDArray[Any] | None:
+    """The only result of an op of constants, if all of them and the result are small."""
+    if not op.operands or len(op.results) != 1 or not is_evaluable(op):
+        return None
+    if not all(map(_is_small, (*op.operands, *op.results))):
+        return None
+    arrays = [constant_array(operand) for operand in op.operands]
+    known = [array for array in arrays if array is not None]
+    if len(known) != len(arrays):
+        return None
+    try:
+        return np.ascontiguousarray(evaluate(op, known, {})[0]).reshape(
+            static_shape(op.results[0]) or ()
+        )
+    except InterpretError:
+        return None
+
+
+def _is_small(value: SSAValue) -> bool:
+    shape = static_shape(value)
+    return shape is not None and math.prod(shape) <= SMALL
