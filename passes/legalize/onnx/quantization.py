@@ -117,9 +117,10 @@ def _quantized(lower: Legalizer, ratio: SSAValue, zero: SSAValue | None, to: Att
 
 
 def _limits(lower: Legalizer, element: Attribute) -> tuple[int, int]:
+    has_sign = not is_unsigned(element)
     if not isinstance(element, IntegerType) or (bits := element.bitwidth) > 16:
         lower.refuse(f"quantized numbers of type {element}", "at most 16 bits")
-    if is_unsigned(element):
+    if not has_sign:
         return 0, (1 << bits) - 1
     return -(1 << bits - 1), (1 << bits - 1) - 1
 

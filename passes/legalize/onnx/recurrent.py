@@ -1,0 +1,385 @@
+"""
+LSTM, GRU and RNN: one `core.loop` over time for each direction.
+
+The input is projected for all steps at once, outside of the loop; a step takes its slice by the
+loop's `iteration` symbol, from the end for the reverse direction. With `sequence_lens` a step
+leaves the state of sequences alone that do not reach it, and their output is zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
+from lowerdeck.dialects.core.elementwise import AddOp, SigmoidOp, TanhOp
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import ConcatOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of, tensor
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.onnx import activation as formulas
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.quantity import Quantity
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+
+Function: TypeAlias = Callable[[Quantity], Quantity]
+State: TypeAlias = "tuple[Quantity, ...]"
+
+
+# Activation functions
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """An activation function and its parameters; None for one without a default."""
+
+    make: Callable[..., Quantity]
+    defaults: tuple[float | None, ...] = ()
+
+
+def _affine(x: Quantity, alpha: float, beta: float) -> Quantity:
+    return x * alpha + beta
+
+
+def _scaled_tanh(x: Quantity, alpha: float, beta: float) -> Quantity:
+    return formulas.apply(TanhOp, x * beta) * alpha
+
+
+_FUNCTIONS = {
+    "affine": _Kind(_affine, (None, None)),
+    "elu": _Kind(formulas.elu, (1.0,)),
+    "hardsigmoid": _Kind(formulas.hard_sigmoid, (0.2, 0.5)),
+    "leakyrelu": _Kind(formulas.leaky_relu, (0.01,)),
+    "relu": _Kind(formulas.relu),
+    "scaledtanh": _Kind(_scaled_tanh, (None, None)),
+    "sigmoid": _Kind(partial(formulas.apply, SigmoidOp)),
+    "softplus": _Kind(formulas.softplus),
+    "softsign": _Kind(formulas.softsign),
+    "tanh": _Kind(partial(formulas.apply, TanhOp)),
+    "thresholdedrelu": _Kind(formulas.thresholded_relu, (1.0,)),
+}
+
+
+def _functions(lower: Legalizer, defaults: Sequence[str], directions: int) -> list[list[Function]]:
+    """The functions of each direction; those with parameters take them in order."""
+    expected = [*defaults] * directions
+    names = lower.attrs.strings("activations", default=expected)
+    # The default in some schemas is for two directions, whatever the direction.
+    names = names if lower.attrs.has("activations") else expected
+    alphas = iter(lower.attrs.floats("activation_alpha", default=[]))
+    betas = iter(lower.attrs.floats("activation_beta", default=[]))
+    clip = lower.attrs.opt_float("clip")
+    count = len(defaults)
+    if len(names) != len(expected):
+        lower.refuse(f"{len(names)} activations", str(len(expected)))
+    functions: list[Function] = []
+    for name in names:
+        if (kind := _FUNCTIONS.get(name.lower())) is None:
+            lower.refuse(f"activation '{name}'", f"one of {', '.join(sorted(_FUNCTIONS))}")
+        sources = (alphas, betas)
+        parameters = [
+            next(source, default) for source, default in zip(sources, kind.defaults, strict=False)
+        ]
+        if None in parameters:
+            lower.refuse(f"activation '{name}' without parameters", "alpha and beta")
+        functions.append(_function(kind, parameters, clip))
+    return [functions[k : k + count] for k in range(0, len(functions), count)]
+
+
+def _function(kind: _Kind, parameters: Sequence[float | None], clip: float | None) -> Function:
+    """`clip` bounds the argument."""
+
+    def call(x: Quantity) -> Quantity:
+        x = x if clip is None else x.clip(-clip, clip)
+        return kind.make(x, *parameters)
+
+    return call
+
+
+# The loop
+
+
+@dataclass(frozen=True)
+class _Direction:
+    """The weights and functions of one direction, and the initial states."""
+
+    w: SSAValue
+    """[gates * hidden, input]"""
+    r: SSAValue
+    """[gates * hidden, hidden]"""
+    input_bias: SSAValue | None
+    """[gates * hidden]"""
+    state_bias: SSAValue | None
+    peepholes: SSAValue | None
+    states: list[SSAValue]
+    functions: list[Function]
+    is_reverse: bool
+
+
+Step: TypeAlias = "Callable[[Legalizer, Quantity, State], State]"
+"""From the input's projection and the states to the next states; the first one is the output."""
+
+
+class _Sequence:
+    """What all directions share: the input, and the sizes."""
+
+    def __init__(self, op: OnnxOp, lower: Legalizer, gates: int, functions: Sequence[str]) -> None:
+        self.op, self.lower, self.gates = op, lower, gates
+        has_layout = "layout" in op.schema.attributes
+        self.is_batch_major = has_layout and lower.attrs.flag("layout")
+        self.x = self._time_major(lower.operand("X"))
+        self.time, self.batch, _ = dims_of(self.x)
+        self.hidden = dims_of(lower.operand("R"))[2]
+        lower.attrs.ignore("hidden_size", "output_sequence")  # the weights and outputs have them
+        direction = lower.attrs.string("direction", among=("forward", "reverse", "bidirectional"))
+        self.reversals = {"forward": [False], "reverse": [True]}.get(direction, [False, True])
+        if (count := dims_of(lower.operand("W"))[0]) != len(self.reversals):
+            lower.refuse(f"weights of {count} directions", f"{len(self.reversals)}: {direction}")
+        self.functions = _functions(lower, functions, len(self.reversals))
+        self.lengths = lower.input("sequence_lens")
+
+    def _time_major(self, value: SSAValue) -> SSAValue:
+        return self.lower.transpose(value, [1, 0, 2]) if self.is_batch_major else value
+
+    def _own(self, value: SSAValue, index: int) -> SSAValue:
+        """The part of a parameter that belongs to one direction."""
+        return self.lower.squeeze(self.lower.slice_axis(value, 0, index, 1), [0])
+
+    def direction(self, index: int, states: Sequence[str]) -> _Direction:
+        """The parameters of a direction."""
+        lower = self.lower
+        bias, half = lower.input("B"), self.hidden * self.gates
+        own = None if bias is None else self._own(bias, index)
+        has_peepholes = any(formal.name == "P" for formal in self.op.schema.inputs)
+        peepholes = lower.input("P") if has_peepholes else None
+        return _Direction(
+            w=self._own(lower.operand("W"), index),
+            r=self._own(lower.operand("R"), index),
+            input_bias=None if own is None else lower.slice(own, [0], [half]),
+            state_bias=None if own is None else lower.slice(own, [half], [half]),
+            peepholes=None if peepholes is None else self._own(peepholes, index),
+            states=[self._state(name, index) for name in states],
+            functions=self.functions[index],
+            is_reverse=self.reversals[index],
+        )
+
+    def _state(self, name: str, index: int) -> SSAValue:
+        lower = self.lower
+        if (given := lower.input(name)) is None:
+            zero = lower.scalar(0, self.x)
+            return lower.broadcast(zero, [self.batch, self.hidden])
+        return self._own(self._time_major(given), index)
+
+    def project(self, w: SSAValue, bias: SSAValue | None) -> SSAValue:
+        """x * w^T + bias for all steps: [time, batch, gates * hidden]."""
+        lower = self.lower
+        rows = lower.reshape(self.x, [product([self.time, self.batch]), dims_of(self.x)[2]])
+        result = lower.add(MatmulOp(rows, lower.transpose(w, [1, 0])))
+        result = result if bias is None else lower.add(AddOp(result, bias))
+        return lower.reshape(result, [self.time, self.batch, dims_of(w)[0]])
+
+    def run(self, direction: _Direction, projected: SSAValue, step: Step) -> list[SSAValue]:
+        """The outputs of all steps in order (if they are wanted), and the final states."""
+        lower = self.lower
+        symbol = lower.symbols.fresh(nonnegative=True)
+        block = Block(arg_types=[tensor(i64, []), *(state.type for state in direction.states)])
+        number, *states = block.args
+        index = Expr.symbol(symbol)
+        lower.symbols.know(number, [index])
+        inner = copy(lower)
+        inner.point = InsertPoint.at_end(block)
+        index = self.time - 1 - index if direction.is_reverse else index
+        slice_ = inner.slice_axis(projected, 0, index, 1)
+        before = tuple(Quantity(inner, state) for state in states)
+        after = step(inner, Quantity(inner, inner.squeeze(slice_, [0])), before)
+        output, after = self._masked(inner, index, before, after)
+        outputs = [output.value] if lower.wants(0) else []
+        inner.insert(YieldOp([*(state.value for state in after), *outputs]))
+        return self._loop(direction, Region(block), symbol)
+
+    def _masked(
+        self, inner: Legalizer, index: Expr, before: State, after: State
+    ) -> tuple[Quantity, State]:
+        """Sequences that are over keep their states and give zeros."""
+        if self.lengths is None:
+            return after[0], after
+        lengths = inner.cast(inner.reshape(self.lengths, [self.batch, 1]), i64)
+        runs = Quantity.dim(inner, index).lt(Quantity(inner, lengths))
+        kept = tuple(runs.where(new, old) for new, old in zip(after, before, strict=True))
+        return runs.where(after[0], 0), kept
+
+    def _loop(self, direction: _Direction, body: Region, symbol: str) -> list[SSAValue]:
+        lower = self.lower
+        count = lower.symbols.fresh(nonnegative=True) if lower.wants(0) else None
+        trips = lower.dims([self.time], [])
+        loop = LoopOp(trips, None, direction.states, body, iteration=symbol, count=count)
+        *states, output = (*lower.insert(loop), None)
+        if lower.wants(0):
+            *states, output = states
+        if output is None:
+            return states
+        type_ = tensor(element_type(output), [self.time, *dims_of(output)[1:]])
+        output = Rewriter.replace_value_with_new_type(output, type_)
+        if direction.is_reverse:
+            dims = dims_of(output)
+            output = lower.slice(output, [self.time - 1, 0, 0], dims, [-1, 1, 1])
+        return [output, *states]
+
+    def results(self, directions: Sequence[Sequence[SSAValue]]) -> Results:
+        """The outputs of all directions joined: Y along axis 1, the states along axis 0."""
+        columns = [list(values) for values in zip(*directions, strict=True)]
+        results: list[SSAValue | None] = [] if self.lower.wants(0) else [None]
+        for column in columns:
+            is_sequence = rank_of(column[0]) == 3
+            results.append(self._joined(column, int(is_sequence)))
+        return results[: len(self.op.results)]
+
+    def _joined(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
+        lower = self.lower
+        parts = [lower.unsqueeze(value, [axis]) for value in values]
+        result = parts[0] if len(parts) == 1 else lower.add(ConcatOp(parts, axis))
+        if not self.is_batch_major:
+            return result
+        return lower.transpose(result, [2, 0, 1, 3] if axis else [1, 0, 2])
+
+
+def _matmul(x: Quantity, weights: SSAValue) -> Quantity:
+    return Quantity(x.lower, x.lower.add(MatmulOp(x.value, weights)))
+
+
+def _parts(x: Quantity, count: int, size: Expr) -> list[Quantity]:
+    """The last dimension in `count` parts."""
+    axis = len(x.dims) - 1
+    return [
+        Quantity(x.lower, x.lower.slice_axis(x.value, axis, size * k, size)) for k in range(count)
+    ]
+
+
+def _sum(lower: Legalizer, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
+    return one if one is None or other is None else lower.add(AddOp(one, other))
+
+
+# Cells
+
+
+@legalizes("RNN")
+def legalize_rnn(op: OnnxOp, lower: Legalizer) -> Results:
+    """H = f(x W^T + H R^T + Wb + Rb)"""
+    sequence = _Sequence(op, lower, 1, ["Tanh"])
+
+    def run(index: int) -> list[SSAValue]:
+        own = sequence.direction(index, ["initial_h"])
+        bias = _sum(lower, own.input_bias, own.state_bias)
+        weights = lower.transpose(own.r, [1, 0])
+        (f,) = own.functions
+
+        def step(inner: Legalizer, x: Quantity, state: State) -> State:
+            del inner
+            return (f(x + _matmul(state[0], weights)),)
+
+        return sequence.run(own, sequence.project(own.w, bias), step)
+
+    return sequence.results([run(index) for index in range(len(sequence.reversals))])
+
+
+@legalizes("GRU")
+def legalize_gru(op: OnnxOp, lower: Legalizer) -> Results:
+    """
+    z, r = f(...), h = g(x Wh^T + Wbh + (r * H) Rh^T + Rbh), H' = (1 - z) * h + z * H; with
+    `linear_before_reset` h = g(x Wh^T + Wbh + r * (H Rh^T + Rbh)).
+    """
+    sequence = _Sequence(op, lower, 3, ["Sigmoid", "Tanh"])
+    attributes = op.schema.attributes
+    is_linear = "linear_before_reset" in attributes and lower.attrs.flag("linear_before_reset")
+
+    def run(index: int) -> list[SSAValue]:
+        own = sequence.direction(index, ["initial_h"])
+        make = _gru_linear_step if is_linear else _gru_step
+        bias, step = make(lower, own, sequence.hidden)
+        return sequence.run(own, sequence.project(own.w, bias), step)
+
+    return sequence.results([run(index) for index in range(len(sequence.reversals))])
+
+
+def _gru_step(lower: Legalizer, own: _Direction, hidden: Expr) -> tuple[SSAValue | None, Step]:
+    """The bias of the projection, and the step."""
+    gates = lower.transpose(lower.slice(own.r, [0, 0], [hidden * 2, hidden]), [1, 0])
+    candidate = lower.transpose(lower.slice(own.r, [hidden * 2, 0], [hidden, hidden]), [1, 0])
+    f, g = own.functions
+
+    def step(inner: Legalizer, x: Quantity, state: State) -> State:
+        del inner
+        (h,) = state
+        xz, xr, xh = _parts(x, 3, hidden)
+        hz, hr = _parts(_matmul(h, gates), 2, hidden)
+        z, r = f(xz + hz), f(xr + hr)
+        new = g(xh + _matmul(r * h, candidate))
+        return ((1 - z) * new + z * h,)
+
+    return _sum(lower, own.input_bias, own.state_bias), step
+
+
+def _gru_linear_step(
+    lower: Legalizer, own: _Direction, hidden: Expr
+) -> tuple[SSAValue | None, Step]:
+    weights, bias = lower.transpose(own.r, [1, 0]), own.state_bias
+    f, g = own.functions
+
+    def step(inner: Legalizer, x: Quantity, state: State) -> State:
+        (h,) = state
+        xz, xr, xh = _parts(x, 3, hidden)
+        projected = _matmul(h, weights)
+        projected = projected if bias is None else projected + Quantity(inner, bias)
+        hz, hr, hh = _parts(projected, 3, hidden)
+        z, r = f(xz + hz), f(xr + hr)
+        new = g(xh + r * hh)
+        return ((1 - z) * new + z * h,)
+
+    return own.input_bias, step
+
+
+@legalizes("LSTM")
+def legalize_lstm(op: OnnxOp, lower: Legalizer) -> Results:
+    """
+    i, o, f = f(...) with peepholes into C (o into the new one), c = g(...), C' = f * C + i * c and
+    H' = o * h(C'); with `input_forget` f = 1 - i.
+    """
+    sequence = _Sequence(op, lower, 4, ["Sigmoid", "Tanh", "Tanh"])
+    is_coupled = lower.attrs.flag("input_forget", default=False)
+
+    def run(index: int) -> list[SSAValue]:
+        own = sequence.direction(index, ["initial_h", "initial_c"])
+        bias = _sum(lower, own.input_bias, own.state_bias)
+        step = _lstm_step(lower, own, sequence.hidden, is_coupled=is_coupled)
+        return sequence.run(own, sequence.project(own.w, bias), step)
+
+    return sequence.results([run(index) for index in range(len(sequence.reversals))])
+
+
+def _lstm_step(lower: Legalizer, own: _Direction, hidden: Expr, *, is_coupled: bool) -> Step:
+    weights = lower.transpose(own.r, [1, 0])
+    peepholes = None if own.peepholes is None else _parts(Quantity(lower, own.peepholes), 3, hidden)
+    f, g, h = own.functions
+
+    def peek(gate: Quantity, cell: Quantity, which: int) -> Quantity:
+        if peepholes is None:
+            return gate
+        return gate + cell * Quantity(gate.lower, peepholes[which].value)
+
+    def step(inner: Legalizer, x: Quantity, state: State) -> State:
+        del inner
+        hidden_state, cell = state
+        i, o, forget, c = _parts(x + _matmul(hidden_state, weights), 4, hidden)
+        i = f(peek(i, cell, 0))
+        forget = 1 - i if is_coupled else f(peek(forget, cell, 2))
+        cell = forget * cell + i * g(c)
+        return f(peek(o, cell, 1)) * h(cell), cell
+
+    return step
