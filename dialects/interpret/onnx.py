@@ -57,6 +57,8 @@ def run_op(
         return _CONTROL_FLOW[op.op_type](op, args, run_region or partial(_evaluate_in, outer))
     if op.op_type == "Constant" and "sparse_value" in op.properties:
         return [cast(Any, op.properties["sparse_value"]).array()]
+    if op.op_type == "BatchNormalization" and _is_old_inference(op):
+        return [_run_old_batch_norm(op, [_array(arg) for arg in args])]
     if op.op_type.startswith("Optional"):
         return [_run_optional(op, args)]
     return _run_node(op, args, outer)
@@ -129,6 +131,23 @@ def _as_value(value: Any) -> Value:
     if isinstance(value, list | tuple):
         return [_as_value(item) for item in cast(Sequence[Any], value)]
     return _as_value(np.asarray(value))
+
+
+def _is_old_inference(op: OnnxOp) -> bool:
+    """True where onnx.reference would train: before version 14, as soon as there is a momentum."""
+    if op.since_version >= 14 or any(result.type != NONE for result in op.results[1:]):
+        return False
+    return op.since_version >= 7 or op.get_int("is_test") != 0
+
+
+def _run_old_batch_norm(op: OnnxOp, args: Sequence[Array]) -> Array:
+    """scale * (x - mean) / sqrt(var + epsilon) + bias, by channel unless `spatial` is 0."""
+    x = args[0]
+    is_spatial = op.since_version >= 9 or op.get_int("spatial") != 0
+    shape = (1, -1, *[1] * (x.ndim - 2)) if is_spatial else (1, *x.shape[1:])
+    scale, bias, mean, variance = (array.reshape(shape) for array in args[1:5])
+    epsilon = np.asarray(op.get_float("epsilon"), x.dtype)
+    return (scale * (x - mean) / np.sqrt(variance + epsilon) + bias).astype(x.dtype)
 
 
 def _run_optional(op: OnnxOp, args: Sequence[Value]) -> Value:
