@@ -18,15 +18,18 @@ def compile_to_c(
     name: str,
     *,
     target: str = "native",
+    threads: int = 1,
     observer: Observer | None = None,
 ) -> CArtifact:
     """
     The C of an imported module, which is lowered in place; identifiers begin with `name`.
+
+    With `threads` above one the C can run on a pool of threads, of any number.
 
     PassFailedException (or a subclass) lists what cannot be compiled.
     """
     from lowerdeck.lowering.emit_c.module import emit_c
     from lowerdeck.lowering.pipeline import run_to_phase
 
-    run_to_phase(context, module, "scheduled", observer)
+    run_to_phase(context, module, "scheduled", observer, threads=threads)
     return emit_c(module, name, target)

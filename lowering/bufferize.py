@@ -38,6 +38,11 @@ class Kernels:
     """The functions made so far, by what they compute: equal kernels are emitted once."""
 
     functions: dict[str, tuple[kernel.FuncOp, list[str]]] = field(default_factory=dict)
+    _failing: set[str] = field(default_factory=set[str])
+
+    def can_fail(self, name: str) -> bool:
+        """True if the function may set the status of the run."""
+        return name in self._failing
 
     def get(self, op: KernelOp) -> tuple[str, list[str]]:
         """The name of the function for a kernel, and the model's symbols it is called with."""
@@ -53,6 +58,8 @@ class Kernels:
             function.erase()
         else:
             self.functions[key] = (function, symbols)
+            if any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()):
+                self._failing.add(name.data)
         return self.functions[key][0].sym_name.data, symbols
 
 
@@ -177,6 +184,8 @@ class Bufferizer:
         outputs = [self._buffer_for(result) for result in op.results]
         call = driver.CallOp(name, [*inputs, *outputs], [Expr.symbol(s) for s in symbols])
         self._add(call, op)
+        if self.kernels.can_fail(name):
+            self._add(driver.CheckStatusOp(), op)
 
     def _lower_if(self, op: IfOp) -> None:
         results = [self._buffer_for(result) for result in op.results]
@@ -342,5 +351,3 @@ def _names(attributes: ArrayAttr[DictionaryAttr] | None, count: int, stem: str) 
         name = entry.get("onnx.name")
         names.append(name.data if isinstance(name, StringAttr) else f"{stem}{number}")
     return names
-
-

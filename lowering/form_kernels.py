@@ -77,7 +77,9 @@ class KernelFormer:
 
         All uses must be in `op`, at the same index, and a kernel has one anchor at most.
         """
-        if producer.ops[-1] is not value.owner or any(use.operation is not op for use in value.uses):
+        if producer.ops[-1] is not value.owner or any(
+            use.operation is not op for use in value.uses
+        ):
             return False
         if len(producer.ops) + len(group.ops) >= MAX_OPS:
             return False
@@ -141,8 +143,10 @@ def _belongs_in_kernel(op: Operation) -> bool:
 
 def _is_inlined(value: SSAValue) -> bool:
     """True for a constant of one element: it becomes a literal."""
-    return isinstance(value.owner, ConstantOp) and static_shape(value) is not None and (
-        value.owner.array.size == 1
+    return (
+        isinstance(value.owner, ConstantOp)
+        and static_shape(value) is not None
+        and (value.owner.array.size == 1)
     )
 
 
@@ -165,5 +169,3 @@ class FormKernelsPass(ModulePass):
         for func in op.body.block.ops:
             if isinstance(func, FuncOp):
                 KernelFormer(names).form(func.body.block)
-
-

@@ -17,6 +17,7 @@ from lowerdeck.passes.pipeline import PassFactory, lazy
 PASSES: dict[str, PassFactory] = {
     "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
     "bufferize": lazy("lowerdeck.lowering.bufferize", "BufferizePass"),
+    "parallelize": lazy("lowerdeck.lowering.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
 }
 """Every pass of lowering, by name."""
@@ -37,13 +38,21 @@ Observer = Callable[[ModulePass | None, str], None]
 """Told of each pass before it runs (None at a phase's end), with the phase."""
 
 
-def passes_of_phase(phase: str) -> list[str]:
+def passes_of_phase(phase: str, threads: int = 1) -> list[str]:
     """The names of the passes that lead from the phase before to this one."""
+    if phase == "scheduled" and threads > 1:
+        # Before memory is planned: what threads share must outlive their barriers.
+        return ["parallelize", *_ADDED[phase]]
     return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
 
 
 def run_to_phase(
-    context: Context, module: ModuleOp, phase: str, observer: Observer | None = None
+    context: Context,
+    module: ModuleOp,
+    phase: str,
+    observer: Observer | None = None,
+    *,
+    threads: int = 1,
 ) -> None:
     """
     Run every pass from `imported` up to a phase, and check each phase's contract.
@@ -51,7 +60,7 @@ def run_to_phase(
     PassFailedException (or a subclass) if a pass cannot go on; ValueError for an unknown phase.
     """
     for current in PHASES[: PHASES.index(phase) + 1]:
-        for name in passes_of_phase(current):
+        for name in passes_of_phase(current, threads):
             pass_ = ALL_PASSES[name]()()
             if not is_enabled(pass_, options_of(context)):
                 continue

@@ -194,6 +194,18 @@ class BarrierOp(IRDLOperation):
 
 
 @irdl_op_definition
+class CheckStatusOp(IRDLOperation):
+    """End the run if a kernel before this set its status; threads agree on it first."""
+
+    name = "buffer.check_status"
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self) -> None:
+        super().__init__()
+
+
+@irdl_op_definition
 class OnceOp(IRDLOperation):
     """Only the first thread runs the region."""
 

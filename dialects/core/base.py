@@ -30,7 +30,7 @@ class CoreOp(IRDLOperation, ABC):
 
     def __init__(
         self,
-        operands: Sequence[SSAValue | Operation | None | Sequence[SSAValue]],
+        operands: Sequence[SSAValue | Operation | Sequence[SSAValue] | None],
         properties: Mapping[str, Attribute | None] | None = None,
         regions: Sequence[Region | Sequence[Region]] = (),
         results: int = 1,

@@ -13,7 +13,6 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, tra
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, NoMemoryEffect, Pure
-from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import INLINE_BYTES, Blob, BlobAttr
 from lowerdeck.dialects.core.base import CoreOp, int_array, require, require_axis

@@ -17,6 +17,15 @@ from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.provenance import source_names
 
 
+@dataclass(frozen=True)
+class Threads:
+    """The C names of the team, the thread's number and the number of threads."""
+
+    team: str
+    thread: str
+    count: str
+
+
 @dataclass
 class DriverWriter:
     """The writer of the driver function, and what its calls need to know."""
@@ -26,6 +35,8 @@ class DriverWriter:
     """The C name of every kernel."""
     with_status: frozenset[str]
     """The kernels that take a status."""
+    threads: Threads | None = None
+    """How threads are told apart; None if there is only one."""
     constant: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers that must not be written."""
 
@@ -90,7 +101,11 @@ def _(op: driver.AllocOp, w: DriverWriter) -> None:
     size = w.c.fresh("size")
     w.c.line(f"const int64_t {size} = {w.expr(ref_type(op.result).bytes)};")
     w.c.line(f"if ({size} < 0) return LOWERDECK_ERROR_SHAPE_MISMATCH;")
-    w.pointer(op.result, f"({type_})lowerdeck_allocate(memory, {size})", "b")
+    memory = f"lowerdeck_allocate(memory, {size})"
+    if w.threads is not None:
+        first = f"{w.threads.thread} == 0 ? {memory} : NULL"
+        memory = f"lowerdeck_team_share({w.threads.team}, {w.threads.thread}, {first})"
+    w.pointer(op.result, f"({type_}){memory}", "b")
     w.c.line(f"if ({w.c.value(op.result)} == NULL) return LOWERDECK_ERROR_OUT_OF_MEMORY;")
 
 
@@ -113,21 +128,43 @@ def _(op: driver.CopyOp, w: DriverWriter) -> None:
 
 @emit.register
 def _(op: driver.CallOp, w: DriverWriter) -> None:
-    """A call, and a look at the status if the kernel has one."""
+    """A call."""
     callee = op.callee.root_reference.data
     arguments = [w.c.value(argument) for argument in op.arguments]
     arguments += [w.expr(symbol) for symbol in op.symbols.data]
-    checks = callee in w.with_status
-    if checks:
+    if callee in w.with_status:
         arguments.append("&status")
     w.c.line(f"{w.functions[callee]}({', '.join(arguments)});{_source_comment(op)}")
-    if checks:
-        w.c.line("if (status != LOWERDECK_OK) return status;")
 
 
 def _source_comment(op: Operation) -> str:
     names = source_names(op, 1)
     return f" {comment(names[0])}" if names else ""
+
+
+@emit.register
+def _(op: driver.CheckStatusOp, w: DriverWriter) -> None:
+    """A look at the status."""
+    if w.threads is not None:
+        w.c.line(f"status = lowerdeck_team_agree({w.threads.team}, status);")
+    w.c.line("if (status != LOWERDECK_OK) return status;")
+
+
+@emit.register
+def _(op: driver.BarrierOp, w: DriverWriter) -> None:
+    """A barrier; there is none to print for one thread."""
+    if w.threads is not None:
+        w.c.line(f"lowerdeck_team_barrier({w.threads.team});")
+
+
+@emit.register
+def _(op: driver.OnceOp, w: DriverWriter) -> None:
+    """What the first thread does."""
+    if w.threads is None:
+        w.block(op.body.block)
+        return
+    with w.c.block(f"if ({w.threads.thread} == 0)"):
+        w.block(op.body.block)
 
 
 @emit.register
@@ -162,11 +199,15 @@ def _scope(block: Block, w: DriverWriter) -> None:
     """A block whose allocations are released at its end."""
     allocates = any(isinstance(op, driver.AllocOp) and op.dynamic.value.data for op in block.ops)
     mark = w.c.fresh("mark") if allocates else None
-    if mark is not None:
-        w.c.line(f"lowerdeck_block *const {mark} = memory->last;")
+    if mark is None:
+        w.block(block)
+        return
+    is_first = "" if w.threads is None else f"{w.threads.thread} == 0"
+    last = f"{is_first} ? memory->last : NULL" if is_first else "memory->last"
+    w.c.line(f"lowerdeck_block *const {mark} = {last};")
     w.block(block)
-    if mark is not None:
-        w.c.line(f"lowerdeck_release(memory, {mark});")
+    only = f"if ({is_first}) " if is_first else ""
+    w.c.line(f"{only}lowerdeck_release(memory, {mark});")
 
 
 @emit.register

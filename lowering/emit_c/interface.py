@@ -54,6 +54,7 @@ class Interface:
     """Bytes with the header; 0 if there are no constants."""
     weights_header: bytes
     needs_allocator: bool
+    is_parallel: bool
     target: str
 
     @property
@@ -62,9 +63,7 @@ class Interface:
         return self.workspace if self.workspace == 0 else self.workspace + 64
 
 
-def make_ports(
-    names: Sequence[str], types: Sequence[RefType], taken: set[str]
-) -> tuple[Port, ...]:
+def make_ports(names: Sequence[str], types: Sequence[RefType], taken: set[str]) -> tuple[Port, ...]:
     """Ports with C fields that are different from all others."""
     ports = zip(names, types, strict=True)
     return tuple(Port(name, identifier(name, taken), type_) for name, type_ in ports)
@@ -124,7 +123,15 @@ def _port_comment(port: Port) -> str:
     return comment(f"{port.name}: {dims_text(port.type)}")
 
 
-def read_dimensions(i: Interface, c: CWriter, failure: str) -> None:
+def read_dimensions(i: Interface, c: CWriter) -> None:
+    """Bind the symbols of the inputs' dimensions, which have been checked."""
+    for symbol, (number, axis) in bare_symbols([port.type for port in i.inputs]).items():
+        name = c.bind_symbol(symbol)
+        c.line(f"const int64_t {name} = args->{i.inputs[number].field}.dims[{axis}];")
+        c.line(f"(void){name};")
+
+
+def check_dimensions(i: Interface, c: CWriter, failure: str) -> None:
     """Bind the symbols of the inputs' dimensions and check all the others against them."""
     found = bare_symbols([port.type for port in i.inputs])
     for symbol, (number, axis) in found.items():
@@ -142,14 +149,22 @@ def workspace_function(i: Interface) -> str:
     """The definition of NAME_workspace_size."""
     c = CWriter({i.name})
     c.line("if (args == NULL) return -1;")
-    read_dimensions(i, c, "-1")
+    check_dimensions(i, c, "-1")
     c.line(f"return {c_expr(i.workspace_bytes, c.symbols)};")
     head = f"int64_t {i.name}_workspace_size(const {i.name}_args *args) {{"
     return "\n".join([head, *c.lines, "}", ""])
 
 
-def entry_checks(i: Interface, c: CWriter) -> None:
-    """The checks at the start of NAME_run, after the dimensions are read."""
+def check_function(i: Interface) -> str:
+    """The definition of NAME_check: everything that can be said before the run."""
+    c = CWriter({i.name})
+    check_dimensions(i, c, "LOWERDECK_ERROR_INPUT_DIMS")
+    _check_arguments(i, c)
+    c.line("return LOWERDECK_OK;")
+    return "\n".join([f"static int {i.name}_check({i.name}_args *args) {{", *c.lines, "}", ""])
+
+
+def _check_arguments(i: Interface, c: CWriter) -> None:
     for port in i.inputs:
         _check_pointer(port, c)
     for port in i.outputs:
@@ -160,8 +175,7 @@ def entry_checks(i: Interface, c: CWriter) -> None:
     if i.workspace != 0:
         needed = c_expr(i.workspace_bytes, c.symbols)
         c.line(
-            f"if (args->workspace_size < (size_t)({needed})) "
-            "return LOWERDECK_ERROR_WORKSPACE_SIZE;"
+            f"if (args->workspace_size < (size_t)({needed})) return LOWERDECK_ERROR_WORKSPACE_SIZE;"
         )
         c.line("if (args->workspace == NULL) return LOWERDECK_ERROR_NULL;")
     if i.needs_allocator:
@@ -173,14 +187,15 @@ def _is_known(port: Port, c: CWriter) -> bool:
     return all(dim.symbols <= c.symbols.keys() for dim in port.type.dims.data)
 
 
-def write_output_dims(port: Port, c: CWriter) -> None:
-    """Write an output's dimensions; check that it has room for them, and its pointer."""
+def write_output_dims(port: Port, c: CWriter, only: str = "") -> None:
+    """
+    Write an output's dimensions (after `only`, a C condition); check that it has room for them,
+    and its pointer.
+    """
     for axis, dim in enumerate(port.type.dims.data):
-        c.line(f"args->{port.field}.dims[{axis}] = {c_expr(dim, c.symbols)};")
+        c.line(f"{only}args->{port.field}.dims[{axis}] = {c_expr(dim, c.symbols)};")
     elements = c_expr(port.type.elements, c.symbols)
-    c.line(
-        f"if (args->{port.field}.capacity < {elements}) return LOWERDECK_ERROR_OUTPUT_CAPACITY;"
-    )
+    c.line(f"if (args->{port.field}.capacity < {elements}) return LOWERDECK_ERROR_OUTPUT_CAPACITY;")
     _check_pointer(port, c)
 
 
@@ -195,9 +210,7 @@ def _check_pointer(port: Port, c: CWriter) -> None:
 
 def _check_weights(i: Interface, c: CWriter) -> None:
     """Size, magic, version, and what identifies the model, each with its own status."""
-    c.line(
-        f"if (args->weights_size < {i.weights_size}) return LOWERDECK_ERROR_WEIGHTS_SIZE;"
-    )
+    c.line(f"if (args->weights_size < {i.weights_size}) return LOWERDECK_ERROR_WEIGHTS_SIZE;")
     c.line("if (args->weights == NULL) return LOWERDECK_ERROR_NULL;")
     c.line("if ((uintptr_t)args->weights % 8 != 0) return LOWERDECK_ERROR_ALIGNMENT;")
     for start, end, status in (
@@ -237,6 +250,16 @@ def _check_overlaps(i: Interface, c: CWriter) -> None:
             )
 
 
+def sources(i: Interface) -> list[str]:
+    """The C files to compile."""
+    return [f"{i.name}.c", *(["lowerdeck_pool.c"] if i.is_parallel else [])]
+
+
+def libraries(i: Interface) -> list[str]:
+    """The libraries to link with."""
+    return ["m", *(["pthread"] if i.is_parallel else [])]
+
+
 def cmake(i: Interface) -> str:
     """CMakeLists.txt: the model as a library, and the example program."""
     return "\n".join(
@@ -246,9 +269,9 @@ def cmake(i: Interface) -> str:
             "if(NOT CMAKE_BUILD_TYPE)",
             "  set(CMAKE_BUILD_TYPE Release)",
             "endif()",
-            f"add_library({i.name} {i.name}.c)",
+            f"add_library({i.name} {' '.join(sources(i))})",
             f"target_include_directories({i.name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})",
-            f"target_link_libraries({i.name} PUBLIC m)",
+            f"target_link_libraries({i.name} PUBLIC {' '.join(libraries(i))})",
             f"set_target_properties({i.name} PROPERTIES C_STANDARD 99)",
             f"add_executable({i.name}_example example.c)",
             f"target_link_libraries({i.name}_example {i.name})",
@@ -259,7 +282,9 @@ def cmake(i: Interface) -> str:
 
 def example(i: Interface) -> str:
     """example.c: load the weights, run once on zeros, print the first elements."""
-    symbols = {name: "1" for port in i.inputs for dim in port.type.dims.data for name in dim.symbols}
+    symbols = {
+        name: "1" for port in i.inputs for dim in port.type.dims.data for name in dim.symbols
+    }
     lines = [
         "/* Runs the model once on inputs of zeros (dynamic dimensions are 1) and prints the first",
         "   elements of each output. The first argument is the weights file. */",
@@ -358,7 +383,7 @@ def _print_output(port: Port) -> list[str]:
     ]
 
 
-def metadata(i: Interface, files: Sequence[str]) -> dict[str, object]:
+def metadata(i: Interface) -> dict[str, object]:
     """The interface as JSON, for bindings."""
     return {
         "name": i.name,
@@ -370,9 +395,10 @@ def metadata(i: Interface, files: Sequence[str]) -> dict[str, object]:
         "weights_size": i.weights_size,
         "weights_header": i.weights_header.hex(),
         "needs_allocator": i.needs_allocator,
-        "sources": list(files),
+        "is_parallel": i.is_parallel,
+        "sources": sources(i),
         "cflags": list(FLAGS),
-        "libraries": ["m"],
+        "libraries": libraries(i),
     }
 
 
@@ -388,5 +414,3 @@ def _port_data(port: Port) -> dict[str, object]:
 
 def _number(expr: Expr) -> int | str:
     return expr.value if expr.value is not None else str(expr)
-
-

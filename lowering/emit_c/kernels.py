@@ -44,9 +44,7 @@ def emit_kernel(function: kernel.FuncOp, name: str) -> str:
     emit_block(function.body.block, c)
     head = f"static void {name}({', '.join(parameters) or 'void'}) {{"
     unused = [
-        f"  (void){parameter};"
-        for parameter, used in _parameter_uses(function, c)
-        if not used
+        f"  (void){parameter};" for parameter, used in _parameter_uses(function, c) if not used
     ]
     return "\n".join([_comment(function), head, *unused, *c.lines, "}", ""])
 

@@ -18,17 +18,21 @@ from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.emit_c import interface
-from lowerdeck.lowering.emit_c.driver import DriverWriter, emit
+from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads, emit
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.writer import CWriter, identifier
+from lowerdeck.lowering.parallelize import PARALLEL, THREAD, THREADS
 from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER, lay_out_weights
 
 MAGIC = b"LOWERDCK"
 ABI = 1
 
 RUNTIME = Path(__file__).parent.parent / "runtime"
-"""The C files that go along with every model."""
+"""The C that we wrote by hand."""
+
+SHIPPED = ("lowerdeck.h", "lowerdeck_runtime.h")
+SHIPPED_WITH_THREADS = ("lowerdeck_pool.h", "lowerdeck_pool.c")
 
 
 @dataclass(frozen=True)
@@ -79,10 +83,9 @@ def emit_c(module: ModuleOp, name: str, target: str) -> CArtifact:
         "CMakeLists.txt": interface.cmake(i),
         "example.c": interface.example(i),
     }
-    for path in sorted(RUNTIME.glob("*.h")):
-        files[path.name] = path.read_text()
-    data = interface.metadata(i, [f"{name}.c"])
-    return CArtifact(name, files, data, weights, header, i.weights_size)
+    shipped = SHIPPED + (SHIPPED_WITH_THREADS if i.is_parallel else ())
+    files.update({file: (RUNTIME / file).read_text() for file in shipped})
+    return CArtifact(name, files, interface.metadata(i), weights, header, i.weights_size)
 
 
 def _weights_header(weights: list[tuple[int, Blob]], size: int, target: str) -> bytes:
@@ -115,6 +118,7 @@ def _interface(
         weights_size,
         header,
         any(isinstance(op, driver.AllocOp) and op.dynamic.value.data for op in run.walk()),
+        PARALLEL in run.attributes,
         target,
     )
 
@@ -135,6 +139,8 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
         f'#include "{i.name}.h"\n',
         '#include "lowerdeck_runtime.h"\n',
     ]
+    if i.is_parallel:
+        parts.append('#include "lowerdeck_pool.h"\n')
     if i.weights_size:
         numbers = ", ".join(map(str, i.weights_header))
         parts.append(
@@ -144,7 +150,8 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
     parts += [emit_kernel(function, names[function.sym_name.data]) for function in kernels]
     parts.append(_driver(i, kernels, names, run))
     parts.append(interface.workspace_function(i))
-    parts.append(_entry(i))
+    parts.append(interface.check_function(i))
+    parts.append(_parallel_entry(i) if i.is_parallel else _entry(i))
     return "\n".join(parts)
 
 
@@ -153,9 +160,11 @@ def _driver(
 ) -> str:
     c = CWriter({i.name, *names.values()})
     with_status = frozenset(f.sym_name.data for f in kernels if needs_status(f))
-    w = DriverWriter(c, names, with_status)
-    interface.read_dimensions(i, c, "LOWERDECK_ERROR_INPUT_DIMS")
-    interface.entry_checks(i, c)
+    threads = None
+    if i.is_parallel:
+        threads = Threads(c.fresh("team"), c.bind_symbol(THREAD), c.bind_symbol(THREADS))
+    w = DriverWriter(c, names, with_status, threads)
+    interface.read_dimensions(i, c)
     if i.workspace != 0:
         aligned = "((uintptr_t)args->workspace + 63) & ~(uintptr_t)63"
         c.line(f"unsigned char *const workspace = (unsigned char *)({aligned});")
@@ -179,7 +188,12 @@ def _driver(
     if not i.needs_allocator:
         c.line("(void)memory;")
     c.line("return LOWERDECK_OK;")
-    head = f"static int {i.name}_driver({i.name}_args *args, lowerdeck_memory *memory) {{"
+    parameters = [f"{i.name}_args *args", "lowerdeck_memory *memory"]
+    if threads is not None:
+        numbers = [f"int64_t {name}" for name in (threads.thread, threads.count)]
+        parameters += [f"lowerdeck_team *{threads.team}", *numbers]
+        c.lines = [*(f"  (void){n};" for n in (threads.thread, threads.count)), *c.lines]
+    head = f"static int {i.name}_driver({', '.join(parameters)}) {{"
     return "\n".join([head, *c.lines, "}", ""])
 
 
@@ -196,17 +210,46 @@ def _open_late_outputs(
     """Before the copy to an output whose size depends on data: write its dims, check its room."""
     if isinstance(op, driver.CopyOp) and op.target in late and not w.c.has(op.target):
         port = late[op.target]
-        interface.write_output_dims(port, w.c)
+        only = "" if w.threads is None else f"if ({w.threads.thread} == 0) "
+        interface.write_output_dims(port, w.c, only)
         w.pointer(op.target, f"args->{port.field}.data", port.field)
 
 
 def _entry(i: Interface) -> str:
-    """NAME_run: the driver, and release of what it allocated."""
+    """NAME_run: the checks, the driver, and release of what it allocated."""
     return f"""int {i.name}_run({i.name}_args *args) {{
   if (args == NULL) return LOWERDECK_ERROR_NULL;
+  int status = {i.name}_check(args);
+  if (status != LOWERDECK_OK) return status;
   lowerdeck_memory memory = {{args->allocator, NULL}};
-  const int status = {i.name}_driver(args, &memory);
+  status = {i.name}_driver(args, &memory);
   lowerdeck_release(&memory, NULL);
   return status;
+}}
+"""
+
+
+def _parallel_entry(i: Interface) -> str:
+    """NAME_run of a driver that every thread of the pool runs."""
+    return f"""typedef struct {i.name}_job {{
+  {i.name}_args *args;
+  lowerdeck_memory memory;
+  int status;
+}} {i.name}_job;
+
+static void {i.name}_work(void *context, lowerdeck_team *team, int64_t thread, int64_t threads) {{
+  {i.name}_job *const job = ({i.name}_job *)context;
+  const int status = {i.name}_driver(job->args, &job->memory, team, thread, threads);
+  if (thread == 0) job->status = status;
+}}
+
+int {i.name}_run({i.name}_args *args) {{
+  if (args == NULL) return LOWERDECK_ERROR_NULL;
+  const int status = {i.name}_check(args);
+  if (status != LOWERDECK_OK) return status;
+  {i.name}_job job = {{args, {{args->allocator, NULL}}, LOWERDECK_OK}};
+  lowerdeck_pool_run(args->pool, {i.name}_work, &job);
+  lowerdeck_release(&job.memory, NULL);
+  return job.status;
 }}
 """

@@ -136,9 +136,7 @@ class KernelBuilder:
         self._close()
         bounds, operands = self.bound([lower, upper, step])
         self.append(
-            ForOp(
-                (bounds[0], bounds[1], bounds[2]), operands, [], Region(block), parallel=parallel
-            )
+            ForOp((bounds[0], bounds[1], bounds[2]), operands, [], Region(block), parallel=parallel)
         )
 
     @contextmanager
@@ -237,9 +235,7 @@ class KernelBuilder:
     def compare_index(self, predicate: str, lhs: ExprLike, rhs: ExprLike) -> SSAValue:
         """Compare two expressions as signed integers: eq, ne, slt, sle, sgt or sge."""
         difference = Expr.of(lhs) - Expr.of(rhs)
-        return self.add(
-            arith.CmpiOp(self.as_integer(difference), self.integer(0, i64), predicate)
-        )
+        return self.add(arith.CmpiOp(self.as_integer(difference), self.integer(0, i64), predicate))
 
 
 def _order(name: str) -> tuple[int, int, str]:

@@ -89,9 +89,7 @@ def _conv_row(k: KernelLowering, op: ConvOp, at: Index) -> None:
     bounds = [(Expr.const(0), w[1])]
     for d, position in enumerate(at[2:]):
         bounds.append(
-            window_range(
-                position, w[d + 2], x[d + 2], strides[d], dilations[d], begin[d], end[d]
-            )
+            window_range(position, w[d + 2], x[d + 2], strides[d], dilations[d], begin[d], end[d])
         )
     bounds.append((Expr.const(0), w[-1]))
 
@@ -240,5 +238,3 @@ def _matmul_by_element(k: KernelLowering, op: MatmulOp) -> None:
         zero = scalars.constant(k.builder, 0, element_type(op.lhs))
         total = k.builder.carry(dims_of(op.lhs)[-1], [zero], add_product)[0]
         k.finish(op, at, scalars.narrow(k.builder, total, element_type(op.lhs)))
-
-

@@ -12,10 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import UnitAttr
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import FuncOp, ReturnOp
+from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, ReturnOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.types import dims_of, element_type
@@ -96,8 +95,6 @@ class KernelLowering:
         name = self.kernel.sym_name.data
         func = FuncOp(name, self.builder.symbols, len(self.outputs), Region(self.block))
         func.location = self.kernel.location
-        if is_parallel(func):
-            func.attributes["parallel"] = UnitAttr()
         return func
 
     def _lower_maps(self) -> None:
@@ -190,8 +187,5 @@ def unravel(position: ExprLike, dims: Sequence[Expr]) -> list[Expr]:
 
 def is_parallel(func: FuncOp) -> bool:
     """True if the function is one parallel loop, so that threads may split it."""
-    from lowerdeck.dialects.buffer.kernel import ForOp
-
     loops = [op for op in func.body.block.ops if isinstance(op, ForOp)]
     return len(loops) == 1 and bool(loops[0].parallel.value.data)
-

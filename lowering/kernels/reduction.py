@@ -224,8 +224,7 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
             taps: Sequence[Expr], values: Sequence[SSAValue], at: Index = at
         ) -> Sequence[SSAValue]:
             where = [
-                at[d + 2] * strides[d] + tap * dilations[d] - begin[d]
-                for d, tap in enumerate(taps)
+                at[d + 2] * strides[d] + tap * dilations[d] - begin[d] for d, tap in enumerate(taps)
             ]
             value = k.element(op.input, [*at[:2], *where])
             return [_combine(b, kind, values[0], value, element)]

@@ -248,9 +248,7 @@ def _magnitude(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute)
     return b.add(arith.SelectOp(negative, _negate(b, values, element), x))
 
 
-def _integer_power(
-    b: KernelBuilder, values: Sequence[SSAValue], element: Attribute
-) -> SSAValue:
+def _integer_power(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
     """In i64, which every integer is a residue of, so that signs are read once."""
     wide = [cast(b, value, element, i64) for value in values]
     return cast(b, b.add(math.IPowIOp(*wide)), i64, element)
@@ -325,4 +323,3 @@ _INTEGER: dict[type[Operation], Rule] = {
     core.ShlOp: _shift(arith.ShLIOp),
     core.ShrOp: _shift(arith.ShRUIOp),
 }
-

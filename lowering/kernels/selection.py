@@ -59,9 +59,7 @@ def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
             index = [*at[:axis], position, *at[axis:]]
             return scalars.widen(b, k.element(op.input, index))
 
-        def place(
-            rank: Expr, previous: Sequence[SSAValue], at: Index = at
-        ) -> Sequence[SSAValue]:
+        def place(rank: Expr, previous: Sequence[SSAValue], at: Index = at) -> Sequence[SSAValue]:
             is_first = b.compare_index("eq", rank, 0)
 
             def consider(position: Expr, best: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -168,8 +166,7 @@ def lower_scatter_nd(k: KernelLowering, op: ScatterNdOp) -> None:
     _copy(k, op.input)
     with k.builder.nest(dims_of(op.updates)) as at:
         positions = [
-            data_index(k, op.indices, [*at[:leading], Expr.const(d)], dims[d])
-            for d in range(depth)
+            data_index(k, op.indices, [*at[:leading], Expr.const(d)], dims[d]) for d in range(depth)
         ]
         _update(k, op, [*positions, *at[leading:]], k.element(op.updates, at))
 
