@@ -21,6 +21,7 @@ from lowerdeck.passes.legalize.onnx import (
     sampling,
     sequences,
     shape,
+    signal,
     sorting,
     tensor,
 )
@@ -45,6 +46,7 @@ TOPICS: tuple[ModuleType, ...] = (
     sampling,
     sequences,
     shape,
+    signal,
     sorting,
     tensor,
 )

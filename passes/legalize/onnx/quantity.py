@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 Array: TypeAlias = NDArray[Any]
 Operand: TypeAlias = "Quantity | float"
 
-LIMIT = 1 << 16
+LIMIT = 1 << 20
 """Constants of more elements than this are left to be computed by ops."""
 
 

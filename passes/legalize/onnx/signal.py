@@ -1,0 +1,158 @@
+"""Fourier transforms, as matrix products with tables of cosines and sines, and mel filters."""
+
+from __future__ import annotations
+
+import math
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import GatherOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f64, i64, rank_of
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.onnx.types import element_from_proto
+from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.quantity import Quantity, stack
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.onnx.sizes import size_of
+from lowerdeck.passes.legalize.onnx.tensor import pad
+
+
+@legalizes("DFT")
+def legalize_dft(op: OnnxOp, lower: Legalizer) -> Results:
+    """The axis is an attribute before version 20; the last dimension holds real and imaginary."""
+    x = lower.operand("input")
+    if op.since_version < 20:
+        axis = lower.attrs.int("axis")
+    else:
+        given = lower.input("axis")
+        axis = -2 if given is None else lower.require_ints(given, "an axis")[0]
+    axis = lower.axis(axis, rank_of(x))
+    length = lower.input("dft_length")
+    size = None if length is None else size_of(lower, length, "a signal length")
+    inverse, onesided = lower.attrs.flag("inverse"), lower.attrs.flag("onesided")
+    return [_transformed(lower, x, axis, size, inverse, onesided)]
+
+
+@legalizes("STFT")
+def legalize_stft(op: OnnxOp, lower: Legalizer) -> Results:
+    """Transforms of overlapping frames of a signal [batch, length, parts], under a window."""
+    x = lower.operand("signal")
+    if rank_of(x) != 3:
+        lower.refuse(f"a signal of rank {rank_of(x)}", "[batch, length, parts]")
+    step = size_of(lower, lower.operand("frame_step"), "a frame step")
+    window, length = lower.input("window"), lower.input("frame_length")
+    size = dims_of(x)[1]
+    if window is not None:
+        size = dims_of(window)[0]
+    elif length is not None:
+        size = size_of(lower, length, "a frame length")
+    frames = (dims_of(x)[1] - size) // step + 1
+    starts = Quantity.iota(lower, frames).column(2, 0) * Quantity.dim(lower, step)
+    index = starts + Quantity.iota(lower, size).column(2, 1)
+    framed = Quantity(lower, lower.add(GatherOp(x, index.value, 1)))
+    if window is not None:
+        framed = framed * Quantity.of(lower, window).reshape([size, 1])
+    onesided = lower.attrs.flag("onesided")
+    return [_transformed(lower, framed.value, 2, None, False, onesided)]
+
+
+def _transformed(
+    lower: Legalizer, x: SSAValue, axis: int, size: Expr | None, inverse: bool, onesided: bool
+) -> SSAValue:
+    """
+    The transform along an axis, of `size` elements (cut or filled with zeros).
+
+    Computed in f64: sums that cancel would lose what an f32 result can hold.
+    """
+    rank, element = rank_of(x), element_type(x)
+    if not 0 <= axis < rank - 1 or dims_of(x)[-1].value not in (1, 2):
+        lower.refuse(f"axis {axis} of an input of type {x.type}", "[..., 1] or [..., 2]")
+    real_result = inverse and onesided
+    if size is None:
+        size = (dims_of(x)[axis] - 1) * 2 if real_result else dims_of(x)[axis]
+    half = size // 2 + 1
+    used = half if real_result else size
+    end = [Expr.const(0)] * rank
+    end[axis] = used - dims_of(x)[axis]
+    x = pad(lower, x, [Expr.const(0)] * rank, end)
+    order = [*(k for k in range(rank - 1) if k != axis), axis, rank - 1]
+    x = lower.cast(lower.transpose(x, order), f64)
+    outer, parts = dims_of(x)[:-2], dims_of(x)[-1].value or 0
+    count = half if onesided and not inverse else size
+    results = 1 if real_result else 2
+    table = _table(lower, used, count, size, parts, results, inverse)
+    if real_result:
+        table = table * _mirrored(lower, used, size).reshape([used, 1, 1, 1])
+    matrix = table.reshape([used * parts, count * results])
+    rows = lower.reshape(x, [product(outer), used * parts])
+    y = lower.reshape(lower.add(MatmulOp(rows, matrix.value)), [*outer, count, results])
+    back = [*range(rank - 2)]
+    back.insert(axis, rank - 2)
+    return lower.cast(lower.transpose(y, [*back, rank - 1]), element)
+
+
+def _table(
+    lower: Legalizer,
+    used: Expr,
+    count: Expr,
+    size: Expr,
+    parts: int,
+    results: int,
+    inverse: bool,
+) -> Quantity:
+    """What part of input n adds to part of output k, f64 [used, parts, count, results]."""
+    total = Quantity.dim(lower, size)
+    steps = Quantity.iota(lower, used).column(2, 0) * Quantity.iota(lower, count).column(2, 1)
+    angle = (steps % total).cast(f64) * (2 * math.pi) / total.cast(f64)
+    cosine, sine = angle.cos(), angle.sin()
+    if inverse:
+        cosine, sine = cosine / total.cast(f64), -sine / total.cast(f64)
+    # exp(-i angle) times (re, im), the real part and the imaginary part.
+    rows = [[cosine, -sine], [sine, cosine]]
+    columns = [stack(row[:results], 2) for row in rows[:parts]]
+    return stack(columns, 1)
+
+
+def _mirrored(lower: Legalizer, used: Expr, size: Expr) -> Quantity:
+    """How often the elements of half a spectrum occur in the whole one."""
+    place = Quantity.iota(lower, used)
+    alone = place.eq(0) | (place * 2).eq(Quantity.dim(lower, size))
+    return alone.where(Quantity.number(lower, 1, f64), 2.0)
+
+
+@legalizes("MelWeightMatrix")
+def legalize_mel_weight_matrix(op: OnnxOp, lower: Legalizer) -> Results:
+    """Triangles between frequencies that are equally far apart on the mel scale."""
+    bins, length, rate, low, high = (
+        Quantity.of(lower, lower.reshape(lower.operand(k), [])) for k in range(5)
+    )
+    element = element_from_proto(lower.attrs.int("output_datatype"))
+    count = size_of(lower, bins.cast(i64).value, "the number of mel bins")
+    spectrum = size_of(lower, (length.cast(i64) // 2 + 1).value, "the length of the spectrum")
+    first, last = (_mel(edge.cast(f64)) for edge in (low, high))
+    step = (last - first) / Quantity.dim(lower, count + 2).cast(f64)
+    mels = Quantity.iota(lower, count + 2).cast(f64) * step + first
+    hertz = ((mels * (math.log(10) / 2595)).exp() - 1.0) * 700.0
+    edges = ((length.cast(f64) + 1.0) * hertz / rate.cast(f64)).floor().cast(i64)
+    left, center, right = (
+        Quantity(lower, lower.slice(edges.value, [k], [count])).reshape([1, count])
+        for k in range(3)
+    )
+    place = Quantity.iota(lower, spectrum).reshape([spectrum, 1])
+    rising = _ramp(place - left, center - left)
+    rising = (place.ge(left) & place.le(center)).where(rising, 0.0)
+    rising = center.eq(left).where(place.eq(center).cast(f64), rising)
+    falling = _ramp(right - place, right - center)
+    result = (place.ge(center) & place.lt(right)).where(falling, rising)
+    return [result.cast(element).value]
+
+
+def _mel(hertz: Quantity) -> Quantity:
+    return (hertz / 700.0 + 1.0).log() * (2595 / math.log(10))
+
+
+def _ramp(part: Quantity, whole: Quantity) -> Quantity:
+    """part / whole, where whole is at least one."""
+    return part.cast(f64) / whole.maximum(1).cast(f64)
