@@ -57,11 +57,13 @@ def user_errors() -> tuple[type[Exception], ...]:
         UnregisteredConstructException,
     )
 
+    from lowerdeck.build import BuildError
     from lowerdeck.dialects.blob import ElidedBlobError
     from lowerdeck.frontends.errors import FrontendError
 
     return (
         ToolError,
+        BuildError,
         DiagnosticException,
         ElidedBlobError,
         FrontendError,

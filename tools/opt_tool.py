@@ -175,18 +175,22 @@ class OptTool(xDSLOptMain):
             loaded = _loaded_pass(spec)
             self.register_pass(loaded.name, lambda loaded=loaded: loaded)
         self._require_known(args.disable, "--disable")
-        specs = [spec for spec in (self._phase_passes(), args.passes) if spec]
-        self.pipeline = PassPipeline(self._parse_passes(",".join(specs)), self._between)
-
-    def _phase_passes(self) -> str:
-        """The passes of `--compile-to`, as text."""
-        if self.args.compile_to is None:
-            return ""
-        if self.args.passes:
+        if args.compile_to is not None and args.passes:
             raise ToolError("opt-tool: --compile-to and --pass-pipeline exclude each other")
-        from lowerdeck.tools.phases import passes_to
+        self.pipeline = PassPipeline(self._parse_passes(args.passes), self._between)
 
-        return ",".join(passes_to(self.args.compile_to))
+    def apply_passes(self, prog: ModuleOp) -> None:
+        """The passes of the pipeline, or those of each phase up to that of `--compile-to`."""
+        if self.args.compile_to is None:
+            self.pipeline.apply(self.ctx, prog)
+            return
+        from lowerdeck.passes.contracts import check_contract
+        from lowerdeck.tools.phases import stages_to
+
+        for phase, names in stages_to(self.args.compile_to):
+            passes = self._parse_passes(",".join(names))
+            PassPipeline(passes, self._between).apply(self.ctx, prog)
+            check_contract(prog, phase)
 
     def _parse_passes(self, text: str) -> tuple[ModulePass, ...]:
         from xdsl.utils.exceptions import ArgSpecParseError
@@ -313,7 +317,7 @@ class OptTool(xDSLOptMain):
         if self.args.compile_to == "c":
             from lowerdeck.tools.phases import c_text
 
-            return c_text(prog)
+            return c_text(prog, self.get_input_name())
         return super().output_resulting_program(prog)
 
     def _report(self) -> None:

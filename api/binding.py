@@ -1,0 +1,365 @@
+"""
+Calls a compiled model from Python: the C interface, as `NAME.json` describes it, through ctypes.
+
+Every field of the arguments is 64 bits wide, so the struct is an array of integers: a call writes
+addresses and sizes into it and nothing else. Input arrays are passed as they lie in memory.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import math
+import mmap
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Symbols = Mapping[str, int]
+
+ABI = 1
+OUTPUT_CAPACITY = 3
+"""The status for an output that is too small (lowerdeck.h)."""
+
+_FIRST_CAPACITY = 1024
+"""Elements to begin with where the size of an output depends on data."""
+
+_MAX_PLANS = 256
+"""Combinations of input shapes to remember."""
+
+SHIM = """\
+/* What the Python binding adds to the library of a model. */
+#include <stdlib.h>
+
+#include "{name}.h"
+
+static void *allocate(void *context, size_t size) {{
+  (void)context;
+  return malloc(size);
+}}
+
+static void release(void *context, void *memory) {{
+  (void)context;
+  free(memory);
+}}
+
+const lowerdeck_allocator lowerdeck_binding_allocator = {{allocate, release, NULL}};
+
+const char *lowerdeck_binding_status_text(int status) {{ return lowerdeck_status_text(status); }}
+"""
+
+
+class RunError(RuntimeError):
+    """A run of a compiled model failed; `status` is that of lowerdeck.h."""
+
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class TensorInfo:
+    """An input or output of a model."""
+
+    name: str
+    dtype: np.dtype[Any]
+    shape: tuple[int | str, ...]
+    """Sizes; a string is a dimension symbol or an expression of them."""
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.shape)
+
+
+@dataclass
+class _Plan:
+    """What follows from the shapes of the inputs."""
+
+    words: list[tuple[int, int]]
+    """Position in the arguments, and value."""
+    shapes: list[tuple[int, ...] | None]
+    """Of the outputs; None where it depends on data."""
+    capacities: list[int]
+    """Elements to allocate for each output."""
+    workspace: int
+
+
+class _Slot:
+    """The arguments of one call at a time."""
+
+    def __init__(self, size: int) -> None:
+        self.words = (ctypes.c_int64 * size)()
+        self.plan: _Plan | None = None
+        self.workspace: Array = np.empty(0, np.uint8)
+
+
+_TOKEN = re.compile(r"\s*([A-Za-z_][\w$.]*|\d+|[-+*(),])")
+_WORDS = {"floordiv": "//", "mod": "%", "min": "min", "max": "max"}
+
+
+class Dimension:
+    """A dimension expression, ready to be evaluated."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.symbols: set[str] = set()
+        self._code: CodeType = compile(self._translated(), text, "eval")
+
+    def _translated(self) -> str:
+        """As Python, which has the same precedence and rounds division in the same way."""
+        parts: list[str] = []
+        position = 0
+        text = self.text.strip()
+        while position < len(text):
+            match = _TOKEN.match(text, position)
+            if match is None:
+                raise ValueError(f"'{self.text}' is no dimension expression")
+            token, position = match[1], match.end()
+            if token in _WORDS:
+                parts.append(_WORDS[token])
+            elif token[0].isalpha() or token[0] == "_":
+                self.symbols.add(token)
+                parts.append(f"values[{token!r}]")
+            else:
+                parts.append(token)
+        return " ".join(parts)
+
+    @property
+    def is_symbol(self) -> bool:
+        """True if the expression is one symbol."""
+        return self.symbols == {self.text}
+
+    def evaluate(self, values: Symbols) -> int:
+        """The number for values of all symbols."""
+        scope: dict[str, Any] = {"values": values, "min": min, "max": max, "__builtins__": {}}
+        return int(eval(self._code, scope))
+
+
+class Binding:
+    """
+    A model in a loaded library. Calls may run concurrently; each has its own workspace.
+
+    OSError if the library or the weights cannot be loaded.
+    """
+
+    def __init__(self, folder: str, metadata: Mapping[str, Any], library: str) -> None:
+        if metadata["abi"] != ABI or ctypes.sizeof(ctypes.c_void_p) != 8:
+            raise OSError(f"{folder}: made for ABI {metadata['abi']}, this is {ABI} with 64 bits")
+        self.inputs = tuple(_tensor_info(port) for port in metadata["inputs"])
+        self.outputs = tuple(_tensor_info(port) for port in metadata["outputs"])
+        self.workspace: int | str = metadata["workspace"]
+        self._input_dims = [_dimensions(info.shape) for info in self.inputs]
+        self._output_dims = [_dimensions(info.shape) for info in self.outputs]
+        self._lay_out()
+        name = metadata["name"]
+        loaded = ctypes.CDLL(library)
+        self._run: Callable[..., int] = _function(loaded, f"{name}_run", ctypes.c_int)
+        self._workspace_size = _function(loaded, f"{name}_workspace_size", ctypes.c_int64)
+        self._status_text = loaded.lowerdeck_binding_status_text
+        self._status_text.restype = ctypes.c_char_p
+        self._map_weights(os.path.join(folder, f"{name}.weights"), metadata["weights_size"])
+        allocator = ctypes.c_byte.in_dll(loaded, "lowerdeck_binding_allocator")
+        self._allocator = ctypes.addressof(allocator)
+        self._plans: dict[tuple[tuple[int, ...], ...], _Plan] = {}
+        self._free: list[_Slot] = []
+
+    def _lay_out(self) -> None:
+        """Where each field lies in the arguments, counted in words of 64 bits."""
+        position = 0
+        self._input_at: list[int] = []
+        for info in self.inputs:
+            self._input_at.append(position)
+            position += 1 + max(info.rank, 1)
+        self._output_at: list[int] = []
+        for info in self.outputs:
+            self._output_at.append(position)
+            position += 2 + max(info.rank, 1)
+        # weights, weights_size, workspace, workspace_size, pool, allocator
+        self._rest_at = position
+        self._size = position + 6
+
+    def _map_weights(self, path: str, size: int) -> None:
+        self._weights: Array = np.empty(0, np.uint8)
+        if size:
+            with open(path, "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            self._weights = np.frombuffer(mapped, np.uint8)
+
+    def _new_slot(self) -> _Slot:
+        slot = _Slot(self._size)
+        words, at = slot.words, self._rest_at
+        words[at] = _address(self._weights)
+        words[at + 1] = self._weights.size
+        words[at + 5] = self._allocator
+        return slot
+
+    def run(self, inputs: Sequence[Array]) -> list[Array]:
+        """
+        The outputs for inputs in order.
+
+        ValueError for inputs that do not fit the model, RunError if the run fails.
+        """
+        arrays = [
+            self._checked(array, info) for array, info in zip(inputs, self.inputs, strict=True)
+        ]
+        plan = self._plan_for(arrays)
+        slot = self._free.pop() if self._free else self._new_slot()
+        if slot.plan is not plan:
+            self._apply(plan, slot)
+        words = slot.words
+        for position, array in zip(self._input_at, arrays):
+            words[position] = array.__array_interface__["data"][0]
+        outputs = self._call(plan, slot)
+        self._free.append(slot)
+        return outputs
+
+    def _checked(self, value: object, info: TensorInfo) -> Array:
+        """The array as C reads it: copied only if it is not contiguous or not aligned."""
+        array = cast(Array, value if isinstance(value, np.ndarray) else np.asarray(value))
+        if array.dtype is not info.dtype and array.dtype != info.dtype:
+            raise ValueError(
+                f"input '{info.name}' has the dtype {array.dtype}, expected {info.dtype}"
+            )
+        flags = array.flags
+        if not (flags.c_contiguous and flags.aligned):
+            return np.require(array, requirements=["C", "A"])
+        return array
+
+    def _plan_for(self, arrays: Sequence[Array]) -> _Plan:
+        shapes = tuple([array.shape for array in arrays])
+        plan = self._plans.get(shapes)
+        if plan is None:
+            if len(self._plans) >= _MAX_PLANS:
+                self._plans.clear()
+            plan = self._plans[shapes] = self._make_plan(shapes)
+        return plan
+
+    def _make_plan(self, shapes: Sequence[tuple[int, ...]]) -> _Plan:
+        symbols = self._bind_symbols(shapes)
+        words: list[tuple[int, int]] = []
+        for position, shape in zip(self._input_at, shapes, strict=True):
+            words += [(position + 1 + axis, size) for axis, size in enumerate(shape)]
+        results: list[tuple[int, ...] | None] = []
+        for dims in self._output_dims:
+            known = all(isinstance(d, int) or d.symbols <= symbols.keys() for d in dims)
+            results.append(_evaluated(dims, symbols) if known else None)
+        capacities = [_FIRST_CAPACITY if s is None else math.prod(s) for s in results]
+        return _Plan(words, results, capacities, self._workspace_bytes(words))
+
+    def _bind_symbols(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
+        """The symbols' values; ValueError if the shapes are not those of the model."""
+        symbols: dict[str, int] = {}
+        for info, dims, shape in zip(self.inputs, self._input_dims, shapes, strict=True):
+            if len(shape) != len(dims):
+                raise ValueError(_shape_error(info, shape, None))
+            for dim, size in zip(dims, shape, strict=True):
+                if isinstance(dim, Dimension) and dim.is_symbol:
+                    symbols.setdefault(dim.text, size)
+        for info, dims, shape in zip(self.inputs, self._input_dims, shapes, strict=True):
+            if (expected := _evaluated(dims, symbols)) != shape:
+                raise ValueError(_shape_error(info, shape, expected))
+        return symbols
+
+    def _workspace_bytes(self, words: Sequence[tuple[int, int]]) -> int:
+        if isinstance(self.workspace, int):
+            return self.workspace
+        slot = self._new_slot()
+        for position, value in words:
+            slot.words[position] = value
+        return self._workspace_size(slot.words)
+
+    def _apply(self, plan: _Plan, slot: _Slot) -> None:
+        words, at = slot.words, self._rest_at
+        for position, value in plan.words:
+            words[position] = value
+        if slot.workspace.size < plan.workspace:
+            slot.workspace = np.empty(plan.workspace, np.uint8)
+        words[at + 2] = _address(slot.workspace)
+        words[at + 3] = slot.workspace.size
+        slot.plan = plan
+
+    def _call(self, plan: _Plan, slot: _Slot) -> list[Array]:
+        words = slot.words
+        while True:
+            outputs: list[Array] = []
+            for k, (position, info) in enumerate(zip(self._output_at, self.outputs)):
+                shape = plan.shapes[k]
+                array = np.empty(plan.capacities[k] if shape is None else shape, info.dtype)
+                words[position] = array.__array_interface__["data"][0]
+                words[position + 1] = array.size
+                outputs.append(array)
+            status = self._run(words)
+            if status == 0:
+                return [self._cut(array, k, plan, slot) for k, array in enumerate(outputs)]
+            if status != OUTPUT_CAPACITY or not self._grow(plan, slot):
+                raise RunError(status, self._status_text(status).decode())
+
+    def _cut(self, array: Array, k: int, plan: _Plan, slot: _Slot) -> Array:
+        """The part of an output that was written, where only the run knows its size."""
+        if plan.shapes[k] is not None:
+            return array
+        shape = self._written_dims(k, slot)
+        return array[: math.prod(shape)].reshape(shape)
+
+    def _written_dims(self, k: int, slot: _Slot) -> list[int]:
+        start = self._output_at[k] + 2
+        return list(slot.words[start : start + self.outputs[k].rank])
+
+    def _grow(self, plan: _Plan, slot: _Slot) -> bool:
+        """Make room for the dimensions that the run has written; False if there is enough."""
+        grown = False
+        for k, shape in enumerate(plan.shapes):
+            if shape is None and (size := math.prod(self._written_dims(k, slot))) > 0:
+                grown = grown or size > plan.capacities[k]
+                plan.capacities[k] = max(plan.capacities[k], size)
+        return grown
+
+
+def read_metadata(folder: str) -> dict[str, Any]:
+    """What is written beside the C of a model; FileNotFoundError if the folder holds none."""
+    for entry in sorted(os.listdir(folder)):
+        if entry.endswith(".json"):
+            with open(os.path.join(folder, entry), encoding="utf-8") as file:
+                data = json.load(file)
+            if isinstance(data, dict) and "abi" in data:
+                return data  # pyright: ignore[reportUnknownVariableType]
+    raise FileNotFoundError(2, "there is no compiled model", folder)
+
+
+def _function(library: ctypes.CDLL, name: str, result: Any) -> Callable[..., int]:
+    function = getattr(library, name)
+    function.restype = result
+    return function
+
+
+def _address(array: Array) -> int:
+    return array.__array_interface__["data"][0] if array.size else 0
+
+
+def _tensor_info(port: Mapping[str, Any]) -> TensorInfo:
+    dtype = ml_dtypes.bfloat16 if port["dtype"] == "bfloat16" else port["dtype"]
+    return TensorInfo(port["name"], np.dtype(dtype), tuple(port["dims"]))
+
+
+def _dimensions(shape: Sequence[int | str]) -> list[int | Dimension]:
+    return [size if isinstance(size, int) else Dimension(size) for size in shape]
+
+
+def _evaluated(dims: Sequence[int | Dimension], symbols: Symbols) -> tuple[int, ...]:
+    return tuple(dim if isinstance(dim, int) else dim.evaluate(symbols) for dim in dims)
+
+
+def _shape_error(info: TensorInfo, shape: Sequence[int], expected: Sequence[int] | None) -> str:
+    described = f"[{', '.join(map(str, info.shape))}]"
+    if expected is not None and any(isinstance(size, str) for size in info.shape):
+        described = f"{described} = {list(expected)}"
+    return f"input '{info.name}' has the shape {list(shape)}, expected {described}"

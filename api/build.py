@@ -1,0 +1,84 @@
+"""Compiles the C of a model to a shared library."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from lowerdeck.binding import SHIM
+
+_SHOWN_LINES = 20
+"""Lines of a C compiler's complaint that an error repeats."""
+
+
+class BuildError(Exception):
+    """There is no C compiler, or it has failed."""
+
+
+def find_compiler() -> list[str] | None:
+    """The command of the C compiler: `CC` from the environment, or the first one installed."""
+    if command := shlex.split(os.environ.get("CC", "")):
+        return command
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name) is not None:
+            return [name]
+    return None
+
+
+def require_compiler() -> list[str]:
+    """The command of the C compiler; BuildError if there is none."""
+    command = find_compiler()
+    if command is None:
+        raise BuildError(
+            "no C compiler found: install gcc or clang, or name one in CC; without it, "
+            "'lowerdeck compile' still writes the C and 'lowerdeck run --interpret' still runs"
+        )
+    return command
+
+
+@cache
+def compiler_version(command: tuple[str, ...]) -> str:
+    """What identifies a compiler: the output of `--version`."""
+    result = _run([*command, "--version"])
+    return result.stdout
+
+
+def library_name(name: str) -> str:
+    """The file name of a model's library."""
+    return f"lib{name}.so"
+
+
+def build_library(folder: str, metadata: Mapping[str, Any], target: str) -> None:
+    """
+    Compile the sources in `folder` to the library `target`, which appears whole.
+
+    BuildError with the compiler's own words if it fails.
+    """
+    command = require_compiler()
+    name = metadata["name"]
+    with tempfile.TemporaryDirectory(dir=os.path.dirname(target), prefix=".build-") as scratch:
+        shim = os.path.join(scratch, "binding.c")
+        with open(shim, "w", encoding="utf-8") as file:
+            file.write(SHIM.format(name=name))
+        sources = [os.path.join(folder, source) for source in metadata["sources"]]
+        library = os.path.join(scratch, "library.so")
+        options = [*metadata["cflags"], "-fPIC", "-shared", f"-I{folder}", "-o", library]
+        libraries = [f"-l{library}" for library in metadata["libraries"]]
+        result = _run([*command, *options, *sources, shim, *libraries])
+        if result.returncode:
+            lines = result.stderr.splitlines()[:_SHOWN_LINES]
+            raise BuildError("\n".join([f"{' '.join(command)} failed:", *lines]))
+        os.replace(library, target)
+
+
+def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BuildError(f"cannot run the C compiler {command[0]}: {error.strerror}") from error

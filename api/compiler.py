@@ -1,0 +1,366 @@
+"""From a model to something that runs: `compile`, `load` and `Model`."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
+
+from numpy.typing import NDArray
+
+from lowerdeck import cache as disk_cache
+from lowerdeck.binding import Binding, RunError, TensorInfo, read_metadata
+from lowerdeck.build import (
+    BuildError,
+    build_library,
+    compiler_version,
+    library_name,
+    require_compiler,
+)
+
+if TYPE_CHECKING:
+    import onnx
+    from xdsl.dialects.builtin import ModuleOp
+
+    from lowerdeck.lowering.emit_c.module import CArtifact
+    from lowerdeck.passes.options import LowerdeckContext
+
+__all__ = [
+    "BuildError",
+    "CompileOptions",
+    "Model",
+    "RunError",
+    "TensorInfo",
+    "compile",
+    "generate",
+    "import_and_lower",
+    "load",
+]
+
+Array: TypeAlias = NDArray[Any]
+Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto"
+Progress: TypeAlias = Callable[[str], None]
+
+_RECURSION_LIMIT = 10_000
+"""Nested regions are processed recursively."""
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """What is compiled, and how; see `compile`."""
+
+    outputs: Sequence[str] | None = None
+    input_shapes: Mapping[str, Sequence[int]] | None = None
+    target: str = "native"
+    disable: Sequence[str] = ()
+    skip_nodes: str | None = None
+    progress: Progress = field(default=lambda text: None, compare=False)
+    """Told what is being done."""
+
+    def __post_init__(self) -> None:
+        """ValueError if an option makes no sense."""
+        from lowerdeck.lowering.pipeline import ALL_PASSES
+
+        if unknown := [name for name in self.disable if name not in ALL_PASSES]:
+            raise ValueError(f"disable: there are no passes {unknown}")
+        if self.skip_nodes is not None:
+            try:
+                re.compile(self.skip_nodes)
+            except re.error as error:
+                raise ValueError(f"skip_nodes: {error}") from error
+
+    @property
+    def key(self) -> str:
+        """The options as text, for the cache."""
+        shapes = sorted((name, list(s)) for name, s in (self.input_shapes or {}).items())
+        outputs = None if self.outputs is None else list(self.outputs)
+        return json.dumps([outputs, shapes, self.target, sorted(self.disable), self.skip_nodes])
+
+
+def compile(
+    model: Source,
+    *,
+    outputs: Sequence[str] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    target: str = "native",
+    disable: Sequence[str] = (),
+    skip_nodes: str | None = None,
+    cache: bool = True,
+) -> Model:
+    """
+    Compile a model file, or an ONNX ModelProto, to a library and load it.
+
+    `outputs` replaces the model's outputs by other tensors of it, `input_shapes` fixes shapes of
+    inputs, `disable` leaves passes out, and optional rewrites leave source nodes alone in whose
+    name the regular expression `skip_nodes` is found. With `cache` the result is kept on disk.
+
+    FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
+    there is no C compiler, or if it fails.
+    """
+    options = CompileOptions(outputs, input_shapes, target, disable, skip_nodes)
+    return compile_with(model, options, cache=cache)
+
+
+def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) -> Model:
+    """`compile` with the options as one value."""
+    compiler = require_compiler()
+    with _model_file(model) as path:
+        if not cache:
+            folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
+            _generate_and_build(path, folder.name, options)
+            return Model(folder.name, owner=folder)
+        name = model_name(path)
+        key = disk_cache.cache_key(
+            path, name, options.key, " ".join(compiler), compiler_version(tuple(compiler))
+        )
+        if (found := disk_cache.find(key)) is not None:
+            return Model(found)
+        os.makedirs(disk_cache.cache_folder(), exist_ok=True)
+        scratch = tempfile.mkdtemp(prefix=".new-", dir=disk_cache.cache_folder())
+        try:
+            files = _generate_and_build(path, scratch, options)
+            is_temporary = not isinstance(model, str | os.PathLike)
+            return Model(disk_cache.store(scratch, key, [] if is_temporary else files))
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+def load(folder: str | os.PathLike[str]) -> Model:
+    """
+    A model that `Model.save` or `lowerdeck compile` has written.
+
+    OSError if the folder holds no model; BuildError if its library does not fit this machine and
+    cannot be compiled anew.
+    """
+    return Model(os.fspath(folder))
+
+
+def generate(model: Source, folder: str, options: CompileOptions) -> None:
+    """Write the C of a model, its weights and its description into an existing folder."""
+    with _model_file(model) as path:
+        _generate(path, folder, options)
+
+
+def import_and_lower(
+    model: str, phase: str, options: CompileOptions
+) -> tuple[ModuleOp, LowerdeckContext]:
+    """The module of a model file at the end of a phase before `c`, and its context."""
+    from lowerdeck.frontends import load_model
+    from lowerdeck.lowering.pipeline import run_to_phase
+    from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+
+    with _compiling():
+        context = LowerdeckContext()
+        context.options = RewriteOptions(options.skip_nodes, frozenset(options.disable))
+        _register_dialects(context)
+        options.progress("import")
+        module = load_model(
+            model,
+            outputs=options.outputs,
+            input_shapes=options.input_shapes,
+            context=context,
+        )
+        run_to_phase(
+            context,
+            module,
+            phase,
+            lambda pass_, reached: options.progress(reached if pass_ is None else pass_.name),
+        )
+    return module, context
+
+
+def model_name(path: str) -> str:
+    """The name of a model in C: its file's, as an identifier that no other file has."""
+    stem = os.path.splitext(os.path.basename(path))[0]
+    name = re.sub(r"[^A-Za-z0-9_]", "_", stem)
+    if not name or name[0].isdigit():
+        name = f"model_{name}"
+    return f"{name}_model" if name == "example" or name.startswith("lowerdeck") else name
+
+
+def _register_dialects(context: LowerdeckContext) -> None:
+    from xdsl.dialects.builtin import Builtin
+    from xdsl.dialects.func import Func
+
+    from lowerdeck.dialects.core import Core
+    from lowerdeck.dialects.onnx import onnx_dialect
+
+    for dialect in (Builtin, Func, Core):
+        context.load_dialect(dialect)
+    context.register_dialect("onnx", onnx_dialect)
+
+
+@contextmanager
+def _model_file(model: Source) -> Generator[str]:
+    """The model as a file; one in memory is written to a temporary one."""
+    if isinstance(model, str | os.PathLike):
+        yield os.fspath(model)
+        return
+    with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
+        path = os.path.join(folder, "model.onnx")
+        with open(path, "wb") as file:
+            file.write(model.SerializeToString())
+        yield path
+
+
+@contextmanager
+def _compiling() -> Generator[None]:
+    """Collecting garbage doubles the time per op of a large module, so it is off meanwhile."""
+    limit, enabled = sys.getrecursionlimit(), gc.isenabled()
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
+    gc.disable()
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
+        if enabled:
+            gc.enable()
+
+
+def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
+    """Write the C into `folder`; returns the files that the model was read from."""
+    from lowerdeck.lowering.emit_c.module import emit_c
+
+    module, _ = import_and_lower(path, "scheduled", options)
+    with _compiling():
+        options.progress("emit-c")
+        artifact = emit_c(module, model_name(path), options.target)
+        _write(artifact, folder)
+    return {os.path.abspath(path), *_files_of(artifact)}
+
+
+def _generate_and_build(path: str, folder: str, options: CompileOptions) -> set[str]:
+    files = _generate(path, folder, options)
+    options.progress("C compiler")
+    metadata = read_metadata(folder)
+    build_library(folder, metadata, os.path.join(folder, library_name(metadata["name"])))
+    return files
+
+
+def _files_of(artifact: CArtifact) -> Iterable[str]:
+    return (os.path.abspath(blob.file) for _, blob in artifact.weights if blob.file is not None)
+
+
+def _write(artifact: CArtifact, folder: str) -> None:
+    texts = {**artifact.files, f"{artifact.name}.json": json.dumps(artifact.metadata, indent=2)}
+    for name, text in texts.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            file.write(text)
+    if artifact.weights_size:
+        with open(os.path.join(folder, f"{artifact.name}.weights"), "wb") as file:
+            for chunk in artifact.weight_chunks():
+                file.write(chunk)
+
+
+class Model:
+    """
+    A compiled model.
+
+    Called with a dict from tensor name to array it returns a dict; called with arrays in the order
+    of `inputs`, a tuple in the order of `outputs`. Calls from several threads run concurrently.
+    """
+
+    def __init__(self, folder: str, *, owner: object = None) -> None:
+        self._folder = folder
+        self._owner = owner  # a temporary folder lives as long as the model
+        self._metadata = read_metadata(folder)
+        self._binding = _open(folder, self._metadata)
+        self._names = [info.name for info in self.inputs]
+
+    @property
+    def name(self) -> str:
+        """What the identifiers of the C begin with."""
+        return self._metadata["name"]
+
+    @property
+    def inputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each input."""
+        return self._binding.inputs
+
+    @property
+    def outputs(self) -> tuple[TensorInfo, ...]:
+        """Name, dtype and shape of each output."""
+        return self._binding.outputs
+
+    @property
+    def workspace_size(self) -> int | str:
+        """Bytes of memory for one run besides weights and arrays; may depend on symbols."""
+        return self._binding.workspace
+
+    @property
+    def weights_size(self) -> int:
+        """Bytes of the weights file."""
+        return self._metadata["weights_size"]
+
+    @overload
+    def __call__(self, inputs: Mapping[str, Array], /) -> dict[str, Array]: ...
+
+    @overload
+    def __call__(self, *inputs: Array) -> tuple[Array, ...]: ...
+
+    def __call__(self, *inputs: Any) -> dict[str, Array] | tuple[Array, ...]:
+        """
+        Run the model.
+
+        ValueError if the inputs are not those of the model, RunError if the run fails.
+        """
+        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+            named = cast(Mapping[str, Array], inputs[0])
+            results = self._binding.run(self._in_order(named))
+            return {info.name: array for info, array in zip(self.outputs, results, strict=True)}
+        if len(inputs) != len(self._names):
+            raise ValueError(f"{len(inputs)} inputs for a model with {len(self._names)}")
+        return tuple(self._binding.run(inputs))
+
+    def _in_order(self, named: Mapping[str, Array]) -> list[Array]:
+        try:
+            arrays = [named[name] for name in self._names]
+        except KeyError:
+            missing = [name for name in self._names if name not in named]
+            raise ValueError(f"no value for the inputs {missing}") from None
+        if len(named) != len(arrays):
+            unknown = [name for name in named if name not in self._names]
+            raise ValueError(f"{unknown} are not inputs; the inputs are {self._names}")
+        return arrays
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """
+        Write the C, its header, weights, build file, example and library into a folder.
+
+        `lowerdeck.load` reads it.
+        """
+        publish(self._folder, os.fspath(folder))
+
+
+def publish(source: str, folder: str) -> None:
+    """Copy the files of a model into a folder, made if missing; each appears whole."""
+    os.makedirs(folder, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as scratch:
+        names = [n for n in sorted(os.listdir(source)) if not disk_cache.is_support_file(n)]
+        for name in names:
+            shutil.copyfile(os.path.join(source, name), os.path.join(scratch, name))
+        for name in names:
+            os.replace(os.path.join(scratch, name), os.path.join(folder, name))
+
+
+def _open(folder: str, metadata: Mapping[str, Any]) -> Binding:
+    """The library of a model; compiled here if there is none, or none that this machine loads."""
+    library = os.path.join(folder, library_name(metadata["name"]))
+    if os.path.exists(library):
+        try:
+            return Binding(folder, metadata, library)
+        except OSError:
+            # Of another system. If the weights are what is missing, this fails again below.
+            pass
+    with tempfile.TemporaryDirectory(prefix="lowerdeck-") as scratch:
+        rebuilt = os.path.join(scratch, library_name(metadata["name"]))
+        build_library(folder, metadata, rebuilt)
+        return Binding(folder, metadata, rebuilt)

@@ -1,0 +1,110 @@
+"""`lowerdeck ops`: the operators of a model, and which of them can be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import onnx
+
+from lowerdeck.dialects.onnx.ops import op_class
+from lowerdeck.frontends.onnx.parse import model_opset, parse_model
+
+_LISTED = 8
+"""Nodes of an unsupported operator that are named before the rest is counted."""
+
+
+@dataclass
+class Operator:
+    """One operator at one version, as a model uses it."""
+
+    domain: str
+    op_type: str
+    version: int | None
+    """The version that introduced this form; None for an operator that is not known."""
+    support: str | None
+    """How it is compiled, or None."""
+    nodes: list[str] = field(default_factory=list[str])
+
+    @property
+    def name(self) -> str:
+        """The operator with its domain, if that is not the default one."""
+        return f"{self.domain}.{self.op_type}" if self.domain else self.op_type
+
+    def __str__(self) -> str:
+        version = "" if self.version is None else str(self.version)
+        text = (
+            f"{len(self.nodes):6}  {self.name:<32} {version:>3}  {self.support or 'NOT SUPPORTED'}"
+        )
+        if self.support is not None:
+            return text
+        named = ", ".join(f"'{name}'" for name in self.nodes[:_LISTED])
+        more = f" and {len(self.nodes) - _LISTED} more" if len(self.nodes) > _LISTED else ""
+        return f"{text}: {named}{more}"
+
+
+def used_operators(path: str) -> list[Operator]:
+    """Every operator of the model at `path`, sorted by name. FrontendError if it is unreadable."""
+    model = parse_model(path)
+    local = {(function.domain, function.name) for function in model.functions}
+    found: dict[tuple[str, str, int | None], Operator] = {}
+    opset = model_opset(model)
+    for node in _nodes(model.graph.node):
+        _count(node, opset, local, found)
+    for function in model.functions:
+        own = {entry.domain: entry.version for entry in function.opset_import}
+        for node in _nodes(function.node):
+            _count(node, own or opset, local, found)
+    return sorted(found.values(), key=lambda operator: (operator.domain, operator.op_type))
+
+
+def _nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
+    """The nodes and, after each, those of its subgraphs."""
+    for node in nodes:
+        yield node
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _nodes(attribute.g.node)
+            for graph in attribute.graphs:
+                yield from _nodes(graph.node)
+
+
+def _count(
+    node: onnx.NodeProto,
+    opset: Mapping[str, int],
+    local: set[tuple[str, str]],
+    found: dict[tuple[str, str, int | None], Operator],
+) -> None:
+    domain = "" if node.domain == "ai.onnx" else node.domain
+    if (node.domain, node.op_type) in local:
+        version, support = None, "function of the model"
+    else:
+        version, support = _support(domain, node.op_type, opset.get(domain))
+    key = (domain, node.op_type, version)
+    operator = found.setdefault(key, Operator(domain, node.op_type, version, support))
+    operator.nodes.append(node.name or (node.output[0] if node.output else ""))
+
+
+def _support(domain: str, op_type: str, opset: int | None) -> tuple[int | None, str | None]:
+    """The version of the operator in an opset, and how it is compiled."""
+    from lowerdeck.passes.legalize.onnx.handlers import handler_of
+
+    cls = None if opset is None else op_class(domain, op_type, opset)
+    if cls is None:
+        return None, None
+    schema = cast(Any, cls.schema)
+    if handler_of(cast(Any, _Reference(domain, op_type, schema.since_version))) is not None:
+        return schema.since_version, "legalized"
+    if schema.has_function or schema.has_context_dependent_function:
+        return schema.since_version, "by the function in its schema"
+    return schema.since_version, None
+
+
+@dataclass(frozen=True)
+class _Reference:
+    """What a handler is found by."""
+
+    domain: str
+    op_type: str
+    since_version: int

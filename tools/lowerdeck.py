@@ -1,0 +1,269 @@
+"""lowerdeck: the user's command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lowerdeck.tools.arguments import parse_shapes, read_arrays
+from lowerdeck.tools.common import ToolError, about, replacing, run_tool
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from xdsl.dialects.builtin import ModuleOp
+
+    from lowerdeck.compiler import CompileOptions, Model
+    from lowerdeck.tools.progress import Progress
+
+Command = Callable[[argparse.Namespace], int]
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors are one line, as those of the commands."""
+
+    def error(self, message: str) -> Any:
+        """ToolError with the message."""
+        raise ToolError(f"{self.prog}: {message}; see {self.prog} --help")
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """The exit status of one command."""
+
+    def run() -> int:
+        namespace = _parser().parse_args(args)
+        command: Command = namespace.command
+        return command(namespace)
+
+    return run_tool("lowerdeck", run)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(prog="lowerdeck", description="Compile trained models to plain C.")
+    parser.add_argument("--version", action="version", version=f"lowerdeck {_version()}")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    one = _command(commands, "compile", _compile, "write C, header, weights, build file, library")
+    one.add_argument("-o", metavar="DIR", dest="out", required=True, help="folder to write to")
+
+    one = _command(commands, "run", _run, "run a model on arrays")
+    one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name")
+    one.add_argument("--outputs", metavar="OUT.npz", required=True, help="file to write")
+    one.add_argument(
+        "--interpret", action="store_true", help="run the reference interpreter instead of C"
+    )
+
+    one = _command(commands, "bench", _bench, "measure latency and memory")
+    one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name; else random ones")
+    one.add_argument("--json", metavar="F", dest="report", help="also write the results to F")
+
+    one = _command(commands, "export", _export, "write the optimized model as ONNX")
+    one.add_argument("-o", metavar="OUT.onnx", dest="out", required=True, help="file to write")
+
+    one = _command(commands, "ops", _ops, "list the operators, and which can be compiled")
+    return parser
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("lowerdeck")
+
+
+def _command(commands: Any, name: str, function: Command, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+    parser.set_defaults(command=function)
+    add = parser.add_argument
+    add("model", metavar="MODEL", help="model file (.onnx), or IR text (.mlir)")
+    add("--output", action="append", metavar="NAME", help="tensor to return; repeatable")
+    add(
+        "--input-shape",
+        action="append",
+        default=[],
+        metavar="NAME=1,2,3",
+        help="shape of an input; repeatable",
+    )
+    add("--target", default="native", metavar="T", help="machine to generate C for")
+    add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
+    add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
+    add("-v", "--verbose", action="store_true", help="name each step on stderr")
+    return parser
+
+
+def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
+    from lowerdeck.compiler import CompileOptions
+
+    def step(text: str) -> None:
+        progress(text)
+        if args.verbose:
+            print(f"lowerdeck: {text}", file=sys.stderr)
+
+    try:
+        return CompileOptions(
+            outputs=args.output,
+            input_shapes=parse_shapes(args.input_shape),
+            target=args.target,
+            disable=args.disable,
+            skip_nodes=args.skip_nodes,
+            progress=step,
+        )
+    except ValueError as error:
+        raise ToolError(f"lowerdeck: {error}") from error
+
+
+def _compile(args: argparse.Namespace) -> int:
+    from lowerdeck.binding import read_metadata
+    from lowerdeck.build import build_library, find_compiler, library_name
+    from lowerdeck.compiler import generate, publish
+    from lowerdeck.tools.progress import progress
+
+    parent = os.path.dirname(os.path.abspath(args.out))
+    os.makedirs(parent, exist_ok=True)
+    with (
+        about(args.model),
+        progress() as shown,
+        tempfile.TemporaryDirectory(prefix=".lowerdeck-", dir=parent) as scratch,
+    ):
+        generate(args.model, scratch, _options(args, shown))
+        if find_compiler() is None:
+            print("lowerdeck: no C compiler found; wrote no library", file=sys.stderr)
+        else:
+            shown("C compiler")
+            metadata = read_metadata(scratch)
+            library = os.path.join(scratch, library_name(metadata["name"]))
+            build_library(scratch, metadata, library)
+        publish(scratch, args.out)
+    return 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    from lowerdeck.tools.progress import progress
+
+    inputs = read_arrays(args.inputs) if args.inputs else {}
+    with about(args.model), progress() as shown:
+        options = _options(args, shown)
+        outputs = _interpret(args, options, inputs) if args.interpret else None
+        if outputs is None:
+            outputs = _call(_compiled(args, options), inputs)
+    _write_arrays(args.outputs, outputs)
+    return 0
+
+
+def _interpret(
+    args: argparse.Namespace, options: CompileOptions, inputs: Mapping[str, NDArray[Any]]
+) -> dict[str, Any]:
+    """The outputs by the interpreter, of the module before any optimization."""
+    from lowerdeck.compiler import import_and_lower
+    from lowerdeck.dialects.interpret import run_module
+
+    module, _ = import_and_lower(args.model, "legal", options)
+    options.progress("interpret")
+    return dict(run_module(module, inputs))
+
+
+def _compiled(args: argparse.Namespace, options: CompileOptions) -> Model:
+    """The model; a folder that `lowerdeck compile` wrote is loaded."""
+    from lowerdeck.compiler import compile_with, load
+
+    return load(args.model) if os.path.isdir(args.model) else compile_with(args.model, options)
+
+
+def _call(model: Model, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    from lowerdeck.binding import RunError
+
+    try:
+        return model(inputs)
+    except (ValueError, RunError) as error:
+        raise ToolError(f"{model.name}: {error}") from error
+
+
+def _write_arrays(path: str, arrays: Mapping[str, Any]) -> None:
+    import numpy as np
+
+    with replacing(path, "wb") as file:
+        np.savez(file, **arrays)
+
+
+def _bench(args: argparse.Namespace) -> int:
+    from lowerdeck.tools.bench import measure
+    from lowerdeck.tools.progress import progress
+
+    with about(args.model), progress() as shown:
+        options = _options(args, shown)
+        model = _compiled(args, options)
+        inputs = read_arrays(args.inputs) if args.inputs else _sample_inputs(args, options)
+        _call(model, inputs)
+        shown("measure")
+        result = measure(model, inputs)
+    print(result.text())
+    if args.report:
+        with replacing(args.report) as file:
+            json.dump(result.data(), file, indent=2)
+            file.write("\n")
+    return 0
+
+
+def _sample_inputs(args: argparse.Namespace, options: CompileOptions) -> dict[str, NDArray[Any]]:
+    from xdsl.utils.exceptions import VerifyException
+
+    from lowerdeck.dialects.interpret import find_function
+    from lowerdeck.tools.sample_inputs import sample_inputs
+
+    if os.path.isdir(args.model):
+        raise ToolError(f"{args.model}: random inputs need the model file; give --inputs")
+    try:
+        return sample_inputs(find_function(_legal(args, options), "main"))
+    except VerifyException as error:
+        raise ToolError(f"{args.model}: {error}; give --inputs") from error
+
+
+def _legal(args: argparse.Namespace, options: CompileOptions) -> ModuleOp:
+    from lowerdeck.compiler import import_and_lower
+
+    return import_and_lower(args.model, "legal", options)[0]
+
+
+def _export(args: argparse.Namespace) -> int:
+    from lowerdeck.compiler import import_and_lower
+    from lowerdeck.export_onnx import ExportError, export_onnx
+    from lowerdeck.tools.progress import progress
+
+    with about(args.model), progress() as shown:
+        module, _ = import_and_lower(args.model, "optimized", _options(args, shown))
+        shown("export")
+        try:
+            export_onnx(module, args.out)
+        except ExportError as error:
+            lines = str(error).splitlines()
+            raise ToolError("\n".join(f"{args.model}: {line}" for line in lines)) from error
+    return 0
+
+
+def _ops(args: argparse.Namespace) -> int:
+    from xdsl.utils.exceptions import PassFailedException
+
+    from lowerdeck.frontends.errors import FrontendError
+    from lowerdeck.tools.list_ops import used_operators
+    from lowerdeck.tools.progress import progress
+
+    with about(args.model), progress() as shown:
+        operators = used_operators(args.model)
+        for operator in operators:
+            print(operator)
+        if all(operator.support is not None for operator in operators):
+            # An operator may still be refused for the way in which a node uses it.
+            try:
+                _legal(args, _options(args, shown))
+            except (FrontendError, PassFailedException) as error:
+                print(error)
+                return 1
+            return 0
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
