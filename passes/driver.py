@@ -249,6 +249,7 @@ class _Driver:
         self._queue: deque[Operation] = deque()
         self._queued: set[Operation] = set()
         self._forgotten: set[Operation] = set()
+        self._refused: set[tuple[Pattern[Any], Operation]] = set()
         self._rewrites = 0
 
     def enqueue(self, op: Operation) -> None:
@@ -303,7 +304,9 @@ class _Driver:
     def _allows(self, pattern: Pattern[Any], match: Match[Any]) -> bool:
         if not self._optional or not any(self._options.skips(op) for op in match.consumed):
             return True
-        self._options.skipped[self._pass_name, pattern.name] += 1
+        if (pattern, match.root) not in self._refused:
+            self._refused.add((pattern, match.root))
+            self._options.skipped[self._pass_name, pattern.name] += 1
         return False
 
     def _patterns_for(self, cls: type[Operation]) -> list[Pattern[Any]]:

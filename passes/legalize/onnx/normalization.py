@@ -145,10 +145,22 @@ def _layer_norm(
     axis: int,
 ) -> SSAValue:
     wide = _wide(x)
-    scale = lower.cast(scale, wide)
-    bias = None if bias is None else lower.cast(bias, wide)
+    scale = _fitted(lower, lower.cast(scale, wide), dims_of(x))
+    bias = None if bias is None else _fitted(lower, lower.cast(bias, wide), dims_of(x))
     result = lower.add(LayerNormOp(lower.cast(x, wide), scale, bias, epsilon, axis))
     return lower.cast(result, x)
+
+
+def _fitted(lower: Legalizer, parameter: SSAValue, dims: Sequence[Expr]) -> SSAValue:
+    """A parameter that is known to broadcast to `dims`; unknown sizes are made so."""
+    own = dims_of(parameter)
+    if len(own) > len(dims):
+        lower.refuse(f"a parameter of {len(own)} dimensions", f"at most {len(dims)}")
+    fitting = [
+        size if size.value is not None else dim
+        for size, dim in zip(own, dims[len(dims) - len(own) :], strict=True)
+    ]
+    return lower.broadcast(parameter, fitting)
 
 
 @legalizes("LayerNormalization")

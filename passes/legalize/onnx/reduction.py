@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +19,7 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
 )
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp
+from lowerdeck.dialects.core.tensor import GatherOp, NonzeroOp
 from lowerdeck.dialects.core.types import (
     bf16,
     dims_of,
@@ -27,6 +27,7 @@ from lowerdeck.dialects.core.types import (
     f16,
     f32,
     f64,
+    i64,
     is_float,
     rank_of,
 )
@@ -34,9 +35,8 @@ from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.onnx.builder import CoreBuilder
 from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.quantity import Quantity, index_vector
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-
-Reduction: TypeAlias = Callable[[Legalizer, SSAValue, Sequence[int], bool], SSAValue]
 
 
 def mean(
@@ -51,34 +51,101 @@ def mean(
     return lower.cast(lower.add(DivOp(total, count)), element)
 
 
-def _plain(kind: str, lower: Legalizer, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
-    return lower.reduce(kind, x, axes, keep)
+class _Axes:
+    """Reduction along axes that are known."""
+
+    def __init__(self, lower: Legalizer, rank: int, axes: Sequence[int]) -> None:
+        self.lower, self.rank, self.axes = lower, rank, axes
+
+    def reduce(self, kind: str, x: SSAValue, keep: bool) -> SSAValue:
+        """The elements along the axes combined."""
+        return self.lower.reduce(kind, x, self.axes, keep)
+
+    def drop(self, x: SSAValue) -> SSAValue:
+        """`x` without the axes, along which it has been reduced to one."""
+        return self.lower.squeeze(x, self.axes)
+
+    def mean(self, x: SSAValue, keep: bool) -> SSAValue:
+        """The mean along the axes."""
+        return mean(self.lower, x, self.axes, keep)
 
 
-def _l1(lower: Legalizer, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
-    return lower.reduce("sum", lower.add(AbsOp(x)), axes, keep)
+class _DynamicAxes(_Axes):
+    """
+    Reduction along `count` distinct axes that only the data tells.
+
+    Along each dimension the tensor is reduced and repeated to its full size again; the mask of axes
+    chooses between that and the tensor as it was. At last one element is kept of the dimensions in
+    the mask, whose elements are symbols of the sizes.
+    """
+
+    def __init__(self, lower: Legalizer, rank: int, axes: SSAValue, count: int) -> None:
+        super().__init__(lower, rank, [])
+        self.count = count
+        column = Quantity(lower, lower.reshape(lower.cast(axes, i64), [count, 1]))
+        index = index_vector(lower, rank, 2, 1)
+        self.mask = (index.eq(column) | index.eq(column + rank)).reduce("max", [0])
+        self.flags = lower.require_exprs(self.mask.cast(i64).value, "axes")
+
+    def reduce(self, kind: str, x: SSAValue, keep: bool) -> SSAValue:
+        lower, dims = self.lower, dims_of(x)
+        for axis in range(self.rank):
+            whole = lower.broadcast(lower.reduce(kind, x, [axis], keep_dims=True), dims)
+            x = lower.select(self.mask.pick(0, axis).value, whole, x)
+        sizes = [1 + (dim - 1) * (1 - flag) for dim, flag in zip(dims, self.flags, strict=True)]
+        x = lower.slice(x, [0] * self.rank, sizes)
+        return x if keep else self.drop(x)
+
+    def drop(self, x: SSAValue) -> SSAValue:
+        lower = self.lower
+        kept = lower.add(NonzeroOp((~self.mask).value, self.rank - self.count))
+        indices = lower.reshape(kept, [self.rank - self.count])
+        sizes = lower.add(GatherOp(lower.dims(dims_of(x)), indices, 0))
+        return lower.reshape(x, lower.require_exprs(sizes, "sizes"))
+
+    def mean(self, x: SSAValue, keep: bool) -> SSAValue:
+        element = element_type(x)
+        wide = self.lower.cast(x, f32 if element in (f16, bf16) else element)
+        total = self.reduce("sum", wide, keep)
+        count = product(
+            1 + (dim - 1) * flag for dim, flag in zip(dims_of(x), self.flags, strict=True)
+        )
+        number = self.lower.cast(self.lower.dims([count], []), wide)
+        return self.lower.cast(self.lower.add(DivOp(total, number)), element)
 
 
-def _sum_square(lower: Legalizer, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
-    return lower.reduce("sum", lower.add(MulOp(x, x)), axes, keep)
+Reduction: TypeAlias = Callable[[_Axes, SSAValue, bool], SSAValue]
 
 
-def _l2(lower: Legalizer, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
-    return lower.add(SqrtOp(_sum_square(lower, x, axes, keep)))
+def _l1(axes: _Axes, x: SSAValue, keep: bool) -> SSAValue:
+    return axes.reduce("sum", axes.lower.add(AbsOp(x)), keep)
 
 
-def _log_sum(lower: Legalizer, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
-    return lower.add(LogOp(lower.reduce("sum", x, axes, keep)))
+def _sum_square(axes: _Axes, x: SSAValue, keep: bool) -> SSAValue:
+    return axes.reduce("sum", axes.lower.add(MulOp(x, x)), keep)
 
 
-def _log_sum_exp(lower: Legalizer, x: SSAValue, axes: Sequence[int], keep: bool) -> SSAValue:
+def _l2(axes: _Axes, x: SSAValue, keep: bool) -> SSAValue:
+    return axes.lower.add(SqrtOp(_sum_square(axes, x, keep)))
+
+
+def _log_sum(axes: _Axes, x: SSAValue, keep: bool) -> SSAValue:
+    return axes.lower.add(LogOp(axes.reduce("sum", x, keep)))
+
+
+def _log_sum_exp(axes: _Axes, x: SSAValue, keep: bool) -> SSAValue:
     """m + log(sum(exp(x - m))), where m is the maximum, or 0 if that is infinite."""
-    top = lower.reduce("max", x, axes, keep_dims=True)
+    lower = axes.lower
+    top = axes.reduce("max", x, True)
     is_finite = lower.compare("lt", lower.add(AbsOp(top)), lower.scalar(np.inf, x))
     top = lower.select(is_finite, top, lower.scalar(0, x))
-    total = lower.reduce("sum", lower.add(ExpOp(lower.add(SubOp(x, top)))), axes, keep)
-    top = top if keep else lower.squeeze(top, axes)
+    total = axes.reduce("sum", lower.add(ExpOp(lower.add(SubOp(x, top)))), keep)
+    top = top if keep else axes.drop(top)
     return lower.add(AddOp(lower.add(LogOp(total)), top))
+
+
+def _plain(kind: str) -> Reduction:
+    return lambda axes, x, keep: axes.reduce(kind, x, keep)
 
 
 _REDUCTIONS: Mapping[str, Reduction] = {
@@ -86,11 +153,11 @@ _REDUCTIONS: Mapping[str, Reduction] = {
     "ReduceL2": _l2,
     "ReduceLogSum": _log_sum,
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMax": partial(_plain, "max"),
-    "ReduceMean": mean,
-    "ReduceMin": partial(_plain, "min"),
-    "ReduceProd": partial(_plain, "prod"),
-    "ReduceSum": partial(_plain, "sum"),
+    "ReduceMax": _plain("max"),
+    "ReduceMean": lambda axes, x, keep: axes.mean(x, keep),
+    "ReduceMin": _plain("min"),
+    "ReduceProd": _plain("prod"),
+    "ReduceSum": _plain("sum"),
     "ReduceSumSquare": _sum_square,
 }
 _FLOAT_ONLY = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
@@ -105,18 +172,25 @@ def legalize_reduction(op: OnnxOp, lower: Legalizer) -> Results:
     element = element_type(x)
     if op.op_type in _FLOAT_ONLY and not is_float(element):
         x = lower.cast(x, f64)
-    return [lower.cast(_REDUCTIONS[op.op_type](lower, x, axes, keep), element)]
+    return [lower.cast(_REDUCTIONS[op.op_type](axes, x, keep), element)]
 
 
-def _axes(op: OnnxOp, lower: Legalizer, rank: int) -> list[int]:
+def _axes(op: OnnxOp, lower: Legalizer, rank: int) -> _Axes:
     if "axes" in op.schema.attributes:
-        axes = lower.attrs.opt_ints("axes")
-    else:
-        operand = lower.input("axes")
-        axes = None if operand is None else lower.require_ints(operand, "axes")
-        if lower.attrs.flag("noop_with_empty_axes") and not axes:
-            return []
-    return sorted(lower.axes(axes, rank)) if axes else list(range(rank))
+        return _known_axes(lower, rank, lower.attrs.opt_ints("axes"))
+    operand, keeps_all = lower.input("axes"), lower.attrs.flag("noop_with_empty_axes")
+    axes = None if operand is None else lower.ints(operand)
+    if operand is not None and axes is None:
+        count = dims_of(operand)[0].value
+        if count is None or count > rank:
+            lower.refuse(f"axes of type {operand.type}", "as many axes as are known when compiling")
+        if count:
+            return _DynamicAxes(lower, rank, operand, count)
+    return _Axes(lower, rank, []) if keeps_all and not axes else _known_axes(lower, rank, axes)
+
+
+def _known_axes(lower: Legalizer, rank: int, axes: Sequence[int] | None) -> _Axes:
+    return _Axes(lower, rank, sorted(lower.axes(axes, rank)) if axes else range(rank))
 
 
 @legalizes("ArgMax", "ArgMin")
