@@ -336,18 +336,19 @@ class BufferizePass(ModulePass):
 def interface(function: func.FuncOp) -> DictionaryAttr:
     """The tensor names of inputs and outputs, in order."""
     names = {
-        "inputs": _names(function.arg_attrs, len(function.function_type.inputs), "input"),
-        "outputs": _names(function.res_attrs, len(function.function_type.outputs), "output"),
+        "inputs": _names(function.arg_attrs, len(function.function_type.inputs)),
+        "outputs": _names(function.res_attrs, len(function.function_type.outputs)),
     }
     return DictionaryAttr(
         {key: ArrayAttr([StringAttr(name) for name in value]) for key, value in names.items()}
     )
 
 
-def _names(attributes: ArrayAttr[DictionaryAttr] | None, count: int, stem: str) -> list[str]:
+def _names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str]:
+    """As the interpreter of core names them: by number where a tensor has no name."""
     names: list[str] = []
     for number in range(count):
         entry = attributes.data[number].data if attributes is not None else {}
         name = entry.get("onnx.name")
-        names.append(name.data if isinstance(name, StringAttr) else f"{stem}{number}")
+        names.append(name.data if isinstance(name, StringAttr) else str(number))
     return names

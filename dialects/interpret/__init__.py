@@ -46,12 +46,17 @@ def run_module(
     max_steps: int | None = None,
 ) -> dict[str, Value]:
     """
-    Run a function for inputs by tensor name; its results by tensor name.
+    Run a function for inputs by tensor name; its results by tensor name. Of a module that is
+    lowered to `buffer`, that is the driver.
 
     Names are the `onnx.name` of arguments and results, or `0`, `1`, ... where there is none.
     InterpretError if a name is missing or unknown, an input does not fit its argument's type, or an
     op cannot be run; StepLimitError after `max_steps` ops.
     """
+    if any(op.name == "buffer.func" for op in module.body.block.ops):
+        from lowerdeck.dialects.interpret import buffer
+
+        return dict(buffer.run_driver(module, inputs, max_steps=max_steps))
     target = find_function(module, function)
     names = value_names(target.arg_attrs, len(target.body.block.args))
     if missing := [name for name in names if name not in inputs]:
@@ -303,7 +308,7 @@ def _check_results(
 ) -> None:
     """InterpretError if a result does not have its declared type."""
     for result, value in zip(op.results, results, strict=True):
-        type_ = cast(Attribute, result.type)
+        type_: Attribute = result.type
         if not isinstance(type_, TensorType):
             continue
         type_ = cast(Tensor, type_)

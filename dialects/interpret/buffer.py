@@ -1,0 +1,833 @@
+"""
+The meaning of the `buffer` dialect: kernels become Python functions, and the driver calls them.
+
+Scalars are what the printed C computes with: integers of a width wrap around, f32 rounds after each
+op, half precision exists in memory only. Memory is numpy arrays without bounds to slip through: an
+access outside of a dimension is an error. Once memory is planned, the workspace is one array of
+bytes at whose offsets the buffers lie. New buffers hold a pattern that no computation gives by
+accident, so that a wrong plan, or memory that nobody wrote, shows in the results.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+from collections.abc import Callable, Mapping, Sequence
+from functools import singledispatchmethod
+from typing import Any, TypeAlias, cast
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects import arith, math, scf
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    DictionaryAttr,
+    FloatAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    StringAttr,
+)
+from xdsl.ir import Attribute, Block, Operation, SSAValue
+
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.types import DimsAttr, bf16, f16, f32, f64, i1, numpy_dtype
+from lowerdeck.dialects.dims import Atom, Expr
+from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
+
+DRIVER = "run"
+"""The name of the driver function."""
+
+THREAD, THREADS = "thread.id", "thread.count"
+"""The symbols for a thread's number and for how many there are, in a driver that threads share."""
+
+SIMULATED_THREADS = 3
+"""How many threads share the loops of such a driver; they run one after the other."""
+
+POISON = 0x7F
+"""Every byte of memory that was not written: large numbers, in every type."""
+
+Array: TypeAlias = NDArray[Any]
+Kernel: TypeAlias = Callable[..., None]
+
+
+def find_driver(module: ModuleOp) -> kernel.FuncOp | None:
+    """The driver of a module, or None if it is not lowered to `buffer`."""
+    functions = (op for op in module.body.block.ops if isinstance(op, kernel.FuncOp))
+    return next((f for f in functions if f.sym_name.data == DRIVER), None)
+
+
+def run_driver(
+    module: ModuleOp, inputs: Mapping[str, Array], *, max_steps: int | None = None
+) -> dict[str, Array]:
+    """
+    Run the driver for inputs by tensor name; its outputs by tensor name.
+
+    InterpretError if an input is missing or does not fit, if dimensions or an index from data do
+    not fit, or if memory is accessed outside of a buffer; StepLimitError after `max_steps` ops of
+    the driver and iterations of loops.
+    """
+    run = find_driver(module)
+    if run is None:
+        raise InterpretError("the module has no driver; run bufferize")
+    machine = Machine(module, max_steps)
+    with np.errstate(all="ignore"):
+        return machine.run(run, inputs)
+
+
+class Machine:
+    """The memory and the kernels of one run."""
+
+    def __init__(self, module: ModuleOp, max_steps: int | None) -> None:
+        functions = (op for op in module.body.block.ops if isinstance(op, kernel.FuncOp))
+        self._functions = {function.sym_name.data: function for function in functions}
+        self._compiled: dict[str, Kernel] = {}
+        self._steps_left = python_math.inf if max_steps is None else max_steps
+        self._memory: dict[SSAValue, Array] = {}
+        self._outputs: set[SSAValue] = set()
+        self._workspace = np.empty(0, np.uint8)
+
+    def run(self, function: kernel.FuncOp, inputs: Mapping[str, Array]) -> dict[str, Array]:
+        """The outputs by name."""
+        arguments = function.body.block.args
+        split = len(arguments) - function.outputs.data
+        names = _interface(function)
+        symbols = self._bind_inputs(arguments[:split], names[0], inputs)
+        self._outputs = set(arguments[split:])
+        if isinstance(workspace := function.attributes.get("workspace"), DimsAttr):
+            self._workspace = _fresh(max(workspace.data[0].evaluate(symbols), 0))
+        self._run_block(function.body.block, symbols)
+        results: dict[str, Array] = {}
+        for name, argument in zip(names[1], arguments[split:], strict=True):
+            type_ = ref_type(argument)
+            shape = self._sizes(type_, symbols, function)
+            flat = self._buffer(argument, symbols, function)
+            results[name] = flat.view(numpy_dtype(type_.element)).reshape(shape).copy()
+        return results
+
+    def spend(self, steps: int) -> None:
+        """Count steps; StepLimitError if there are too many."""
+        self._steps_left -= max(steps, 0)
+        if self._steps_left < 0:
+            raise StepLimitError("the step limit is used up")
+
+    def _bind_inputs(
+        self, arguments: Sequence[SSAValue], names: Sequence[str], inputs: Mapping[str, Array]
+    ) -> dict[str, int]:
+        if missing := [name for name in names if name not in inputs]:
+            raise InterpretError(f"no value for the inputs {missing}")
+        if unknown := [name for name in inputs if name not in names]:
+            raise InterpretError(f"{unknown} are not inputs; the inputs are {names}")
+        symbols: dict[str, int] = {}
+        for name, argument in zip(names, arguments, strict=True):
+            value, type_ = inputs[name], ref_type(argument)
+            if value.dtype != numpy_dtype(type_.element):
+                expected = numpy_dtype(type_.element)
+                raise InterpretError(f"input '{name}' is {value.dtype}, expected {expected}")
+            if value.ndim != len(type_.dims.data):
+                raise InterpretError(
+                    f"input '{name}' has the shape {list(value.shape)}, expected {type_}"
+                )
+            for dim, size in zip(type_.dims.data, value.shape, strict=True):
+                # A symbol that stands alone is bound by its first occurrence.
+                if str(dim) in dim.symbols:
+                    symbols.setdefault(str(dim), size)
+            flat = np.ascontiguousarray(value).reshape(-1).copy()
+            self._memory[argument] = flat.view(_memory_dtype(type_.element))
+        for name, argument in zip(names, arguments, strict=True):
+            expected = [dim.evaluate(symbols) for dim in ref_type(argument).dims.data]
+            if list(inputs[name].shape) != expected:
+                raise InterpretError(
+                    f"input '{name}' has the shape {list(inputs[name].shape)}, "
+                    f"expected {ref_type(argument)} = {expected}"
+                )
+        return symbols
+
+    # Memory
+
+    def _sizes(self, type_: RefType, symbols: Mapping[str, int], op: Operation) -> list[int]:
+        """The dimensions of a buffer in numbers."""
+        try:
+            sizes = [dim.evaluate(symbols) for dim in type_.dims.data]
+        except KeyError as error:
+            raise InterpretError(f"{describe(op)}: the symbol {error} has no value") from error
+        if min(sizes, default=0) < 0:
+            raise InterpretError(f"{describe(op)}: the buffer {type_} = {sizes} has negative size")
+        return sizes
+
+    def _buffer(self, value: SSAValue, symbols: Mapping[str, int], op: Operation) -> Array:
+        """The memory of a buffer; that of an output is made when it is first used."""
+        if value not in self._memory and value in self._outputs:
+            type_ = ref_type(value)
+            count = python_math.prod(self._sizes(type_, symbols, op))
+            dtype = _memory_dtype(type_.element)
+            self._memory[value] = _fresh(count * dtype.itemsize).view(dtype)
+        if value not in self._memory:
+            raise InterpretError(f"{describe(op)}: a buffer is used before it is made")
+        return self._memory[value]
+
+    def _allocate(self, op: driver.AllocOp, symbols: Mapping[str, int]) -> Array:
+        type_ = ref_type(op.result)
+        dtype = _memory_dtype(type_.element)
+        size = python_math.prod(self._sizes(type_, symbols, op)) * dtype.itemsize
+        if op.offset is None or op.dynamic.value.data:
+            return _fresh(size).view(dtype)
+        start = op.offset.data[0].evaluate(symbols)
+        if not 0 <= start <= start + size <= self._workspace.size:
+            raise InterpretError(
+                f"{describe(op)}: bytes {start} to {start + size} of a workspace of "
+                f"{self._workspace.size}"
+            )
+        memory = self._workspace[start : start + size]
+        memory[:] = POISON
+        return memory.view(dtype)
+
+    # The driver
+
+    def _run_block(self, block: Block, symbols: dict[str, int]) -> None:
+        """Every op; symbols bound in the block end with it."""
+        scope = dict(symbols)
+        for op in block.ops:
+            self.spend(1)
+            self._run_op(op, scope)
+        if isinstance(block.last_op, kernel.ReturnOp):
+            # The function's results have sizes that its body may have bound.
+            symbols.update(scope)
+
+    @singledispatchmethod
+    def _run_op(self, op: Operation, symbols: dict[str, int]) -> None:
+        raise InterpretError(f"{describe(op)}: no meaning in the driver")
+
+    @_run_op.register(kernel.YieldOp)
+    @_run_op.register(kernel.ReturnOp)
+    @_run_op.register(driver.BarrierOp)
+    @_run_op.register(driver.CheckStatusOp)
+    def _(self, op: Operation, symbols: dict[str, int]) -> None:
+        """Threads run one after the other, and an error is raised where it happens."""
+
+    @_run_op.register
+    def _(self, op: driver.OnceOp, symbols: dict[str, int]) -> None:
+        self._run_block(op.body.block, symbols)
+
+    @_run_op.register
+    def _(self, op: driver.WeightOp, symbols: dict[str, int]) -> None:
+        type_ = ref_type(op.result)
+        dtype = _memory_dtype(type_.element)
+        count = python_math.prod(self._sizes(type_, symbols, op))
+        array = op.value.data.array(dtype, [count])
+        array.flags.writeable = False
+        self._memory[op.result] = array
+
+    @_run_op.register
+    def _(self, op: driver.AllocOp, symbols: dict[str, int]) -> None:
+        self._memory[op.result] = self._allocate(op, symbols)
+
+    @_run_op.register
+    def _(self, op: driver.ViewOp, symbols: dict[str, int]) -> None:
+        source = self._buffer(op.source, symbols, op)
+        start = op.offset.data[0].evaluate(symbols)
+        count = python_math.prod(self._sizes(ref_type(op.result), symbols, op))
+        if not 0 <= start <= start + count <= source.size:
+            raise InterpretError(
+                f"{describe(op)}: elements {start} to {start + count} of {source.size}"
+            )
+        self._memory[op.result] = source[start : start + count]
+
+    @_run_op.register
+    def _(self, op: driver.CopyOp, symbols: dict[str, int]) -> None:
+        source = self._buffer(op.source, symbols, op)
+        target = self._buffer(op.target, symbols, op)
+        if source.size != target.size:
+            raise InterpretError(f"{describe(op)}: {source.size} elements to {target.size}")
+        if np.shares_memory(source, target):
+            raise InterpretError(f"{describe(op)}: source and target overlap")
+        target[:] = source
+
+    @_run_op.register
+    def _(self, op: driver.CallOp, symbols: dict[str, int]) -> None:
+        name = op.callee.root_reference.data
+        if name not in self._functions:
+            raise InterpretError(f"{describe(op)}: there is no kernel @{name}")
+        function = self._functions[name]
+        if name not in self._compiled:
+            self._compiled[name] = compile_kernel(function, self.spend)
+        buffers = [self._buffer(argument, symbols, op) for argument in op.arguments]
+        split = len(buffers) - function.outputs.data
+        for position, output in enumerate(buffers[split:], split):
+            if any(np.shares_memory(output, other) for other in buffers[:position]):
+                raise InterpretError(f"{describe(op)}: an output overlaps another buffer")
+        shared = any(THREAD in symbol.symbols for symbol in op.symbols.data)
+        for thread in range(SIMULATED_THREADS if shared else 1):
+            scope = {**symbols, THREAD: thread, THREADS: SIMULATED_THREADS}
+            numbers = [symbol.evaluate(scope) for symbol in op.symbols.data]
+            try:
+                self._compiled[name](*buffers, *numbers)
+            except IndexError as error:
+                raise InterpretError(f"{describe(op)}: @{name}: {error}") from error
+
+    @_run_op.register
+    def _(self, op: driver.BindOp, symbols: dict[str, int]) -> None:
+        values = self._buffer(op.source, symbols, op)
+        element = ref_type(op.source).element
+        numbers = values.view(numpy_dtype(element)).tolist()
+        symbols.update(zip(op.names, map(_wrapped_to_i64, numbers), strict=True))
+
+    @_run_op.register
+    def _(self, op: driver.RequireOp, symbols: dict[str, int]) -> None:
+        left, right = op.left.data[0].evaluate(symbols), op.right.data[0].evaluate(symbols)
+        holds = {
+            "eq": left == right,
+            "le": left <= right,
+            "broadcast": left in (right, 1),
+        }[op.predicate.data]
+        if not holds:
+            raise InterpretError(
+                f"{describe(op)}: {op.left.data[0]} = {left} must be "
+                f"{op.predicate.data} {op.right.data[0]} = {right}"
+            )
+
+    @_run_op.register
+    def _(self, op: driver.IfOp, symbols: dict[str, int]) -> None:
+        holds = bool(self._buffer(op.condition, symbols, op)[0])
+        self._run_block((op.then_region if holds else op.else_region).block, symbols)
+
+    @_run_op.register
+    def _(self, op: driver.LoopOp, symbols: dict[str, int]) -> None:
+        slots = [self._buffer(slot, symbols, op) for slot in op.slots]
+        trips = None if op.trip_count is None else self._buffer(op.trip_count, symbols, op)
+        limit = None if trips is None else int(trips[0])
+        condition = None if op.condition is None else self._buffer(op.condition, symbols, op)
+        scope, count = dict(symbols), 0
+        while (condition is None or condition[0]) and (limit is None or count < limit):
+            if op.iteration is not None:
+                scope[op.iteration.data] = count
+            self._memory.update(zip(op.body.block.args, slots, strict=True))
+            self._run_block(op.body.block, scope)
+            for first in range(0, len(slots), 2):
+                slots[first], slots[first + 1] = slots[first + 1], slots[first]
+            count += 1
+        self._memory.update(zip(op.results, slots[::2], strict=True))
+        if op.count is not None:
+            symbols[op.count.data] = count
+
+
+def _interface(function: kernel.FuncOp) -> tuple[list[str], list[str]]:
+    """The tensor names of inputs and outputs."""
+    names = function.attributes.get("interface")
+    if not isinstance(names, DictionaryAttr):
+        raise InterpretError(f"@{DRIVER} has no attribute 'interface' with the tensors' names")
+    lists: list[list[str]] = []
+    for key in ("inputs", "outputs"):
+        entries = cast(ArrayAttr[StringAttr], names.data[key])
+        lists.append([entry.data for entry in entries])
+    return lists[0], lists[1]
+
+
+def _fresh(size: int) -> Array:
+    return np.full(size, POISON, np.uint8)
+
+
+def _memory_dtype(element: Attribute) -> np.dtype[Any]:
+    """Integers lie in memory as signed ones, as kernels compute with them; i1 is a byte."""
+    width = _width(element)
+    if isinstance(element, IntegerType):
+        return np.dtype(np.uint8 if width == 1 else f"i{width // 8}")
+    return numpy_dtype(element)
+
+
+def _wrapped_to_i64(value: int) -> int:
+    return _wrap(int(value), 64)
+
+
+# Kernels
+
+
+def compile_kernel(function: kernel.FuncOp, spend: Callable[[int], None]) -> Kernel:
+    """The kernel as a Python function of flat arrays and the values of its symbols."""
+    writer = _KernelWriter()
+    source = writer.write(function)
+    scope: dict[str, Any] = {**_NAMESPACE, **writer.constants, "spend": spend}
+    exec(compile(source, f"<@{function.sym_name.data}>", "exec"), scope)
+    return scope["kernel"]
+
+
+class _KernelWriter:
+    """Python text for one kernel: one op, one statement."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.constants: dict[str, Any] = {}
+        self._depth = 1
+        self._names: dict[SSAValue, str] = {}
+        self._sizes: dict[SSAValue, list[str]] = {}
+
+    def write(self, function: kernel.FuncOp) -> str:
+        """The definition of the function `kernel`."""
+        arguments = function.body.block.args
+        symbols = [f"s{k}" for k in range(len(function.symbols))]
+        for argument in arguments:
+            self._declare(argument, "m")
+        for argument in arguments:
+            dims = ref_type(argument).dims.data
+            self._sizes[argument] = [self._size(dim) for dim in dims]
+        self._block(function.body.block)
+        parameters = [*(self._names[argument] for argument in arguments), *symbols]
+        return "\n".join([f"def kernel({', '.join(parameters)}):", *self.lines, "    return\n"])
+
+    def _line(self, text: str) -> None:
+        self.lines.append("    " * self._depth + text)
+
+    def _declare(self, value: SSAValue, stem: str = "v") -> str:
+        self._names[value] = f"{stem}{len(self._names)}"
+        return self._names[value]
+
+    def _size(self, dim: Expr) -> str:
+        if dim.value is not None:
+            return str(dim.value)
+        name = f"n{len(self.lines)}"
+        self._line(f"{name} = {_python(dim, {})}")
+        return name
+
+    def _constant(self, value: Any) -> str:
+        name = f"k{len(self.constants)}"
+        self.constants[name] = value
+        return name
+
+    def _index(self, expr: Expr, operands: Sequence[SSAValue]) -> str:
+        names = {f"d{k}": self._names[operand] for k, operand in enumerate(operands)}
+        return _python(expr, names)
+
+    def _element(self, op: kernel.LoadOp | kernel.StoreOp) -> str:
+        """`memory[offset]`, where each index is checked against its dimension."""
+        type_ = ref_type(op.ref)
+        offset: list[str] = []
+        for index, size, stride in zip(
+            op.map.data, self._sizes[op.ref], type_.strides.data, strict=True
+        ):
+            text = self._index(index, op.indices)
+            if not (index == 0 and size == "1"):
+                text = f"(i if 0 <= (i := {text}) < {size} else outside(i, {size}))"
+            offset.append(text if stride == 1 else f"{text} * ({_python(stride, {})})")
+        return f"{self._names[op.ref]}[{' + '.join(offset) or '0'}]"
+
+    def _block(self, block: Block) -> None:
+        for op in block.ops:
+            self._op(op)
+
+    @singledispatchmethod
+    def _op(self, op: Operation) -> None:
+        if (form := _FORMS.get(type(op))) is None:
+            raise InterpretError(f"{describe(op)}: no meaning in a kernel")
+        text = form(op, *(self._names[operand] for operand in op.operands))
+        self._line(f"{self._declare(op.results[0])} = {text}")
+
+    @_op.register(kernel.YieldOp)
+    @_op.register(kernel.ReturnOp)
+    @_op.register(scf.YieldOp)
+    def _(self, op: Operation) -> None:
+        """Written by the op that the block belongs to."""
+
+    @_op.register
+    def _(self, op: kernel.ForOp) -> None:
+        for result, init in zip(op.results, op.inits, strict=True):
+            self._line(f"{self._declare(result, 'c')} = {self._names[init]}")
+        bounds = ", ".join(self._index(expr, op.indices) for expr in op.range.data)
+        index, extent = self._declare(op.body.block.args[0], "i"), f"r{len(self.lines)}"
+        self._line(f"{extent} = range({bounds})")
+        self._line(f"spend(len({extent}))")
+        self._line(f"for {index} in {extent}:")
+        self._depth += 1
+        for argument, result in zip(op.body.block.args[1:], op.results, strict=True):
+            self._names[argument] = self._names[result]
+        self._block(op.body.block)
+        last = op.body.block.last_op
+        assert isinstance(last, kernel.YieldOp)
+        self._assign(op.results, last.values)
+        self._depth -= 1
+
+    def _assign(self, targets: Sequence[SSAValue], values: Sequence[SSAValue]) -> None:
+        """All at once; also what keeps a block from being empty."""
+        if not targets:
+            self._line("pass")
+            return
+        left = ", ".join(self._names[target] for target in targets)
+        self._line(f"{left} = {', '.join(self._names[value] for value in values)}")
+
+    @_op.register
+    def _(self, op: scf.IfOp) -> None:
+        for result in op.results:
+            self._declare(result, "c")
+        for head, region in (
+            (f"if {self._names[op.cond]}:", op.true_region),
+            ("else:", op.false_region),
+        ):
+            if not region.blocks:
+                continue
+            self._line(head)
+            self._depth += 1
+            self._block(region.block)
+            last = region.block.last_op
+            assert isinstance(last, scf.YieldOp)
+            self._assign(op.results, last.operands)
+            self._depth -= 1
+
+    @_op.register
+    def _(self, op: kernel.LoadOp) -> None:
+        text, type_ = self._element(op), op.result.type
+        if type_ == i1:
+            text = f"{text} != 0"
+        elif isinstance(type_, IntegerType):
+            text = f"int({text})"
+        self._line(f"{self._declare(op.result)} = {text}")
+
+    @_op.register
+    def _(self, op: kernel.StoreOp) -> None:
+        self._line(f"{self._element(op)} = {self._names[op.value]}")
+
+    @_op.register
+    def _(self, op: kernel.ApplyOp) -> None:
+        self._line(f"{self._declare(op.result)} = {self._index(op.map.data[0], op.indices)}")
+
+    @_op.register
+    def _(self, op: kernel.CheckIndexOp) -> None:
+        bound = self._index(op.bound.data[0], op.indices)
+        text = f"resolve({self._names[op.value]}, {bound})"
+        self._line(f"{self._declare(op.result)} = {text}")
+
+    @_op.register
+    def _(self, op: arith.ConstantOp) -> None:
+        value, type_ = op.value, op.result.type
+        if isinstance(value, FloatAttr):
+            self._names[op.result] = self._constant(numpy_dtype(type_).type(value.value.data))
+            return
+        assert isinstance(value, IntegerAttr)
+        number = value.value.data
+        text = str(bool(number)) if type_ == i1 else f"({_wrap(number, _width(type_))})"
+        self._names[op.result] = text
+
+
+def _python(expr: Expr, names: Mapping[str, str]) -> str:
+    """The Python form of an integer expression."""
+    terms: list[str] = []
+    for monomial, coefficient in expr.terms:
+        factors = [_python_atom(atom, names) for atom in monomial]
+        if coefficient != 1 or not factors:
+            factors.append(f"({coefficient})")
+        terms.append(" * ".join(factors))
+    return " + ".join(terms) or "0"
+
+
+def _python_atom(atom: Atom, names: Mapping[str, str]) -> str:
+    if atom.kind == "symbol":
+        return names.get(atom.name, atom.name)
+    function = {"floordiv": "floordiv", "mod": "modulo"}.get(atom.kind, atom.kind)
+    return f"{function}({', '.join(_python(argument, names) for argument in atom.args)})"
+
+
+# Scalars
+
+
+def _wrap(value: int, width: int) -> int:
+    """The signed integer of a width that is congruent to `value`."""
+    half = 1 << (width - 1)
+    return ((value + half) & ((1 << width) - 1)) - half
+
+
+def _outside(index: int, size: int) -> int:
+    raise IndexError(f"element {index} of a dimension of {size} is accessed")
+
+
+def _resolve(index: int, bound: int) -> int:
+    if not -bound <= index < bound:
+        raise IndexError(f"index {index} in a dimension of {bound}")
+    return index + bound if index < 0 else index
+
+
+def _floordiv(a: int, b: int) -> int:
+    """A zero divisor, which only an empty dimension gives, gives zero."""
+    return a // b if b else 0
+
+
+def _modulo(a: int, b: int) -> int:
+    return a - b * _floordiv(a, b)
+
+
+def _quotient(a: int, b: int) -> int:
+    """Toward zero; by zero, zero."""
+    if b == 0:
+        return 0
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _remainder(a: int, b: int) -> int:
+    """With the sign of a; by zero, zero."""
+    return 0 if b == 0 else a - b * _quotient(a, b)
+
+
+def _power(a: int, b: int) -> int:
+    """Modulo 2^64; a negative exponent rounds the reciprocal toward zero."""
+    if b >= 0:
+        return _wrap(pow(a, b, 1 << 64), 64)
+    if a in (1, -1):
+        return a if b % 2 else 1
+    return 0
+
+
+def _to_integer(value: Any, lowest: int, highest: int) -> int:
+    """Toward zero; what does not fit becomes the nearest number that does, NaN zero."""
+    number = float(value)
+    if number != number:
+        return 0
+    if python_math.isinf(number):
+        return highest if number > 0 else lowest
+    return min(max(int(number), lowest), highest)
+
+
+def _to_signed(value: Any, width: int) -> int:
+    return _to_integer(value, -(1 << (width - 1)), (1 << (width - 1)) - 1)
+
+
+def _to_unsigned(value: Any, width: int) -> int:
+    return _wrap(_to_integer(value, 0, (1 << width) - 1), width)
+
+
+def _to_odd(value: Any) -> np.float32:
+    """To f32 so that a second rounding gives what one would."""
+    nearest = np.float32(value)
+    if nearest == value or not np.isfinite(nearest):
+        return nearest
+    bits = nearest.view(np.uint32)
+    if abs(np.float64(nearest)) > abs(value):
+        bits -= np.uint32(1)
+    return (bits | np.uint32(1)).view(np.float32)
+
+
+def _f64_to_bf16(value: Any) -> Any:
+    return ml_dtypes.bfloat16(_to_odd(value))
+
+
+def _maximum(a: Any, b: Any) -> Any:
+    return a if a > b or a != a else b
+
+
+def _minimum(a: Any, b: Any) -> Any:
+    return a if a < b or a != a else b
+
+
+_NAMESPACE: dict[str, Any] = {
+    "outside": _outside,
+    "resolve": _resolve,
+    "floordiv": _floordiv,
+    "modulo": _modulo,
+    "quotient": _quotient,
+    "remainder": _remainder,
+    "power": _power,
+    "to_signed": _to_signed,
+    "to_unsigned": _to_unsigned,
+    "f64_to_bf16": _f64_to_bf16,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "bf16": ml_dtypes.bfloat16,
+    "f16": np.float16,
+    "f32": np.float32,
+    "f64": np.float64,
+    "i64": np.int64,
+    "u64": np.uint64,
+    "erf": python_math.erf,
+    "np": np,
+}
+
+_SHORT: dict[Attribute, str] = {f64: "f64", f32: "f32", f16: "f16", bf16: "bf16"}
+
+Form = Callable[..., str]
+
+
+def _width(type_: Attribute) -> int:
+    return cast(IntegerType, type_).width.data if isinstance(type_, IntegerType) else 64
+
+
+def _wrapped(op: Operation, text: str) -> str:
+    """The residue in the width of the result; as C's `bool`, i1 is true for every other number."""
+    if op.results[0].type == i1:
+        return f"({text}) != 0"
+    half = 1 << (_width(op.results[0].type) - 1)
+    return f"(({text}) + {half} & {2 * half - 1}) - {half}"
+
+
+def _unsigned(text: str, type_: Attribute) -> str:
+    """How unsigned arithmetic reads a signless integer."""
+    return f"({text} & {(1 << _width(type_)) - 1})"
+
+
+def _arithmetic(operator: str) -> Form:
+    def form(op: Operation, a: str, b: str) -> str:
+        return _wrapped(op, f"{a} {operator} {b}")
+
+    return form
+
+
+def _plain(pattern: str) -> Form:
+    """Operands put into a pattern at `{0}`, `{1}`, ..."""
+
+    def form(op: Operation, *operands: str) -> str:
+        return pattern.format(*operands)
+
+    return form
+
+
+def _division(function: str, *, signed: bool) -> Form:
+    def form(op: Operation, a: str, b: str) -> str:
+        type_ = op.results[0].type
+        left, right = (a, b) if signed else (_unsigned(a, type_), _unsigned(b, type_))
+        return _wrapped(op, f"{function}({left}, {right})")
+
+    return form
+
+
+def _extremum(operator: str, *, signed: bool) -> Form:
+    def form(op: Operation, a: str, b: str) -> str:
+        type_ = op.results[0].type
+        left, right = (a, b) if signed else (_unsigned(a, type_), _unsigned(b, type_))
+        return f"{a} if {left} {operator} {right} else {b}"
+
+    return form
+
+
+def _shift_left(op: Operation, a: str, b: str) -> str:
+    return _wrapped(op, f"{a} << {b}")
+
+
+def _shift_right(op: Operation, a: str, b: str) -> str:
+    return _wrapped(op, f"{_unsigned(a, op.results[0].type)} >> {b}")
+
+
+_INTEGER_PREDICATES = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
+_FIRST_UNSIGNED = 6
+_FLOAT_PREDICATES = {
+    1: "{a} == {b}",
+    2: "{a} > {b}",
+    3: "{a} >= {b}",
+    4: "{a} < {b}",
+    5: "{a} <= {b}",
+    7: "{a} == {a} and {b} == {b}",
+    13: "{a} != {b}",
+    14: "{a} != {a} or {b} != {b}",
+}
+
+
+def _compare_integers(op: arith.CmpiOp, a: str, b: str) -> str:
+    predicate, type_ = op.predicate.value.data, op.lhs.type
+    if predicate >= _FIRST_UNSIGNED:
+        a, b = _unsigned(a, type_), _unsigned(b, type_)
+    return f"{a} {_INTEGER_PREDICATES[predicate]} {b}"
+
+
+def _compare_floats(op: arith.CmpfOp, a: str, b: str) -> str:
+    return f"bool({_FLOAT_PREDICATES[op.predicate.value.data].format(a=a, b=b)})"
+
+
+def _convert_float(op: Operation, a: str) -> str:
+    source, target = op.operands[0].type, op.results[0].type
+    if (source, target) == (f64, bf16):
+        return f"f64_to_bf16({a})"
+    return f"{_SHORT[target]}({a})"
+
+
+def _float_to_integer(op: Operation, a: str) -> str:
+    sign = "signed" if isinstance(op, arith.FPToSIOp) else "unsigned"
+    return f"to_{sign}({a}, {_width(op.results[0].type)})"
+
+
+def _integer_to_float(op: Operation, a: str) -> str:
+    """Through numpy's integers, which round once."""
+    source, target = op.operands[0].type, _SHORT[op.results[0].type]
+    if isinstance(op, arith.SIToFPOp):
+        return f"i64({a}).astype({target})"
+    return f"u64({_unsigned(a, source)}).astype({target})"
+
+
+def _extend_unsigned(op: Operation, a: str) -> str:
+    return _wrapped(op, _unsigned(a, op.operands[0].type))
+
+
+def _truncate(op: Operation, a: str) -> str:
+    return f"({a} & 1) != 0" if op.results[0].type == i1 else _wrapped(op, a)
+
+
+def _resize(op: Operation, a: str) -> str:
+    return _wrapped(op, a)
+
+
+def _function(name: str) -> Form:
+    """A function of the C library: in f64, rounded once to the precision of the result."""
+
+    def form(op: Operation, *operands: str) -> str:
+        arguments = ", ".join(f"f64({operand})" for operand in operands)
+        return f"{_SHORT[op.results[0].type]}({name}({arguments}))"
+
+    return form
+
+
+_FORMS: dict[type[Operation], Form] = {
+    arith.AddiOp: _arithmetic("+"),
+    arith.SubiOp: _arithmetic("-"),
+    arith.MuliOp: _arithmetic("*"),
+    arith.DivSIOp: _division("quotient", signed=True),
+    arith.DivUIOp: _division("quotient", signed=False),
+    arith.RemSIOp: _division("remainder", signed=True),
+    arith.RemUIOp: _division("remainder", signed=False),
+    arith.AndIOp: _plain("{0} & {1}"),
+    arith.OrIOp: _plain("{0} | {1}"),
+    arith.XOrIOp: _plain("{0} ^ {1}"),
+    arith.ShLIOp: _shift_left,
+    arith.ShRUIOp: _shift_right,
+    arith.MaxSIOp: _extremum(">", signed=True),
+    arith.MaxUIOp: _extremum(">", signed=False),
+    arith.MinSIOp: _extremum("<", signed=True),
+    arith.MinUIOp: _extremum("<", signed=False),
+    arith.CmpiOp: _compare_integers,
+    arith.CmpfOp: _compare_floats,
+    arith.SelectOp: _plain("{1} if {0} else {2}"),
+    arith.AddfOp: _plain("{0} + {1}"),
+    arith.SubfOp: _plain("{0} - {1}"),
+    arith.MulfOp: _plain("{0} * {1}"),
+    arith.DivfOp: _plain("{0} / {1}"),
+    arith.NegfOp: _plain("-{0}"),
+    arith.MaximumfOp: _plain("maximum({0}, {1})"),
+    arith.MinimumfOp: _plain("minimum({0}, {1})"),
+    arith.IndexCastOp: _plain("{0}"),
+    arith.ExtFOp: _convert_float,
+    arith.TruncFOp: _convert_float,
+    arith.FPToSIOp: _float_to_integer,
+    arith.FPToUIOp: _float_to_integer,
+    arith.SIToFPOp: _integer_to_float,
+    arith.UIToFPOp: _integer_to_float,
+    arith.ExtSIOp: _resize,
+    arith.ExtUIOp: _extend_unsigned,
+    arith.TruncIOp: _truncate,
+    kernel.RemfOp: _function("np.fmod"),
+    math.AbsFOp: _plain("abs({0})"),
+    math.ExpOp: _function("np.exp"),
+    math.LogOp: _function("np.log"),
+    math.SqrtOp: _function("np.sqrt"),
+    math.FloorOp: _function("np.floor"),
+    math.CeilOp: _function("np.ceil"),
+    math.RoundEvenOp: _function("np.rint"),
+    math.ErfOp: _function("erf"),
+    math.SinOp: _function("np.sin"),
+    math.CosOp: _function("np.cos"),
+    math.TanOp: _function("np.tan"),
+    math.AsinOp: _function("np.arcsin"),
+    math.AcosOp: _function("np.arccos"),
+    math.AtanOp: _function("np.arctan"),
+    math.SinhOp: _function("np.sinh"),
+    math.CoshOp: _function("np.cosh"),
+    math.TanhOp: _function("np.tanh"),
+    math.AsinhOp: _function("np.arcsinh"),
+    math.AcoshOp: _function("np.arccosh"),
+    math.AtanhOp: _function("np.arctanh"),
+    math.PowFOp: _function("np.power"),
+    math.CopySignOp: _function("np.copysign"),
+    math.IPowIOp: _plain("power({0}, {1})"),
+}
