@@ -1,9 +1,10 @@
 """
 Canonical integer expressions: the identity of dimensions, slice bounds, trip counts and offsets.
 
-An `Expr` is a polynomial with integer coefficients over *atoms*: symbols, and floordiv, mod, min and
-max of expressions. Every operation returns the canonical form, so two expressions that are equal as
-canonical forms compare equal, hash equal and print alike. Division rounds toward minus infinity.
+An `Expr` is a polynomial with integer coefficients over *atoms*: symbols, and floordiv, mod, min
+and max of expressions. Every operation returns the canonical form, so two expressions that are
+equal as canonical forms compare equal, hash equal and print alike. Division rounds toward minus
+infinity.
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ class Expr:
         if len(self.terms) != 1:
             return len(self.terms) > 1
         monomial, coefficient = self.terms[0]
-        if not monomial:
-            return coefficient < 0
-        return coefficient != 1 or len(monomial) > 1 or monomial[0].kind in ("floordiv", "mod")
+        if len(monomial) == 1 and coefficient == 1:
+            return monomial[0].kind in ("floordiv", "mod")
+        return bool(monomial) or coefficient < 0
 
     @cached_property
     def symbols(self) -> frozenset[str]:

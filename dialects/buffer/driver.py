@@ -240,10 +240,10 @@ class LoopOp(IRDLOperation):
     Run the body while the i1 in `condition` holds and fewer than the i64 in `trip_count` iterations
     were made.
 
-    `iteration` names the symbol for the iteration number in the body, `count` the one for the number
-    of iterations made, to the end of the enclosing block. The region's arguments are, for each pair
-    of buffers in `slots`, the current and the next value; after each iteration the two swap roles.
-    The results are the current ones after the loop.
+    `iteration` names the symbol for the iteration number in the body, `count` the one for the
+    number of iterations made, to the end of the enclosing block. The region's arguments are, for
+    each pair of buffers in `slots`, the current and the next value; after each iteration the two
+    swap roles. The results are the current ones after the loop.
     """
 
     name = "buffer.loop"

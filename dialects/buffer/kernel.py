@@ -1,9 +1,9 @@
 """
 The level of kernels: loops, and loads and stores at affine expressions of loop variables.
 
-Scalar arithmetic is `arith` and `math` on signless values; a buffer of unsigned integers is loaded as
-signless ones, and the op says how they are read. An expression refers to its op's index operands as
-d0, d1, ... and to the function's dimension symbols as s0, s1, ...
+Scalar arithmetic is `arith` and `math` on signless values; a buffer of unsigned integers is loaded
+as signless ones, and the op says how they are read. An expression refers to its op's index operands
+as d0, d1, ... and to the function's dimension symbols as s0, s1, ...
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ from xdsl.traits import (
     SymbolOpInterface,
 )
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.types import DimsAttr
@@ -54,7 +55,7 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 
 def value_type(element: Attribute) -> Attribute:
     """The type of a loaded element: integers lose their sign."""
-    return IntegerType(element.width.data) if isinstance(element, IntegerType) else element
+    return IntegerType(element.width.data) if isa(element, IntegerType) else element
 
 
 @irdl_op_definition

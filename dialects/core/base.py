@@ -68,7 +68,8 @@ class CoreOp(IRDLOperation, ABC):
         for result, expected in zip(self.results, self.infer(), strict=True):
             if result.type != expected:
                 raise VerifyException(
-                    f"result {result.index} has type {result.type}, but its operands give {expected}"
+                    f"result {result.index} has type {result.type}, "
+                    f"but its operands give {expected}"
                 )
 
 

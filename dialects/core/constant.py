@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +13,11 @@ from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, tra
 from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.traits import ConstantLike, NoMemoryEffect, Pure
+from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.blob import INLINE_BYTES, Blob, BlobAttr
 from lowerdeck.dialects.core.base import CoreOp, int_array, require, require_axis
+from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
     COMPUTABLE,
     DimsAttr,
@@ -23,6 +25,8 @@ from lowerdeck.dialects.core.types import (
     dims_of,
     element_of,
     element_type,
+    f32,
+    f64,
     i1,
     i64,
     is_integer,
@@ -36,8 +40,8 @@ from lowerdeck.dialects.dims import ExprLike, product
 @irdl_op_definition
 class ConstantOp(CoreOp):
     """
-    A constant tensor: `core.constant dense<[1.0, 2.0]> : tensor<2xf32>`, or with its bytes elsewhere
-    `core.constant #core.blob<"model.onnx", 4096, 65536> : tensor<128x128xf32>`.
+    A constant tensor: `core.constant dense<[1.0, 2.0]> : tensor<2xf32>`, or with its bytes
+    elsewhere `core.constant #core.blob<"model.onnx", 4096, 65536> : tensor<128x128xf32>`.
 
     Constraints:
 
@@ -94,9 +98,7 @@ class ConstantOp(CoreOp):
             return False
         if numpy_dtype(element).kind in "iub":
             return element in COMPUTABLE
-        return numpy_dtype(element) in (np.float32, np.float64) and bool(
-            np.isfinite(self.array).all()
-        )
+        return element in (f32, f64) and bool(np.isfinite(self.array).all())
 
     @classmethod
     def parse(cls, parser: Parser) -> Self:
@@ -106,7 +108,7 @@ class ConstantOp(CoreOp):
             attributes = parser.parse_optional_attr_dict()
             parser.parse_punctuation(":")
             type_ = parser.parse_type()
-        elif isinstance(attribute, DenseIntOrFPElementsAttr):
+        elif isa(attribute, DenseIntOrFPElementsAttr):
             attributes = parser.parse_optional_attr_dict()
             type_ = attribute.type
             dtype = numpy_dtype(attribute.type.get_element_type())
@@ -114,7 +116,7 @@ class ConstantOp(CoreOp):
             attribute = BlobAttr(Blob.of(values))
         else:
             parser.raise_error("expected dense<...> or #core.blob<...>", start, parser.pos)
-        op = cls(attribute, type_)  # pyright: ignore[reportArgumentType]
+        op = cls(attribute, cast(Tensor, type_))
         op.attributes.update(attributes)
         return op
 
@@ -129,7 +131,7 @@ class FromDimsOp(CoreOp):
 
     name = "core.from_dims"
     values = prop_def(DimsAttr)
-    shape = prop_def()
+    shape = prop_def(Ints)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = "attr-dict `:` type(results)"
@@ -139,7 +141,7 @@ class FromDimsOp(CoreOp):
         super().__init__([], {"values": DimsAttr.of(values), "shape": int_array(sizes)})
 
     def infer(self) -> Sequence[Attribute]:
-        shape: list[int] = list(self.shape.get_values())  # pyright: ignore
+        shape = ints(self.shape)
         count = len(self.values.data)
         require(int(np.prod(shape)) == count, f"{count} values do not fill the shape {shape}")
         return [tensor(i64, shape)]
@@ -213,7 +215,7 @@ def scalar(value: float, element: Attribute) -> ConstantOp:
 def _nested(values: Any) -> str:
     """MLIR's spelling of nested lists of numbers."""
     if isinstance(values, list):
-        return f"[{', '.join(map(_nested, values))}]"  # pyright: ignore[reportUnknownArgumentType]
+        return f"[{', '.join(map(_nested, cast(list[Any], values)))}]"
     if isinstance(values, bool):
         return str(values).lower()
     if isinstance(values, float):

@@ -140,7 +140,8 @@ class ConvTransposeOp(CoreOp):
     The gradient of a convolution by its input: [N, C, spatial...] with [C, M / groups, kernel...]
     and a bias [M] gives [N, M, sizes...], where each input element adds its kernel at
     i * stride + k * dilation - pads_begin, and
-    size = (dim - 1) * stride + (kernel - 1) * dilation + 1 + output_padding - pads_begin - pads_end.
+    size = (dim - 1) * stride + (kernel - 1) * dilation + 1 + output_padding
+           - pads_begin - pads_end.
     """
 
     name = "core.conv_transpose"
@@ -236,7 +237,7 @@ class MatmulOp(CoreOp):
     def infer(self) -> Sequence[Attribute]:
         element = require_same_element(self.operands)
         lhs, rhs = dims_of(self.lhs), dims_of(self.rhs)
-        require(len(lhs) >= 2 and len(rhs) >= 2, "a matrix has at least two dimensions")
+        require(min(len(lhs), len(rhs)) >= 2, "a matrix has at least two dimensions")
         require(
             None in (lhs[-1].value, rhs[-2].value) or lhs[-1] == rhs[-2],
             f"cannot multiply rows of {lhs[-1]} with columns of {rhs[-2]}",

@@ -5,13 +5,14 @@ Types of `core`: tensors whose dimensions have identity, and element types with 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, TypeGuard, cast
 
 import ml_dtypes
 import numpy as np
 from xdsl.dialects import builtin
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    AnyFloat,
     ComplexType,
     IntegerType,
     NoneAttr,
@@ -24,6 +25,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, exprs, maximum, parse_exprs
 
@@ -146,7 +148,7 @@ def element_of(dtype: np.dtype[Any]) -> Attribute:
     return _TYPES[dtype]
 
 
-def is_float(element: Attribute) -> bool:
+def is_float(element: Attribute) -> TypeGuard[AnyFloat]:
     """True for the floating-point element types that C computes with."""
     return element in (f64, f32, f16, bf16)
 
@@ -159,8 +161,15 @@ def is_integer(element: Attribute) -> bool:
 def is_unsigned(element: Attribute) -> bool:
     """True for unsigned integers and i1, which compare and divide as unsigned."""
     return element == i1 or (
-        isinstance(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
+        isa(element, IntegerType) and element.signedness.data == Signedness.UNSIGNED
     )
+
+
+def bit_width(type_: Attribute) -> int:
+    """The bits of an integer type; VerifyException if it is none."""
+    if not isa(type_, IntegerType):
+        raise VerifyException(f"expected an integer type, got {type_}")
+    return type_.width.data
 
 
 def tensor(element: Attribute, dims: Iterable[ExprLike]) -> Tensor:
