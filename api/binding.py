@@ -13,6 +13,7 @@ import math
 import mmap
 import os
 import re
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -151,7 +152,9 @@ class Binding:
     OSError if the library or the weights cannot be loaded.
     """
 
-    def __init__(self, folder: str, metadata: Mapping[str, Any], library: str) -> None:
+    def __init__(
+        self, folder: str, metadata: Mapping[str, Any], library: str, threads: int = 1
+    ) -> None:
         if metadata["abi"] != ABI or ctypes.sizeof(ctypes.c_void_p) != 8:
             raise OSError(f"{folder}: made for ABI {metadata['abi']}, this is {ABI} with 64 bits")
         self.inputs = tuple(_tensor_info(port) for port in metadata["inputs"])
@@ -169,6 +172,7 @@ class Binding:
         self._map_weights(os.path.join(folder, f"{name}.weights"), metadata["weights_size"])
         allocator = ctypes.c_byte.in_dll(loaded, "lowerdeck_binding_allocator")
         self._allocator = ctypes.addressof(allocator)
+        self._pool = self._make_pool(loaded, threads) if threads > 1 else 0
         self._plans: dict[tuple[tuple[int, ...], ...], _Plan] = {}
         self._free: list[_Slot] = []
 
@@ -194,11 +198,21 @@ class Binding:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             self._weights = np.frombuffer(mapped, np.uint8)
 
+    def _make_pool(self, library: ctypes.CDLL, threads: int) -> int:
+        """The threads, which end with this object. OSError if they cannot be had."""
+        create = _function(library, "lowerdeck_pool_create", ctypes.c_void_p)
+        if not (pool := create(threads)):
+            raise OSError(f"cannot start {threads} threads")
+        destroy = _function(library, "lowerdeck_pool_destroy", None)
+        weakref.finalize(self, destroy, ctypes.c_void_p(pool))
+        return pool
+
     def _new_slot(self) -> _Slot:
         slot = _Slot(self._size)
         words, at = slot.words, self._rest_at
         words[at] = _address(self._weights)
         words[at + 1] = self._weights.size
+        words[at + 4] = self._pool
         words[at + 5] = self._allocator
         return slot
 

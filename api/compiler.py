@@ -29,6 +29,7 @@ from lowerdeck.build import (
 if TYPE_CHECKING:
     import onnx
     from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
 
     from lowerdeck.lowering.emit_c.module import CArtifact
     from lowerdeck.passes.options import LowerdeckContext
@@ -59,6 +60,7 @@ class CompileOptions:
 
     outputs: Sequence[str] | None = None
     input_shapes: Mapping[str, Sequence[int]] | None = None
+    threads: int = 1
     target: str = "native"
     disable: Sequence[str] = ()
     skip_nodes: str | None = None
@@ -69,6 +71,8 @@ class CompileOptions:
         """ValueError if an option makes no sense."""
         from lowerdeck.lowering.pipeline import ALL_PASSES
 
+        if self.threads < 1:
+            raise ValueError(f"threads: {self.threads} is not a number of threads")
         if unknown := [name for name in self.disable if name not in ALL_PASSES]:
             raise ValueError(f"disable: there are no passes {unknown}")
         if self.skip_nodes is not None:
@@ -82,7 +86,9 @@ class CompileOptions:
         """The options as text, for the cache."""
         shapes = sorted((name, list(s)) for name, s in (self.input_shapes or {}).items())
         outputs = None if self.outputs is None else list(self.outputs)
-        return json.dumps([outputs, shapes, self.target, sorted(self.disable), self.skip_nodes])
+        # The C for a pool of threads runs on one of any size.
+        parts = [outputs, shapes, self.threads > 1, self.target, sorted(self.disable)]
+        return json.dumps([*parts, self.skip_nodes])
 
 
 def compile(
@@ -90,6 +96,7 @@ def compile(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    threads: int = 1,
     target: str = "native",
     disable: Sequence[str] = (),
     skip_nodes: str | None = None,
@@ -99,13 +106,13 @@ def compile(
     Compile a model file, or an ONNX ModelProto, to a library and load it.
 
     `outputs` replaces the model's outputs by other tensors of it, `input_shapes` fixes shapes of
-    inputs, `disable` leaves passes out, and optional rewrites leave source nodes alone in whose
+    inputs, a run uses `threads` threads, `disable` leaves passes out, and optional rewrites leave source nodes alone in whose
     name the regular expression `skip_nodes` is found. With `cache` the result is kept on disk.
 
     FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
     """
-    options = CompileOptions(outputs, input_shapes, target, disable, skip_nodes)
+    options = CompileOptions(outputs, input_shapes, threads, target, disable, skip_nodes)
     return compile_with(model, options, cache=cache)
 
 
@@ -116,31 +123,32 @@ def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) 
         if not cache:
             folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
             _generate_and_build(path, folder.name, options)
-            return Model(folder.name, owner=folder)
+            return Model(folder.name, threads=options.threads, owner=folder)
         name = model_name(path)
         key = disk_cache.cache_key(
             path, name, options.key, " ".join(compiler), compiler_version(tuple(compiler))
         )
         if (found := disk_cache.find(key)) is not None:
-            return Model(found)
+            return Model(found, threads=options.threads)
         os.makedirs(disk_cache.cache_folder(), exist_ok=True)
         scratch = tempfile.mkdtemp(prefix=".new-", dir=disk_cache.cache_folder())
         try:
             files = _generate_and_build(path, scratch, options)
             is_temporary = not isinstance(model, str | os.PathLike)
-            return Model(disk_cache.store(scratch, key, [] if is_temporary else files))
+            entry = disk_cache.store(scratch, key, [] if is_temporary else files)
+            return Model(entry, threads=options.threads)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
 
 
-def load(folder: str | os.PathLike[str]) -> Model:
+def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """
     A model that `Model.save` or `lowerdeck compile` has written.
 
-    OSError if the folder holds no model; BuildError if its library does not fit this machine and
+    ValueError for more than one thread if it was compiled for one, OSError if the folder holds no model; BuildError if its library does not fit this machine and
     cannot be compiled anew.
     """
-    return Model(os.fspath(folder))
+    return Model(os.fspath(folder), threads=threads)
 
 
 def generate(model: Source, folder: str, options: CompileOptions) -> None:
@@ -153,28 +161,31 @@ def import_and_lower(
     model: str, phase: str, options: CompileOptions
 ) -> tuple[ModuleOp, LowerdeckContext]:
     """The module of a model file at the end of a phase before `c`, and its context."""
-    from lowerdeck.frontends import load_model
     from lowerdeck.lowering.pipeline import run_to_phase
-    from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
 
     with _compiling():
-        context = LowerdeckContext()
-        context.options = RewriteOptions(options.skip_nodes, frozenset(options.disable))
-        _register_dialects(context)
-        options.progress("import")
-        module = load_model(
-            model,
-            outputs=options.outputs,
-            input_shapes=options.input_shapes,
-            context=context,
-        )
-        run_to_phase(
-            context,
-            module,
-            phase,
-            lambda pass_, reached: options.progress(reached if pass_ is None else pass_.name),
-        )
+        module, context = _imported(model, options)
+        run_to_phase(context, module, phase, _observer(options), threads=options.threads)
     return module, context
+
+
+def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckContext]:
+    from lowerdeck.frontends import load_model
+    from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+
+    context = LowerdeckContext()
+    context.options = RewriteOptions(options.skip_nodes, frozenset(options.disable))
+    _register_dialects(context)
+    options.progress("import")
+    module = load_model(
+        model, outputs=options.outputs, input_shapes=options.input_shapes, context=context
+    )
+    return module, context
+
+
+def _observer(options: CompileOptions) -> Callable[[ModulePass | None, str], None]:
+    """Tells of each pass as it begins, and of each phase as it ends."""
+    return lambda pass_, phase: options.progress(phase if pass_ is None else pass_.name)
 
 
 def model_name(path: str) -> str:
@@ -227,12 +238,18 @@ def _compiling() -> Generator[None]:
 
 def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
     """Write the C into `folder`; returns the files that the model was read from."""
-    from lowerdeck.lowering.emit_c.module import emit_c
+    from lowerdeck.lowering import compile_to_c
 
-    module, _ = import_and_lower(path, "scheduled", options)
     with _compiling():
-        options.progress("emit-c")
-        artifact = emit_c(module, model_name(path), options.target)
+        module, context = _imported(path, options)
+        artifact = compile_to_c(
+            context,
+            module,
+            model_name(path),
+            target=options.target,
+            threads=options.threads,
+            observer=_observer(options),
+        )
         _write(artifact, folder)
     return {os.path.abspath(path), *_files_of(artifact)}
 
@@ -268,11 +285,15 @@ class Model:
     of `inputs`, a tuple in the order of `outputs`. Calls from several threads run concurrently.
     """
 
-    def __init__(self, folder: str, *, owner: object = None) -> None:
+    def __init__(self, folder: str, *, threads: int = 1, owner: object = None) -> None:
         self._folder = folder
         self._owner = owner  # a temporary folder lives as long as the model
         self._metadata = read_metadata(folder)
-        self._binding = _open(folder, self._metadata)
+        if threads > 1 and not self._metadata["is_parallel"]:
+            raise ValueError(
+                f"{folder}: compiled for one thread; compile it with threads={threads}"
+            )
+        self._binding = _open(folder, self._metadata, threads)
         self._names = [info.name for info in self.inputs]
 
     @property
@@ -351,16 +372,16 @@ def publish(source: str, folder: str) -> None:
             os.replace(os.path.join(scratch, name), os.path.join(folder, name))
 
 
-def _open(folder: str, metadata: Mapping[str, Any]) -> Binding:
+def _open(folder: str, metadata: Mapping[str, Any], threads: int) -> Binding:
     """The library of a model; compiled here if there is none, or none that this machine loads."""
     library = os.path.join(folder, library_name(metadata["name"]))
     if os.path.exists(library):
         try:
-            return Binding(folder, metadata, library)
+            return Binding(folder, metadata, library, threads)
         except OSError:
             # Of another system. If the weights are what is missing, this fails again below.
             pass
     with tempfile.TemporaryDirectory(prefix="lowerdeck-") as scratch:
         rebuilt = os.path.join(scratch, library_name(metadata["name"]))
         build_library(folder, metadata, rebuilt)
-        return Binding(folder, metadata, rebuilt)
+        return Binding(folder, metadata, rebuilt, threads)

@@ -87,6 +87,7 @@ def _command(commands: Any, name: str, function: Command, text: str) -> argparse
         metavar="NAME=1,2,3",
         help="shape of an input; repeatable",
     )
+    add("--threads", type=int, default=1, metavar="N", help="threads of one run")
     add("--target", default="native", metavar="T", help="machine to generate C for")
     add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
     add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
@@ -106,6 +107,7 @@ def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
         return CompileOptions(
             outputs=args.output,
             input_shapes=parse_shapes(args.input_shape),
+            threads=args.threads,
             target=args.target,
             disable=args.disable,
             skip_nodes=args.skip_nodes,
@@ -169,7 +171,12 @@ def _compiled(args: argparse.Namespace, options: CompileOptions) -> Model:
     """The model; a folder that `lowerdeck compile` wrote is loaded."""
     from lowerdeck.compiler import compile_with, load
 
-    return load(args.model) if os.path.isdir(args.model) else compile_with(args.model, options)
+    if not os.path.isdir(args.model):
+        return compile_with(args.model, options)
+    try:
+        return load(args.model, threads=options.threads)
+    except ValueError as error:
+        raise ToolError(str(error)) from error
 
 
 def _call(model: Model, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
