@@ -119,11 +119,8 @@ def _taps(
         x = ((places + 1.0) * size - 1.0) / 2.0
     if mode == "nearest":
         x = x.round()
-    if padding == "border":
-        # Up to half an element beyond the border needs no change: its neighbors repeat.
-        x = (x.lt(low) | x.gt(high)).where(x.clip(0.0, size - 1.0), x)
-    if padding == "reflection":
-        x = _reflected(x, low, high)
+    if mode != "cubic":
+        x = _kept_inside(x, size, padding, low, high)
     if mode == "nearest":
         return [_tap(lower, dim, x.cast(i64), None, padding, low, high)]
     base = x.floor()
@@ -137,6 +134,16 @@ def _taps(
         _tap(lower, dim, index + (first + k), weight, padding, low, high)
         for k, weight in enumerate(weights)
     ]
+
+
+def _kept_inside(
+    x: Quantity, size: Quantity, padding: str, low: Quantity, high: Quantity
+) -> Quantity:
+    """Places beyond the borders moved; a cubic kernel moves each of its neighbors instead."""
+    if padding == "border":
+        # Up to half an element beyond the border needs no change: its neighbors repeat.
+        return (x.lt(low) | x.gt(high)).where(x.clip(0.0, size - 1.0), x)
+    return _reflected(x, low, high) if padding == "reflection" else x
 
 
 def _tap(
