@@ -1,24 +1,27 @@
 """
 The official ONNX node suite, by operator: how many cases pass, are refused, or are wrong.
 
-    python -m bench.onnx_suite --interpret --jobs 2 --filter conv
+    python bench/onnx_suite.py --jobs 2 --filter conv
 
-Every case is imported, legalized, and run by the interpreter. `--form` changes the model first:
-`dynamic` makes every input dimension unknown, `constant` makes inputs initializers.
+Every case is compiled to C and run; with `--interpret` it is only imported and legalized, and run by
+the interpreter. `--form` changes the model first: `dynamic` makes every input dimension unknown,
+`constant` makes inputs initializers. A case is refused if the compiler says that it cannot compile
+it; anything else that goes wrong is an error.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import sys
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import onnx
@@ -27,9 +30,13 @@ from onnx import numpy_helper
 from xdsl.context import Context
 from xdsl.utils.exceptions import DiagnosticException
 
+import lowerdeck
+from lowerdeck.compiler import BuildError, RunError
 from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.onnx.import_ import import_model
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.passes.contracts import ContractError
 from lowerdeck.passes.legalize.onnx import LegalizationError, LegalizeOnnxPass
 
 RANDOM = ("Bernoulli", "RandomNormalLike", "RandomUniformLike")
@@ -39,14 +46,22 @@ CRASHES = (
     ArithmeticError,
     AssertionError,
     AttributeError,
+    BuildError,
     DiagnosticException,
     InterpretError,
     LookupError,
     NotImplementedError,
+    RunError,
     TypeError,
     ValueError,
 )
 """What counts as an error of a case: none of these is a refusal."""
+
+
+REFUSALS = (FrontendError, LegalizationError, ContractError, LoweringError)
+"""How the compiler says that it does not compile a model."""
+
+Run: TypeAlias = "Callable[[onnx.ModelProto, Mapping[str, Any]], dict[str, Any]]"
 
 
 @dataclass(frozen=True)
@@ -67,7 +82,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     groups = _operators(cases)
     with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
         results = pool.map(
-            _Runner(options.form), cases, [groups[case.name] for case in cases], chunksize=16
+            _Runner(options.form, options.interpret),
+            cases,
+            [groups[case.name] for case in cases],
+            chunksize=16,
         )
         outcomes = list(results)
     _report(outcomes, verbose=options.verbose)
@@ -76,10 +94,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--interpret", action="store_true", required=True)
+    parser.add_argument("--interpret", action="store_true", help="do not compile")
     parser.add_argument("--form", choices=("as-is", "dynamic", "constant"), default="as-is")
     parser.add_argument("--filter", default="", help="only cases whose name matches")
-    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--verbose", action="store_true", help="list refusals too")
     return parser.parse_args(arguments)
 
@@ -102,31 +120,42 @@ def _operators(cases: Iterable[Any]) -> dict[str, str]:
 class _Runner:
     """Runs one case in one form; a class, so that it can be sent to other processes."""
 
-    def __init__(self, form: str) -> None:
+    def __init__(self, form: str, interpret: bool) -> None:
         self.form = form
+        self.run: Run = _interpret if interpret else _compile_and_run
 
     def __call__(self, case: Any, operator: str) -> Outcome:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            status, message = run_case(case, self.form, compare=operator not in RANDOM)
+            compare = operator not in RANDOM
+            status, message = run_case(case, self.form, self.run, compare=compare)
         return Outcome(case.name, operator, status, message)
 
 
-def run_case(case: Any, form: str = "as-is", *, compare: bool = True) -> tuple[str, str]:
+def _interpret(model: onnx.ModelProto, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs by the interpreter, after legalization alone."""
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    module.verify()
+    return run_module(module, values)
+
+
+def _compile_and_run(model: onnx.ModelProto, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The outputs of the C."""
+    return lowerdeck.compile(model, cache=False)(values)
+
+
+def run_case(
+    case: Any, form: str = "as-is", run: Run = _interpret, *, compare: bool = True
+) -> tuple[str, str]:
     """The status of a case and, unless it passes, why."""
     for inputs, expected in case.data_sets:
         values = [_value(value) for value in inputs]
         model, values = reshape_model(case.model, values, form)
         try:
-            module = import_model(model)
-            LegalizeOnnxPass().apply(Context(), module)
-        except (FrontendError, LegalizationError) as error:
+            found = run(model, values)
+        except REFUSALS as error:
             return "refused", str(error)
-        except CRASHES as error:
-            return "error", f"{type(error).__name__}: {error}"
-        try:
-            module.verify()
-            found = run_module(module, values)
         except CRASHES as error:
             return "error", f"{type(error).__name__}: {error}"
         for name, want in zip(_output_names(model), expected, strict=True):

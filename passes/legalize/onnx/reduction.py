@@ -19,7 +19,7 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
 )
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp
-from lowerdeck.dialects.core.tensor import GatherOp, NonzeroOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, NonzeroOp
 from lowerdeck.dialects.core.types import (
     bf16,
     dims_of,
@@ -74,9 +74,8 @@ class _DynamicAxes(_Axes):
     """
     Reduction along `count` distinct axes that only the data tells.
 
-    Along each dimension the tensor is reduced and repeated to its full size again; the mask of axes
-    chooses between that and the tensor as it was. At last one element is kept of the dimensions in
-    the mask, whose elements are symbols of the sizes.
+    Along each dimension the reduced tensor is put before the tensor itself, and a slice takes
+    either of them: its start and size follow from a symbol that is 1 for an axis, else 0.
     """
 
     def __init__(self, lower: Legalizer, rank: int, axes: SSAValue, count: int) -> None:
@@ -88,12 +87,11 @@ class _DynamicAxes(_Axes):
         self.flags = lower.require_exprs(self.mask.cast(i64).value, "axes")
 
     def reduce(self, kind: str, x: SSAValue, keep: bool) -> SSAValue:
-        lower, dims = self.lower, dims_of(x)
-        for axis in range(self.rank):
-            whole = lower.broadcast(lower.reduce(kind, x, [axis], keep_dims=True), dims)
-            x = lower.select(self.mask.pick(0, axis).value, whole, x)
-        sizes = [1 + (dim - 1) * (1 - flag) for dim, flag in zip(dims, self.flags, strict=True)]
-        x = lower.slice(x, [0] * self.rank, sizes)
+        lower = self.lower
+        for axis, flag in enumerate(self.flags):
+            reduced = lower.reduce(kind, x, [axis], keep_dims=True)
+            size = 1 + (dims_of(x)[axis] - 1) * (1 - flag)
+            x = lower.slice_axis(lower.add(ConcatOp([reduced, x], axis)), axis, 1 - flag, size)
         return x if keep else self.drop(x)
 
     def drop(self, x: SSAValue) -> SSAValue:
