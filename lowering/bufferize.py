@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -37,7 +37,9 @@ DRIVER = "run"
 class Kernels:
     """The functions made so far, by what they compute: equal kernels are emitted once."""
 
-    functions: dict[str, tuple[kernel.FuncOp, list[str]]] = field(default_factory=dict)
+    functions: dict[str, tuple[kernel.FuncOp, list[str]]] = field(
+        default_factory=dict[str, tuple[kernel.FuncOp, list[str]]]
+    )
     _failing: set[str] = field(default_factory=set[str])
 
     def can_fail(self, name: str) -> bool:
@@ -110,7 +112,7 @@ class Bufferizer:
         self._blocks[-1].add_op(op)
 
     @contextmanager
-    def _block(self, types: Sequence[Attribute] = ()) -> Iterator[Block]:
+    def _block(self, types: Sequence[Attribute] = ()) -> Generator[Block]:
         block = Block(arg_types=types)
         self._blocks.append(block)
         self._checked.append(set())
@@ -311,10 +313,10 @@ class BufferizePass(ModulePass):
     """
     Give every value memory.
 
-    Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main` becomes
-    the driver `buffer.func @run`, whose arguments are the inputs and the outputs. Reshapes become
-    views. A carried value has two slots that swap after each iteration. What ops take for granted
-    about dimensions and cannot prove becomes a `buffer.require`.
+    Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main`
+    becomes the driver `buffer.func @run`, whose arguments are the inputs and the outputs. Reshapes
+    become views. A carried value has two slots that swap after each iteration. What ops take for
+    granted about dimensions and cannot prove becomes a `buffer.require`.
     """
 
     name = "bufferize"
@@ -348,7 +350,7 @@ def _names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str
     """As the interpreter of core names them: by number where a tensor has no name."""
     names: list[str] = []
     for number in range(count):
-        entry = attributes.data[number].data if attributes is not None else {}
+        entry: Mapping[str, Attribute] = attributes.data[number].data if attributes else {}
         name = entry.get("onnx.name")
         names.append(name.data if isinstance(name, StringAttr) else str(number))
     return names
