@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
@@ -252,8 +251,3 @@ def bare_symbols(types: Sequence[RefType]) -> dict[str, tuple[int, int]]:
             if len(dim.symbols) == 1 and str(dim) in dim.symbols:
                 found.setdefault(str(dim), (number, axis))
     return found
-
-
-def names_of(attribute: object) -> list[str]:
-    """The strings of an array attribute."""
-    return [name.data for name in attribute if isinstance(name, StringAttr)]  # pyright: ignore
