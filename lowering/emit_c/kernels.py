@@ -7,12 +7,12 @@ from collections.abc import Callable
 from functools import singledispatch
 
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, is_float
+from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
     comment,
@@ -192,8 +192,7 @@ def _(op: arith.ConstantOp, c: CWriter) -> None:
         text = float_literal(value.value.data, type_)
     else:
         assert isinstance(value, IntegerAttr)
-        width = type_.width.data if isinstance(type_, IntegerType) else 64
-        text = integer_literal(value.value.data, width)
+        text = integer_literal(value.value.data, _width(type_))
         if type_ == i1:
             text = "true" if value.value.data else "false"
     c.alias(op.result, text if text[0] != "-" else f"({text})")
@@ -203,7 +202,7 @@ Form = Callable[..., str]
 
 
 def _width(type_: Attribute) -> int:
-    return type_.width.data if isinstance(type_, IntegerType) else 64
+    return bit_width(type_) if type_ != IndexType() else 64
 
 
 def _unsigned(type_: Attribute) -> str:
@@ -284,7 +283,10 @@ def _compare_floats(op: arith.CmpfOp, a: str, b: str) -> str:
 
 
 def _binary(operator: str) -> Form:
-    return lambda op, a, b: f"{a} {operator} {b}"
+    def form(op: Operation, a: str, b: str) -> str:
+        return f"{a} {operator} {b}"
+
+    return form
 
 
 def _library(name: str) -> Form:
@@ -304,7 +306,7 @@ def _float_extremum(name: str) -> Form:
     return form
 
 
-_SHORT = {f64: "f64", f32: "f32", f16: "f16", bf16: "bf16"}
+_SHORT: dict[Attribute, str] = {f64: "f64", f32: "f32", f16: "f16", bf16: "bf16"}
 
 
 def _convert_float(op: Operation, a: str) -> str:
