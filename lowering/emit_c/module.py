@@ -7,6 +7,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -125,7 +126,8 @@ def _interface(
 
 def _strings(attribute: Attribute) -> list[str]:
     assert isinstance(attribute, ArrayAttr)
-    return [item.data for item in attribute if isinstance(item, StringAttr)]
+    items = cast(ArrayAttr[Attribute], attribute)
+    return [item.data for item in items if isinstance(item, StringAttr)]
 
 
 def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> str:
@@ -178,7 +180,9 @@ def _driver(
             w.constant.add(argument)
         if argument.uses and not _is_late(port.type, c):
             w.pointer(argument, f"args->{port.field}.data", port.field)
-    late = dict(zip(arguments[len(i.inputs) :], i.outputs, strict=True))
+    late: dict[SSAValue, interface.Port] = dict(
+        zip(arguments[len(i.inputs) :], i.outputs, strict=True)
+    )
     for op in run.body.block.ops:
         _open_late_outputs(op, late, w)
         emit(op, w)
