@@ -1,4 +1,8 @@
-"""Kernels: from straight-line `core` ops to loop nests in `buffer`. Importing registers all rules."""
+"""
+Kernels: from straight-line `core` ops to loop nests in `buffer`.
+
+Importing registers all rules.
+"""
 
 from lowerdeck.lowering.kernels import contraction, maps, reduction, selection
 from lowerdeck.lowering.kernels.lower import ACCUMULATING, ALONE, ANCHORS, MAPS, KernelLowering
