@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 
 from xdsl.dialects import arith, scf
@@ -23,6 +23,7 @@ from lowerdeck.dialects.buffer.kernel import (
     StoreOp,
     YieldOp,
 )
+from lowerdeck.dialects.core.types import bit_width, is_float
 from lowerdeck.dialects.dims import Expr, ExprLike
 
 INDEX_MARK = "%"
@@ -127,7 +128,7 @@ class KernelBuilder:
     @contextmanager
     def loop(
         self, upper: ExprLike, lower: ExprLike = 0, step: int = 1, *, parallel: bool = False
-    ) -> Iterator[Expr]:
+    ) -> Generator[Expr]:
         """A loop without carried values; yields its index."""
         block = Block(arg_types=[IndexType()])
         self._open(block)
@@ -140,7 +141,7 @@ class KernelBuilder:
         )
 
     @contextmanager
-    def nest(self, sizes: Sequence[ExprLike], *, parallel: bool = False) -> Iterator[list[Expr]]:
+    def nest(self, sizes: Sequence[ExprLike], *, parallel: bool = False) -> Generator[list[Expr]]:
         """
         Nested loops over all indices of a shape, the outermost one parallel if asked; a dimension
         of one needs no loop.
@@ -209,7 +210,7 @@ class KernelBuilder:
         return self.add(scf.IfOp(condition, [type_], Region(blocks[0]), Region(blocks[1])))
 
     @contextmanager
-    def when(self, condition: SSAValue) -> Iterator[None]:
+    def when(self, condition: SSAValue) -> Generator[None]:
         """Ops that run only if the condition holds."""
         block = Block()
         self._open(block)
@@ -220,17 +221,18 @@ class KernelBuilder:
 
     # Scalars
 
-    def integer(self, value: int, type_: IntegerType) -> SSAValue:
-        """An integer constant; the bits of `value` modulo 2^width."""
-        width = type_.width.data
+    def integer(self, value: int, type_: Attribute) -> SSAValue:
+        """A signless integer constant; the bits of `value` modulo 2^width."""
+        width = bit_width(type_)
         wrapped = value & ((1 << width) - 1)
         if width > 1 and wrapped >> (width - 1):
             wrapped -= 1 << width
-        return self.add(arith.ConstantOp(IntegerAttr(wrapped, type_)))
+        return self.add(arith.ConstantOp(IntegerAttr(wrapped, IntegerType(width))))
 
     def floating(self, value: float, type_: Attribute) -> SSAValue:
         """A floating-point constant."""
-        return self.add(arith.ConstantOp(FloatAttr(value, type_)))  # pyright: ignore
+        assert is_float(type_)
+        return self.add(arith.ConstantOp(FloatAttr(value, type_)))
 
     def compare_index(self, predicate: str, lhs: ExprLike, rhs: ExprLike) -> SSAValue:
         """Compare two expressions as signed integers: eq, ne, slt, sle, sgt or sge."""
