@@ -78,7 +78,9 @@ class KernelLowering:
             dims, _ = self.builder.bound(dims_of(value))
             self.block.insert_arg(RefType.of(element_type(value), dims), len(self.block.args))
         count = len(source.args)
-        self.inputs = dict(zip(source.args, self.block.args[:count], strict=True))
+        self.inputs: dict[SSAValue, SSAValue] = dict(
+            zip(source.args, self.block.args[:count], strict=True)
+        )
         self.outputs: list[SSAValue] = list(self.block.args[count:])
         self._bound: dict[SSAValue, Callable[[Index], SSAValue]] = {}
 
