@@ -18,6 +18,7 @@ from lowerdeck.dialects.buffer.kernel import RemfOp, value_type
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
     bf16,
+    bit_width,
     element_type,
     f16,
     f32,
@@ -26,6 +27,7 @@ from lowerdeck.dialects.core.types import (
     i64,
     is_float,
     is_unsigned,
+    ui64,
 )
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 
@@ -44,31 +46,30 @@ def narrow(b: KernelBuilder, value: SSAValue, element: Attribute) -> SSAValue:
     """A computed value to its element type."""
     if value.type == value_type(element):
         return value
-    return b.add(arith.TruncFOp(value, element))  # pyright: ignore[reportArgumentType]
+    assert is_float(element)
+    return b.add(arith.TruncFOp(value, element))
 
 
 def constant(b: KernelBuilder, value: float, element: Attribute) -> SSAValue:
     """A constant in the type that `element` is computed in."""
     type_ = compute_type(element)
-    if isinstance(type_, IntegerType):
-        return b.integer(int(value), type_)
-    return b.floating(float(value), type_)
+    if is_float(type_):
+        return b.floating(float(value), type_)
+    return b.integer(int(value), type_)
 
 
 def lowest(b: KernelBuilder, element: Attribute) -> SSAValue:
     """What is below every element: -infinity, or the smallest integer."""
     if is_float(element):
         return constant(b, -python_math.inf, element)
-    assert isinstance(element, IntegerType)
-    return constant(b, 0 if is_unsigned(element) else -(1 << (element.width.data - 1)), element)
+    return constant(b, 0 if is_unsigned(element) else -(1 << (bit_width(element) - 1)), element)
 
 
 def highest(b: KernelBuilder, element: Attribute) -> SSAValue:
     """What is above every element: infinity, or the largest integer."""
     if is_float(element):
         return constant(b, python_math.inf, element)
-    assert isinstance(element, IntegerType)
-    width = element.width.data
+    width = bit_width(element)
     return constant(b, (1 << (width if is_unsigned(element) else width - 1)) - 1, element)
 
 
@@ -141,34 +142,34 @@ def cast(b: KernelBuilder, value: SSAValue, source: Attribute, target: Attribute
     if is_float(target):
         wide = f32 if target in (f16, bf16) else target
         convert = arith.UIToFPOp if is_unsigned(source) else arith.SIToFPOp
-        return narrow(b, b.add(convert(value, wide)), target)  # pyright: ignore
-    assert isinstance(source, IntegerType) and isinstance(target, IntegerType)
-    if source.width.data == target.width.data:
+        return narrow(b, b.add(convert(value, wide)), target)
+    before, after = bit_width(source), bit_width(target)
+    if before == after:
         return value
-    signless = IntegerType(target.width.data)
-    if source.width.data > target.width.data:
+    signless = IntegerType(after)
+    if before > after:
         return b.add(arith.TruncIOp(value, signless))
     extend = arith.ExtUIOp if is_unsigned(source) else arith.ExtSIOp
     return b.add(extend(value, signless))
 
 
-_BITS = {f64: 64, f32: 32, f16: 16, bf16: 16}
+_BITS: dict[Attribute, int] = {f64: 64, f32: 32, f16: 16, bf16: 16}
 
 
 def _from_float(b: KernelBuilder, value: SSAValue, target: Attribute) -> SSAValue:
     if not is_float(target):
         convert = arith.FPToUIOp if is_unsigned(target) else arith.FPToSIOp
-        return b.add(convert(widen(b, value), value_type(target)))  # pyright: ignore
+        return b.add(convert(widen(b, value), IntegerType(bit_width(target))))
     if _BITS[value.type] == 16:
         value = widen(b, value)
     if value.type == target:
         return value
     convert = arith.ExtFOp if _BITS[value.type] < _BITS[target] else arith.TruncFOp
-    return b.add(convert(value, target))  # pyright: ignore
+    return b.add(convert(value, target))
 
 
 def _zero(b: KernelBuilder, type_: Attribute) -> SSAValue:
-    return b.integer(0, type_) if isinstance(type_, IntegerType) else b.floating(0.0, type_)
+    return b.floating(0.0, type_) if is_float(type_) else b.integer(0, type_)
 
 
 Rule = Callable[[KernelBuilder, Sequence[SSAValue], Attribute], SSAValue]
@@ -236,8 +237,7 @@ def _negate(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) ->
 
 
 def _complement(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
-    assert isinstance(type_ := values[0].type, IntegerType)
-    return b.add(arith.XOrIOp(values[0], b.integer(-1, type_)))
+    return b.add(arith.XOrIOp(values[0], b.integer(-1, values[0].type)))
 
 
 def _magnitude(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
@@ -250,8 +250,14 @@ def _magnitude(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute)
 
 def _integer_power(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
     """In i64, which every integer is a residue of, so that signs are read once."""
-    wide = [cast(b, value, element, i64) for value in values]
-    return cast(b, b.add(math.IPowIOp(*wide)), i64, element)
+    x, y = (cast(b, value, element, i64) for value in values)
+    if element != ui64:
+        return cast(b, b.add(math.IPowIOp(x, y)), i64, element)
+    # The exponent may be too large for i64: x^y = (x^(y / 2))^2 * x^(y mod 2).
+    one = b.integer(1, i64)
+    root = b.add(math.IPowIOp(x, b.add(arith.ShRUIOp(y, one))))
+    rest = b.add(math.IPowIOp(x, b.add(arith.AndIOp(y, one))))
+    return b.add(arith.MuliOp(b.add(arith.MuliOp(root, root)), rest))
 
 
 def _shift(op: Callable[..., Operation]) -> Rule:
@@ -259,9 +265,8 @@ def _shift(op: Callable[..., Operation]) -> Rule:
 
     def rule(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
         x, amount = values
-        assert isinstance(type_ := x.type, IntegerType)
-        small = b.add(arith.CmpiOp(amount, b.integer(type_.width.data, type_), "ult"))
-        zero = _zero(b, type_)
+        small = b.add(arith.CmpiOp(amount, b.integer(bit_width(x.type), x.type), "ult"))
+        zero = _zero(b, x.type)
         safe = b.add(arith.SelectOp(small, amount, zero))
         return b.add(arith.SelectOp(small, b.add(op(x, safe)), zero))
 
