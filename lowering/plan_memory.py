@@ -1,4 +1,4 @@
-"""`plan-memory`: where in the workspace every buffer lies, and where in the weights every constant."""
+"""`plan-memory`: where buffers lie in the workspace, and constants in the weights."""
 
 from __future__ import annotations
 
