@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, IntegerType
+from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, is_unsigned
+from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_unsigned
 from lowerdeck.dialects.dims import Atom, Expr
 
 KEYWORDS = frozenset(
@@ -26,7 +26,12 @@ KEYWORDS = frozenset(
 )
 """Words that no identifier made from a model's name may be: C, C++, and our own."""
 
-_FLOAT_TYPES = {f64: "double", f32: "float", f16: "lowerdeck_f16", bf16: "lowerdeck_bf16"}
+_FLOAT_TYPES: dict[Attribute, str] = {
+    f64: "double",
+    f32: "float",
+    f16: "lowerdeck_f16",
+    bf16: "lowerdeck_bf16",
+}
 
 
 def identifier(name: str, taken: set[str]) -> str:
@@ -45,10 +50,9 @@ def storage_type(element: Attribute) -> str:
     """The C type of an element in memory; i1 is one byte, 0 or 1."""
     if element in _FLOAT_TYPES:
         return _FLOAT_TYPES[element]
-    assert isinstance(element, IntegerType)
     if element == i1:
         return "uint8_t"
-    return f"{'u' if is_unsigned(element) else ''}int{element.width.data}_t"
+    return f"{'u' if is_unsigned(element) else ''}int{bit_width(element)}_t"
 
 
 def value_c_type(type_: Attribute) -> str:
@@ -103,7 +107,7 @@ class CWriter:
         self.lines.append("  " * self._depth + text)
 
     @contextmanager
-    def block(self, head: str) -> Iterator[None]:
+    def block(self, head: str) -> Generator[None]:
         """`head {`, what is written inside, `}`."""
         self.line(f"{head} {{".lstrip())
         self._depth += 1
@@ -112,7 +116,7 @@ class CWriter:
         self.line("}")
 
     @contextmanager
-    def otherwise(self) -> Iterator[None]:
+    def otherwise(self) -> Generator[None]:
         """Turn the `}` just written into `} else {`."""
         self.lines[-1] += " else {"
         self._depth += 1
