@@ -11,6 +11,10 @@ extern "C" {
 
 #define LOWERDECK_ABI 1
 
+/* Half precision, as its bits: IEEE binary16, and bfloat16 (the upper half of a float). */
+typedef uint16_t lowerdeck_f16;
+typedef uint16_t lowerdeck_bf16;
+
 /* What NAME_run returns. */
 enum {
   LOWERDECK_OK = 0,

@@ -8,10 +8,6 @@
 
 #include "lowerdeck.h"
 
-/* Half precision is stored as its bits and computed in float. */
-typedef uint16_t lowerdeck_f16;
-typedef uint16_t lowerdeck_bf16;
-
 static inline uint32_t lowerdeck_bits(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);
