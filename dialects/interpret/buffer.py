@@ -615,6 +615,11 @@ def _minimum(a: Any, b: Any) -> Any:
     return a if a < b or a != a else b
 
 
+def _float_power(a: np.float64, b: np.float64) -> np.float64:
+    """C's pow; numpy takes the square root of a scalar for 0.5, which is no number for -inf."""
+    return np.power(np.array([a, a]), np.array([b, b]))[0]
+
+
 _NAMESPACE: dict[str, Any] = {
     "outside": _outside,
     "resolve": _resolve,
@@ -623,6 +628,7 @@ _NAMESPACE: dict[str, Any] = {
     "quotient": _quotient,
     "remainder": _remainder,
     "power": _power,
+    "float_power": _float_power,
     "to_signed": _to_signed,
     "to_unsigned": _to_unsigned,
     "f64_to_bf16": _f64_to_bf16,
@@ -827,7 +833,7 @@ _FORMS: dict[type[Operation], Form] = {
     math.AsinhOp: _function("np.arcsinh"),
     math.AcoshOp: _function("np.arccosh"),
     math.AtanhOp: _function("np.arctanh"),
-    math.PowFOp: _function("np.power"),
+    math.PowFOp: _function("float_power"),
     math.CopySignOp: _function("np.copysign"),
     math.IPowIOp: _plain("power({0}, {1})"),
 }

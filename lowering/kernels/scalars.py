@@ -140,9 +140,7 @@ def cast(b: KernelBuilder, value: SSAValue, source: Attribute, target: Attribute
     if is_float(source):
         return _from_float(b, value, target)
     if is_float(target):
-        wide = f32 if target in (f16, bf16) else target
-        convert = arith.UIToFPOp if is_unsigned(source) else arith.SIToFPOp
-        return narrow(b, b.add(convert(value, wide)), target)
+        return _integer_to_float(b, value, source, target)
     before, after = bit_width(source), bit_width(target)
     if before == after:
         return value
@@ -154,6 +152,33 @@ def cast(b: KernelBuilder, value: SSAValue, source: Attribute, target: Attribute
 
 
 _BITS: dict[Attribute, int] = {f64: 64, f32: 32, f16: 16, bf16: 16}
+
+
+def _integer_to_float(
+    b: KernelBuilder, value: SSAValue, source: Attribute, target: Attribute
+) -> SSAValue:
+    """Rounded once. Every integer that f32 does not hold is infinite in f16, but not in bf16."""
+    wide = f32 if target == f16 else f64 if target == bf16 else target
+    if target == bf16 and value.type == i64:
+        value = _to_odd_multiple(b, value, source)
+    convert = arith.UIToFPOp if is_unsigned(source) else arith.SIToFPOp
+    wide_value = b.add(convert(value, wide))
+    return narrow(b, wide_value, target)
+
+
+def _to_odd_multiple(b: KernelBuilder, value: SSAValue, source: Attribute) -> SSAValue:
+    """An i64 that f64 holds and that rounds to few digits as `value`: what is cut off sticks."""
+    limit, unit = 1 << 52, 1 << 11
+    offset = 0 if is_unsigned(source) else limit
+    shifted = b.add(arith.AddiOp(value, b.integer(offset, i64)))
+    is_exact = b.add(arith.CmpiOp(shifted, b.integer(limit + offset, i64), "ult"))
+    rest = b.add(arith.AndIOp(value, b.integer(unit - 1, i64)))
+    zero = b.integer(0, i64)
+    is_multiple = b.add(arith.CmpiOp(rest, zero, "eq"))
+    sticky = b.add(arith.SelectOp(is_multiple, zero, b.integer(unit, i64)))
+    multiple = b.add(arith.AndIOp(value, b.integer(-unit, i64)))
+    odd = b.add(arith.OrIOp(multiple, sticky))
+    return b.add(arith.SelectOp(is_exact, value, odd))
 
 
 def _from_float(b: KernelBuilder, value: SSAValue, target: Attribute) -> SSAValue:

@@ -1,0 +1,1 @@
+"""Tests of lowering: kernels, buffers, memory, C."""

@@ -1,0 +1,393 @@
+"""
+Small programs run in three ways: by the interpreter of core, by that of buffer, and as compiled C.
+
+Many programs share one run of gcc: their C is included into one file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+from lowerdeck.dialects.core.types import DimsAttr, Tensor, element_of, numpy_dtype, tensor
+from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.interpret import Interpreter, find_function
+from lowerdeck.dialects.interpret.buffer import run_driver
+from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.passes.contracts import check_contract
+from lowerdeck.passes.options import LowerdeckContext
+from numpy.typing import NDArray
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+Array = NDArray[Any]
+Body = Callable[..., "SSAValue | Operation | Sequence[SSAValue | Operation]"]
+
+FLAGS = (
+    "-std=c99",
+    "-O1",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wall",
+    "-Wextra",
+    "-Werror",
+)
+"""Those of the product, but for the level of optimization, with every warning an error."""
+
+CANARY = 0x5C
+"""The bytes around the memory that C is given."""
+MARGIN = 64
+
+
+def symbol(name: str) -> Expr:
+    """A dimension symbol."""
+    return Expr.symbol(name)
+
+
+def typed(dtype: Any, *dims: ExprLike) -> Tensor:
+    """The tensor type with the element type of a numpy dtype."""
+    return tensor(element_of(np.dtype(dtype)), dims)
+
+
+def module_of(types: Sequence[Attribute], body: Body) -> ModuleOp:
+    """A module whose @main has arguments of `types` and returns what `body` builds of them."""
+    block = Block(arg_types=types)
+    with ImplicitBuilder(block):
+        results = body(*block.args)
+        single = isinstance(results, SSAValue | Operation)
+        values = [SSAValue.get(value) for value in ([results] if single else results)]
+        func.ReturnOp(*values)
+    function = func.FuncOp(
+        "main", (list(types), [value.type for value in values]), Region(block)
+    )
+    module = ModuleOp([function])
+    module.verify()
+    return module
+
+
+@dataclass(eq=False)
+class Program:
+    """A module of core with inputs, in order, and how exact its results have to be."""
+
+    name: str
+    module: ModuleOp
+    inputs: Sequence[Array]
+    ulps: float = 4
+    """Units in the last place that floats may differ by."""
+    scale: float = 0.0
+    """Differences are also measured against this times the largest result: sums cancel."""
+    compare_core: bool = True
+    """False where core leaves the result open, so only the two lower levels must agree."""
+    threads: int = 1
+    expected: list[Array] = field(default_factory=list[Array])
+
+    @property
+    def named_inputs(self) -> dict[str, Array]:
+        """The inputs under the names of nameless arguments."""
+        return {str(k): value for k, value in enumerate(self.inputs)}
+
+    def lower(self) -> tuple[CArtifact, list[str]]:
+        """The C, and what the interpreters disagree about."""
+        problems: list[str] = []
+        function = find_function(self.module, "main")
+        self.expected = [
+            cast(Array, value) for value in Interpreter().call(function, list(self.inputs))
+        ]
+        context = LowerdeckContext()
+        for name in ("replace-batch-norm", "form-kernels", "bufferize"):
+            ALL_PASSES[name]()().apply(context, self.module)
+        self.module.verify()
+        if self.threads > 1:
+            ALL_PASSES["parallelize"]()().apply(context, self.module)
+        results = list(run_driver(self.module, self.named_inputs).values())
+        if self.compare_core:
+            problems += self.differences("buffer", results, self.expected)
+        ALL_PASSES["plan-memory"]()().apply(context, self.module)
+        check_contract(self.module, "scheduled")
+        planned = list(run_driver(self.module, self.named_inputs).values())
+        problems += self.differences("planned", planned, results, exact=True)
+        if not self.compare_core:
+            self.expected = planned
+        return emit_c(self.module, self.name, "native"), problems
+
+    def differences(
+        self, stage: str, found: Sequence[Array], expected: Sequence[Array], exact: bool = False
+    ) -> list[str]:
+        """One line for each result that is not as expected."""
+        ulps = 0 if exact else self.ulps
+        pairs = enumerate(zip(found, expected, strict=True))
+        texts = [(k, difference(a, b, ulps, self.scale)) for k, (a, b) in pairs]
+        return [f"{self.name}: {stage}: result {k}: {text}" for k, text in texts if text]
+
+
+def difference(found: Array, expected: Array, ulps: float, scale: float = 0.0) -> str | None:
+    """What differs, or None: integers equal, NaN and infinities where expected, floats close."""
+    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+        return f"{found.dtype}{found.shape} instead of {expected.dtype}{expected.shape}"
+    if not found.size:
+        return None
+    if expected.dtype.kind in "iub":
+        wrong = found != expected
+    else:
+        info = ml_dtypes.finfo(expected.dtype)
+        a, b = found.astype(np.float64), expected.astype(np.float64)
+        with np.errstate(all="ignore"):
+            finite = np.abs(b[np.isfinite(b)])
+            magnitude = np.maximum(np.abs(b), scale * finite.max(initial=0.0))
+            # Results below the smallest normal number may be flushed on the way.
+            allowed = ulps * float(info.eps) * magnitude + (float(info.tiny) if ulps else 0.0)
+            close = (np.abs(a - b) <= allowed) | (a == b) | (np.isnan(a) & np.isnan(b))
+            overflow = (np.abs(b) * (1 + ulps * float(info.eps)) > float(info.max)) & np.isinf(a)
+        wrong = ~(close | (overflow & np.isfinite(b) & (np.sign(a) == np.sign(b))))
+    if not wrong.any():
+        return None
+    place = tuple(int(k) for k in np.argwhere(wrong)[0])
+    count = int(np.count_nonzero(wrong))
+    return f"{found[place]!r} instead of {expected[place]!r} at {place}, {count} wrong"
+
+
+def write_artifact(artifact: CArtifact, folder: Path) -> None:
+    """All files of a model, and its weights."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in artifact.files.items():
+        (folder / name).write_text(text)
+    (folder / f"{artifact.name}.weights").write_bytes(weights_of(artifact))
+
+
+def weights_of(artifact: CArtifact) -> bytes:
+    """The contents of the weights file."""
+    return b"".join(bytes(chunk) for chunk in artifact.weight_chunks())
+
+
+def compile_all(
+    artifacts: Sequence[CArtifact], folder: Path, flags: Sequence[str] = FLAGS, cc: str = "gcc"
+) -> ctypes.CDLL:
+    """One library with all models."""
+    lines: list[str] = []
+    for artifact in artifacts:
+        write_artifact(artifact, folder)
+        # The only file-scope name that is not made from the model's.
+        alias = f"{artifact.name}_weights_header"
+        lines += [f"#define weights_header {alias}", f'#include "{artifact.name}.c"']
+        lines += ["#undef weights_header"]
+    # A second copy of the pool's code would define its functions again.
+    pool = [folder / "lowerdeck_pool.c"] if (folder / "lowerdeck_pool.c").exists() else []
+    (folder / "all.c").write_text("\n".join([*lines, ""]))
+    command = [cc, *flags, "-shared", "-fPIC", "-o", str(folder / "all.so"), str(folder / "all.c")]
+    done = subprocess.run(
+        [*command, *map(str, pool), "-lm", "-lpthread"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[:4000]
+    return ctypes.CDLL(str(folder / "all.so"))
+
+
+class Margined:
+    """Memory at an aligned address with bytes around it that must stay as they are."""
+
+    def __init__(self, size: int, fill: int = 0xA3) -> None:
+        self._bytes = np.full(size + 3 * MARGIN, CANARY, np.uint8)
+        start = -self._bytes.ctypes.data % MARGIN + MARGIN
+        self.memory = self._bytes[start : start + size]
+        self.memory[:] = fill
+        self._start = start
+
+    @property
+    def address(self) -> int:
+        """Of the memory itself."""
+        return self._bytes.ctypes.data + self._start
+
+    @property
+    def is_intact(self) -> bool:
+        """True if nothing was written around the memory."""
+        end = self._start + self.memory.size
+        return bool((self._bytes[: self._start] == CANARY).all()) and bool(
+            (self._bytes[end:] == CANARY).all()
+        )
+
+
+AllocateType = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+ReleaseType = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class Allocator:
+    """A `lowerdeck_allocator` that counts, and that fails from a given call on."""
+
+    def __init__(self, fail_at: int | None = None) -> None:
+        self.calls = 0
+        self.live: dict[int, Any] = {}
+        self._fail_at = fail_at
+        # Python objects must live as long as C may call them.
+        self._allocate = AllocateType(self._on_allocate)
+        self._release = ReleaseType(self._on_release)
+        functions = [
+            ctypes.cast(self._allocate, ctypes.c_void_p).value or 0,
+            ctypes.cast(self._release, ctypes.c_void_p).value or 0,
+        ]
+        self._words = (ctypes.c_int64 * 3)(*functions, 0)
+
+    @property
+    def address(self) -> int:
+        """Of the struct."""
+        return ctypes.addressof(self._words)
+
+    def _on_allocate(self, context: int | None, size: int) -> int | None:
+        self.calls += 1
+        if self._fail_at is not None and self.calls >= self._fail_at:
+            return None
+        memory = Margined(size)
+        self.live[memory.address] = memory
+        return memory.address
+
+    def _on_release(self, context: int | None, memory: int) -> None:
+        assert self.live.pop(memory).is_intact
+
+
+class Call:
+    """
+    The arguments of one call of NAME_run; every field has 64 bits.
+
+    `fields` gives the position of `NAME.data`, `NAME.dims`, `NAME.capacity`, `weights`, ...
+    """
+
+    def __init__(self, library: ctypes.CDLL, artifact: CArtifact) -> None:
+        self.library, self.artifact = library, artifact
+        self.fields: dict[str, int] = {}
+        self._count = 0
+        for kind in ("inputs", "outputs"):
+            for port in self._ports(kind):
+                self._field(f"{port['field']}.data")
+                if kind == "outputs":
+                    self._field(f"{port['field']}.capacity")
+                self._field(f"{port['field']}.dims", max(len(port["dims"]), 1))
+        for name in ("weights", "weights_size", "workspace", "workspace_size"):
+            self._field(name)
+        self._field("pool")
+        self._field("allocator")
+        self.words = (ctypes.c_int64 * self._count)()
+        self.keep: list[Any] = []
+        self.outputs: list[Margined] = []
+        self.workspace: Margined | None = None
+
+    def _ports(self, kind: str) -> list[dict[str, Any]]:
+        return cast("list[dict[str, Any]]", self.artifact.metadata[kind])
+
+    def _field(self, name: str, count: int = 1) -> None:
+        self.fields[name] = self._count
+        self._count += count
+
+    def __setitem__(self, name: str, value: int) -> None:
+        self.words[self.fields[name]] = value
+
+    def __getitem__(self, name: str) -> int:
+        return self.words[self.fields[name]]
+
+    def dims(self, name: str, rank: int) -> list[int]:
+        """The dimensions that a field holds."""
+        start = self.fields[f"{name}.dims"]
+        return list(self.words[start : start + rank])
+
+    def prepare(self, inputs: Sequence[Array], capacities: Sequence[int]) -> Call:
+        """Fill in everything that a good call needs."""
+        for port, value in zip(self._ports("inputs"), inputs, strict=True):
+            memory = Margined(value.nbytes)
+            memory.memory[:] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+            self.keep.append(memory)
+            self[f"{port['field']}.data"] = memory.address
+            start = self.fields[f"{port['field']}.dims"]
+            self.words[start : start + value.ndim] = list(value.shape)
+        for port, capacity in zip(self._ports("outputs"), capacities, strict=True):
+            memory = Margined(capacity * _dtype(port).itemsize)
+            self.outputs.append(memory)
+            self[f"{port['field']}.data"] = memory.address
+            self[f"{port['field']}.capacity"] = capacity
+        weights = weights_of(self.artifact)
+        memory = Margined(len(weights))
+        memory.memory[:] = np.frombuffer(weights, np.uint8)
+        self.keep.append(memory)
+        self["weights"], self["weights_size"] = memory.address, len(weights)
+        size = self.workspace_size()
+        if size >= 0:
+            self.workspace = Margined(size)
+            self["workspace"], self["workspace_size"] = self.workspace.address, size
+        if self.artifact.metadata["needs_allocator"]:
+            self.allocator = Allocator()
+            self["allocator"] = self.allocator.address
+        return self
+
+    def workspace_size(self) -> int:
+        """What NAME_workspace_size returns for the dimensions set."""
+        function = getattr(self.library, f"{self.artifact.name}_workspace_size")
+        function.restype = ctypes.c_int64
+        return function(ctypes.byref(self.words))
+
+    def run(self) -> int:
+        """The status of NAME_run; nothing may have been written around the memory given."""
+        status = getattr(self.library, f"{self.artifact.name}_run")(ctypes.byref(self.words))
+        memory = [*self.outputs, *self.keep, *([self.workspace] if self.workspace else [])]
+        assert all(part.is_intact for part in memory), "memory outside of the buffers was written"
+        return status
+
+    def results(self) -> list[Array]:
+        """The outputs, of the dimensions that the run wrote."""
+        results: list[Array] = []
+        for port, memory in zip(self._ports("outputs"), self.outputs, strict=True):
+            shape = self.dims(port["field"], len(port["dims"]))
+            dtype = _dtype(port)
+            size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+            results.append(memory.memory[:size].view(dtype).reshape(shape))
+        return results
+
+
+def _dtype(port: Mapping[str, Any]) -> np.dtype[Any]:
+    names = {"bfloat16": np.dtype(ml_dtypes.bfloat16)}
+    return names.get(port["dtype"]) or np.dtype(port["dtype"])
+
+
+@dataclass(eq=False)
+class Suite:
+    """Programs that are compiled together."""
+
+    folder: Path
+    programs: list[Program] = field(default_factory=list[Program])
+
+    def add(self, types: Sequence[Attribute], body: Body, *inputs: Array, **options: Any) -> None:
+        """One more program."""
+        name = f"p{len(self.programs)}"
+        self.programs.append(Program(name, module_of(types, body), inputs, **options))
+
+    def on(self, body: Body, *inputs: Array, **options: Any) -> None:
+        """One more program on inputs of static shape."""
+        self.add([typed(value.dtype, *value.shape) for value in inputs], body, *inputs, **options)
+
+    @cached_property
+    def lowered(self) -> list[tuple[Program, CArtifact, list[str]]]:
+        """Each program with its C and what the interpreters disagree about."""
+        return [(program, *program.lower()) for program in self.programs]
+
+    def check(self) -> None:
+        """Fail with everything that differs between the three ways."""
+        problems: list[str] = []
+        library = compile_all([artifact for _, artifact, _ in self.lowered], self.folder)
+        for program, artifact, found in self.lowered:
+            problems += found
+            capacities = [value.size for value in program.expected]
+            call = Call(library, artifact).prepare(program.inputs, capacities)
+            if (status := call.run()) != 0:
+                problems.append(f"{program.name}: C: status {status}")
+                continue
+            problems += program.differences("C", call.results(), program.expected)
+        assert not problems, "\n".join(problems)
+
+
+__all__ = ["Call", "DimsAttr", "Program", "Suite", "module_of", "numpy_dtype", "symbol", "typed"]
