@@ -165,7 +165,8 @@ class CoreBuilder:
         numbers = [None if e is None else e.value for e in elements.reshape(-1)]
         if None in numbers:
             return None
-        return np.array(numbers).astype(numpy_dtype(element_type(value))).reshape(elements.shape)
+        array = np.array(numbers, object).astype(numpy_dtype(element_type(value)))
+        return array.reshape(elements.shape)
 
     def ints(self, value: SSAValue) -> list[int] | None:
         """The elements of an integer tensor in C order if they are numbers now."""

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
@@ -42,6 +43,7 @@ from lowerdeck.dialects.core.types import (
     element_type,
     numpy_dtype,
 )
+from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.legalize.onnx.legalizer import Legalizer, PoisonedError, RefusalError, refuse
 from lowerdeck.passes.legalize.onnx.symbolic import SymbolicValues
 
@@ -156,22 +158,31 @@ class _FunctionWalk:
         elements = self.symbols.elements(value)
         if elements is None or any(element is None for element in elements.reshape(-1)):
             return value
-        dims = lower.dims(list(elements.reshape(-1)), elements.shape)
-        if (array := lower.constant(dims)) is not None:
-            return lower.tensor(array.astype(numpy_dtype(element_type(value))))
-        return lower.cast(dims, value)
+        dims: list[Expr] = list(elements.reshape(-1))
+        if (numbers := constants(dims)) is not None:
+            array = np.array(numbers, object).astype(numpy_dtype(element_type(value)))
+            return lower.tensor(array.reshape(elements.shape))
+        return lower.cast(lower.dims(dims, elements.shape), value)
 
     def _expand(self, op: OnnxOp) -> None:
         """Legalize the function that the schema gives for an operator without a handler."""
         from lowerdeck.dialects.onnx.functions import expand_function, function_body
+        from lowerdeck.passes.legalize.onnx.widening import is_widened, widen
 
+        if is_widened(op):
+            return self._substitute(op, *widen(op))
         body = function_body(op)
         if body is None:
             domain = f" of domain {op.domain}" if op.domain else ""
             raise RefusalError(
                 f"no legalization for {op.op_type} (opset {op.since_version}){domain}"
             )
-        ops, values = expand_function(op, body)
+        self._substitute(op, *expand_function(op, body))
+
+    def _substitute(
+        self, op: Operation, ops: Sequence[Operation], values: Sequence[SSAValue | None]
+    ) -> None:
+        """Legalize `ops`, whose `values` take the place of the results of `op`."""
         # The uses move first: legalizing the inner ops replaces `values` once more.
         self._replace(op, values)
         if not all([self._op(inner) for inner in ops]):

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -47,7 +47,17 @@ from lowerdeck.dialects.core.tensor import (
     TransposeOp,
     ints,
 )
-from lowerdeck.dialects.core.types import element_type, i1, is_integer, static_shape
+from lowerdeck.dialects.core.types import (
+    element_type,
+    i1,
+    i32,
+    i64,
+    is_integer,
+    numpy_dtype,
+    static_shape,
+    ui32,
+    ui64,
+)
 from lowerdeck.dialects.dims import Atom, Expr, ExprLike, constants, maximum, minimum
 
 Element: TypeAlias = Expr | None
@@ -164,7 +174,7 @@ class SymbolicValues:
             if elements is None:
                 return _unknown(shape)
             operands.append(elements)
-        return rule(self, op, operands, shape)
+        return _wrapped(rule(self, op, operands, shape), element_type(value))
 
     def _bind(self, value: SSAValue, found: Elements) -> Elements:
         names = [self.fresh() for _ in range(found.size)]
@@ -208,6 +218,25 @@ def _unknown(shape: Sequence[int]) -> Elements:
 
 def _has_unknown(elements: Elements) -> bool:
     return any(element is None for element in elements.reshape(-1))
+
+
+def _wrapped(elements: Elements, element: Attribute) -> Elements:
+    """Numbers as the type holds them; expressions only in types that hold every size."""
+    if element in (i1, i64):
+        return elements
+    dtype = numpy_dtype(element)
+    if dtype.kind not in "iu":
+        return _unknown(elements.shape)
+    holds_sizes = element in (i32, ui32, ui64)
+
+    def wrapped(value: Element) -> Element:
+        number = None if value is None else value.value
+        if number is None:
+            return value if holds_sizes else None
+        low = int(np.iinfo(dtype).min)
+        return Expr.const((number - low) % (1 << 8 * dtype.itemsize) + low)
+
+    return _array(map(wrapped, elements.reshape(-1)), elements.shape)
 
 
 # Rules: the elements of an op's result from those of its operands
