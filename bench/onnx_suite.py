@@ -3,8 +3,8 @@ The official ONNX node suite, by operator: how many cases pass, are refused, or 
 
     python bench/onnx_suite.py --jobs 2 --filter conv
 
-Every case is compiled to C and run; with `--interpret` it is only imported and legalized, and run by
-the interpreter. `--form` changes the model first: `dynamic` makes every input dimension unknown,
+Every case is compiled to C and run; with `--interpret` it is only imported and legalized, and run
+by the interpreter. `--form` changes the model first: `dynamic` makes every input dimension unknown,
 `constant` makes inputs initializers. A case is refused if the compiler says that it cannot compile
 it; anything else that goes wrong is an error.
 """

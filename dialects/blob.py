@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import re
 import tempfile
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
@@ -136,7 +137,7 @@ class BlobAttr(Data[Blob]):
             start = parser.pos
             text = parser.parse_str_literal()
             if parser.parse_optional_punctuation(",") is None:
-                if not text.startswith("0x"):
+                if re.fullmatch("0x([0-9A-Fa-f]{2})*", text) is None:
                     parser.raise_error("expected '0x' and hexadecimal digits", start, parser.pos)
                 data = bytes.fromhex(text[2:])
                 return Blob(memoryview(data), len(data), None, 0)

@@ -172,8 +172,10 @@ class Expr:
         if (quotient := _exact_quotient(self, divisor)) is not None:
             return quotient
         number = divisor.value
-        if number is None or number < 0:
+        if number is None:
             return _atom(Atom("floordiv", args=(self, divisor)))
+        if number < 0:
+            return -self // -number
         if self.value is not None:
             return Expr.const(self.value // number)
         whole, rest = _split(self, number)
@@ -195,8 +197,10 @@ class Expr:
         if _exact_quotient(self, divisor) is not None:
             return Expr.const(0)
         number = divisor.value
-        if number is None or number < 0:
+        if number is None:
             return _atom(Atom("mod", args=(self, divisor)))
+        if number < 0:
+            return -(-self % -number)
         if self.value is not None:
             return Expr.const(self.value % number)
         _, rest = _split(self, number)
