@@ -1,0 +1,155 @@
+"""Legalized operators give the numbers of onnx.reference, for every way their sizes are known."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
+from xdsl.context import Context
+
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.frontends.onnx.import_ import import_model
+from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
+
+Array = NDArray[Any]
+OPSET = 20
+
+
+def _ints(*values: int) -> Array:
+    return np.array(values, np.int64)
+
+
+def _floats(*shape: int) -> Array:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+
+
+def _info(name: str, array: Array, symbolic: bool) -> onnx.ValueInfoProto:
+    """Vectors of integers keep their length: it decides ranks."""
+    known = not symbolic or (array.ndim == 1 and array.dtype == np.int64)
+    shape = [size if known else f"{name}{k}" for k, size in enumerate(array.shape)]
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), shape)
+
+
+def _model(
+    node: onnx.NodeProto,
+    inputs: Mapping[str, Array],
+    constants: Mapping[str, Array],
+    symbolic: bool,
+) -> onnx.ModelProto:
+    graph = helper.make_graph(
+        [node],
+        "case",
+        [_info(name, array, symbolic) for name, array in inputs.items()],
+        [onnx.ValueInfoProto(name=name) for name in node.output],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+
+
+def _check(
+    op_type: str,
+    data: Sequence[Array],
+    integers: Sequence[Array] = (),
+    outputs: int = 1,
+    inputs: str | None = None,
+    **attributes: Any,
+) -> None:
+    """With dimensions static and symbolic, and integer operands constant and from data."""
+    values = {f"x{k}": array for k, array in enumerate(data)}
+    numbers = {f"i{k}": array for k, array in enumerate(integers)}
+    names = [*values, *numbers] if inputs is None else inputs.split(",")
+    results = [f"y{k}" for k in range(outputs)]
+    node = helper.make_node(op_type, names, results, **attributes)
+    everything = {**values, **numbers}
+    static = _model(node, everything, {}, symbolic=False)
+    expected: Any = ReferenceEvaluator(static).run(None, everything)
+    for symbolic, constant in itertools.product((False, True), repeat=2):
+        given = values if constant else everything
+        model = _model(node, given, numbers if constant else {}, symbolic)
+        module = import_model(model)
+        LegalizeOnnxPass().apply(Context(), module)
+        module.verify()
+        found = list(run_module(module, given).values())
+        for array, reference in zip(found, expected, strict=True):
+            assert isinstance(array, np.ndarray)
+            np.testing.assert_allclose(array, reference, rtol=1e-4, atol=1e-5)
+            assert array.dtype == reference.dtype
+
+
+END, BEGIN = 2**63 - 1, -(2**63)
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "step"),
+    [(1, END, 1), (-3, -1, 1), (-9, 9, 2), (4, BEGIN, -1), (-1, -9, -2), (5, 2, 1), (9, 1, -3)],
+)
+def test_slice(start: int, end: int, step: int) -> None:
+    operands = [_ints(start, 0), _ints(end, 2), _ints(0, -1), _ints(step, 1)]
+    _check("Slice", [_floats(5, 3)], operands)
+
+
+@pytest.mark.parametrize("shape", [(0, -1), (-1, 2, 0), (6, 4), (2, 0, 2, 2)])
+def test_reshape(shape: tuple[int, ...]) -> None:
+    _check("Reshape", [_floats(2, 3, 4)], [_ints(*shape)])
+
+
+@pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
+def test_pad(mode: str) -> None:
+    operands = [_ints(1, 2, 0, 1), _ints(2, 0)]
+    _check("Pad", [_floats(3, 2, 4)], operands, inputs="x0,i0,,i1", mode=mode)
+
+
+@pytest.mark.parametrize("axes", [(0,), (-1, 1), (3, 0)])
+def test_unsqueeze_and_squeeze(axes: tuple[int, ...]) -> None:
+    _check("Unsqueeze", [_floats(2, 3)], [_ints(*axes)])
+    shape = list(np.expand_dims(_floats(2, 3), axes).shape)
+    _check("Squeeze", [_floats(*shape)], [_ints(*axes)])
+
+
+@pytest.mark.parametrize("size", [(5, 2), (2, 7), (4, 4)])
+def test_center_crop_pad(size: tuple[int, int]) -> None:
+    _check("CenterCropPad", [_floats(4, 5)], [_ints(*size)])
+
+
+@pytest.mark.parametrize("largest", [0, 1])
+def test_top_k(largest: int) -> None:
+    x = np.array([[3, 1, 3, 2], [0, 5, 5, 1]], np.float32)
+    _check("TopK", [x], [_ints(3)], outputs=2, largest=largest)
+
+
+def test_nonzero_compress_and_unique() -> None:
+    x = np.array([[2, 0, 2], [0, 7, 2]], np.float32)
+    _check("NonZero", [x])
+    _check("Compress", [x, np.array([False, True])], axis=1)
+    _check("Unique", [x], outputs=4)
+    _check("Unique", [x[:, [0, 2, 1, 0]]], outputs=4, axis=1)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize(
+    "coordinates", ["half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric"]
+)
+def test_resize(mode: str, coordinates: str) -> None:
+    _check(
+        "Resize",
+        [_floats(1, 1, 3, 4)],
+        [_ints(1, 1, 5, 2)],
+        inputs="x0,,,i0",
+        mode=mode,
+        coordinate_transformation_mode=coordinates,
+    )
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_grid_sample(mode: str, padding: str) -> None:
+    _check(
+        "GridSample", [_floats(1, 2, 3, 4), _floats(1, 2, 3, 2)], mode=mode, padding_mode=padding
+    )
