@@ -69,7 +69,8 @@ def _check(
     node = helper.make_node(op_type, names, results, **attributes)
     everything = {**values, **numbers}
     static = _model(node, everything, {}, symbolic=False)
-    expected: Any = ReferenceEvaluator(static).run(None, everything)
+    evaluator: Any = ReferenceEvaluator(static)
+    expected = evaluator.run(None, everything)
     for symbolic, constant in itertools.product((False, True), repeat=2):
         given = values if constant else everything
         model = _model(node, given, numbers if constant else {}, symbolic)
