@@ -113,7 +113,11 @@ class ArgReduceOp(CoreOp):
 
 @irdl_op_definition
 class SoftmaxOp(SameTypeOp):
-    """exp(x - m) / sum(exp(x - m)) along `axis`, where m is the maximum along it."""
+    """
+    exp(x - m) / sum(exp(x - m)) along `axis`, where m is the maximum along it.
+
+    Each of the four steps is rounded to the element type if that is half precision.
+    """
 
     name = "core.softmax"
     input = operand_def()

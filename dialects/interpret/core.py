@@ -247,7 +247,7 @@ def _integer_modulo(x: Array, y: Array) -> Array:
 
 
 def _where(condition: Array, yes: Any, no: Any) -> Array:
-    return np.where(condition, yes, no)
+    return cast(Array, np.where(condition, yes, no))
 
 
 def _integer_power(x: Array, y: Array) -> Array:
@@ -655,7 +655,7 @@ def _correlate(windows: Array, weight: Array, result: Array) -> None:
     for row in range(0, rows, step):
         part = columns[(slice(None),) * (1 + spatial) + (slice(row, row + step),)]
         target = result[:, row : row + step]
-        product = matrix_product(flat, part.reshape(depth, -1))
+        product = matrix_product(flat, part.reshape(depth, math.prod(target.shape[1:])))
         target[...] = product.reshape(target.shape)
 
 
@@ -750,9 +750,13 @@ def _arg_reduce(op: reduce.ArgReduceOp, args: Sequence[Array], symbols: Symbols)
 
 @_meaning_of(reduce.SoftmaxOp)
 def _softmax(op: reduce.SoftmaxOp, args: Sequence[Array], symbols: Symbols) -> Array:
-    x, axis = _widened(args[0]), op.axis.data
-    powers = np.exp(x - x.max(axis, keepdims=True, initial=-np.inf))
-    return _rounded(powers / powers.sum(axis, keepdims=True), args[0].dtype)
+    x, axis, dtype = _widened(args[0]), op.axis.data, args[0].dtype
+
+    def step(value: Array) -> Array:
+        return _widened(_rounded(value, dtype))
+
+    powers = step(np.exp(step(x - x.max(axis, keepdims=True, initial=-np.inf))))
+    return _rounded(powers / step(powers.sum(axis, keepdims=True)), dtype)
 
 
 @_meaning_of(reduce.CumulativeOp)

@@ -242,10 +242,23 @@ def _division(function: str, *, signed: bool) -> Form:
     return form
 
 
+def _compared(op: Operation, operands: tuple[str, str], *, signed: bool) -> list[str]:
+    """
+    The two operands as a comparison reads them.
+
+    Comparing with the least or greatest number of a type is right, but compilers warn of it.
+    """
+    texts: list[str] = []
+    for value, text in zip(op.operands, operands, strict=True):
+        if isinstance(value.owner, arith.ConstantOp) and value.type != i1:
+            text = f"lowerdeck_number({text})"
+        texts.append(text if signed else f"({_exact_unsigned(value.type)}){text}")
+    return texts
+
+
 def _extremum(operator: str, *, signed: bool) -> Form:
     def form(op: Operation, a: str, b: str) -> str:
-        exact = _exact_unsigned(op.results[0].type)
-        left, right = (a, b) if signed else (f"({exact}){a}", f"({exact}){b}")
+        left, right = _compared(op, (a, b), signed=signed)
         return f"{left} {operator} {right} ? {a} : {b}"
 
     return form
@@ -269,10 +282,8 @@ _ORDERED, _UNORDERED = 7, 14
 
 def _compare_integers(op: arith.CmpiOp, a: str, b: str) -> str:
     predicate = op.predicate.value.data
-    if predicate >= _FIRST_UNSIGNED:
-        exact = _exact_unsigned(op.lhs.type)
-        return f"({exact}){a} {_INTEGER_PREDICATES[predicate]} ({exact}){b}"
-    return f"{a} {_INTEGER_PREDICATES[predicate]} {b}"
+    left, right = _compared(op, (a, b), signed=predicate < _FIRST_UNSIGNED)
+    return f"{left} {_INTEGER_PREDICATES[predicate]} {right}"
 
 
 def _compare_floats(op: arith.CmpfOp, a: str, b: str) -> str:

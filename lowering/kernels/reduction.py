@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, SSAValue
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of, element_type, f64, is_float
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f64, is_float, is_unsigned
 from lowerdeck.dialects.dims import Expr, minimum, product
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
@@ -131,7 +131,10 @@ def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
 
         def exponent(position: Expr, top: SSAValue, at: Index = at) -> SSAValue:
             value = k.element(op.input, [*at[:axis], position, *at[axis:]])
-            return b.add(math.ExpOp(scalars.sub(b, scalars.widen(b, value), top)))
+            difference = scalars.sub(b, scalars.widen(b, value), top)
+            return scalars.rounded(
+                b, b.add(math.ExpOp(scalars.rounded(b, difference, element))), element
+            )
 
         def larger(
             position: Expr, values: Sequence[SSAValue], at: Index = at
@@ -146,6 +149,8 @@ def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
             return [scalars.add(b, values[0], scalars.cast(b, term, term.type, f64))]
 
         total = b.carry(dims[axis], [b.floating(0.0, f64)], add_exponential)[0]
+        if element in (f16, bf16):
+            total = scalars.cast(b, scalars.cast(b, total, f64, element), element, f64)
         with b.loop(dims[axis]) as position:
             term = exponent(position, top)
             quotient = b.add(arith.DivfOp(scalars.cast(b, term, term.type, f64), total))
@@ -255,4 +260,5 @@ def _window_count(op: PoolOp, at: Index, bounds: Sequence[tuple[Expr, Expr]]) ->
 def _divide(b: KernelBuilder, total: SSAValue, count: SSAValue, element: Attribute) -> SSAValue:
     if is_float(element):
         return b.add(arith.DivfOp(total, scalars.cast(b, count, i64, element)))
-    return b.add(arith.DivSIOp(total, scalars.cast(b, count, i64, element)))
+    divide = arith.DivUIOp if is_unsigned(element) else arith.DivSIOp
+    return b.add(divide(total, scalars.cast(b, count, i64, element)))

@@ -11,7 +11,7 @@ import math as python_math
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import IntegerType
+from xdsl.dialects.builtin import AnyFloat, IntegerType
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import RemfOp, value_type
@@ -48,6 +48,11 @@ def narrow(b: KernelBuilder, value: SSAValue, element: Attribute) -> SSAValue:
         return value
     assert is_float(element)
     return b.add(arith.TruncFOp(value, element))
+
+
+def rounded(b: KernelBuilder, value: SSAValue, element: Attribute) -> SSAValue:
+    """A computed value that has been rounded to its element type, as after every op."""
+    return widen(b, narrow(b, value, element))
 
 
 def constant(b: KernelBuilder, value: float, element: Attribute) -> SSAValue:
@@ -155,15 +160,14 @@ _BITS: dict[Attribute, int] = {f64: 64, f32: 32, f16: 16, bf16: 16}
 
 
 def _integer_to_float(
-    b: KernelBuilder, value: SSAValue, source: Attribute, target: Attribute
+    b: KernelBuilder, value: SSAValue, source: Attribute, target: AnyFloat
 ) -> SSAValue:
     """Rounded once. Every integer that f32 does not hold is infinite in f16, but not in bf16."""
     wide = f32 if target == f16 else f64 if target == bf16 else target
     if target == bf16 and value.type == i64:
         value = _to_odd_multiple(b, value, source)
     convert = arith.UIToFPOp if is_unsigned(source) else arith.SIToFPOp
-    wide_value = b.add(convert(value, wide))
-    return narrow(b, wide_value, target)
+    return narrow(b, b.add(convert(value, wide)), target)
 
 
 def _to_odd_multiple(b: KernelBuilder, value: SSAValue, source: Attribute) -> SSAValue:

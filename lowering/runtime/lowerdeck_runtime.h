@@ -79,6 +79,9 @@ static inline float lowerdeck_min_f32(float a, float b) { return a < b || a != a
 static inline double lowerdeck_max_f64(double a, double b) { return a > b || a != a ? a : b; }
 static inline double lowerdeck_min_f64(double a, double b) { return a < b || a != a ? a : b; }
 
+/* A literal that compilers do not compare with the range of a narrower type to warn of it. */
+static inline int64_t lowerdeck_number(int64_t x) { return x; }
+
 static inline int64_t lowerdeck_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t lowerdeck_max(int64_t a, int64_t b) { return a > b ? a : b; }
 

@@ -206,10 +206,10 @@ def legalize_softmax(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 def _along(op: OnnxOp, lower: Legalizer, value: SSAValue, axis: int) -> SSAValue:
+    if op.op_type == "Softmax":
+        return lower.add(SoftmaxOp(value, axis))
     element = element_type(value)
     value = lower.cast(value, f32) if element in (f16, bf16) else value
-    if op.op_type == "Softmax":
-        return lower.cast(lower.add(SoftmaxOp(value, axis)), element)
     x = Quantity(lower, value)
     if op.op_type == "LogSoftmax":
         centered = x - x.reduce("max", [axis], keep_dims=True)
