@@ -89,7 +89,10 @@ def _functions(lower: Legalizer, defaults: Sequence[str], directions: int) -> li
         ]
         if None in parameters:
             lower.refuse(f"activation '{name}' without parameters", "alpha and beta")
-        functions.append(_function(kind, parameters, clip))
+        # The cell state, argument of the third function of an LSTM, is not bounded: so has
+        # ONNX Runtime it, where the specification leaves it open.
+        bound = clip if len(functions) % count < 2 else None
+        functions.append(_function(kind, parameters, bound))
     return [functions[k : k + count] for k in range(0, len(functions), count)]
 
 

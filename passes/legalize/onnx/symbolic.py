@@ -170,7 +170,7 @@ class SymbolicValues:
             return _unknown(shape)
         operands: list[Elements] = []
         for operand in op.operands:
-            elements = self._analyze(operand, bind=bind)
+            elements = self._analyze(operand, bind=bind and type(op) not in _DECISIONS)
             if elements is None:
                 return _unknown(shape)
             operands.append(elements)
@@ -497,6 +497,9 @@ def _reduce(
 
     return _array(map(folded, rows), shape)
 
+
+_DECISIONS = (AndOp, CompareOp, NotOp, OrOp)
+"""Ops that a symbol in an operand seldom decides: their own results get symbols instead."""
 
 _RULES: dict[type[Operation], Rule] = {
     ConstantOp: _constant,

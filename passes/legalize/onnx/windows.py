@@ -88,7 +88,10 @@ def _same(window: Window, dims: Sequence[Expr], *, upper: bool) -> Window:
     begin: list[Expr] = []
     end: list[Expr] = []
     for dim, extent, stride in zip(dims, window.extents, window.strides, strict=True):
-        total = maximum((dim.ceildiv(stride) - 1) * stride + extent - dim, 0)
+        total = ((dim + stride - 1) // stride - 1) * stride + extent - dim
+        # It is at least extent - stride; without `max` the result's size is ceil(dim / stride).
+        least = (extent - stride).value
+        total = total if least is not None and least >= 0 else maximum(total, 0)
         less, more = total // 2, total - total // 2
         begin.append(less if upper else more)
         end.append(more if upper else less)
@@ -105,7 +108,13 @@ def round_up(window: Window, dims: Sequence[Expr]) -> Window:
     for dim, extent, stride, begin, end in zip(
         dims, window.extents, window.strides, window.begin, window.end, strict=True
     ):
-        count = (dim + begin + end - extent).ceildiv(stride) + 1
+        count = (dim + begin + end - extent + stride - 1) // stride + 1
+        slack = (extent - end - stride).value
+        if slack is not None and slack >= 0:
+            # No window starts in the padding: the last one ends at or behind it.
+            ends.append((count - 1) * stride + extent - dim - begin)
+            overhangs.append(ends[-1] - end)
+            continue
         count = minimum(count, (dim + begin - 1) // stride + 1)
         exact = (count - 1) * stride + extent - dim - begin
         overhangs.append(maximum(exact - end, 0))
