@@ -93,7 +93,9 @@ class Bufferizer:
     def run(self) -> tuple[list[kernel.FuncOp], kernel.FuncOp]:
         """The kernels in the order of their first call, and the driver."""
         for value, output in zip(self.returned, self.outputs, strict=True):
-            if self._is_planned(ref_type(output)) and value not in self._destinations:
+            # Even one without elements has dimensions to be written once they are known.
+            known = all(dim.symbols <= self.static_symbols for dim in ref_type(output).dims.data)
+            if known and value not in self._destinations:
                 self._destinations[value] = output
         self._lower_block(self.function.body.block)
         for value, output in zip(self.returned, self.outputs, strict=True):

@@ -7,9 +7,9 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `legal`     | core, func                     | types that have a C form                        |
 | `optimized` | core, func                     | ranks, and dimensions with identity             |
 | `kernels`   | core, func                     | what computes is inside of `core.kernel`        |
-| `buffer`    | buffer, arith, math            |                                                 |
-| `scheduled` | buffer, arith, math            |                                                 |
-| `c`         | buffer, arith, math            |                                                 |
+| `buffer`    | buffer, arith, math, scf       |                                                 |
+| `scheduled` | buffer, arith, math, scf       |                                                 |
+| `c`         | buffer, arith, math, scf       |                                                 |
 
 In every phase a value is defined before its uses. While the module is in core, a dimension symbol
 is made (by an argument's type, `core.bind_symbols` or a loop) before a type or property names it.
@@ -37,7 +37,7 @@ PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled", "c
 """The phases in order, as in `--compile-to`."""
 
 _CORE = frozenset({"builtin", "func", "core"})
-_BUFFER = frozenset({"builtin", "buffer", "arith", "math"})
+_BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf"})
 _DIALECTS: Mapping[str, frozenset[str]] = {
     "imported": _CORE | {"onnx"},
     "legal": _CORE,

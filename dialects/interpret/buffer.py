@@ -476,7 +476,7 @@ class _KernelWriter:
     def _(self, op: kernel.LoadOp) -> None:
         text, type_ = self._element(op), op.result.type
         if type_ == i1:
-            text = f"{text} != 0"
+            text = f"bool({text})"
         elif isinstance(type_, IntegerType):
             text = f"int({text})"
         self._line(f"{self._declare(op.result)} = {text}")

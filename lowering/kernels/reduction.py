@@ -11,7 +11,15 @@ from xdsl.ir import Attribute, SSAValue
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f64, is_float, is_unsigned
+from lowerdeck.dialects.core.types import (
+    bf16,
+    dims_of,
+    element_type,
+    f16,
+    f64,
+    is_float,
+    is_unsigned,
+)
 from lowerdeck.dialects.dims import Expr, minimum, product
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder

@@ -35,7 +35,7 @@ Body = Callable[..., "SSAValue | Operation | Sequence[SSAValue | Operation]"]
 
 FLAGS = (
     "-std=c99",
-    "-O1",
+    "-O0",
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
@@ -68,9 +68,7 @@ def module_of(types: Sequence[Attribute], body: Body) -> ModuleOp:
         single = isinstance(results, SSAValue | Operation)
         values = [SSAValue.get(value) for value in ([results] if single else results)]
         func.ReturnOp(*values)
-    function = func.FuncOp(
-        "main", (list(types), [value.type for value in values]), Region(block)
-    )
+    function = func.FuncOp("main", (list(types), [value.type for value in values]), Region(block))
     module = ModuleOp([function])
     module.verify()
     return module
