@@ -94,6 +94,10 @@ def _(op: driver.WeightOp, w: DriverWriter) -> None:
 def _(op: driver.AllocOp, w: DriverWriter) -> None:
     """A pointer into the workspace, or memory from the allocator."""
     type_ = w.pointer_type(op.result)
+    if ref_type(op.result).bytes == 0 and not op.dynamic.value.data:
+        # There may be no workspace at all.
+        w.pointer(op.result, "NULL", "b")
+        return
     if not op.dynamic.value.data:
         w.pointer(op.result, f"({type_})(workspace + {_offset(op, w)})", "b")
         return

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.traits import Pure
 
-from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, ReturnOp
+from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, ReturnOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.types import dims_of, element_type
@@ -94,6 +95,7 @@ class KernelLowering:
         else:
             self._lower_maps()
         self.builder.append(ReturnOp())
+        remove_unused(self.block)
         name = self.kernel.sym_name.data
         func = FuncOp(name, self.builder.symbols, len(self.outputs), Region(self.block))
         func.location = self.kernel.location
@@ -185,6 +187,15 @@ def unravel(position: ExprLike, dims: Sequence[Expr]) -> list[Expr]:
             break
         rest = rest // dims[axis]
     return indices[::-1]
+
+
+def remove_unused(block: Block) -> None:
+    """Erase ops that compute or read what nobody uses, so that rules need not look ahead."""
+    for op in list(block.walk(reverse=True)):
+        is_removable = op.has_trait(Pure) or isinstance(op, LoadOp)
+        if is_removable and op.results and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()
 
 
 def is_parallel(func: FuncOp) -> bool:

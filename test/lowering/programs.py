@@ -16,6 +16,12 @@ from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
+from numpy.typing import NDArray
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
 from lowerdeck.dialects.core.types import DimsAttr, Tensor, element_of, numpy_dtype, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.interpret import Interpreter, find_function
@@ -24,11 +30,6 @@ from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.options import LowerdeckContext
-from numpy.typing import NDArray
-from xdsl.builder import ImplicitBuilder
-from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
 Array = NDArray[Any]
 Body = Callable[..., "SSAValue | Operation | Sequence[SSAValue | Operation]"]

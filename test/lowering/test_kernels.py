@@ -1,4 +1,4 @@
-"""Every op of core that is not elementwise, in all three ways: shapes, attributes, element types."""
+"""Every op of core that is not elementwise, in all three ways."""
 
 from __future__ import annotations
 
