@@ -11,7 +11,6 @@
 // CHECK-NEXT:    %empty = core.constant #core.blob<"0x"> : tensor<0xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @constants() {
   %f32 = core.constant dense<[[1.0, -2.5], [1.0e-10, 3.0e+38]]> : tensor<2x2xf32>
   %f64 = core.constant dense<0.1> : tensor<f64>
@@ -31,7 +30,6 @@ func.func @constants() {
 // CHECK-NEXT:    %elided = core.constant #core.blob<elided> : tensor<1000xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @bytes() {
   %inf = core.constant #core.blob<"0x0000807F"> : tensor<f32>
   %f16 = core.constant #core.blob<"0x003C"> : tensor<f16>
@@ -47,7 +45,6 @@ func.func @bytes() {
 // CHECK-NEXT:    %c = core.iota {dims = #core.dims<[u0, 2]>, axis = #builtin.int<0>} : tensor<?x2xi64, #core.tensor<dims = [u0, 2]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @symbols(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %s : tensor<2xi64>) {
   %a = core.from_dims {values = #core.dims<[n, (n + 1) floordiv 2]>, shape = array<i64: 2>} : tensor<2xi64>
   %b = core.from_dims {values = #core.dims<[n]>, shape = array<i64>} : tensor<i64>

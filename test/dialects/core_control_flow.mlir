@@ -15,7 +15,6 @@
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @branches(%c : tensor<i1>, %x : tensor<2xf32>) {
   %y, %z = core.if %c : tensor<i1> -> tensor<2xf32>, tensor<2xf32> {
     %e = core.exp %x : (tensor<2xf32>) -> tensor<2xf32>
@@ -47,7 +46,6 @@ func.func @branches(%c : tensor<i1>, %x : tensor<2xf32>) {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @loops(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>) {
   %a, %s = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %x : tensor<2xf32> -> tensor<2xf32>, tensor<?x2xf32, #core.tensor<dims = [t, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
@@ -73,7 +71,6 @@ func.func @loops(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>) {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @kernels(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) {
   %y = core.kernel @first (%x) : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>> {
   ^bb0(%v : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>):
@@ -86,7 +83,6 @@ func.func @kernels(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) {
 // CHECK-LABEL: func.func @types
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @types(%a : tensor<2x!core.string>, %b : !core.sequence<tensor<*xf32>>, %c : !core.optional<tensor<2xf32>>) {
   func.return
 }

@@ -24,7 +24,6 @@
 // CHECK-NEXT:    %sigmoid = core.sigmoid %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @float_unary(%x : tensor<2xf32>) {
   %exp = core.exp %x : (tensor<2xf32>) -> tensor<2xf32>
   %log = core.log %x : (tensor<2xf32>) -> tensor<2xf32>
@@ -56,7 +55,6 @@ func.func @float_unary(%x : tensor<2xf32>) {
 // CHECK-NEXT:    %d = core.not %i : (tensor<2xi8>) -> tensor<2xi8>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @unary(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %i : tensor<2xi8>) {
   %a = core.neg %x : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   %b = core.abs %x : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
@@ -80,7 +78,6 @@ func.func @unary(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %i : tensor<
 // CHECK-NEXT:    %xor = core.xor %x, %y : (tensor<2x1xi32>, tensor<3xi32>) -> tensor<2x3xi32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @binary(%x : tensor<2x1xi32>, %y : tensor<3xi32>) {
   %add = core.add %x, %y : (tensor<2x1xi32>, tensor<3xi32>) -> tensor<2x3xi32>
   %sub = core.sub %x, %y : (tensor<2x1xi32>, tensor<3xi32>) -> tensor<2x3xi32>
@@ -102,7 +99,6 @@ func.func @binary(%x : tensor<2x1xi32>, %y : tensor<3xi32>) {
 // CHECK-NEXT:    %shr = core.shr %x, %x : (tensor<2xui8>, tensor<2xui8>) -> tensor<2xui8>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @shifts(%x : tensor<2xui8>) {
   %shl = core.shl %x, %x : (tensor<2xui8>, tensor<2xui8>) -> tensor<2xui8>
   %shr = core.shr %x, %x : (tensor<2xui8>, tensor<2xui8>) -> tensor<2xui8>
@@ -114,7 +110,6 @@ func.func @shifts(%x : tensor<2xui8>) {
 // CHECK-NEXT:    %a = core.add %x, %y : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<?x1xf32, #core.tensor<dims = [m, 1]>>) -> tensor<?x4xf32, #core.tensor<dims = [max(m, n), 4]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @broadcast(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %y : tensor<?x1xf32, #core.tensor<dims = [m, 1]>>) {
   %a = core.add %x, %y : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<?x1xf32, #core.tensor<dims = [m, 1]>>) -> tensor<?x4xf32, #core.tensor<dims = [max(m, n), 4]>>
   func.return
@@ -129,7 +124,6 @@ func.func @broadcast(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %y : ten
 // CHECK-NEXT:    %ge = core.compare %x, %y {predicate = "ge"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @compare(%x : tensor<2xf32>, %y : tensor<1xf32>) {
   %eq = core.compare %x, %y {predicate = "eq"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
   %ne = core.compare %x, %y {predicate = "ne"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
@@ -145,7 +139,6 @@ func.func @compare(%x : tensor<2xf32>, %y : tensor<1xf32>) {
 // CHECK-NEXT:    %b = core.cast %x {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @others(%c : tensor<i1>, %x : tensor<2xf32>) {
   %a = core.select %c, %x, %x : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   %b = core.cast %x {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>

@@ -6,7 +6,6 @@
 // CHECK-NEXT:    %z = core.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<2>} : (tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9, w]>>, tensor<6x2x3x3xf32>) -> tensor<?x6x5x?xf32, #core.tensor<dims = [n, 6, 5, (w + 1) floordiv 2]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @conv(%x : tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9, w]>>, %w : tensor<6x2x3x3xf32>, %b : tensor<6xf32>) {
   %y = core.conv %x, %w, %b {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<2>} : (tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9, w]>>, tensor<6x2x3x3xf32>, tensor<6xf32>) -> tensor<?x6x5x?xf32, #core.tensor<dims = [n, 6, 5, (w + 1) floordiv 2]>>
   %z = core.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<2>} : (tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9, w]>>, tensor<6x2x3x3xf32>) -> tensor<?x6x5x?xf32, #core.tensor<dims = [n, 6, 5, (w + 1) floordiv 2]>>
@@ -17,7 +16,6 @@ func.func @conv(%x : tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9, w]>>, %w 
 // CHECK-NEXT:    %y = core.conv_transpose %x, %w, %b {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, output_padding = array<i64: 1, 0>, groups = #builtin.int<2>} : (tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9, w]>>, tensor<4x3x3x3xf32>, tensor<6xf32>) -> tensor<?x6x18x?xf32, #core.tensor<dims = [n, 6, 18, w * 2 - 1]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @conv_transpose(%x : tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9, w]>>, %w : tensor<4x3x3x3xf32>, %b : tensor<6xf32>) {
   %y = core.conv_transpose %x, %w, %b {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, output_padding = array<i64: 1, 0>, groups = #builtin.int<2>} : (tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9, w]>>, tensor<4x3x3x3xf32>, tensor<6xf32>) -> tensor<?x6x18x?xf32, #core.tensor<dims = [n, 6, 18, w * 2 - 1]>>
   func.return
@@ -27,7 +25,6 @@ func.func @conv_transpose(%x : tensor<?x4x9x?xf32, #core.tensor<dims = [n, 4, 9,
 // CHECK-NEXT:    %z = core.matmul %x, %y : (tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<3x4xf32>) -> tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @matmul(%x : tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, %y : tensor<3x4xf32>) {
   %z = core.matmul %x, %y : (tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, tensor<3x4xf32>) -> tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>
   func.return
@@ -39,7 +36,6 @@ func.func @matmul(%x : tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, %y : t
 // CHECK-NEXT:    %v = core.layer_norm %x, %p {epsilon = 1.000000e-05 : f64, axis = #builtin.int<0>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
-// CHECK-NEXT:  
 func.func @normalization(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %p : tensor<4xf32>) {
   %y = core.batch_norm %x, %p, %p, %p, %p {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   %z = core.layer_norm %x, %p, %p {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>

@@ -1,0 +1,69 @@
+// RUN: LOWERDECK_ROUNDTRIP
+// RUN: LOWERDECK_GENERIC_ROUNDTRIP
+
+// CHECK-LABEL: buffer.func @run
+// CHECK-NEXT:  ^bb0(%x: !buffer.ref<[4, n] x f32>, %c: !buffer.ref<[] x i1>, %t: !buffer.ref<[] x i64>, %y: !buffer.ref<[n * 4] x f32>):
+// CHECK-NEXT:    %w = buffer.weight {value = #core.blob<"0x0000803F">} : !buffer.ref<[1] x f32>
+// CHECK-NEXT:    %v = buffer.weight {value = #core.blob<"0x0000803F">, offset = #core.dims<[64]>} : !buffer.ref<[1] x f32>
+// CHECK-NEXT:    %a = buffer.alloc {dynamic = false} : !buffer.ref<[4, n] x f32>
+// CHECK-NEXT:    %b = buffer.alloc {offset = #core.dims<[n * 64]>, dynamic = false} : !buffer.ref<[4, n] x f32>
+// CHECK-NEXT:    %p = buffer.view %x {offset = #core.dims<[n]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 3] x f32>
+// CHECK-NEXT:    buffer.call @map(%x, %w, %a) <[n]> : (!buffer.ref<[4, n] x f32>, !buffer.ref<[1] x f32>, !buffer.ref<[4, n] x f32>)
+// CHECK-NEXT:    buffer.check_status
+// CHECK-NEXT:    buffer.barrier
+// CHECK-NEXT:    buffer.bind %t {symbols = ["u0"]} : !buffer.ref<[] x i64>
+// CHECK-NEXT:    buffer.require <[u0]> "le" <[n + 1]>
+// CHECK-NEXT:    %d = buffer.alloc {dynamic = true} : !buffer.ref<[u0] x f32>
+// CHECK-NEXT:    buffer.once {
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    buffer.if %c : !buffer.ref<[] x i1> {
+// CHECK-NEXT:      buffer.copy %x, %a : !buffer.ref<[4, n] x f32>, !buffer.ref<[4, n] x f32>
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %r = buffer.loop trip %t : !buffer.ref<[] x i64> cond %c : !buffer.ref<[] x i1> swap %a, %b : !buffer.ref<[4, n] x f32>, !buffer.ref<[4, n] x f32> -> !buffer.ref<[4, n] x f32> {
+// CHECK-NEXT:    ^bb0(%e: !buffer.ref<[4, n] x f32>, %f: !buffer.ref<[4, n] x f32>):
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    } {iteration = "k", count = "t"}
+// CHECK-NEXT:    buffer.loop cond %c : !buffer.ref<[] x i1> {
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    %q = buffer.view %r {offset = #core.dims<[0]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 4] x f32>
+// CHECK-NEXT:    buffer.copy %q, %y : !buffer.ref<[n * 4] x f32>, !buffer.ref<[n * 4] x f32>
+// CHECK-NEXT:    buffer.return
+// CHECK-NEXT:  } {symbols = [], outputs = #builtin.int<1>}
+buffer.func @run {
+^bb0(%x : !buffer.ref<[4, n] x f32>, %c : !buffer.ref<[] x i1>, %t : !buffer.ref<[] x i64>, %y : !buffer.ref<[n * 4] x f32>):
+  %w = buffer.weight {value = #core.blob<"0x0000803F">} : !buffer.ref<[1] x f32>
+  %v = buffer.weight {value = #core.blob<"0x0000803F">, offset = #core.dims<[64]>} : !buffer.ref<[1] x f32>
+  %a = buffer.alloc {dynamic = false} : !buffer.ref<[4, n] x f32>
+  %b = buffer.alloc {offset = #core.dims<[n * 64]>, dynamic = false} : !buffer.ref<[4, n] x f32>
+  %p = buffer.view %x {offset = #core.dims<[n]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 3] x f32>
+  buffer.call @map(%x, %w, %a) <[n]> : (!buffer.ref<[4, n] x f32>, !buffer.ref<[1] x f32>, !buffer.ref<[4, n] x f32>)
+  buffer.check_status
+  buffer.barrier
+  buffer.bind %t {symbols = ["u0"]} : !buffer.ref<[] x i64>
+  buffer.require <[u0]> "le" <[n + 1]>
+  %d = buffer.alloc {dynamic = true} : !buffer.ref<[u0] x f32>
+  buffer.once {
+    buffer.yield
+  }
+  buffer.if %c : !buffer.ref<[] x i1> {
+    buffer.copy %x, %a : !buffer.ref<[4, n] x f32>, !buffer.ref<[4, n] x f32>
+    buffer.yield
+  } else {
+    buffer.yield
+  }
+  %r = buffer.loop trip %t : !buffer.ref<[] x i64> cond %c : !buffer.ref<[] x i1> swap %a, %b : !buffer.ref<[4, n] x f32>, !buffer.ref<[4, n] x f32> -> !buffer.ref<[4, n] x f32> {
+  ^bb1(%e : !buffer.ref<[4, n] x f32>, %f : !buffer.ref<[4, n] x f32>):
+    buffer.yield
+  } {iteration = "k", count = "t"}
+  buffer.loop cond %c : !buffer.ref<[] x i1> {
+    buffer.yield
+  }
+  %q = buffer.view %r {offset = #core.dims<[0]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 4] x f32>
+  buffer.copy %q, %y : !buffer.ref<[n * 4] x f32>, !buffer.ref<[n * 4] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
