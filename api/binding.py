@@ -13,6 +13,7 @@ import math
 import mmap
 import os
 import re
+import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,7 +165,7 @@ class Binding:
         self._output_dims = [_dimensions(info.shape) for info in self.outputs]
         self._lay_out()
         name = metadata["name"]
-        loaded = ctypes.CDLL(library)
+        loaded = _loaded(library)
         self._run: Callable[..., int] = _function(loaded, f"{name}_run", ctypes.c_int)
         self._workspace_size = _function(loaded, f"{name}_workspace_size", ctypes.c_int64)
         self._status_text = loaded.lowerdeck_binding_status_text
@@ -347,6 +348,19 @@ def read_metadata(folder: str) -> dict[str, Any]:
             if isinstance(data, dict) and "abi" in data:
                 return data  # pyright: ignore[reportUnknownVariableType]
     raise FileNotFoundError(2, "there is no compiled model", folder)
+
+
+def _loaded(path: str) -> ctypes.CDLL:
+    """
+    The library at `path` as it is now.
+
+    A loader asked for a path that it has loaded before does not look at the file again, so it is
+    given one that never was.
+    """
+    with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
+        link = os.path.join(folder, os.path.basename(folder))
+        os.symlink(os.path.abspath(path), link)
+        return ctypes.CDLL(link)
 
 
 def _function(library: ctypes.CDLL, name: str, result: Any) -> Callable[..., int]:

@@ -105,9 +105,10 @@ def compile(
     """
     Compile a model file, or an ONNX ModelProto, to a library and load it.
 
-    `outputs` replaces the model's outputs by other tensors of it, `input_shapes` fixes shapes of
-    inputs, a run uses `threads` threads, `disable` leaves passes out, and optional rewrites leave source nodes alone in whose
-    name the regular expression `skip_nodes` is found. With `cache` the result is kept on disk.
+    `outputs` replaces the model's outputs by other tensors of it, and `input_shapes` fixes shapes
+    of inputs. A run uses `threads` threads. `disable` leaves passes out, and optional rewrites
+    leave source nodes alone in whose name the regular expression `skip_nodes` is found. With
+    `cache` the result is kept on disk.
 
     FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
@@ -145,8 +146,8 @@ def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
     """
     A model that `Model.save` or `lowerdeck compile` has written.
 
-    ValueError for more than one thread if it was compiled for one, OSError if the folder holds no model; BuildError if its library does not fit this machine and
-    cannot be compiled anew.
+    ValueError for more than one thread if it was compiled for one, OSError if the folder holds no
+    model, BuildError if its library does not fit this machine and cannot be compiled anew.
     """
     return Model(os.fspath(folder), threads=threads)
 
@@ -194,7 +195,8 @@ def model_name(path: str) -> str:
     name = re.sub(r"[^A-Za-z0-9_]", "_", stem)
     if not name or name[0].isdigit():
         name = f"model_{name}"
-    return f"{name}_model" if name == "example" or name.startswith("lowerdeck") else name
+    # The names of the files and of the runtime that go along.
+    return f"model_{name}" if name == "example" or name.startswith("lowerdeck") else name
 
 
 def _register_dialects(context: LowerdeckContext) -> None:

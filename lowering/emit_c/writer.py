@@ -37,9 +37,9 @@ _FLOAT_TYPES: dict[Attribute, str] = {
 def identifier(name: str, taken: set[str]) -> str:
     """A C identifier for any name, different from all in `taken`; it is added there."""
     stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "x"
-    stem = f"x{stem}" if stem[0].isdigit() else stem
+    stem = f"x{stem}" if stem[0].isdigit() or stem.startswith("lowerdeck_") else stem
     result, number = stem, 1
-    while result in taken or result in KEYWORDS or result.startswith("lowerdeck_"):
+    while result in taken or result in KEYWORDS:
         number += 1
         result = f"{stem}_{number}"
     taken.add(result)

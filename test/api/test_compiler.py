@@ -1,0 +1,356 @@
+"""Models compiled to C and called from Python."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper
+
+import lowerdeck
+from lowerdeck import compiler
+from lowerdeck.binding import Dimension, RunError
+from lowerdeck.build import BuildError
+from lowerdeck.frontends.errors import FrontendError
+
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+save_model = cast(Any, onnx).save
+Port = tuple[str, int, Sequence[int | str]]
+
+
+def model_of(
+    nodes: Sequence[onnx.NodeProto],
+    inputs: Sequence[Port],
+    outputs: Sequence[Port],
+    initializers: Sequence[onnx.TensorProto] = (),
+) -> onnx.ModelProto:
+    def infos(ports: Sequence[Port]) -> list[onnx.ValueInfoProto]:
+        return [helper.make_tensor_value_info(*port) for port in ports]
+
+    graph = helper.make_graph(
+        list(nodes), "g", infos(inputs), infos(outputs), initializer=list(initializers)
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+
+
+def difference_and_sum() -> onnx.ModelProto:
+    """Two inputs of which the order matters, with a symbolic dimension, and two outputs."""
+    return model_of(
+        [
+            helper.make_node("Sub", ["a:0", "b"], ["out/d"], name="first"),
+            helper.make_node("ReduceSum", ["out/d", "axes"], ["out/s"], name="second", keepdims=0),
+        ],
+        [("a:0", FLOAT, ["n", 3]), ("b", FLOAT, ["n", 3])],
+        [("out/d", FLOAT, ["n", 3]), ("out/s", FLOAT, ["n"])],
+        [helper.make_tensor("axes", INT64, [1], [1])],
+    )
+
+
+def nonzero() -> onnx.ModelProto:
+    """One output whose size depends on data."""
+    return model_of(
+        [helper.make_node("NonZero", ["x"], ["y"])],
+        [("x", FLOAT, ["n"])],
+        [("y", INT64, [1, "count"])],
+    )
+
+
+@pytest.fixture(scope="module")
+def model() -> lowerdeck.Model:
+    return lowerdeck.compile(difference_and_sum())
+
+
+def arrays(n: int = 4) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    a = np.arange(3 * n, dtype=np.float32).reshape(n, 3)
+    return a, np.ones((n, 3), np.float32) * 2
+
+
+def test_by_name(model: lowerdeck.Model) -> None:
+    a, b = arrays()
+    found = model({"b": b, "a:0": a})
+    assert list(found) == ["out/d", "out/s"]
+    np.testing.assert_array_equal(found["out/d"], a - b)
+    np.testing.assert_array_equal(found["out/s"], (a - b).sum(1))
+
+
+def test_in_order(model: lowerdeck.Model) -> None:
+    for n in (4, 1, 7, 0, 4):
+        a, b = arrays(n)
+        difference, total = model(a, b)
+        np.testing.assert_array_equal(difference, a - b)
+        np.testing.assert_array_equal(total, (a - b).sum(1))
+
+
+def test_results_are_independent(model: lowerdeck.Model) -> None:
+    a, b = arrays()
+    first, _ = model(a, b)
+    kept = first.copy()
+    model(b, a)
+    np.testing.assert_array_equal(first, kept)
+
+
+def test_interface(model: lowerdeck.Model) -> None:
+    assert [(i.name, i.dtype, i.shape) for i in model.inputs] == [
+        ("a:0", np.dtype(np.float32), ("n", 3)),
+        ("b", np.dtype(np.float32), ("n", 3)),
+    ]
+    assert [(o.name, o.shape) for o in model.outputs] == [("out/d", ("n", 3)), ("out/s", ("n",))]
+
+
+def test_strided_and_misaligned_inputs(model: lowerdeck.Model) -> None:
+    a, b = arrays(5)
+    fortran = np.asfortranarray(a)
+    shifted = np.frombuffer(b"\0" + b.tobytes(), np.uint8)[1:].view(np.float32).reshape(b.shape)
+    np.testing.assert_array_equal(model(fortran, shifted)[0], a - b)
+    np.testing.assert_array_equal(model(a[::-1], b)[0], a[::-1] - b)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "text"),
+    [
+        ({"a:0": np.zeros((2, 3), np.float32)}, r"no value for the inputs \['b'\]"),
+        (
+            {name: np.zeros((2, 3), np.float32) for name in ("a:0", "b", "c")},
+            r"\['c'\] are not inputs",
+        ),
+        ({"a:0": np.zeros((2, 3)), "b": np.zeros((2, 3))}, "'a:0' has the dtype float64"),
+        ({"a:0": np.zeros((2, 4), "f4"), "b": np.zeros((2, 4), "f4")}, r"'a:0' .* \[2, 4\]"),
+        ({"a:0": np.zeros(3, "f4"), "b": np.zeros((2, 3), "f4")}, r"'a:0' .* expected \[n, 3\]"),
+        (
+            {"a:0": np.zeros((2, 3), "f4"), "b": np.zeros((5, 3), "f4")},
+            r"'b' has the shape \[5, 3\], expected \[n, 3\] = \[2, 3\]",
+        ),
+    ],
+)
+def test_wrong_inputs(model: lowerdeck.Model, inputs: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        model(inputs)
+
+
+def test_wrong_number_of_inputs(model: lowerdeck.Model) -> None:
+    with pytest.raises(ValueError, match="1 inputs for a model with 2"):
+        model(np.zeros((2, 3), np.float32))
+
+
+def test_concurrent_calls(model: lowerdeck.Model) -> None:
+    def check(n: int) -> None:
+        a, b = arrays(n)
+        np.testing.assert_array_equal(model(a, b)[1], (a - b).sum(1))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(check, [1, 2, 3, 500] * 50))
+
+
+def test_output_whose_size_depends_on_data() -> None:
+    model = lowerdeck.compile(nonzero())
+    for n in (3, 5000, 10, 0, 20000):
+        x = np.arange(n, dtype=np.float32) % 3
+        np.testing.assert_array_equal(model(x)[0], np.array(np.nonzero(x)))
+
+
+def test_failing_run_raises() -> None:
+    gather = model_of(
+        [helper.make_node("Gather", ["x", "i"], ["y"])],
+        [("x", FLOAT, [4]), ("i", INT64, [1])],
+        [("y", FLOAT, [1])],
+    )
+    model = lowerdeck.compile(gather)
+    x = np.arange(4, dtype=np.float32)
+    assert model(x, np.array([-1]))[0] == [3]
+    with pytest.raises(RunError, match="index"):
+        model(x, np.array([4]))
+    assert model(x, np.array([2]))[0] == [2]
+
+
+def test_threads() -> None:
+    model = lowerdeck.compile(difference_and_sum(), threads=2)
+    a, b = arrays(1000)
+    np.testing.assert_array_equal(model(a, b)[0], a - b)
+
+
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [
+        ({"threads": 0}, "threads"),
+        ({"disable": ["fuze"]}, "fuze"),
+        ({"skip_nodes": "("}, "skip_nodes"),
+    ],
+)
+def test_wrong_options(options: dict[str, Any], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        lowerdeck.compile(difference_and_sum(), **options)
+
+
+def test_chosen_outputs_and_shapes() -> None:
+    model = lowerdeck.compile(
+        difference_and_sum(), outputs=["out/s"], input_shapes={"a:0": [2, 3], "b": [2, 3]}
+    )
+    assert [o.name for o in model.outputs] == ["out/s"]
+    assert model.inputs[0].shape == (2, 3)
+    assert isinstance(model.workspace_size, int)
+
+
+def test_save_and_load(model: lowerdeck.Model, tmp_path: Path) -> None:
+    model.save(tmp_path / "saved")
+    names = {path.name for path in (tmp_path / "saved").iterdir()}
+    expected = {"model.c", "model.h", "model.json", "CMakeLists.txt", "example.c", "libmodel.so"}
+    assert expected <= names
+    assert not any(name.startswith(".") for name in names)
+    a, b = arrays()
+    np.testing.assert_array_equal(lowerdeck.load(tmp_path / "saved")(a, b)[0], a - b)
+
+
+def test_library_of_another_machine_is_made_anew(model: lowerdeck.Model, tmp_path: Path) -> None:
+    model.save(tmp_path)
+    (tmp_path / "libmodel.so").write_bytes(b"\x7fELF, not really")
+    a, b = arrays()
+    np.testing.assert_array_equal(lowerdeck.load(tmp_path)(a, b)[0], a - b)
+
+
+def test_saving_another_model_over_a_loaded_one(model: lowerdeck.Model, tmp_path: Path) -> None:
+    other = difference_and_sum()
+    other.graph.node[0].op_type = "Add"
+    a, b = arrays()
+    model.save(tmp_path)
+    first = lowerdeck.load(tmp_path)
+    lowerdeck.compile(other).save(tmp_path)
+    np.testing.assert_array_equal(lowerdeck.load(tmp_path)(a, b)[0], a + b)
+    np.testing.assert_array_equal(first(a, b)[0], a - b)
+
+
+def test_load_without_a_model(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no compiled model"):
+        lowerdeck.load(tmp_path)
+
+
+def test_single_threaded_model_refuses_threads(model: lowerdeck.Model, tmp_path: Path) -> None:
+    model.save(tmp_path)
+    with pytest.raises(ValueError, match="compiled for one thread"):
+        lowerdeck.load(tmp_path, threads=2)
+
+
+def test_without_a_c_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CC", raising=False)
+    with pytest.raises(BuildError, match="no C compiler found"):
+        lowerdeck.compile(difference_and_sum(), cache=False)
+
+
+def test_failing_c_compiler_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    cc = tmp_path / "cc"
+    cc.write_text("#!/bin/sh\necho 'it is tired' >&2\nexit 1\n")
+    cc.chmod(0o755)
+    monkeypatch.setenv("CC", str(cc))
+    with pytest.raises(BuildError, match="it is tired"):
+        lowerdeck.compile(difference_and_sum(), cache=False)
+
+
+@pytest.mark.parametrize("name", ["a b", "3d", "lowerdeck", "example", "int", "größe"])
+def test_file_names_become_identifiers(name: str, tmp_path: Path) -> None:
+    path = tmp_path / f"{name}.onnx"
+    save_model(difference_and_sum(), path)
+    a, b = arrays()
+    np.testing.assert_array_equal(lowerdeck.compile(path, cache=False)(a, b)[0], a - b)
+
+
+class TestCache:
+    @pytest.fixture(autouse=True)
+    def private(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+        monkeypatch.setenv("LOWERDECK_CACHE", str(tmp_path / "cache"))
+        return tmp_path / "cache"
+
+    @pytest.fixture
+    def counted(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """The folders that C was generated into."""
+        made: list[str] = []
+        generate = compiler._generate  # pyright: ignore[reportPrivateUsage]
+
+        def counting(path: str, folder: str, options: Any) -> set[str]:
+            made.append(folder)
+            return generate(path, folder, options)
+
+        monkeypatch.setattr(compiler, "_generate", counting)
+        return made
+
+    def test_second_compilation_is_free(
+        self, private: Path, counted: list[str], tmp_path: Path
+    ) -> None:
+        path = tmp_path / "m.onnx"
+        save_model(difference_and_sum(), path)
+        lowerdeck.compile(path)
+        lowerdeck.compile(str(path))
+        assert len(counted) == 1
+        assert len(list(private.iterdir())) == 1
+        lowerdeck.compile(path, disable=["cse"])
+        assert len(counted) == 2
+
+    def test_changed_model_is_compiled_again(self, counted: list[str], tmp_path: Path) -> None:
+        path = tmp_path / "m.onnx"
+        save_model(difference_and_sum(), path)
+        lowerdeck.compile(path)
+        other = difference_and_sum()
+        other.graph.node[0].op_type = "Add"
+        save_model(other, path)
+        a, b = arrays()
+        np.testing.assert_array_equal(lowerdeck.compile(path)(a, b)[0], a + b)
+        assert len(counted) == 2
+
+    def test_changed_external_weights_are_noticed(self, counted: list[str], tmp_path: Path) -> None:
+        weights = np.arange(64, dtype=np.float32)
+        path = tmp_path / "m.onnx"
+        model = model_of(
+            [helper.make_node("Add", ["x", "w"], ["y"])],
+            [("x", FLOAT, [64])],
+            [("y", FLOAT, [64])],
+            [onnx.numpy_helper.from_array(weights, "w")],
+        )
+        save_model(model, path, save_as_external_data=True, location="m.data", size_threshold=0)
+        x = np.zeros(64, np.float32)
+        np.testing.assert_array_equal(lowerdeck.compile(path)(x)[0], weights)
+        (tmp_path / "m.data").write_bytes((weights * 2).tobytes())
+        os.utime(tmp_path / "m.data", (1, 1))
+        np.testing.assert_array_equal(lowerdeck.compile(path)(x)[0], weights * 2)
+        assert len(counted) == 2
+
+    def test_failure_leaves_nothing(self, private: Path, tmp_path: Path) -> None:
+        path = tmp_path / "m.onnx"
+        path.write_bytes(b"\x08\x0anonsense")
+        with pytest.raises(FrontendError):
+            lowerdeck.compile(path)
+        assert not private.exists() or not list(private.iterdir())
+
+    def test_processes_share_it(self, private: Path, tmp_path: Path) -> None:
+        path = tmp_path / "m.onnx"
+        save_model(difference_and_sum(), path)
+        script = f"import lowerdeck; lowerdeck.compile({str(path)!r})"
+        running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
+        assert [process.wait() for process in running] == [0, 0, 0]
+        assert len(list(private.iterdir())) == 1
+
+    def test_oldest_entries_go(
+        self, private: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        monkeypatch.setattr("lowerdeck.cache.MAX_BYTES", 0)
+        for threads in (1, 2):
+            lowerdeck.compile(difference_and_sum(), threads=threads)
+        assert len(list(private.iterdir())) == 1
+
+
+def test_dimension_expressions() -> None:
+    values = {"n": 7, "a.b": 3}
+    assert Dimension("n floordiv 2 + 1").evaluate(values) == 4
+    assert Dimension("(n * -1 + 3) floordiv a.b").evaluate(values) == -2
+    assert Dimension("max(n mod 4, 5) * 2 - min(n, a.b)").evaluate(values) == 7
+    assert Dimension("n").is_symbol
+    assert not Dimension("n + 1").is_symbol
+    with pytest.raises(ValueError, match="no dimension expression"):
+        Dimension("n; exit()")
