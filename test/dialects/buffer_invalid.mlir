@@ -1,0 +1,235 @@
+// RUN: opt-tool %s --verify-diagnostics --split-input-file | filecheck %s
+
+// CHECK: op 'buffer.func': 2 outputs of 1 buffers
+buffer.func @func_outputs {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %i = buffer.apply <[0]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<2>}
+
+// -----
+
+// CHECK: op 'buffer.func': expected a buffer, got f32
+buffer.func @func_arguments {
+^bb0(%x : f32):
+  %i = buffer.apply <[0]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.func': the function does not end with buffer.return
+buffer.func @func_return {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %i = buffer.apply <[0]>
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: a buffer has as many strides as dimensions
+buffer.func @strides {
+^bb0(%x : !buffer.ref<[4, s0] x f32, [1]>):
+  %i = buffer.apply <[0]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.load': 1 indices for a buffer of rank 2
+buffer.func @load_rank {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[4, s0] x f32> -> f32
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.load': a load from !buffer.ref<[4, s0] x f32> does not give f64
+buffer.func @load_type {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f64
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.load': 'd0' has no operand
+buffer.func @load_operand {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, d0]> : !buffer.ref<[4, s0] x f32> -> f32
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.load': 'n' is neither an operand dK nor a symbol sK
+buffer.func @load_symbol {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, n]> : !buffer.ref<[4, s0] x f32> -> f32
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.store': 3 indices for a buffer of rank 2
+buffer.func @store_rank {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
+  buffer.store %v, %x <[0, 0, 0]> : f32, !buffer.ref<[4, s0] x f32>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.store': cannot store f32 to !buffer.ref<[1] x f64>
+buffer.func @store_type {
+^bb0(%x : !buffer.ref<[4, s0] x f32>, %y : !buffer.ref<[1] x f64>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
+  buffer.store %v, %y <[0]> : f32, !buffer.ref<[1] x f64>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.apply': one expression is expected
+buffer.func @apply_count {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %i = buffer.apply <[0, 1]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.apply': 'd1' has no operand
+buffer.func @apply_operand {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %i = buffer.apply <[0]>
+  %j = buffer.apply(%i) <[d0 + d1]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.for': the range is [lower, upper, step]
+buffer.func @for_range {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
+  buffer.for <[0, 4]> {
+  ^bb1(%i : index):
+    buffer.yield
+  } {parallel = false}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.for': the body does not end with buffer.yield
+buffer.func @for_yield {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i : index):
+    %j = buffer.apply <[0]>
+  } {parallel = false}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.for': carried values change their types
+buffer.func @for_carried {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
+  %r = buffer.for <[0, 4, 1]> carry %v : f32 -> f32 {
+  ^bb1(%i : index, %w : f64):
+    buffer.yield %v : f32
+  } {parallel = false}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.for': carried values change their types
+buffer.func @for_yielded {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
+  %r = buffer.for <[0, 4, 1]> carry %v : f32 -> f32 {
+  ^bb1(%i : index, %w : f32):
+    buffer.yield
+  } {parallel = false}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.for': a parallel loop carries no values
+buffer.func @for_parallel {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
+  %r = buffer.for <[0, 4, 1]> carry %v : f32 -> f32 {
+  ^bb1(%i : index, %w : f32):
+    buffer.yield %w : f32
+  } {parallel = true}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.check_index': 'd0' has no operand
+buffer.func @check_index {
+^bb0(%y : !buffer.ref<[1] x i64>):
+  %k = buffer.load %y <[0]> : !buffer.ref<[1] x i64> -> i64
+  %i = buffer.check_index %k <[d0]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.view': a view keeps the element type
+buffer.func @view {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.view %x {offset = #core.dims<[0]>} : !buffer.ref<[4, s0] x f32> -> !buffer.ref<[4] x f64>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.loop': slots are pairs of buffers of one type
+buffer.func @loop_pairs {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %a = buffer.alloc {dynamic = false} : !buffer.ref<[4] x f32>
+  %b = buffer.alloc {dynamic = false} : !buffer.ref<[5] x f32>
+  %r = buffer.loop swap %a, %b : !buffer.ref<[4] x f32>, !buffer.ref<[5] x f32> -> !buffer.ref<[4] x f32> {
+  ^bb1(%c : !buffer.ref<[4] x f32>, %d : !buffer.ref<[5] x f32>):
+    buffer.yield
+  }
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.loop': slots are pairs of buffers of one type
+buffer.func @loop_odd {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %a = buffer.alloc {dynamic = false} : !buffer.ref<[4] x f32>
+  %b = buffer.alloc {dynamic = false} : !buffer.ref<[5] x f32>
+  %r = buffer.loop swap %a : !buffer.ref<[4] x f32> -> !buffer.ref<[4] x f32> {
+  ^bb1(%c : !buffer.ref<[4] x f32>):
+    buffer.yield
+  }
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.loop': the region has other arguments than slots
+buffer.func @loop_arguments {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %a = buffer.alloc {dynamic = false} : !buffer.ref<[4] x f32>
+  %b = buffer.alloc {dynamic = false} : !buffer.ref<[5] x f32>
+  %r = buffer.loop swap %a, %a : !buffer.ref<[4] x f32>, !buffer.ref<[4] x f32> -> !buffer.ref<[4] x f32> {
+  ^bb1(%c : !buffer.ref<[4] x f32>, %d : !buffer.ref<[5] x f32>):
+    buffer.yield
+  }
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
