@@ -14,6 +14,7 @@ _LISTED = 16
 """Ops that fail verification and are named, before the rest is left out."""
 
 _LINE_LENGTH = 200
+"""Characters of a line of IR that an error quotes."""
 
 _RECURSION_LIMIT = 10_000
 """Nested regions are read, verified and printed recursively."""
@@ -83,7 +84,7 @@ def message_of(error: Exception, subject: str) -> str:
     match error:
         case ParseError():
             place, *context = str(error).splitlines()
-            text = "\n".join([f"{place}: {error.msg}", *context[:2]])
+            text = "\n".join([f"{place}: {error.msg}", *map(_shortened, context[:2])])
         case ToolError() | FrontendError():
             text = str(error)
         case RecursionError():
@@ -93,7 +94,7 @@ def message_of(error: Exception, subject: str) -> str:
         case _:
             text = str(error).rstrip() or type(error).__name__
             text = text if text.startswith(f"{subject}: ") else f"{subject}: {text}"
-    return "\n".join(map(_shortened, text.splitlines()))
+    return text
 
 
 @contextmanager
@@ -137,7 +138,7 @@ def _verification_problems(module: Any, file: str) -> Iterator[str]:
             count += 1
             where = describe(op) if source_file(op) is not None else f"{file}: {describe(op)}"
             text = str(error).removeprefix("Operation does not verify: ")
-            yield _shortened(f"{where}: {text}")
+            yield f"{where}: {text}"
             if count == _LISTED:
                 yield f"{file}: more ops may not verify"
                 return

@@ -1,0 +1,32 @@
+// RUN: not opt-tool %s -p cs 2>&1 | filecheck %s --check-prefix=NAME
+// RUN: not opt-tool %s -p 'cse{' 2>&1 | filecheck %s --check-prefix=SPEC
+// RUN: not opt-tool %s -p 'cse{a=1}' 2>&1 | filecheck %s --check-prefix=OPTION
+// RUN: not opt-tool %s --disable=fuze 2>&1 | filecheck %s --check-prefix=DISABLE
+// RUN: not opt-tool %s --skip-nodes='(' 2>&1 | filecheck %s --check-prefix=REGEX
+// RUN: not opt-tool %s --compile-to=asm 2>&1 | filecheck %s --check-prefix=PHASE
+// RUN: not opt-tool %s --compile-to=c -p cse 2>&1 | filecheck %s --check-prefix=BOTH
+// RUN: not opt-tool %s --load-pass=nowhere:Pass 2>&1 | filecheck %s --check-prefix=LOAD
+// RUN: not opt-tool %s --load-pass=math:sqrt 2>&1 | filecheck %s --check-prefix=LOADED
+// RUN: not opt-tool %s.missing 2>&1 | filecheck %s --check-prefix=MISSING
+// RUN: not opt-tool %s --no-such-option 2>&1 | filecheck %s --check-prefix=USAGE
+// RUN: not opt-tool %s -p form-kernels,bufferize,fuse 2>&1 | filecheck %s --check-prefix=DIALECT
+
+// NAME: opt-tool: --pass-pipeline: no pass 'cs'; did you mean cse?
+// SPEC: opt-tool: --pass-pipeline: Error parsing pass pipeline specification
+// SPEC-NOT: Traceback
+// OPTION: opt-tool: --pass-pipeline: {{.*}}"a"
+// DISABLE: opt-tool: --disable: no pass 'fuze'; did you mean fuse
+// REGEX: opt-tool: --skip-nodes:
+// PHASE: opt-tool: --compile-to: 'asm' is none of imported, legal, optimized,
+// BOTH: opt-tool: --compile-to and --pass-pipeline exclude each other
+// LOAD: opt-tool: --load-pass nowhere:Pass: No module named 'nowhere'
+// LOADED: opt-tool: --load-pass math:sqrt: not a class derived from ModulePass
+// MISSING: opt-tool-errors.mlir.missing: No such file or directory
+// USAGE: opt-tool: error: unrecognized arguments: --no-such-option
+// DIALECT: opt-tool-errors.mlir: {{.*}}found buffer ops: {{.*}} before bufferize
+// DIALECT-NOT: Traceback
+
+func.func @main(%x : tensor<4xf32> {onnx.name = "x"}) -> (tensor<4xf32> {onnx.name = "y"}) {
+  %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %a : tensor<4xf32>
+}
