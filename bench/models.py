@@ -23,7 +23,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +156,7 @@ def _run_model(folder: Path, name: str) -> Row:
     import onnx
 
     path = folder / f"{name}.onnx"
-    proto = onnx.load(str(path))
+    proto = cast(Any, onnx).load(str(path))
     with np.load(folder / f"{name}.npz") as arrays:
         recorded = {key[6:]: arrays[key] for key in arrays.files if key.startswith("input:")}
     used = {value.name for value in proto.graph.input}
@@ -194,14 +194,15 @@ def _with_intermediates(proto: Any) -> tuple[Any, list[str]]:
 
 def _worst(proto: Any, folder: str, inputs: Sequence[Arrays]) -> float:
     """The largest error over all inputs and outputs, in units of what is allowed."""
-    import onnxruntime
+    import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
     from lowerdeck.compiler import load
 
     model = load(folder)
-    settings = onnxruntime.SessionOptions()
-    settings.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(
+    ort = cast(Any, onnxruntime)
+    settings = ort.SessionOptions()
+    settings.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(
         proto.SerializeToString(), settings, providers=["CPUExecutionProvider"]
     )
     names = [value.name for value in session.get_outputs()]
