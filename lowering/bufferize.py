@@ -28,6 +28,7 @@ from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.lowering.assumptions import assumptions
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import KernelLowering
+from lowerdeck.lowering.kernels.lower import remove_unused
 
 DRIVER = "run"
 """The name of the driver function."""
@@ -102,6 +103,7 @@ class Bufferizer:
             if self.refs[value] is not output:
                 self._add(driver.CopyOp(self.refs[value], output))
         self._add(kernel.ReturnOp())
+        remove_unused(self._blocks[0])
         run = kernel.FuncOp(DRIVER, [], len(self.outputs), Region(self._blocks[0]))
         run.location = self.function.location
         return [function for function, _ in self.kernels.functions.values()], run

@@ -53,6 +53,11 @@ def _add_product(
     return scalars.add(b, accumulator, product)
 
 
+def _divisor(channels: Expr) -> Expr:
+    """Channels of a group; where there are none, no element is ever computed."""
+    return Expr.const(1) if channels == 0 else channels
+
+
 def _bias(k: KernelLowering, op: ConvOp | ConvTransposeOp, channel: Expr) -> SSAValue:
     element = element_type(op.input)
     if op.bias is None:
@@ -85,7 +90,7 @@ def _conv_row(k: KernelLowering, op: ConvOp, at: Index) -> None:
     x, w, size = dims_of(op.input), dims_of(op.weight), dims_of(op.result)[-1]
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin, end = op.pads_begin.data, op.pads_end.data
-    first = at[1] // (w[0] // op.groups.data) * w[1]
+    first = at[1] // _divisor(w[0] // op.groups.data) * w[1]
     bounds = [(Expr.const(0), w[1])]
     for d, position in enumerate(at[2:]):
         bounds.append(
@@ -118,7 +123,7 @@ def _conv_by_element(k: KernelLowering, op: ConvOp) -> None:
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin, end = op.pads_begin.data, op.pads_end.data
     with k.builder.nest(dims_of(op.result), parallel=True) as at:
-        first = at[1] // (w[0] // op.groups.data) * w[1]
+        first = at[1] // _divisor(w[0] // op.groups.data) * w[1]
         bounds = [(Expr.const(0), w[1])]
         for d, position in enumerate(at[2:]):
             bounds.append(
@@ -165,7 +170,7 @@ def _scatter_products(k: KernelLowering, op: ConvTransposeOp, at: Index) -> None
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin = op.pads_begin.data
     channels = x[1] // op.groups.data
-    first, local = at[1] // w[1] * channels, at[1] % w[1]
+    first, local = at[1] // _divisor(w[1]) * channels, at[1] % _divisor(w[1])
 
     def add_products(indices: Sequence[Expr], _: Sequence[SSAValue]) -> Sequence[SSAValue]:
         channel, *taps = indices

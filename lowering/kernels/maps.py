@@ -135,7 +135,8 @@ def _reflect(index: Expr, dim: Expr) -> Expr:
 
 
 def _wrap(index: Expr, dim: Expr) -> Expr:
-    return index % dim
+    # The driver refuses a dimension of none before it comes to this.
+    return index % (1 if dim == 0 else dim)
 
 
 @map_rule(core.GatherOp)

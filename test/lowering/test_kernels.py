@@ -598,6 +598,7 @@ def test_conv_shapes(suite: Suite) -> None:
     # The whole input is padding.
     conv((1, 2, 0), (3, 2, 2), pads_begin=[2], pads_end=[2])
     conv((1, 0, 4), (3, 0, 2))
+    conv((1, 2, 4), (0, 2, 2))
     suite.check()
 
 
@@ -658,6 +659,7 @@ def test_conv_transpose(suite: Suite) -> None:
     conv(np.float32, (1, 2, 3), (2, 1, 2), dilations=[3], output_padding=[2], strides=[3])
     conv(np.float32, (1, 2, 3, 2, 2), (2, 1, 2, 1, 3), strides=[1, 2, 3])
     conv(np.float32, (1, 1, 1), (1, 1, 1))
+    conv(np.float32, (1, 2, 3), (2, 0, 1))
     conv(np.float32, (1, 2, 6), (2, 1, 3), pads_begin=[4], pads_end=[2])
     conv(np.float32, (1, 2, 3), (2, 1, 3), pads_begin=[-2], pads_end=[-1])
     n = symbol("n")
