@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
     ConcatOp,
@@ -75,6 +76,8 @@ def _all(op: Operation) -> Iterator[Assumption]:
                 yield dims_of(parameter)[0], "eq", dims_of(op.input)[op.axis.data]
         case TopKOp():
             yield op.k.data[0], "le", dims_of(op.input)[op.axis.data]
+        case ArgReduceOp():
+            yield Expr.const(1), "le", dims_of(op.input)[op.axis.data]
         case GatherElementsOp() | ScatterElementsOp():
             dims = dims_of(op.input)
             for axis, (size, dim) in enumerate(zip(dims_of(op.indices), dims, strict=True)):

@@ -12,7 +12,14 @@ from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.driver import bare_symbols, dims_text
-from lowerdeck.lowering.emit_c.writer import CWriter, c_expr, comment, identifier, storage_type
+from lowerdeck.lowering.emit_c.writer import (
+    CWriter,
+    c_expr,
+    comment,
+    identifier,
+    storage_type,
+    string_literal,
+)
 
 FLAGS = ("-O3", "-std=c99", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 """What the generated C is compiled with here; any C99 compiler and flags will do."""
@@ -227,28 +234,33 @@ def _check_weights(i: Interface, c: CWriter) -> None:
 
 
 def _check_overlaps(i: Interface, c: CWriter) -> None:
-    """No output may share memory with what is read or written beside it."""
-    spans: list[tuple[str, str]] = []
-    for port in (*i.inputs, *i.outputs):
-        if port in i.inputs or _is_known(port, c):
-            size = c_expr(port.type.bytes, c.symbols)
-        else:
-            size = f"args->{port.field}.capacity * {port.type.item_size}"
-        spans.append((f"args->{port.field}.data", size))
-    others = [("args->workspace", "(int64_t)args->workspace_size")] if i.workspace != 0 else []
+    """
+    What the run writes shares no memory with anything else that it writes or reads.
+
+    The spans stand in a table, so that the code grows with the ports and not with their pairs.
+    """
+    written = [_span(port, c) for port in i.outputs]
+    if i.workspace != 0:
+        written.append("{args->workspace, (int64_t)args->workspace_size}")
+    read = [_span(port, c) for port in i.inputs]
     if i.weights_size:
-        others.append(("args->weights", str(i.weights_size)))
-    for number, (data, size) in enumerate(spans):
-        if number < len(i.inputs):
-            # An input may be read from anywhere but the memory that the run writes.
-            rest = others[:1] if i.workspace != 0 else []
-        else:
-            rest = [*spans[:number], *others]
-        for other, other_size in rest:
-            c.line(
-                f"if (lowerdeck_overlap({data}, {size}, {other}, {other_size})) "
-                "return LOWERDECK_ERROR_OVERLAP;"
-            )
+        read.append(f"{{args->weights, {i.weights_size}}}")
+    spans = ", ".join([*written, *read])
+    if not written:
+        return
+    c.line(f"const lowerdeck_span spans[] = {{{spans}}};")
+    c.line(
+        f"if (lowerdeck_any_overlap(spans, {len(written)}, {len(written) + len(read)})) "
+        "return LOWERDECK_ERROR_OVERLAP;"
+    )
+
+
+def _span(port: Port, c: CWriter) -> str:
+    """Where the elements of a port lie: all it has room for if their number is not known yet."""
+    data = f"args->{port.field}.data"
+    if _is_known(port, c):
+        return f"{{{data}, {c_expr(port.type.bytes, c.symbols)}}}"
+    return f"{{{data}, args->{port.field}.capacity * {port.type.item_size}}}"
 
 
 def sources(i: Interface) -> list[str]:
@@ -374,10 +386,9 @@ def _size(port: Port) -> str:
 def _print_output(port: Port) -> list[str]:
     is_plain = numpy_dtype(port.type.element).kind in "iubf"
     count = " * ".join(f"args.{port.field}.dims[{k}]" for k in range(len(port.type.dims.data)))
-    name = port.name.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     value = f"(double)args.{port.field}.data[k]"
     return [
-        f'  printf("{name}:");',
+        f'  printf("%s:", {string_literal(port.name)});',
         f"  for (int64_t k = 0; k < 8 && k < {count or '1'}; k++) "
         + (f'printf(" %g", {value});' if is_plain else f'printf(" %g", {value}); /* bits */'),
         '  printf("\\n");',

@@ -16,15 +16,31 @@ from lowerdeck.dialects.dims import Atom, Expr
 
 KEYWORDS = frozenset(
     """
-    alignas alignof and asm auto bool break case catch char class const constexpr continue default
-    delete do double else enum explicit extern false float for friend goto if inline int long
-    mutable namespace new noexcept not nullptr operator or private protected public register
-    restrict return short signed sizeof static struct switch template this throw true try typedef
-    typename union unsigned using virtual void volatile wchar_t while xor NULL
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await
+    co_return co_yield compl concept const const_cast consteval constexpr constinit continue
+    decltype default delete do double dynamic_cast else enum explicit export extern false float for
+    friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
+    or_eq private protected public register reinterpret_cast requires restrict return short signed
+    sizeof static static_assert static_cast struct switch template this thread_local throw true try
+    typedef typeid typename typeof union unsigned using virtual void volatile while xor xor_eq
     args status memory workspace weights base pool allocator
     """.split()
 )
 """Words that no identifier made from a model's name may be: C, C++, and our own."""
+
+_RESERVED = re.compile(
+    # Types.
+    r"\w+_t|float_t|double_t"
+    # Macros of the C library, and those that compilers define or windows.h does.
+    r"|U?INT\w*_(MAX|MIN|WIDTH|C)|(SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC)_(MAX|MIN|WIDTH)"
+    r"|NULL|NAN|INFINITY|HUGE_VAL[FL]?|(M|FP|MATH|FLT|DBL|LDBL)_\w+|EOF|BUFSIZ|I|complex|imaginary"
+    r"|errno|std(in|out|err)|linux|unix|i386|near|far|small|signgam"
+    # Functions that generated code calls.
+    r"|(mem|str)[a-z]+|main"
+    r"|(a?(sin|cos|tan)h?|exp|log|sqrt|fabs|floor|ceil|rint|erf|pow|fmod|copysign|ldexp)[fl]?"
+    r"|isunordered"
+)
+"""Names of the language's environment, which may be macros or be hidden by ours."""
 
 _FLOAT_TYPES: dict[Attribute, str] = {
     f64: "double",
@@ -34,12 +50,17 @@ _FLOAT_TYPES: dict[Attribute, str] = {
 }
 
 
+_LONGEST = 100
+"""Characters of a name that identifiers keep; compilers have limits."""
+
+
 def identifier(name: str, taken: set[str]) -> str:
     """A C identifier for any name, different from all in `taken`; it is added there."""
     stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "x"
     stem = f"x{stem}" if stem[0].isdigit() or stem.startswith("lowerdeck_") else stem
+    stem = stem[:_LONGEST]
     result, number = stem, 1
-    while result in taken or result in KEYWORDS:
+    while result in taken or result in KEYWORDS or _RESERVED.fullmatch(result):
         number += 1
         result = f"{stem}_{number}"
     taken.add(result)
@@ -90,6 +111,16 @@ def comment(text: str) -> str:
     """A C comment on one line; names from a model cannot end it or hide what follows."""
     printable = "".join(c if c.isprintable() and c not in "\\?" else "_" for c in text)
     return f"/* {printable.replace('*/', '* /').replace('/*', '/ *')} */"
+
+
+def string_literal(text: str) -> str:
+    """A C string literal of UTF-8; nothing in it ends it, continues a line or is a trigraph."""
+    plain = {ord(c) for c in " !#$&'()*+,-./:;<=>@[]^_`{|}~"}
+    parts: list[str] = []
+    for byte in text.encode("utf-8", "replace"):
+        is_plain = byte in plain or chr(byte).isascii() and chr(byte).isalnum()
+        parts.append(chr(byte) if is_plain else f"\\{byte:03o}")
+    return f'"{"".join(parts)}"'
 
 
 class CWriter:
