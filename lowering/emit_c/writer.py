@@ -118,7 +118,7 @@ def string_literal(text: str) -> str:
     plain = {ord(c) for c in " !#$&'()*+,-./:;<=>@[]^_`{|}~"}
     parts: list[str] = []
     for byte in text.encode("utf-8", "replace"):
-        is_plain = byte in plain or chr(byte).isascii() and chr(byte).isalnum()
+        is_plain = byte in plain or (byte < 128 and chr(byte).isalnum())
         parts.append(chr(byte) if is_plain else f"\\{byte:03o}")
     return f'"{"".join(parts)}"'
 
