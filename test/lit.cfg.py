@@ -12,7 +12,7 @@ config: TestingConfig = globals()["config"]  # put there by lit
 PASSED_ON = (
     "CC",
     "COVERAGE_PROCESS_START",
-    "LOWERDECK_CACHE_DIR",
+    "LOWERDECK_CACHE",
     "PYTHONPATH",
     "TMPDIR",
     "VIRTUAL_ENV",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -145,7 +146,7 @@ def test_check_each_finds_a_wrong_pass(
     source = tmp_path / "add.mlir"
     source.write_text(ADD)
     (tmp_path / "wrong_pass.py").write_text(WRONG_PASS)
-    monkeypatch.syspath_prepend(str(tmp_path))
+    cast(Any, monkeypatch).syspath_prepend(str(tmp_path))
     arguments = [str(source), "--load-pass=wrong_pass:WrongPass", "-p", "cse,wrong,dce"]
     assert main(arguments) == 0
     assert "core.sub" in capsys.readouterr().out
