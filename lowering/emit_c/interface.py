@@ -20,9 +20,7 @@ from lowerdeck.lowering.emit_c.writer import (
     storage_type,
     string_literal,
 )
-
-FLAGS = ("-O3", "-std=c99", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
-"""What the generated C is compiled with here; any C99 compiler and flags will do."""
+from lowerdeck.lowering.targets import compiler_flags
 
 ARGUMENTS_AFTER_TENSORS = """\
   const void *weights; /* the contents of {name}.weights */
@@ -409,7 +407,7 @@ def metadata(i: Interface) -> dict[str, object]:
         "needs_allocator": i.needs_allocator,
         "is_parallel": i.is_parallel,
         "sources": sources(i),
-        "cflags": list(FLAGS),
+        "cflags": compiler_flags(i.target),
         "libraries": libraries(i),
     }
 
