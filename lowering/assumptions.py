@@ -11,7 +11,7 @@ from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.reduce import ArgReduceOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
     ConcatOp,
@@ -69,8 +69,12 @@ def _all(op: Operation) -> Iterator[Assumption]:
                 yield from _broadcast(dims[:-2], dims_of(op.result)[:-2])
         case ConvOp():
             yield dims_of(op.input)[1], "eq", dims_of(op.weight)[1] * op.groups.data
+            yield from _windows(op)
         case ConvTransposeOp():
             yield dims_of(op.input)[1], "eq", dims_of(op.weight)[0]
+            yield from _windows(op)
+        case PoolOp():
+            yield from _windows(op)
         case BatchNormOp():
             for parameter in op.operands[1:]:
                 yield dims_of(parameter)[0], "eq", dims_of(op.input)[op.axis.data]
@@ -101,6 +105,12 @@ def _all(op: Operation) -> Iterator[Assumption]:
 def _broadcast(dims: Sequence[Expr], result: Sequence[Expr]) -> Iterator[Assumption]:
     for dim, whole in zip(dims, result[len(result) - len(dims) :], strict=True):
         yield dim, "broadcast", whole
+
+
+def _windows(op: Operation) -> Iterator[Assumption]:
+    """The input is not smaller than a window."""
+    for size in dims_of(op.results[0])[2:]:
+        yield Expr.const(0), "le", size
 
 
 def _slice(op: SliceOp) -> Iterator[Assumption]:

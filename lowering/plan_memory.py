@@ -14,7 +14,7 @@ from lowerdeck.dialects.blob import Blob
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.dims import Atom, Expr, maximum
 from lowerdeck.lowering.bufferize import DRIVER
 
 ALIGNMENT = 64
@@ -70,6 +70,9 @@ class Lifetimes:
         if op.dynamic.value.data:
             return
         size = ref_type(op.result).bytes.ceildiv(ALIGNMENT) * ALIGNMENT
+        if not is_never_negative(ref_type(op.result).bytes):
+            # The driver refuses such dimensions, but only after kernels before have run.
+            size = maximum(size, 0)
         buffer = Buffer(op, size, self._position, self._position)
         self.buffers[op.result] = buffer
         self._roots[op.result] = (op.result,)
@@ -92,6 +95,22 @@ class Lifetimes:
     def _use(self, roots: Iterable[SSAValue]) -> None:
         for root in roots:
             self.buffers[root].end = self._position
+
+
+def is_never_negative(expr: Expr) -> bool:
+    """True if an expression of dimensions of inputs is plainly at least zero."""
+    return all(
+        coefficient > 0 and all(_is_atom_never_negative(atom) for atom in monomial)
+        for monomial, coefficient in expr.terms
+    )
+
+
+def _is_atom_never_negative(atom: Atom) -> bool:
+    if atom.kind == "symbol":
+        return True
+    if atom.kind == "max":
+        return any(is_never_negative(argument) for argument in atom.args)
+    return all(is_never_negative(argument) for argument in atom.args)
 
 
 def place(buffers: Sequence[Buffer]) -> Expr:

@@ -327,7 +327,7 @@ def test_input_smaller_than_window(tmp_path: Path) -> None:
     library = compile_all([artifact], tmp_path)
     for size in (0, 1, 2, 3, 6, 9):
         prepared = Call(library, artifact).prepare([np.ones((1, 2, size), np.float32)], [64, 64])
-        assert prepared.run() == (OK if size >= 5 else SHAPE)
+        assert prepared.run() == (OK if size >= 4 else SHAPE)
 
 
 def test_best_of_none(tmp_path: Path) -> None:
