@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAtt
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.core import constant, elementwise, linear, tensor
 from lowerdeck.dialects.core import reduce as reductions
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -624,3 +625,16 @@ def test_large_weights_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert sorted(p.name for p in tmp_path.iterdir()) == ["out.onnx", "out.onnx.data"]
     session = ort.InferenceSession(str(tmp_path / "out.onnx"))
     np.testing.assert_array_equal(session.run(None, {"x": x})[0], x + weight)
+
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits"
+
+
+def test_trained_network_gives_its_recorded_outputs(tmp_path: Path) -> None:
+    module, _ = import_and_lower(str(DIGITS / "digits.onnx"), "optimized", CompileOptions())
+    export_onnx(module, tmp_path / "digits.onnx")
+    recorded = np.load(DIGITS / "held_back.npz")
+    session = ort.InferenceSession(str(tmp_path / "digits.onnx"))
+    assert [port.name for port in session.get_inputs()] == ["image"]
+    found = session.run(["logits"], {"image": recorded["images"]})[0]
+    np.testing.assert_allclose(found, recorded["logits"], rtol=1e-4, atol=1e-4)
