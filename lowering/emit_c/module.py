@@ -212,11 +212,13 @@ def _open_late_outputs(
     op: Operation, late: Mapping[SSAValue, interface.Port], w: DriverWriter
 ) -> None:
     """Before the copy to an output whose size depends on data: write its dims, check its room."""
-    if isinstance(op, driver.CopyOp) and op.target in late and not w.c.has(op.target):
-        port = late[op.target]
+    # All threads must see that there is no room, so this is not left to the one that copies.
+    copy = op.body.block.first_op if isinstance(op, driver.OnceOp) else op
+    if isinstance(copy, driver.CopyOp) and copy.target in late and not w.c.has(copy.target):
+        port = late[copy.target]
         only = "" if w.threads is None else f"if ({w.threads.thread} == 0) "
         interface.write_output_dims(port, w.c, only)
-        w.pointer(op.target, f"args->{port.field}.data", port.field)
+        w.pointer(copy.target, f"args->{port.field}.data", port.field)
 
 
 def _entry(i: Interface) -> str:

@@ -4,6 +4,10 @@ Small programs run in three ways: by the interpreter of core, by that of buffer,
 Many programs share one run of gcc: their C is included into one file.
 """
 
+# Bodies of programs are lambdas, and numpy's limits have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import ctypes

@@ -1,5 +1,9 @@
 """Elementwise ops: every op, every element type, special values, in all three ways."""
 
+# Bodies of programs are lambdas, and numpy's limits have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import itertools

@@ -1,5 +1,9 @@
 """The C interface: every status code, hostile names, the header in C++, equal bytes each time."""
 
+# Bodies of programs are lambdas, and numpy's limits have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 import ctypes

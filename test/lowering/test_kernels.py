@@ -1,5 +1,9 @@
 """Every op of core that is not elementwise, in all three ways."""
 
+# Bodies of programs are lambdas, and numpy's limits have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence

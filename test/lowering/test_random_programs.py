@@ -1,5 +1,9 @@
 """Random programs of core, straight-line and with nested control flow, in all three ways."""
 
+# Bodies of programs are lambdas, and numpy's limits have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

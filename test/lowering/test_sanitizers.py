@@ -1,0 +1,344 @@
+"""Whole models as C without warnings under two compilers, clean under ASan, UBSan and TSan."""
+
+# Bodies of programs are lambdas, and numpy's limits have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.builder import ImplicitBuilder
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Region
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, scalar
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, LayerNormOp, MatmulOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.types import f32, i64, tensor
+from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.passes.options import LowerdeckContext
+
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    module_of,
+    symbol,
+    typed,
+    write_artifact,
+)
+
+N, H, W = symbol("n"), symbol("h"), symbol("w")
+PADDED: dict[str, Any] = {"dilations": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1]}
+
+
+def weights(*shape: int) -> Any:
+    """A constant tensor."""
+    values = np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+    return ConstantOp.of(values / 4).result
+
+
+def relu(x: Any) -> Any:
+    return e.MaxOp(x, scalar(0.0, f32).result).result
+
+
+def cnn() -> ModuleOp:
+    """Convolutions, pools, a residual, a classifier: all sizes are known."""
+
+    def body(x: Any) -> Any:
+        y = relu(ConvOp(x, weights(4, 3, 3, 3), weights(4), strides=[2, 2], **PADDED).result)
+        z = ConvOp(y, weights(4, 2, 3, 3), strides=[1, 1], groups=2, **PADDED).result
+        pooled = PoolOp("max", e.AddOp(y, relu(z)).result, kernel=[2, 2], strides=[2, 2], **PADDED)
+        mean = ReduceOp("sum", pooled.result, [2, 3])
+        product = MatmulOp(mean.result, weights(4, 10))
+        return SoftmaxOp(e.AddOp(product.result, weights(10)).result, 1)
+
+    return module_of([typed(np.float32, 1, 3, 9, 8)], body)
+
+
+def dynamic() -> ModuleOp:
+    """Batch, height and width are arguments."""
+
+    def body(x: Any) -> Any:
+        y = relu(ConvOp(x, weights(4, 2, 3, 3), strides=[2, 2], **PADDED).result)
+        up = ConvTransposeOp(
+            y, weights(4, 2, 2, 2), strides=[2, 2], dilations=[1, 1], pads_begin=[0, 0],
+            pads_end=[H % 2, W % 2], output_padding=[0, 0],
+        ).result  # fmt: skip
+        total = e.AddOp(x, up).result
+        flat = t.ReshapeOp(t.TransposeOp(total, [0, 2, 3, 1]).result, [N, H * W, 2])
+        return [LayerNormOp(flat.result, weights(2), None, 1e-5, 2), ArgReduceOp("max", y, 1)]
+
+    return module_of([typed(np.float32, N, 2, H, W)], body)
+
+
+def loop() -> ModuleOp:
+    """A loop that stops early, with a branch in it and a scan output."""
+
+    def body(x: Any, limit: Any) -> Any:
+        block = Block(arg_types=[tensor(i64, []), x.type, x.type])
+        with ImplicitBuilder(block) as (index, a, b):
+            total = ReduceOp("sum", e.AbsOp(a).result, [0, 1]).result
+            grows = e.CompareOp("lt", total, scalar(50.0, f32).result).result
+            branches = [Block(), Block()]
+            for branch, op in zip(branches, (e.AddOp, e.SubOp), strict=True):
+                with ImplicitBuilder(branch):
+                    YieldOp([op(a, b).result])
+            chosen = IfOp(grows, Region(branches[0]), Region(branches[1])).results[0]
+            small = e.CompareOp("lt", index, scalar(6, i64).result).result
+            YieldOp([small, b, chosen, total])
+        start = ConstantOp.of(np.array(True)).result
+        results = LoopOp(limit, start, [x, x], Region(block), iteration="i", count="t").results
+        return list(results)
+
+    return module_of([typed(np.float32, N, 3), typed(np.int64)], body)
+
+
+def allocating() -> ModuleOp:
+    """Sizes from data, also inside of a loop."""
+
+    def body(x: Any) -> Any:
+        BindSymbolsOp(t.CountNonzeroOp(x).result, ["count"])
+        found = t.NonzeroOp(x, symbol("count")).result
+        block = Block(arg_types=[tensor(i64, []), tensor(i64, [])])
+        with ImplicitBuilder(block) as (index, last):
+            shifted = e.SubOp(x, e.CastOp(index, f32).result).result
+            BindSymbolsOp(t.CountNonzeroOp(shifted).result, ["inner"])
+            inner = t.NonzeroOp(shifted, symbol("inner")).result
+            YieldOp([e.AddOp(last, ReduceOp("sum", inner, [0, 1]).result).result])
+        trips, zero = scalar(3, i64).result, scalar(0, i64).result
+        sums = LoopOp(trips, None, [zero], Region(block), iteration="i").results[0]
+        return [
+            t.TransposeOp(found, [1, 0]),
+            sums,
+            t.GatherOp(x, t.SliceOp(found, [0, 0], [1, symbol("count")]).result, 0),
+        ]
+
+    return module_of([typed(np.float32, N, 3)], body)
+
+
+def lstm() -> ModuleOp:
+    """A recurrent layer: gates i, o, f, c, one step an iteration."""
+    hidden = 4
+
+    def body(x: Any, h0: Any, c0: Any) -> Any:
+        kernel, recurrent, bias = weights(3, 16), weights(4, 16), weights(16)
+        block = Block(arg_types=[tensor(i64, []), h0.type, c0.type])
+        with ImplicitBuilder(block) as (index, h, c):
+            step = t.GatherOp(x, index, 0).result
+            product = e.AddOp(MatmulOp(step, kernel).result, MatmulOp(h, recurrent).result)
+            gates = e.AddOp(product.result, bias).result
+            i, o, f, g = (t.SliceOp(gates, [0, k * hidden], [N, hidden]).result for k in range(4))
+            kept = e.MulOp(e.SigmoidOp(f).result, c).result
+            new = e.MulOp(e.SigmoidOp(i).result, e.TanhOp(g).result).result
+            cell = e.AddOp(kept, new).result
+            out = e.MulOp(e.SigmoidOp(o).result, e.TanhOp(cell).result).result
+            YieldOp([out, cell, out])
+        trips = ConstantOp.of(np.array(5)).result
+        return list(LoopOp(trips, None, [h0, c0], Region(block), iteration="i", count="t").results)
+
+    types = [typed(np.float32, 5, N, 3), *[typed(np.float32, N, hidden)] * 2]
+    return module_of(types, body)
+
+
+MODELS: dict[str, tuple[Callable[[], ModuleOp], str]] = {
+    "cnn": (cnn, ""),
+    "dynamic": (dynamic, ""),
+    "loop": (loop, ""),
+    "allocating": (allocating, ""),
+    "lstm": (lstm, ""),
+}
+
+MAIN = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "{name}.h"
+{pool_include}
+static void *allocate(void *context, size_t size) {{
+  (void)context;
+  return malloc(size);
+}}
+
+static void release(void *context, void *memory) {{
+  (void)context;
+  free(memory);
+}}
+
+static const unsigned char *weights;
+
+/* One thread: several runs of different sizes, in memory of exactly the bytes needed. */
+static void *work(void *pool) {{
+  const lowerdeck_allocator allocator = {{allocate, release, NULL}};
+  for (int64_t size = 1; size < 6; size++) {{
+    {name}_args args;
+    memset(&args, 0, sizeof args);
+    args.weights = weights;
+    args.weights_size = {name_upper}_WEIGHTS_SIZE;
+    args.allocator = &allocator;
+    args.pool = (lowerdeck_pool *)pool;
+{inputs}
+    int status = {name}_workspace_size(&args) < 0 ? -1 : 0;
+    const int64_t workspace = {name}_workspace_size(&args);
+    args.workspace = malloc((size_t)workspace + 1);
+    args.workspace_size = (size_t)workspace;
+    if (status == 0) status = {name}_run(&args);
+    if (status != LOWERDECK_OK) {{
+      fprintf(stderr, "%s\\n", lowerdeck_status_text(status));
+      exit(1);
+    }}
+    free(args.workspace);
+{free}
+  }}
+  return NULL;
+}}
+
+int main(int argc, char **argv) {{
+  FILE *const file = fopen(argc > 1 ? argv[1] : "", "rb");
+  unsigned char *const data = malloc({name_upper}_WEIGHTS_SIZE + 1);
+  if (file != NULL && fread(data, 1, {name_upper}_WEIGHTS_SIZE, file) != {name_upper}_WEIGHTS_SIZE)
+    return 2;
+  if (file != NULL) fclose(file);
+  weights = data;
+{threads}
+  free(data);
+  return 0;
+}}
+"""
+
+TWO_CALLERS = """\
+  pthread_t other;
+  if (pthread_create(&other, NULL, work, NULL) != 0) return 3;
+  work(NULL);
+  pthread_join(other, NULL);"""
+
+WITH_POOL = """\
+  lowerdeck_pool *const pool = lowerdeck_pool_create(3);
+  if (pool == NULL) return 3;
+  work(pool);
+  lowerdeck_pool_destroy(pool);
+  work(NULL);"""
+
+CAPACITY = 4096
+
+
+def artifact_of(name: str, threads: int = 1) -> CArtifact:
+    """The C of a model."""
+    module = MODELS[name][0]()
+    passes = ["form-kernels", "bufferize", *(["parallelize"] if threads > 1 else []), "plan-memory"]
+    for pass_name in passes:
+        ALL_PASSES[pass_name]()().apply(LowerdeckContext(), module)
+    return emit_c(module, name, "native")
+
+
+def main_text(artifact: CArtifact, threads: int = 1) -> str:
+    """A program that runs the model twice at once, each time for several sizes."""
+    inputs: list[str] = []
+    free: list[str] = []
+    ports: dict[str, Any] = artifact.metadata
+    for port in ports["inputs"]:
+        dims = [dim if isinstance(dim, int) else "size" for dim in port["dims"]]
+        field, kind = f"args.{port['field']}", "int64_t" if port["dtype"] == "int64" else "float"
+        inputs += [f"    {field}.dims[{axis}] = {dim};" for axis, dim in enumerate(dims)]
+        count = " * ".join(map(str, dims)) or "1"
+        inputs.append(
+            f"    {kind} *const {port['field']} = malloc((size_t)({count}) * sizeof({kind}));"
+        )
+        inputs.append(
+            f"    for (int64_t k = 0; k < {count}; k++) "
+            f"{port['field']}[k] = ({kind})(k % 7) - ({kind})(k % 3) + ({kind})({count} == 1) * 4;"
+        )
+        inputs.append(f"    {field}.data = {port['field']};")
+        free.append(f"    free({port['field']});")
+    for port in ports["outputs"]:
+        field = f"args.{port['field']}"
+        inputs.append(f"    {field}.data = malloc({CAPACITY} * sizeof *{field}.data);")
+        inputs.append(f"    {field}.capacity = {CAPACITY};")
+        free.append(f"    free({field}.data);")
+    return MAIN.format(
+        name=artifact.name,
+        name_upper=artifact.name.upper(),
+        inputs="\n".join(inputs),
+        free="\n".join(free),
+        threads=WITH_POOL if threads > 1 else TWO_CALLERS,
+        pool_include='#include "lowerdeck_pool.h"\n' if threads > 1 else "",
+    )
+
+
+def build_and_run(folder: Path, artifact: CArtifact, compiler: str, *flags: str) -> None:
+    """Compile the model with its main, without a warning, and run it."""
+    sources = [name for name in artifact.files if name.endswith(".c") and name != "example.c"]
+    command = [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", *flags]
+    files = [*sources, "main.c", "-o", "program", "-lm", "-lpthread"]
+    done = subprocess.run(
+        [*command, *files], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[:3000]
+    done = subprocess.run(
+        ["./program", f"{artifact.name}.weights"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[:3000]
+    assert not done.stderr, done.stderr[:3000]
+
+
+def prepared(folder: Path, name: str, threads: int = 1) -> CArtifact:
+    artifact = artifact_of(name, threads)
+    write_artifact(artifact, folder)
+    (folder / "main.c").write_text(
+        "#define _POSIX_C_SOURCE 200809L\n" + main_text(artifact, threads)
+    )
+    return artifact
+
+
+def require(compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+
+
+SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("name", MODELS)
+def test_sanitizers(tmp_path: Path, name: str, compiler: str) -> None:
+    require(compiler)
+    artifact = prepared(tmp_path, name)
+    build_and_run(tmp_path, artifact, compiler, *SANITIZED)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+@pytest.mark.parametrize("name", MODELS)
+def test_warnings_of_optimizers(tmp_path: Path, name: str, compiler: str) -> None:
+    """Optimization finds more to warn of, and vectorization more to go wrong."""
+    require(compiler)
+    artifact = prepared(tmp_path, name)
+    build_and_run(tmp_path, artifact, compiler, "-O3", "-march=native", "-Wshadow")
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_two_callers(tmp_path: Path, name: str) -> None:
+    """Two threads run one model at once, each with its own workspace."""
+    artifact = prepared(tmp_path, name)
+    build_and_run(tmp_path, artifact, "gcc", "-O1", "-fsanitize=thread")
+
+
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+@pytest.mark.parametrize("name", MODELS)
+def test_pool(tmp_path: Path, name: str, sanitizer: str) -> None:
+    """The threads of a pool share one run."""
+    artifact = prepared(tmp_path, name, threads=3)
+    build_and_run(tmp_path, artifact, "gcc", "-O1", f"-fsanitize={sanitizer}")
