@@ -191,7 +191,7 @@ def test_dynamic_broadcasting(suite: Suite) -> None:
         x = np.arange(2 * sizes[0], dtype=np.float32).reshape(2, sizes[0])
         y = np.arange(sizes[1], dtype=np.float32)
         types = [typed(np.float32, 2, n), typed(np.float32, m)]
-        suite.add(types, lambda x, y: [e.AddOp(x, y), e.MulOp(e.NegOp(y), x)], x, y)
+        suite.add(types, lambda x, y: [e.AddOp(x, y), e.MulOp(e.NegOp(y).result, x)], x, y)
     for size in (1, 5):
         x, y = np.arange(size, dtype=np.int32), np.arange(5, dtype=np.int32)
         suite.add([typed(np.int32, n), typed(np.int32, 5)], e.SubOp, x, y)

@@ -463,9 +463,9 @@ def window(rule: dict[str, Any], rank: int = 2) -> dict[str, Any]:
 
 
 def test_pool(suite: Suite) -> None:
+    kinds = ("max", "sum", "average")
     for dtype in NUMBERS:
         x = values((2, 3, 7, 6), dtype)
-        kinds = ("max", "sum", "average")
         suite.on(
             lambda x: [
                 PoolOp(kind, x, **window(rule), count_pads=count)

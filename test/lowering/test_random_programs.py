@@ -130,7 +130,7 @@ def _pad(rng: Random, values: list[SSAValue]) -> Operation:
     rank = len(dims_of(x))
     mode = rng.choice(["constant", "edge", "reflect", "wrap"])
     amounts = [[rng.choice([0, 0, 1, 2]) for _ in range(rank)] for _ in range(2)]
-    return t.PadOp(x, *amounts, mode=mode)
+    return t.PadOp(x, amounts[0], amounts[1], mode=mode)
 
 
 def _concat(rng: Random, values: list[SSAValue]) -> Operation:

@@ -1,0 +1,18 @@
+// RUN: opt-tool %s --pass-pipeline=bufferize --split-input-file --verify-diagnostics | filecheck %s
+
+// CHECK: 'lonely'{{.*}}is not in a kernel; run form-kernels before bufferize
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = core.neg %x : (tensor<4xf32>) -> tensor<4xf32> loc("lonely")
+  func.return %a : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: collects scan outputs without a trip count
+func.func @main(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<?x4xf32, #core.tensor<dims = [t, 4]>> {
+  %s = core.loop cond %c : tensor<i1> -> tensor<?x4xf32, #core.tensor<dims = [t, 4]>> {
+  ^bb0(%i : tensor<i64>):
+    core.yield %c, %x : tensor<i1>, tensor<4xf32>
+  } {count = "t"}
+  func.return %s : tensor<?x4xf32, #core.tensor<dims = [t, 4]>>
+}

@@ -1,0 +1,122 @@
+// RUN: opt-tool %s --pass-pipeline=form-kernels --split-input-file | filecheck %s
+
+// A chain of maps behind a convolution is its epilogue; the literal moves in, the weight stays out.
+// CHECK-LABEL: @chain
+func.func @chain(%x: tensor<1x1x5xf32>, %b: tensor<1x2x3xf32>) -> tensor<1x2x3xf32> {
+  %w = core.constant dense<1.0> : tensor<2x1x3xf32>
+  %zero = core.constant dense<0.0> : tensor<f32>
+  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x3xf32>) -> tensor<1x2x3xf32>
+  %s = core.add %c, %b : (tensor<1x2x3xf32>, tensor<1x2x3xf32>) -> tensor<1x2x3xf32>
+  %r = core.max %s, %zero : (tensor<1x2x3xf32>, tensor<f32>) -> tensor<1x2x3xf32>
+  // CHECK-NEXT: core.constant
+  // CHECK-NEXT: core.kernel @conv_0(
+  // CHECK:      core.constant dense<0.0>
+  // CHECK:      core.conv
+  // CHECK-NEXT: core.add
+  // CHECK-NEXT: core.max
+  // CHECK-NEXT: core.yield
+  // CHECK-NOT:  core.kernel
+  func.return %r : tensor<1x2x3xf32>
+}
+
+// -----
+
+// A second user needs the value in memory.
+// CHECK-LABEL: @second_user
+func.func @second_user(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %b = core.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: core.kernel @exp_0
+  // CHECK: core.kernel @neg_0
+  func.return %a, %b : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// One user that reads it twice is one user.
+// CHECK-LABEL: @read_twice
+func.func @read_twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %b = core.mul %a, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK:     core.kernel @mul_0
+  // CHECK-NOT: core.kernel
+  func.return %b : tensor<4xf32>
+}
+
+// -----
+
+// A broadcast would compute its operand once an element of the result.
+// CHECK-LABEL: @different_shape
+func.func @different_shape(%x: tensor<3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %a = core.exp %x : (tensor<3xf32>) -> tensor<3xf32>
+  %b = core.add %a, %y : (tensor<3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  // CHECK: core.kernel @exp_0
+  // CHECK: core.kernel @add_0
+  func.return %b : tensor<2x3xf32>
+}
+
+// -----
+
+// A kernel has one anchor: the sum goes with the first of two products.
+// CHECK-LABEL: @two_anchors
+func.func @two_anchors(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %a = core.matmul %x, %x : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %b = core.softmax %x {axis = #builtin.int<0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %c = core.add %a, %b : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  // CHECK:      core.kernel @softmax_0
+  // CHECK:      core.kernel @matmul_0
+  // CHECK:      core.matmul
+  // CHECK-NEXT: core.add
+  func.return %c : tensor<2x2xf32>
+}
+
+// -----
+
+// A product accumulates in its output, so what follows must keep the type.
+// CHECK-LABEL: @type_change
+func.func @type_change(%x: tensor<2x2xf32>) -> (tensor<2x2xi32>, tensor<2xi32>) {
+  %a = core.matmul %x, %x : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %b = core.cast %a {to = i32} : (tensor<2x2xf32>) -> tensor<2x2xi32>
+  %c = core.reduce %x {kind = "sum", axes = array<i64: 0>, keep_dims = false} : (tensor<2x2xf32>) -> tensor<2xf32>
+  %d = core.cast %c {to = i32} : (tensor<2xf32>) -> tensor<2xi32>
+  // CHECK: core.kernel @matmul_0
+  // CHECK: core.kernel @cast_0
+  // CHECK: core.kernel @reduce_0
+  // CHECK: core.cast
+  func.return %b, %d : tensor<2x2xi32>, tensor<2xi32>
+}
+
+// -----
+
+// A reduction takes in the maps before it; a search writes its result alone.
+// CHECK-LABEL: @around
+func.func @around(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x1xf32>) {
+  %a = core.mul %x, %x : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %b = core.reduce %a {kind = "sum", axes = array<i64: 1>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<2xf32>
+  %v, %i = core.top_k %x {k = #core.dims<[1]>, axis = #builtin.int<1>, largest = true} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xi64>)
+  %n = core.neg %v : (tensor<2x1xf32>) -> tensor<2x1xf32>
+  // CHECK:      core.kernel @reduce_0
+  // CHECK:      core.mul
+  // CHECK-NEXT: core.reduce
+  // CHECK:      core.kernel @top_k_0
+  // CHECK:      core.kernel @neg_0
+  func.return %b, %n : tensor<2xf32>, tensor<2x1xf32>
+}
+
+// -----
+
+// The driver reshapes and decides; kernels form inside of branches.
+// CHECK-LABEL: @driver
+func.func @driver(%x: tensor<2x3xf32>, %c: tensor<i1>) -> tensor<6xf32> {
+  // CHECK-NEXT: core.reshape
+  %r = core.reshape %x {dims = #core.dims<[6]>} : (tensor<2x3xf32>) -> tensor<6xf32>
+  // CHECK-NEXT: core.if
+  %y = core.if %c : tensor<i1> -> tensor<6xf32> {
+    // CHECK-NEXT: core.kernel @neg_0
+    %n = core.neg %r : (tensor<6xf32>) -> tensor<6xf32>
+    core.yield %n : tensor<6xf32>
+  } else {
+    core.yield %r : tensor<6xf32>
+  }
+  func.return %y : tensor<6xf32>
+}
