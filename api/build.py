@@ -12,6 +12,10 @@ from functools import cache
 from typing import Any
 
 from lowerdeck.binding import SHIM
+from lowerdeck.lowering.targets import machine_key, obstacle
+
+MACHINE_SUFFIX = ".machine"
+"""Of the file beside a library that says on which machines it runs."""
 
 _SHOWN_LINES = 20
 """Lines of a C compiler's complaint that an error repeats."""
@@ -54,12 +58,29 @@ def library_name(name: str) -> str:
     return f"lib{name}.so"
 
 
+def user_flags() -> list[str]:
+    """`CFLAGS` from the environment, which come after ours."""
+    return shlex.split(os.environ.get("CFLAGS", ""))
+
+
+def is_for_this_machine(library: str, target: str) -> bool:
+    """True if `build_library` has made the library on a machine like this one."""
+    try:
+        with open(library + MACHINE_SUFFIX, encoding="utf-8") as file:
+            return file.read() == machine_key(target)
+    except FileNotFoundError:
+        return False
+
+
 def build_library(folder: str, metadata: Mapping[str, Any], target: str) -> None:
     """
     Compile the sources in `folder` to the library `target`, which appears whole.
 
-    BuildError with the compiler's own words if it fails.
+    What kind of machine it runs on is written beside it. BuildError if the code cannot run here,
+    or with the compiler's own words if it fails.
     """
+    if (reason := obstacle(metadata["target"])) is not None:
+        raise BuildError(f"{reason}; build it there with the CMakeLists.txt beside the C")
     command = require_compiler()
     name = metadata["name"]
     with tempfile.TemporaryDirectory(dir=os.path.dirname(target), prefix=".build-") as scratch:
@@ -68,13 +89,25 @@ def build_library(folder: str, metadata: Mapping[str, Any], target: str) -> None
             file.write(SHIM.format(name=name))
         sources = [os.path.join(folder, source) for source in metadata["sources"]]
         library = os.path.join(scratch, "library.so")
-        options = [*metadata["cflags"], "-fPIC", "-shared", f"-I{folder}", "-o", library]
+        options = [
+            *metadata["cflags"],
+            *user_flags(),
+            "-fPIC",
+            "-shared",
+            f"-I{folder}",
+            "-o",
+            library,
+        ]
         libraries = [f"-l{library}" for library in metadata["libraries"]]
         result = _run([*command, *options, *sources, shim, *libraries])
         if result.returncode:
             lines = result.stderr.splitlines()[:_SHOWN_LINES]
             raise BuildError("\n".join([f"{' '.join(command)} failed:", *lines]))
+        machine = os.path.join(scratch, "machine")
+        with open(machine, "w", encoding="utf-8") as file:
+            file.write(machine_key(metadata["target"]))
         os.replace(library, target)
+        os.replace(machine, target + MACHINE_SUFFIX)
 
 
 def _run(command: Sequence[str]) -> subprocess.CompletedProcess[str]:

@@ -22,9 +22,12 @@ from lowerdeck.build import (
     BuildError,
     build_library,
     compiler_version,
+    is_for_this_machine,
     library_name,
     require_compiler,
+    user_flags,
 )
+from lowerdeck.lowering.targets import TARGETS, machine_key
 
 if TYPE_CHECKING:
     import onnx
@@ -73,6 +76,9 @@ class CompileOptions:
 
         if self.threads < 1:
             raise ValueError(f"threads: {self.threads} is not a number of threads")
+        if self.target not in TARGETS:
+            known = ", ".join(TARGETS)
+            raise ValueError(f"target: '{self.target}' is not one of {known}")
         if unknown := [name for name in self.disable if name not in ALL_PASSES]:
             raise ValueError(f"disable: there are no passes {unknown}")
         if self.skip_nodes is not None:
@@ -127,7 +133,12 @@ def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) 
             return Model(folder.name, threads=options.threads, owner=folder)
         name = model_name(path)
         key = disk_cache.cache_key(
-            path, name, options.key, " ".join(compiler), compiler_version(tuple(compiler))
+            path,
+            name,
+            options.key,
+            machine_key(options.target),
+            " ".join([*compiler, *user_flags()]),
+            compiler_version(tuple(compiler)),
         )
         if (found := disk_cache.find(key)) is not None:
             return Model(found, threads=options.threads)
@@ -377,7 +388,7 @@ def publish(source: str, folder: str) -> None:
 def _open(folder: str, metadata: Mapping[str, Any], threads: int) -> Binding:
     """The library of a model; compiled here if there is none, or none that this machine loads."""
     library = os.path.join(folder, library_name(metadata["name"]))
-    if os.path.exists(library):
+    if os.path.exists(library) and is_for_this_machine(library, metadata["target"]):
         try:
             return Binding(folder, metadata, library, threads)
         except OSError:

@@ -20,6 +20,43 @@ TARGETS: dict[str, tuple[str, ...]] = {
 """The compiler flags of each target; `native` is the machine that compiles."""
 
 
+_AVX2 = frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split())
+_AVX512 = frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
+_X86 = ("x86_64", "AMD64")
+
+NEEDS: dict[str, tuple[tuple[str, ...], frozenset[str]]] = {
+    "x86-64-v4": (_X86, _AVX2 | _AVX512),
+    "x86-64-v3": (_X86, _AVX2),
+    "x86-64": (_X86, frozenset()),
+    "aarch64": (("aarch64", "arm64"), frozenset()),
+}
+"""The architectures that a target's code runs on, and the CPU features it uses."""
+
+
+def obstacle(target: str) -> str | None:
+    """Why code for a target cannot run on this machine; None if it can."""
+    machines, features = NEEDS.get(target, ((), frozenset[str]()))
+    machine = platform.machine()
+    if machines and machine not in machines:
+        return f"target {target} does not run on {machine}"
+    if missing := features - _cpu_features():
+        return f"target {target} needs {', '.join(sorted(missing))}, which this CPU does not have"
+    return None
+
+
+def _cpu_features() -> set[str]:
+    return {word for line in _cpu_lines() for word in line.split(":", 1)[-1].split()}
+
+
+def _cpu_lines() -> list[str]:
+    """What the system says of its CPUs' features; empty if it says nothing."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []
+    return sorted({line for line in lines if line.startswith(("flags", "Features"))})
+
+
 def compiler_flags(target: str) -> list[str]:
     """The flags to compile for a target; ValueError names the known ones."""
     if target not in TARGETS:
@@ -34,10 +71,6 @@ def machine_key(target: str) -> str:
     """
     if target != "native":
         return target
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = [platform.processor()]
-    features = sorted({line for line in lines if line.startswith(("flags", "Features"))} or lines)
+    features = _cpu_lines() or [platform.processor()]
     digest = hashlib.sha256("\n".join(features).encode()).hexdigest()[:16]
     return f"{platform.machine()}-{digest}"

@@ -119,8 +119,9 @@ def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
 
 def _compile(args: argparse.Namespace) -> int:
     from lowerdeck.binding import read_metadata
-    from lowerdeck.build import build_library, find_compiler, library_name
+    from lowerdeck.build import build_library, library_name
     from lowerdeck.compiler import generate, publish
+    from lowerdeck.lowering.targets import obstacle
     from lowerdeck.tools.progress import progress
 
     parent = os.path.dirname(os.path.abspath(args.out))
@@ -131,8 +132,8 @@ def _compile(args: argparse.Namespace) -> int:
         tempfile.TemporaryDirectory(prefix=".lowerdeck-", dir=parent) as scratch,
     ):
         generate(args.model, scratch, _options(args, shown))
-        if find_compiler() is None:
-            print("lowerdeck: no C compiler found; wrote no library", file=sys.stderr)
+        if (reason := obstacle(args.target) or _no_compiler()) is not None:
+            print(f"lowerdeck: {reason}; wrote no library", file=sys.stderr)
         else:
             shown("C compiler")
             metadata = read_metadata(scratch)
@@ -140,6 +141,12 @@ def _compile(args: argparse.Namespace) -> int:
             build_library(scratch, metadata, library)
         publish(scratch, args.out)
     return 0
+
+
+def _no_compiler() -> str | None:
+    from lowerdeck.build import find_compiler
+
+    return "no C compiler found" if find_compiler() is None else None
 
 
 def _run(args: argparse.Namespace) -> int:

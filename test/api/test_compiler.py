@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from lowerdeck import compiler
 from lowerdeck.binding import Dimension, RunError
 from lowerdeck.build import BuildError
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.lowering import targets
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 save_model = cast(Any, onnx).save
@@ -225,6 +227,37 @@ def test_saving_another_model_over_a_loaded_one(model: lowerdeck.Model, tmp_path
     lowerdeck.compile(other).save(tmp_path)
     np.testing.assert_array_equal(lowerdeck.load(tmp_path)(a, b)[0], a + b)
     np.testing.assert_array_equal(first(a, b)[0], a - b)
+
+
+def test_library_for_other_cpu_features_is_made_anew(
+    model: lowerdeck.Model, tmp_path: Path
+) -> None:
+    model.save(tmp_path)
+    machine = next(tmp_path.glob("*.machine"))
+    machine.write_text("a machine with more features")
+    library = next(tmp_path.glob("*.so"))
+    library.write_bytes(b"must not be loaded")
+    a, b = arrays()
+    np.testing.assert_array_equal(lowerdeck.load(tmp_path)(a, b)[0], a - b)
+
+
+def test_target_that_does_not_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    with pytest.raises(BuildError, match="x86-64-v3 does not run on riscv64; build it there"):
+        lowerdeck.compile(difference_and_sum(), target="x86-64-v3", cache=False)
+
+
+def test_target_with_features_that_this_cpu_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(targets, "_cpu_lines", lambda: ["flags : fpu sse2"])
+    assert "avx512f" in str(targets.obstacle("x86-64-v4"))
+    assert targets.obstacle("x86-64") is None
+
+
+def test_flags_of_the_environment_come_last(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CFLAGS", "--no-such-flag")
+    with pytest.raises(BuildError, match="--no-such-flag"):
+        lowerdeck.compile(difference_and_sum(), cache=False)
 
 
 def test_load_without_a_model(tmp_path: Path) -> None:
