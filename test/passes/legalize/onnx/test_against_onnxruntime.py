@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from numpy.typing import NDArray
@@ -167,6 +168,7 @@ def test_average_pool(
         ("ba", [(2, 3)]),
         ("abc,ad,dc->bd", [(2, 3, 4), (2, 5), (5, 4)]),
         ("i...->...", [(2, 3, 4)]),
+        ("ij,jk->ik", [(2, 1), (3, 4)]),
     ],
 )
 def test_einsum(equation: str, shapes: Sequence[tuple[int, ...]]) -> None:
@@ -289,3 +291,43 @@ def test_quantize_rounds_to_even_and_saturates(dtype: type[np.generic]) -> None:
 def test_reduction_along_axes_from_data(op_type: str, axes: list[int], keepdims: int) -> None:
     inputs = {"x": random(2, 3, 4), "axes": np.array(axes, np.int64)}
     check(op_type, inputs, opset=18, keepdims=keepdims)
+
+
+@pytest.mark.parametrize("axes", [[1], [0, 1]])
+def test_log_sum_exp_of_infinities(axes: list[int]) -> None:
+    """The largest element is subtracted, but not if that gives NaN."""
+    x = np.array([[-np.inf, -np.inf], [-np.inf, 3], [1, 2]], np.float32)
+    check("ReduceLogSumExp", {"x": x, "axes": np.array(axes, np.int64)}, opset=18)
+    check("ReduceLogSumExp", {"x": np.array([[np.inf, 1]], np.float32)}, opset=18)
+
+
+def test_scan_directions_and_axes() -> None:
+    """Every input and output of a scan has its own direction and axis."""
+    rows = helper.make_graph(
+        [
+            helper.make_node("Add", ["state", "a"], ["sum"]),
+            helper.make_node("Sub", ["sum", "b"], ["difference"]),
+            helper.make_node("Identity", ["sum"], ["copy"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2])
+            for name in ("state", "a", "b")
+        ],
+        [
+            helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [2])
+            for name in ("sum", "difference", "copy")
+        ],
+    )
+    inputs = {"s": random(2), "x": random(3, 2, seed=1), "y": random(2, 3, seed=2)}
+    check(
+        "Scan",
+        inputs,
+        3,
+        body=rows,
+        num_scan_inputs=2,
+        scan_input_axes=[0, 1],
+        scan_input_directions=[0, 1],
+        scan_output_axes=[1, 0],
+        scan_output_directions=[0, 1],
+    )

@@ -42,6 +42,7 @@ def _model(
     inputs: Mapping[str, Array],
     constants: Mapping[str, Array],
     symbolic: bool,
+    opset: int = OPSET,
 ) -> onnx.ModelProto:
     graph = helper.make_graph(
         [node],
@@ -50,7 +51,7 @@ def _model(
         [onnx.ValueInfoProto(name=name) for name in node.output],
         [numpy_helper.from_array(array, name) for name, array in constants.items()],
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=9)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9)
 
 
 def _check(
@@ -154,3 +155,33 @@ def test_grid_sample(mode: str, padding: str) -> None:
     _check(
         "GridSample", [_floats(1, 2, 3, 4), _floats(1, 2, 3, 2)], mode=mode, padding_mode=padding
     )
+
+
+@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@pytest.mark.parametrize("dtype", [np.int8, np.int64])
+def test_signed_shift(dtype: type[np.integer[Any]], direction: str) -> None:
+    """A signed number keeps its sign to the right, as in numpy."""
+    x, y = np.array([-128, -1, 5, 127], dtype), np.array([3, 1, 2, 6], dtype)
+    node = helper.make_node("BitShift", ["x", "y"], ["z"], direction=direction)
+    module = import_model(_model(node, {"x": x, "y": y}, {}, symbolic=False, opset=28))
+    LegalizeOnnxPass().apply(Context(), module)
+    found = run_module(module, {"x": x, "y": y})["z"]
+    np.testing.assert_array_equal(np.asarray(found), x << y if direction == "LEFT" else x >> y)
+
+
+def test_reshape_to_zero() -> None:
+    """With `allowzero` a zero is a dimension of none, and copies nothing."""
+    _check("Reshape", [_floats(0, 2)], [_ints(3, 0)], allowzero=1)
+
+
+@pytest.mark.parametrize("size", [2, 4])
+def test_lrn_of_even_size(size: int) -> None:
+    """One more channel after than before; ONNX Runtime refuses even sizes."""
+    # The evaluator takes the length of the batch for the number of channels.
+    _check("LRN", [_floats(5, 5, 2, 2)], size=size, alpha=0.5, bias=1.5)
+
+
+def test_unique_with_nan() -> None:
+    """NaN is one element, and none of the numbers."""
+    x = np.array([np.nan, 1, np.nan, -np.inf, 1, np.inf], np.float32)
+    _check("Unique", [x], outputs=4)
