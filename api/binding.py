@@ -170,7 +170,9 @@ class Binding:
         self._workspace_size = _function(loaded, f"{name}_workspace_size", ctypes.c_int64)
         self._status_text = loaded.lowerdeck_binding_status_text
         self._status_text.restype = ctypes.c_char_p
-        self._map_weights(os.path.join(folder, f"{name}.weights"), metadata["weights_size"])
+        self._weights: Array = np.empty(0, np.uint8)
+        if metadata["weights_size"] and not metadata["embeds_weights"]:
+            self._weights = _mapped(os.path.join(folder, f"{name}.weights"))
         allocator = ctypes.c_byte.in_dll(loaded, "lowerdeck_binding_allocator")
         self._allocator = ctypes.addressof(allocator)
         self._pool = self._make_pool(loaded, threads) if threads > 1 else 0
@@ -191,13 +193,6 @@ class Binding:
         # weights, weights_size, workspace, workspace_size, pool, allocator
         self._rest_at = position
         self._size = position + 6
-
-    def _map_weights(self, path: str, size: int) -> None:
-        self._weights: Array = np.empty(0, np.uint8)
-        if size:
-            with open(path, "rb") as file:
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._weights = np.frombuffer(mapped, np.uint8)
 
     def _make_pool(self, library: ctypes.CDLL, threads: int) -> int:
         """The threads, which end with this object. OSError if they cannot be had."""
@@ -361,6 +356,11 @@ def _loaded(path: str) -> ctypes.CDLL:
         link = os.path.join(folder, os.path.basename(folder))
         os.symlink(os.path.abspath(path), link)
         return ctypes.CDLL(link)
+
+
+def _mapped(path: str) -> Array:
+    with open(path, "rb") as file:
+        return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
 
 def _function(library: ctypes.CDLL, name: str, result: Any) -> Callable[..., int]:

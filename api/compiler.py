@@ -67,6 +67,7 @@ class CompileOptions:
     target: str = "native"
     disable: Sequence[str] = ()
     skip_nodes: str | None = None
+    embed_weights: bool = False
     progress: Progress = field(default=lambda text: None, compare=False)
     """Told what is being done."""
 
@@ -94,7 +95,7 @@ class CompileOptions:
         outputs = None if self.outputs is None else list(self.outputs)
         # The C for a pool of threads runs on one of any size.
         parts = [outputs, shapes, self.threads > 1, self.target, sorted(self.disable)]
-        return json.dumps([*parts, self.skip_nodes])
+        return json.dumps([*parts, self.skip_nodes, self.embed_weights])
 
 
 def compile(
@@ -106,6 +107,7 @@ def compile(
     target: str = "native",
     disable: Sequence[str] = (),
     skip_nodes: str | None = None,
+    embed_weights: bool = False,
     cache: bool = True,
 ) -> Model:
     """
@@ -114,12 +116,14 @@ def compile(
     `outputs` replaces the model's outputs by other tensors of it, and `input_shapes` fixes shapes
     of inputs. A run uses `threads` threads. `disable` leaves passes out, and optional rewrites
     leave source nodes alone in whose name the regular expression `skip_nodes` is found. With
-    `cache` the result is kept on disk.
+    `embed_weights` the weights are part of the C, and with `cache` the result is kept on disk.
 
     FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
     """
-    options = CompileOptions(outputs, input_shapes, threads, target, disable, skip_nodes)
+    options = CompileOptions(
+        outputs, input_shapes, threads, target, disable, skip_nodes, embed_weights
+    )
     return compile_with(model, options, cache=cache)
 
 
@@ -261,6 +265,7 @@ def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
             model_name(path),
             target=options.target,
             threads=options.threads,
+            embed_weights=options.embed_weights,
             observer=_observer(options),
         )
         _write(artifact, folder)
@@ -280,11 +285,17 @@ def _files_of(artifact: CArtifact) -> Iterable[str]:
 
 
 def _write(artifact: CArtifact, folder: str) -> None:
+    from lowerdeck.lowering.emit_c.interface import weights_source
+
     texts = {**artifact.files, f"{artifact.name}.json": json.dumps(artifact.metadata, indent=2)}
     for name, text in texts.items():
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             file.write(text)
-    if artifact.weights_size:
+    if artifact.embeds_weights:
+        path = os.path.join(folder, weights_source(artifact.name))
+        with open(path, "w", encoding="utf-8") as file:
+            file.writelines(artifact.weights_text())
+    elif artifact.weights_size:
         with open(os.path.join(folder, f"{artifact.name}.weights"), "wb") as file:
             for chunk in artifact.weight_chunks():
                 file.write(chunk)

@@ -19,6 +19,7 @@ def compile_to_c(
     *,
     target: str = "native",
     threads: int = 1,
+    embed_weights: bool = False,
     observer: Observer | None = None,
 ) -> CArtifact:
     """
@@ -32,4 +33,4 @@ def compile_to_c(
     from lowerdeck.lowering.pipeline import run_to_phase
 
     run_to_phase(context, module, "scheduled", observer, threads=threads)
-    return emit_c(module, name, target)
+    return emit_c(module, name, target, embed_weights=embed_weights)

@@ -49,6 +49,9 @@ def _parser() -> argparse.ArgumentParser:
 
     one = _command(commands, "compile", _compile, "write C, header, weights, build file, library")
     one.add_argument("-o", metavar="DIR", dest="out", required=True, help="folder to write to")
+    one.add_argument(
+        "--embed-weights", action="store_true", help="write the weights as C, not as a file"
+    )
 
     one = _command(commands, "run", _run, "run a model on arrays")
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name")
@@ -111,6 +114,7 @@ def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
             target=args.target,
             disable=args.disable,
             skip_nodes=args.skip_nodes,
+            embed_weights=getattr(args, "embed_weights", False),
             progress=step,
         )
     except ValueError as error:

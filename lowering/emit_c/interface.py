@@ -23,7 +23,7 @@ from lowerdeck.lowering.emit_c.writer import (
 from lowerdeck.lowering.targets import compiler_flags
 
 ARGUMENTS_AFTER_TENSORS = """\
-  const void *weights; /* the contents of {name}.weights */
+  const void *weights; /* {weights} */
   size_t weights_size;
   void *workspace; /* {name}_workspace_size() bytes; need not be initialized */
   size_t workspace_size;
@@ -60,6 +60,8 @@ class Interface:
     weights_header: bytes
     needs_allocator: bool
     is_parallel: bool
+    embeds_weights: bool
+    """The constants are part of the C, so that none need be loaded."""
     target: str
 
     @property
@@ -92,6 +94,12 @@ def header(i: Interface) -> str:
     if (size := i.workspace_bytes.value) is not None:
         lines += [f"#define {i.name.upper()}_WORKSPACE_SIZE {size}"]
     lines += [f"#define {i.name.upper()}_WEIGHTS_SIZE {i.weights_size}", ""]
+    if i.embeds_weights:
+        lines += [
+            "/* The weights; they are used where `weights` of the arguments is NULL. */",
+            f"extern const uint64_t {i.name}_weights[{i.weights_size // 8}];",
+            "",
+        ]
     lines += [f"typedef struct {i.name}_args {{"]
     for port in i.inputs:
         data = f"const {storage_type(port.type.element)} *data; int64_t dims[{port.rank}];"
@@ -102,8 +110,11 @@ def header(i: Interface) -> str:
             f"  struct {{ {data} int64_t capacity; int64_t dims[{port.rank}]; }} {port.field}; "
             f"{_port_comment(port)}"
         )
+    weights = "NULL: those of the program" if i.embeds_weights else f"of {i.name}.weights"
     allocator = "needed: sizes depend on data" if i.needs_allocator else "may be NULL"
-    lines += [ARGUMENTS_AFTER_TENSORS.format(name=i.name, allocator=allocator).rstrip()]
+    lines += [
+        ARGUMENTS_AFTER_TENSORS.format(name=i.name, weights=weights, allocator=allocator).rstrip()
+    ]
     lines += [
         f"}} {i.name}_args;",
         "",
@@ -263,7 +274,13 @@ def _span(port: Port, c: CWriter) -> str:
 
 def sources(i: Interface) -> list[str]:
     """The C files to compile."""
-    return [f"{i.name}.c", *(["lowerdeck_pool.c"] if i.is_parallel else [])]
+    weights = [weights_source(i.name)] if i.embeds_weights else []
+    return [f"{i.name}.c", *weights, *(["lowerdeck_pool.c"] if i.is_parallel else [])]
+
+
+def weights_source(name: str) -> str:
+    """The file that holds embedded weights."""
+    return f"{name}_weights.c"
 
 
 def libraries(i: Interface) -> list[str]:
@@ -331,7 +348,8 @@ def example(i: Interface) -> str:
         "  const lowerdeck_allocator allocator = {allocate, release, NULL};",
         "  args.allocator = &allocator;",
     ]
-    if i.weights_size:
+    loads_weights = i.weights_size > 0 and not i.embeds_weights
+    if loads_weights:
         lines += [
             f'  const char *const path = argc > 1 ? argv[1] : "{i.name}.weights";',
             "  void *const weights = read_file(path, &args.weights_size);",
@@ -373,7 +391,7 @@ def example(i: Interface) -> str:
     for port in (*i.inputs, *i.outputs):
         lines.append(f"  free((void *)args.{port.field}.data);")
     lines += ["  free(workspace);"]
-    lines += ["  free(weights);"] if i.weights_size else []
+    lines += ["  free(weights);"] if loads_weights else []
     return "\n".join([*lines, "  return 0;", "}", ""])
 
 
@@ -404,6 +422,7 @@ def metadata(i: Interface) -> dict[str, object]:
         "workspace": _number(i.workspace_bytes),
         "weights_size": i.weights_size,
         "weights_header": i.weights_header.hex(),
+        "embeds_weights": i.embeds_weights,
         "needs_allocator": i.needs_allocator,
         "is_parallel": i.is_parallel,
         "sources": sources(i),

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import numpy as np
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
@@ -25,6 +26,8 @@ from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.writer import CWriter, identifier
 from lowerdeck.lowering.parallelize import PARALLEL, THREAD, THREADS
 from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER, lay_out_weights
+
+_NUMBERS_A_LINE = 6
 
 MAGIC = b"LOWERDCK"
 ABI = 1
@@ -49,6 +52,22 @@ class CArtifact:
     """Byte offset and contents of every constant."""
     weights_header: bytes
     weights_size: int
+    embeds_weights: bool
+
+    def weights_text(self) -> Iterator[str]:
+        """The C file that holds the weights, in pieces: numbers of eight bytes, little-endian."""
+        yield f'#include "{self.name}.h"\n\n'
+        yield f"const uint64_t {self.name}_weights[{self.weights_size // 8}] = {{\n"
+        rest = b""
+        for chunk in self.weight_chunks():
+            data = rest + bytes(chunk)
+            whole = len(data) // 8
+            numbers = np.frombuffer(data, "<u8", whole)
+            rest = data[whole * 8 :]
+            for start in range(0, whole, _NUMBERS_A_LINE):
+                line = numbers[start : start + _NUMBERS_A_LINE].tolist()
+                yield f"  {', '.join(f'0x{number:x}' for number in line)},\n"
+        yield "};\n"
 
     def weight_chunks(self) -> Iterator[bytes | memoryview]:
         """The weights file from front to back, a constant at a time."""
@@ -63,9 +82,11 @@ class CArtifact:
         yield bytes(self.weights_size - position)
 
 
-def emit_c(module: ModuleOp, name: str, target: str) -> CArtifact:
+def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = False) -> CArtifact:
     """
     The C of a module whose memory is planned, with identifiers that begin with `name`.
+
+    With `embed_weights` the constants become a C file of their own.
 
     LoweringError names the first op that has no C form.
     """
@@ -76,7 +97,8 @@ def emit_c(module: ModuleOp, name: str, target: str) -> CArtifact:
     kernels = [function for function in functions if function is not run]
     weights, size = lay_out_weights(run)
     header = _weights_header(weights, size, target)
-    i = _interface(run, name, target, size if weights else 0, header)
+    size = size if weights else 0
+    i = _interface(run, name, target, size, header, embed_weights and size > 0)
     source = _source(i, kernels, run)
     files = {
         f"{name}.h": interface.header(i),
@@ -86,7 +108,8 @@ def emit_c(module: ModuleOp, name: str, target: str) -> CArtifact:
     }
     shipped = SHIPPED + (SHIPPED_WITH_THREADS if i.is_parallel else ())
     files.update({file: (RUNTIME / file).read_text() for file in shipped})
-    return CArtifact(name, files, interface.metadata(i), weights, header, i.weights_size)
+    data = interface.metadata(i)
+    return CArtifact(name, files, data, weights, header, size, i.embeds_weights)
 
 
 def _weights_header(weights: list[tuple[int, Blob]], size: int, target: str) -> bytes:
@@ -100,7 +123,12 @@ def _weights_header(weights: list[tuple[int, Blob]], size: int, target: str) -> 
 
 
 def _interface(
-    run: kernel.FuncOp, name: str, target: str, weights_size: int, header: bytes
+    run: kernel.FuncOp,
+    name: str,
+    target: str,
+    weights_size: int,
+    header: bytes,
+    embeds_weights: bool,
 ) -> Interface:
     arguments = run.body.block.args
     split = len(arguments) - run.outputs.data
@@ -120,6 +148,7 @@ def _interface(
         header,
         any(isinstance(op, driver.AllocOp) and op.dynamic.value.data for op in run.walk()),
         PARALLEL in run.attributes,
+        embeds_weights,
         target,
     )
 
@@ -225,13 +254,23 @@ def _entry(i: Interface) -> str:
     """NAME_run: the checks, the driver, and release of what it allocated."""
     return f"""int {i.name}_run({i.name}_args *args) {{
   if (args == NULL) return LOWERDECK_ERROR_NULL;
-  int status = {i.name}_check(args);
+{_use_embedded_weights(i)}  int status = {i.name}_check(args);
   if (status != LOWERDECK_OK) return status;
   lowerdeck_memory memory = {{args->allocator, NULL}};
   status = {i.name}_driver(args, &memory);
   lowerdeck_release(&memory, NULL);
   return status;
 }}
+"""
+
+
+def _use_embedded_weights(i: Interface) -> str:
+    if not i.embeds_weights:
+        return ""
+    return f"""  if (args->weights == NULL) {{
+    args->weights = {i.name}_weights;
+    args->weights_size = sizeof {i.name}_weights;
+  }}
 """
 
 
@@ -251,7 +290,7 @@ static void {i.name}_work(void *context, lowerdeck_team *team, int64_t thread, i
 
 int {i.name}_run({i.name}_args *args) {{
   if (args == NULL) return LOWERDECK_ERROR_NULL;
-  const int status = {i.name}_check(args);
+{_use_embedded_weights(i)}  const int status = {i.name}_check(args);
   if (status != LOWERDECK_OK) return status;
   {i.name}_job job = {{args, {{args->allocator, NULL}}, LOWERDECK_OK}};
   lowerdeck_pool_run(args->pool, {i.name}_work, &job);

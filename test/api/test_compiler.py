@@ -260,6 +260,35 @@ def test_flags_of_the_environment_come_last(monkeypatch: pytest.MonkeyPatch) -> 
         lowerdeck.compile(difference_and_sum(), cache=False)
 
 
+def weighted() -> onnx.ModelProto:
+    """Two constants whose sizes are no multiples of what weights are padded to."""
+    values = np.arange(13, dtype=np.uint8) * 7
+    more = np.linspace(-1, 1, 5, dtype=np.float32)
+    nodes = [helper.make_node("Add", ["a", "k"], ["c"]), helper.make_node("Mul", ["b", "m"], ["d"])]
+    weights = [onnx.numpy_helper.from_array(values, "k"), onnx.numpy_helper.from_array(more, "m")]
+    uint8 = TensorProto.UINT8
+    return model_of(
+        nodes,
+        [("a", uint8, [13]), ("b", FLOAT, [5])],
+        [("c", uint8, [13]), ("d", FLOAT, [5])],
+        weights,
+    )
+
+
+def test_embedded_weights(tmp_path: Path) -> None:
+    lowerdeck.compile(weighted(), embed_weights=True).save(tmp_path)
+    names = {path.name for path in tmp_path.iterdir()}
+    assert "model_weights.c" in names
+    assert "model.weights" not in names
+    a, b = np.arange(13, dtype=np.uint8), np.arange(5, dtype=np.float32)
+    c, d = lowerdeck.load(tmp_path)(a, b)
+    np.testing.assert_array_equal(c, a * np.uint8(8))
+    np.testing.assert_array_equal(d, b * np.linspace(-1, 1, 5, dtype=np.float32))
+    command = ["cc", "-I.", "example.c", "model.c", "model_weights.c", "-lm", "-o", "example"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    subprocess.run(["./example"], cwd=tmp_path, check=True, stdout=subprocess.DEVNULL)
+
+
 def test_load_without_a_model(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no compiled model"):
         lowerdeck.load(tmp_path)
