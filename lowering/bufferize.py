@@ -30,6 +30,9 @@ from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import KernelLowering
 from lowerdeck.lowering.kernels.lower import remove_unused
 
+MAX_TRIPS = 1 << 31
+"""A larger constant trip count is how exporters write that there is none."""
+
 DRIVER = "run"
 """The name of the driver function."""
 
@@ -280,11 +283,11 @@ class Bufferizer:
         """Room for as many iterations as the loop can make."""
         if not op.yielded_scans:
             return []
-        if op.trip_count is None:
+        trips = None if op.trip_count is None else self._trips(op.trip_count)
+        if trips is None or (trips.value or 0) > MAX_TRIPS:
             raise LoweringError(
                 op, "collects scan outputs without a trip count; give the loop a maximum trip count"
             )
-        trips = self._trips(op.trip_count)
         return [
             self._alloc(RefType.of(element_type(value), [trips, *dims_of(value)]))
             for value in op.yielded_scans

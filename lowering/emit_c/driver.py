@@ -102,7 +102,10 @@ def _(op: driver.AllocOp, w: DriverWriter) -> None:
         w.pointer(op.result, f"({type_})(workspace + {_offset(op, w)})", "b")
         return
     size = w.c.fresh("size")
-    w.c.line(f"const int64_t {size} = {w.expr(ref_type(op.result).bytes)};")
+    dims = ", ".join(w.expr(dim) for dim in ref_type(op.result).dims.data)
+    count, item_size = len(ref_type(op.result).dims.data), ref_type(op.result).item_size
+    array = f"(const int64_t[]){{{dims}}}"
+    w.c.line(f"const int64_t {size} = lowerdeck_bytes({array}, {count}, {item_size});")
     w.c.line(f"if ({size} < 0) return LOWERDECK_ERROR_SHAPE_MISMATCH;")
     memory = f"lowerdeck_allocate(memory, {size})"
     if w.threads is not None:

@@ -160,6 +160,9 @@ def check_dimensions(i: Interface, c: CWriter, failure: str) -> None:
             if found.get(str(dim)) != (number, axis):
                 expected = c_expr(dim, c.symbols)
                 c.line(f"if (args->{port.field}.dims[{axis}] != {expected}) return {failure};")
+        if port.type.elements.value is None:
+            size = f"lowerdeck_bytes(args->{port.field}.dims, {port.rank}, {port.type.item_size})"
+            c.line(f"if ({size} < 0) return {failure};")
 
 
 def workspace_function(i: Interface) -> str:

@@ -144,6 +144,17 @@ static inline int64_t lowerdeck_index(int64_t index, int64_t bound, int *status)
   return 0;
 }
 
+/* The bytes of an array; -1 if a dimension is negative or the number is beyond all memory. */
+static inline int64_t lowerdeck_bytes(const int64_t *dims, int rank, int64_t item_size) {
+  int64_t bytes = item_size;
+  for (int k = 0; k < rank; k++) {
+    if (dims[k] < 0) return -1;
+    if (dims[k] != 0 && bytes > (INT64_MAX >> 8) / dims[k]) return -1;
+    bytes *= dims[k];
+  }
+  return bytes;
+}
+
 /* Copy what may be nothing, from or to nowhere. */
 static inline void lowerdeck_copy(void *target, const void *source, int64_t size) {
   if (size > 0) memcpy(target, source, (size_t)size);

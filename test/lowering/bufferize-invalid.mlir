@@ -16,3 +16,16 @@ func.func @main(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<?x4xf32, #core.tens
   } {count = "t"}
   func.return %s : tensor<?x4xf32, #core.tensor<dims = [t, 4]>>
 }
+
+// -----
+
+// The largest integer is how exporters write that a loop has no limit.
+// CHECK: collects scan outputs without a trip count
+func.func @main(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<?x4xf32, #core.tensor<dims = [t, 4]>> {
+  %n = core.constant dense<9223372036854775807> : tensor<i64>
+  %s = core.loop trip %n : tensor<i64> cond %c : tensor<i1> -> tensor<?x4xf32, #core.tensor<dims = [t, 4]>> {
+  ^bb0(%i : tensor<i64>):
+    core.yield %c, %x : tensor<i1>, tensor<4xf32>
+  } {count = "t"}
+  func.return %s : tensor<?x4xf32, #core.tensor<dims = [t, 4]>>
+}

@@ -299,6 +299,29 @@ def test_index_and_shape_from_data(models: Models) -> None:
     assert run([0, 1], 0)[0] == OK
 
 
+@pytest.mark.parametrize("rows", [2**61, 2**55, 2**63 - 1])
+def test_dimensions_beyond_all_memory(good: Call, rows: int) -> None:
+    """Sizes in bytes do not fit into 64 bits: they must not wrap around to small ones."""
+    good["x.dims"] = rows
+    assert good.run() == INPUT_DIMS
+
+
+def test_size_from_data_beyond_all_memory(tmp_path: Path) -> None:
+    """4 * 2^62 bytes are 0 modulo 2^64."""
+
+    def body(x: Any, size: Any) -> Any:
+        BindSymbolsOp(size, ["u"])
+        wide = t.BroadcastOp(x, [symbol("u"), 1])
+        return [e.NegOp(t.SliceOp(e.AbsOp(wide.result).result, [0, 0], [1, 1]).result)]
+
+    types = [typed(np.float32, 1, 1), typed(np.int64)]
+    artifact = lowered(module_of(types, body), "huge")
+    library = compile_all([artifact], tmp_path)
+    for size, status in ((3, OK), (2**62, SHAPE), (2**63 - 1, SHAPE), (-1, SHAPE)):
+        inputs = [np.ones((1, 1), np.float32), np.array(size)]
+        assert Call(library, artifact).prepare(inputs, [1]).run() == status
+
+
 def test_dimension_that_gives_no_window(tmp_path: Path) -> None:
     """An input that is smaller than what the model takes away from it."""
 

@@ -1,0 +1,140 @@
+"""C of kernels and drivers that lowering makes rarely or not at all, run beside the interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from xdsl.builder import ImplicitBuilder
+from xdsl.context import Context
+from xdsl.dialects.arith import Arith
+from xdsl.dialects.builtin import Builtin, ModuleOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.parser import Parser
+
+from lowerdeck.dialects.buffer import Buffer
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.constant import BindSymbolsOp
+from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
+from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp
+from lowerdeck.dialects.core.types import i64, tensor
+from lowerdeck.dialects.interpret.buffer import run_driver
+from lowerdeck.lowering.emit_c.module import emit_c
+from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.passes.options import LowerdeckContext
+
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    Allocator,
+    Call,
+    compile_all,
+    module_of,
+    symbol,
+    typed,
+)
+
+MODULE = """
+buffer.func @kernel {{
+^bb0(%x : !buffer.ref<[2] x i64>, %y : !buffer.ref<[2] x i64>):
+{body}
+  buffer.return
+}} {{symbols = [], outputs = #builtin.int<1>}}
+buffer.func @run {{
+^bb0(%x : !buffer.ref<[2] x i64>, %y : !buffer.ref<[2] x i64>):
+  buffer.call @kernel(%x, %y) <[]> : (!buffer.ref<[2] x i64>, !buffer.ref<[2] x i64>)
+  buffer.return
+}} {{
+  interface = {{inputs = ["x"], outputs = ["y"]}}, workspace = #core.dims<[0]>,
+  weights = #core.dims<[64]>, symbols = [], outputs = #builtin.int<1>
+}}
+"""
+
+
+def parse(text: str) -> ModuleOp:
+    context = Context()
+    for dialect in (Builtin, Arith, Buffer):
+        context.load_dialect(dialect)
+    module = Parser(context, text).parse_module()
+    module.verify()
+    return module
+
+
+def both_ways(body: str, x: list[int], folder: Path) -> tuple[list[int], list[int]]:
+    """What the interpreter and C give for a kernel of x: 2 x i64 to y: 2 x i64."""
+    module = parse(MODULE.format(body=body))
+    array = np.array(x, np.int64)
+    expected = run_driver(module, {"x": array})["y"].tolist()
+    artifact = emit_c(module, "model", "native")
+    call = Call(compile_all([artifact], folder), artifact).prepare([array], [2])
+    assert call.run() == 0
+    return call.results()[0].tolist(), expected
+
+
+def test_carried_values_that_change_places(tmp_path: Path) -> None:
+    """(a, b) -> (b, a), three times."""
+    body = """
+    %a = buffer.load %x <[0]> : !buffer.ref<[2] x i64> -> i64
+    %b = buffer.load %x <[1]> : !buffer.ref<[2] x i64> -> i64
+    %c, %d = buffer.for <[0, 3, 1]> carry %a, %b : i64, i64 -> i64, i64 {
+    ^bb1(%i : index, %p : i64, %q : i64):
+      buffer.yield %q, %p : i64, i64
+    } {parallel = false}
+    buffer.store %c, %y <[0]> : i64, !buffer.ref<[2] x i64>
+    buffer.store %d, %y <[1]> : i64, !buffer.ref<[2] x i64>"""
+    found, expected = both_ways(body, [3, 5], tmp_path)
+    assert found == expected == [5, 3]
+
+
+def test_lowest_bit(tmp_path: Path) -> None:
+    """An integer cut to one bit."""
+    body = "".join(
+        f"""
+    %v{k} = buffer.load %x <[{k}]> : !buffer.ref<[2] x i64> -> i64
+    %b{k} = arith.trunci %v{k} : i64 to i1
+    %w{k} = arith.extui %b{k} : i1 to i64
+    buffer.store %w{k}, %y <[{k}]> : i64, !buffer.ref<[2] x i64>"""
+        for k in range(2)
+    )
+    found, expected = both_ways(body, [6, -3], tmp_path)
+    assert found == expected == [0, 1]
+
+
+class Watched(Allocator):
+    """Knows how much was in use at most."""
+
+    peak = 0
+
+    def _on_allocate(self, context: int | None, size: int) -> int | None:
+        address = super()._on_allocate(context, size)
+        self.peak = max(self.peak, len(self.live))
+        return address
+
+
+def test_temporaries_of_an_iteration_end_with_it(tmp_path: Path) -> None:
+    """Memory of sizes that depend on data does not grow with the number of iterations."""
+
+    def body(x: SSAValue, trips: SSAValue) -> SSAValue:
+        block = Block(arg_types=[tensor(i64, []), x.type])
+        with ImplicitBuilder(block):
+            count = CountNonzeroOp(block.args[1])
+            BindSymbolsOp(count.result, ["count"])
+            found = NonzeroOp(block.args[1], symbol("count"))
+            total = ReduceOp("sum", found.result, [0, 1])
+            YieldOp([e.AddOp(block.args[1], total.result).result])
+        return LoopOp(trips, None, [x], Region(block)).results[0]
+
+    module = module_of([typed(np.int64, 3), typed(np.int64)], body)
+    for name in ("form-kernels", "bufferize", "plan-memory"):
+        ALL_PASSES[name]()().apply(LowerdeckContext(), module)
+    artifact = emit_c(module, "model", "native")
+    library = compile_all([artifact], tmp_path)
+    peaks: list[int] = []
+    for trips in (1, 5):
+        call = Call(library, artifact).prepare([np.array([0, 1, 1]), np.array(trips)], [3])
+        allocator = Watched()
+        call["allocator"] = allocator.address
+        assert call.run() == 0
+        assert allocator.calls >= trips
+        assert not allocator.live
+        peaks.append(allocator.peak)
+    assert peaks[0] == peaks[1]
