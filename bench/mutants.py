@@ -34,6 +34,23 @@ SETTINGS = "pyproject.toml"
 TIME_LIMIT = 180
 """Seconds for the tests of one mutant; they take a few."""
 
+UNUSABLE = 70
+"""The exit status of `RUNNER` if the module cannot be imported; pytest has none above 5."""
+
+RUNNER = f"""
+import importlib, os, sys, traceback
+name, *arguments = sys.argv[1:]
+try:
+    if name and not importlib.import_module(name).__file__.startswith(os.getcwd()):
+        raise ImportError(name + " is not that of this tree")
+except Exception:
+    traceback.print_exc(file=sys.stdout)
+    sys.exit({UNUSABLE})
+import pytest
+sys.exit(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *arguments]))
+"""
+"""Imports a module, then runs tests: in one process, because starting Python takes long."""
+
 KILLED, SURVIVED, UNDECIDED = "killed", "SURVIVED", "UNDECIDED"
 
 
@@ -75,11 +92,11 @@ class Mutant:
         return "".join(lines)
 
     @property
-    def module(self) -> str | None:
-        """The module that the file is, or None for a file of C."""
-        folder, stem = os.path.split(self.file.removesuffix(".py"))
+    def module(self) -> str:
+        """The module that the file is; empty for a file of C."""
         if not self.file.endswith(".py"):
-            return None
+            return ""
+        folder, stem = os.path.split(self.file.removesuffix(".py"))
         return ".".join(["lowerdeck", *folder.split("/"), *([] if stem == "__init__" else [stem])])
 
 
@@ -109,14 +126,20 @@ class Tree:
         shutil.copy2(source / SETTINGS, folder)
         return Tree(folder)
 
-    def run(self, *command: str, limit: int = TIME_LIMIT) -> subprocess.CompletedProcess[str]:
-        """A command of Python in this tree; TimeoutExpired after some seconds."""
+    def test(
+        self, tests: Sequence[str], module: str = "", limit: int = TIME_LIMIT
+    ) -> subprocess.CompletedProcess[str]:
+        """
+        Run tests up to the first that fails.
+
+        UNUSABLE if a module cannot be imported first; TimeoutExpired after some seconds.
+        """
         environment = dict(os.environ)
         environment.pop("LOWERDECK_CACHE", None)
         # Before the installed package, which is the tree that this was copied from.
         environment["PYTHONPATH"] = str(self.folder / "typings")
         return subprocess.run(
-            [sys.executable, *command],
+            [sys.executable, "-c", RUNNER, module, *map(pytest_argument, tests)],
             cwd=self.folder,
             env=environment,
             capture_output=True,
@@ -124,19 +147,6 @@ class Tree:
             check=False,
             timeout=limit,
         )
-
-    def test(
-        self, tests: Sequence[str], limit: int = TIME_LIMIT
-    ) -> subprocess.CompletedProcess[str]:
-        """Run tests up to the first that fails."""
-        options = ("-x", "-q", "-p", "no:cacheprovider")
-        return self.run("-m", "pytest", *options, *map(pytest_argument, tests), limit=limit)
-
-    def require_import(self, module: str) -> None:
-        """MutantError unless a module can be imported, and is that of this tree."""
-        done = self.run("-c", f"import {module} as m; print(m.__file__)")
-        if done.returncode or not done.stdout.startswith(str(self.folder)):
-            raise MutantError(f"{module}: {(done.stderr or done.stdout).strip()[-500:]}")
 
     def mutate(self, mutant: Mutant) -> None:
         """Put a mistake into this tree."""
@@ -187,10 +197,8 @@ def judge(mutant: Mutant, pristine: Path, scratch: Path) -> Verdict:
         tree = Tree.of(pristine, Path(folder))
         tree.mutate(mutant)
         try:
-            if mutant.module is not None:
-                tree.require_import(mutant.module)
-            done = tree.test(mutant.tests)
-        except (MutantError, subprocess.TimeoutExpired) as error:
+            done = tree.test(mutant.tests, mutant.module)
+        except subprocess.TimeoutExpired as error:
             return Verdict(mutant, UNDECIDED, time.monotonic() - start, str(error))
     # Pytest ends with 1 if tests ran and one failed; with more if it could not run them.
     outcome = {0: SURVIVED, 1: KILLED}.get(done.returncode, UNDECIDED)

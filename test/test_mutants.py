@@ -16,7 +16,7 @@ def test_mutant_applies(mutant: Any) -> None:
     source = (ROOT / mutant.file).read_text()
     mutated = mutant.apply(source)
     assert mutated != source
-    if mutant.module is not None:
+    if mutant.module:
         compile(mutated, mutant.file, "exec")
 
 

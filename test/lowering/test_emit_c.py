@@ -13,6 +13,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.parser import Parser
 
 from lowerdeck.dialects.buffer import Buffer
+from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
@@ -52,7 +53,7 @@ buffer.func @run {{
 
 def parse(text: str) -> ModuleOp:
     context = Context()
-    for dialect in (Builtin, Arith, Buffer):
+    for dialect in (Builtin, Arith, Core, Buffer):
         context.load_dialect(dialect)
     module = Parser(context, text).parse_module()
     module.verify()

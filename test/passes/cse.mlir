@@ -111,3 +111,22 @@ func.func @regions(%c : tensor<i1>, %x : tensor<f32>) -> (tensor<f32>, tensor<f3
   }
   func.return %a, %b, %d : tensor<f32>, tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// A kernel sees nothing from outside.
+// CHECK-LABEL: @isolated
+// CHECK:       core.constant
+// CHECK:       core.kernel
+// CHECK:       core.constant
+// CHECK:       core.yield
+func.func @isolated(%x : tensor<f32>) -> (tensor<f32>, tensor<f32>) {
+  %c = core.constant dense<2.0> : tensor<f32>
+  %k = core.kernel @k (%x) : (tensor<f32>) -> tensor<f32> {
+  ^bb0(%y : tensor<f32>):
+    %d = core.constant dense<2.0> : tensor<f32>
+    %m = core.mul %y, %d : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    core.yield %m : tensor<f32>
+  }
+  func.return %c, %k : tensor<f32>, tensor<f32>
+}

@@ -114,3 +114,21 @@ func.func @count(%n : tensor<i64>, %x : tensor<f32>) -> tensor<?xi64, #core.tens
   %r = core.iota {dims = #core.dims<[t]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [t]>>
   func.return %r : tensor<?xi64, #core.tensor<dims = [t]>>
 }
+
+// -----
+
+// The loop yields its condition first; the second carried value is the dead one.
+// CHECK-LABEL: @condition_first
+// CHECK:       core.loop cond %{{.*}} carry %x : tensor<f32> -> tensor<f32> {
+// CHECK:         %[[D:.*]] = core.compare
+// CHECK:         core.yield %[[D]], %{{.*}} : tensor<i1>, tensor<f32>
+func.func @condition_first(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) -> tensor<f32> {
+  %a, %b = core.loop cond %c : tensor<i1> carry %x, %y : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>):
+    %p2 = core.add %p, %p : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %q2 = core.exp %q : (tensor<f32>) -> tensor<f32>
+    %d = core.compare %p2, %y {predicate = "lt"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    core.yield %d, %p2, %q2 : tensor<i1>, tensor<f32>, tensor<f32>
+  }
+  func.return %a : tensor<f32>
+}

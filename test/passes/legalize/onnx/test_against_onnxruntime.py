@@ -117,7 +117,8 @@ WINDOWS = [
     {"kernel_shape": [3, 2], "strides": [2, 2]},
     {"kernel_shape": [2, 3], "strides": [2, 3], "pads": [1, 1, 0, 1]},
     {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]},
-    {"kernel_shape": [3, 3], "strides": [3, 3], "dilations": [2, 1]},
+    {"kernel_shape": [3, 3], "strides": [2, 3], "dilations": [2, 1]},
+    {"kernel_shape": [2, 2], "strides": [2, 2], "pads": [0, 0, 1, 1]},
 ]
 
 
