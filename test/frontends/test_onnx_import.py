@@ -108,6 +108,17 @@ def test_weights_in_another_file_are_mapped(tmp_path: Path) -> None:
     np.testing.assert_array_equal(cast(np.ndarray, result), weights.reshape(2, 3))
 
 
+def test_the_location_decides_between_two_kinds_of_data(tmp_path: Path) -> None:
+    weights = np.arange(512, dtype=np.float32)
+    (tmp_path / "w.bin").write_bytes(weights.tobytes())
+    both = arrays.from_array(-weights, "w")
+    both.data_location = TensorProto.EXTERNAL
+    both.external_data.add(key="location", value="w.bin")
+    proto = model([helper.make_node("Identity", ["w"], ["y"])], [], ["y"], [both])
+    (result,) = run(load_model(saved(proto, tmp_path)))
+    np.testing.assert_array_equal(cast(np.ndarray, result), weights)
+
+
 @pytest.mark.parametrize(
     "data_type",
     [t for t in TensorProto.DataType.values() if t not in (0, TensorProto.STRING)],

@@ -16,6 +16,7 @@ from onnx import numpy_helper as arrays
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.onnx.import_ import import_model
+from lowerdeck.frontends.onnx.scan import ScanError, detach_weights
 
 from .onnx_models import (  # noqa: TID251  (these are tests, not the folder of sources)
     function,
@@ -92,6 +93,14 @@ def test_flipped_bits_are_an_error_or_harmless(seed: int, tmp_path: Path) -> Non
         load(bytes(damaged), tmp_path / "model.onnx")
 
 
+def test_a_field_that_ends_behind_its_message() -> None:
+    """Inside of the file, but outside of the graph that it belongs to."""
+    graph = b"\x0a" + b"\xd0\x0f" + bytes(1097)  # a node of 2000 bytes
+    data = b"\x3a" + b"\xcc\x08" + graph + b"\x12" + b"\xb8\x17" + bytes(3000)
+    with pytest.raises(ScanError, match="a field ends 903 bytes after its message"):
+        detach_weights(memoryview(data))
+
+
 # External data
 
 
@@ -111,12 +120,14 @@ def external_model(entries: dict[str, str]) -> ModelProto:
         ({"location": "missing.bin"}, "'missing.bin' does not exist"),
         ({"location": "../outside.bin"}, "leads out of the model's folder"),
         ({"location": "link.bin"}, "leads out of the model's folder"),
+        ({"location": "../model2/w.bin"}, "leads out of the model's folder"),
         ({"location": "/etc/passwd"}, "expected a path relative to the model"),
         ({"location": "short.bin"}, "holds 8 bytes, but bytes 0 to 24 are used"),
         ({"location": "good.bin", "offset": "8"}, "holds 24 bytes, but bytes 8 to 32 are used"),
         ({"location": "good.bin", "offset": "-8"}, "the offset of its external data is '-8'"),
         ({"location": "good.bin", "offset": "x"}, "the offset of its external data is 'x'"),
         ({"location": "good.bin", "length": "8"}, "has 8 bytes of data, expected 24"),
+        ({"location": "good.bin", "length": "32"}, "has 32 bytes of data, expected 24"),
         ({"location": "model"}, "does not exist"),
     ],
 )
@@ -231,6 +242,14 @@ def test_versions_that_are_not_known() -> None:
     found = messages(proto)
     assert "found IR version 99" in found[0]
     assert "found opset 99 of the default domain" in found[1]
+
+
+def test_versions_that_functions_import() -> None:
+    proto = varied_model()
+    imports = [helper.make_opsetid("", 99)]
+    node = helper.make_node("Relu", ["x"], ["y"])
+    proto.functions.append(helper.make_function("own", "f", ["x"], ["y"], [node], imports))
+    assert "function 'f': found opset 99 of the default domain" in messages(proto)[0]
 
 
 def test_a_tensor_whose_size_is_wrong() -> None:

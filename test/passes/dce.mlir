@@ -120,8 +120,9 @@ func.func @count(%n : tensor<i64>, %x : tensor<f32>) -> tensor<?xi64, #core.tens
 // The loop yields its condition first; the second carried value is the dead one.
 // CHECK-LABEL: @condition_first
 // CHECK:       core.loop cond %{{.*}} carry %x : tensor<f32> -> tensor<f32> {
+// CHECK:         %[[P:.*]] = core.add
 // CHECK:         %[[D:.*]] = core.compare
-// CHECK:         core.yield %[[D]], %{{.*}} : tensor<i1>, tensor<f32>
+// CHECK:         core.yield %[[D]], %[[P]] : tensor<i1>, tensor<f32>
 func.func @condition_first(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) -> tensor<f32> {
   %a, %b = core.loop cond %c : tensor<i1> carry %x, %y : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32> {
   ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>):

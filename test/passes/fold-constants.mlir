@@ -68,3 +68,15 @@ func.func @dims(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> (tensor<2x
   %b = core.from_dims {values = #core.dims<[n, 3]>, shape = array<i64: 2>} : tensor<2xi64>
   func.return %a, %b : tensor<2xi64>, tensor<2xi64>
 }
+
+// -----
+
+// The limit is one of growth: a result as large as its operand is folded, whatever its size.
+// CHECK-LABEL: @large
+// CHECK-NOT:   core.neg
+// CHECK:       func.return
+func.func @large() -> tensor<20000xf32> {
+  %a = core.constant dense<1.0> : tensor<20000xf32>
+  %b = core.neg %a : (tensor<20000xf32>) -> tensor<20000xf32>
+  func.return %b : tensor<20000xf32>
+}

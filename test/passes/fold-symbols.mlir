@@ -71,3 +71,18 @@ func.func @may_stop(%c : tensor<i1>, %x : tensor<f32>) -> tensor<?xf32, #core.te
   } {count = "t"}
   func.return %s : tensor<?xf32, #core.tensor<dims = [t]>>
 }
+
+// -----
+
+// A negative trip count makes no iteration.
+// CHECK-LABEL: @negative_count
+// CHECK:       core.loop trip {{.*}} -> tensor<f32>, tensor<0xf32>
+func.func @negative_count(%x : tensor<f32>) -> tensor<?xf32, #core.tensor<dims = [t]>> {
+  %n = core.constant dense<-2> : tensor<i64>
+  %a, %s = core.loop trip %n : tensor<i64> carry %x : tensor<f32> -> tensor<f32>, tensor<?xf32, #core.tensor<dims = [t]>> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>):
+    %q = core.exp %p : (tensor<f32>) -> tensor<f32>
+    core.yield %q, %q : tensor<f32>, tensor<f32>
+  } {count = "t"}
+  func.return %s : tensor<?xf32, #core.tensor<dims = [t]>>
+}

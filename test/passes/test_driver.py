@@ -17,6 +17,7 @@ from xdsl.printer import Printer
 from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core import Core
+from lowerdeck.dialects.core.control_flow import LoopOp
 from lowerdeck.dialects.core.elementwise import AddOp, ExpOp, FloatUnaryOp, NegOp
 from lowerdeck.passes.cse import CsePass
 from lowerdeck.passes.dce import DcePass
@@ -87,6 +88,21 @@ class MergeExps(Pattern):
         rewriter.replace(match.root, ExpOp(inner.operands[0]))
 
 
+class CancelNegs(Pattern):
+    """neg(neg(x)) -> x, as if it consumed only the outer one: the inner one loses its use."""
+
+    name = "cancel-negs"
+    roots = (NegOp,)
+
+    def match(self, op: NegOp) -> Match | None:
+        return Match((op,)) if isinstance(op.input.owner, NegOp) else None
+
+    def rewrite(self, match: Match, rewriter: Rewriter) -> None:
+        inner = match.root.operands[0].owner
+        assert isinstance(inner, NegOp)
+        rewriter.replace(match.root, inner.input)
+
+
 class Forever(Pattern):
     """Replaces an op by an equal one."""
 
@@ -133,6 +149,41 @@ def test_skip_nodes_binds_optional_passes_only() -> None:
     assert run(module, [NegBecomesExp()], options) == 0
     patterns = [NegBecomesExp()]
     assert apply_patterns(module, patterns, options, pass_name="test", optional=False) == 3
+
+
+def test_skip_nodes_binds_all_that_is_consumed() -> None:
+    module = chain(3)
+    run(module, [NegBecomesExp()], RewriteOptions())
+    assert run(module, [MergeExps()], RewriteOptions(skip_nodes="^n0$")) == 1
+    first, second = ops_of(module, ExpOp)
+    assert source_names(first) == ["n0"]
+    assert sorted(source_names(second)) == ["n1", "n2"]
+
+
+def test_skip_nodes_keeps_what_loses_its_use() -> None:
+    for skipped, left in (("^n0$", ["n0"]), ("none", [])):
+        module = chain(2)
+        assert run(module, [CancelNegs()], RewriteOptions(skip_nodes=skipped)) == 1
+        assert [source_names(op)[0] for op in ops_of(module, NegOp)] == left
+
+
+def test_skip_nodes_keeps_what_a_dead_op_needs() -> None:
+    text = """
+    func.func @main(%n : tensor<i64>, %x : tensor<f32>) -> tensor<f32> {
+      %a, %b = core.loop trip %n : tensor<i64> carry %x, %x : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32> {
+      ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>):
+        %q2 = core.neg %q : (tensor<f32>) -> tensor<f32> loc("kept")
+        %p2 = core.exp %p : (tensor<f32>) -> tensor<f32>
+        core.yield %p2, %q2 : tensor<f32>, tensor<f32>
+      }
+      func.return %a : tensor<f32>
+    }"""  # noqa: E501
+    for skipped, carried in (("kept", 2), ("none", 1)):
+        module = Parser(context(), text).parse_module()
+        DcePass().apply(context(skip_nodes=skipped), module)
+        module.verify()
+        (loop,) = ops_of(module, LoopOp)
+        assert len(loop.results) == carried
 
 
 def test_skip_nodes_sees_through_rewrites() -> None:
