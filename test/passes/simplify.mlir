@@ -229,3 +229,14 @@ func.func @mixed_zeros(%x : tensor<2xf32>) -> tensor<2xf32> {
   %a = core.add %x, %z : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return %a : tensor<2xf32>
 }
+
+// -----
+
+// CHECK-LABEL: @negated_choice
+// CHECK-NOT:   core.not
+// CHECK:       core.select %c, %y, %x
+func.func @negated_choice(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) -> tensor<f32> {
+  %n = core.not %c : (tensor<i1>) -> tensor<i1>
+  %a = core.select %n, %x, %y : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  func.return %a : tensor<f32>
+}
