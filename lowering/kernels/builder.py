@@ -184,6 +184,9 @@ class KernelBuilder:
         if not bounds:
             return tuple(body([], inits))
         (lower, upper), rest = bounds[0], bounds[1:]
+        if Expr.of(upper) - lower == 1:
+            only = Expr.of(lower)
+            return self.carry_nest(rest, inits, lambda inner, values: body([only, *inner], values))
         return self.carry(
             upper,
             inits,

@@ -65,6 +65,14 @@ def _bias(k: KernelLowering, op: ConvOp | ConvTransposeOp, channel: Expr) -> SSA
     return scalars.widen(k.builder, k.element(op.bias, [channel]))
 
 
+def _first_channel(op: ConvOp, channel: Expr) -> Expr:
+    """The first input channel of the group that an output channel belongs to."""
+    channels, depth = dims_of(op.weight)[:2]
+    if op.groups.data == 1:
+        return Expr.const(0)
+    return channel // _divisor(channels // op.groups.data) * depth
+
+
 @anchor(ConvOp, accumulating=True)
 def lower_conv(k: KernelLowering, op: ConvOp) -> None:
     """One row of outputs at a time; the bias starts the sum."""
@@ -90,7 +98,7 @@ def _conv_row(k: KernelLowering, op: ConvOp, at: Index) -> None:
     x, w, size = dims_of(op.input), dims_of(op.weight), dims_of(op.result)[-1]
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin, end = op.pads_begin.data, op.pads_end.data
-    first = at[1] // _divisor(w[0] // op.groups.data) * w[1]
+    first = _first_channel(op, at[1])
     bounds = [(Expr.const(0), w[1])]
     for d, position in enumerate(at[2:]):
         bounds.append(
@@ -123,7 +131,7 @@ def _conv_by_element(k: KernelLowering, op: ConvOp) -> None:
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin, end = op.pads_begin.data, op.pads_end.data
     with k.builder.nest(dims_of(op.result), parallel=True) as at:
-        first = at[1] // _divisor(w[0] // op.groups.data) * w[1]
+        first = _first_channel(op, at[1])
         bounds = [(Expr.const(0), w[1])]
         for d, position in enumerate(at[2:]):
             bounds.append(
