@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
@@ -102,8 +103,8 @@ class Mutant:
 
 def load_mutants(path: Path = LIST) -> list[Mutant]:
     """The mutants of a list, in order; MutantError if two have one name."""
-    entries = tomllib.loads(path.read_text())["mutant"]
-    mutants = [Mutant(**{**entry, "tests": tuple(entry["tests"])}) for entry in entries]
+    entries: list[dict[str, Any]] = tomllib.loads(path.read_text())["mutant"]
+    mutants = [Mutant(tests=tuple(entry.pop("tests")), **entry) for entry in entries]
     counts = Counter(mutant.name for mutant in mutants)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise MutantError(f"two mutants have the name {twice}")
@@ -225,7 +226,7 @@ def run(mutants: Sequence[Mutant], jobs: int, verbose: bool) -> int:
         selections = list(dict.fromkeys(mutant.tests for mutant in mutants))
         parts = [selections[k::jobs] for k in range(min(jobs, len(selections)))]
         broken: dict[tuple[str, ...], str] = {}
-        for found in pool.map(lambda part: failing(part, pristine), parts):
+        for found in pool.map(failing, parts, [pristine] * len(parts)):
             broken.update(found)
 
         def verdict_on(mutant: Mutant) -> Verdict:

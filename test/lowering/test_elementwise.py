@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
-from lowerdeck.dialects.core.types import element_of
+from lowerdeck.dialects.core.types import element_of, f16, f32
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Suite,
@@ -224,4 +224,14 @@ def test_chain(suite: Suite) -> None:
     rng = np.random.default_rng(3)
     x, y = (rng.standard_normal((3, 5)).astype(np.float32) for _ in range(2))
     suite.on(body, x, y, ulps=16, scale=1)
+    suite.check()
+
+
+def test_subnormal_half_precision(suite: Suite) -> None:
+    """Multiples of 2^-24, halves to even, up to the first normal numbers and down to zero."""
+    steps = np.array([0.25, 0.5, 0.75, 1, 1.5, 2.5, 511.5, 1023.4, 1023.5, 1023.75, 1024, 1025.5])
+    numbers = np.concatenate([steps, -steps]).astype(np.float32) * np.float32(2**-24)
+    suite.on(lambda x: e.CastOp(x, f16), numbers, ulps=0)
+    suite.on(lambda x: e.CastOp(x, f16), numbers.astype(np.float64), ulps=0)
+    suite.on(lambda x: e.CastOp(x, f32), numbers.astype(np.float16), ulps=0)
     suite.check()

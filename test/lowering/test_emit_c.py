@@ -18,7 +18,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import ReduceOp
-from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp
+from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp, SliceOp
 from lowerdeck.dialects.core.types import i64, tensor
 from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.emit_c.module import emit_c
@@ -28,11 +28,15 @@ from lowerdeck.passes.options import LowerdeckContext
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Allocator,
     Call,
+    Suite,
     compile_all,
     module_of,
     symbol,
     typed,
 )
+
+INPUT_DIMS = 2
+"""The status of dimensions that do not fit."""
 
 MODULE = """
 buffer.func @kernel {{
@@ -139,3 +143,32 @@ def test_temporaries_of_an_iteration_end_with_it(tmp_path: Path) -> None:
         assert not allocator.live
         peaks.append(allocator.peak)
     assert peaks[0] == peaks[1]
+
+
+def test_slots_of_a_loop_take_turns(tmp_path: Path) -> None:
+    """Each iteration reads what it would overwrite if both slots were one: x + reversed x."""
+
+    def body(x: SSAValue, trips: SSAValue) -> SSAValue:
+        block = Block(arg_types=[tensor(i64, []), x.type])
+        with ImplicitBuilder(block):
+            backward = SliceOp(block.args[1], [2], [3], [-1])
+            doubled = e.AddOp(block.args[1], block.args[1])
+            YieldOp([e.AddOp(doubled.result, backward.result).result])
+        return LoopOp(trips, None, [x], Region(block)).results[0]
+
+    suite = Suite(tmp_path)
+    for trips in (1, 2, 3):
+        suite.on(body, np.array([1, 5, 20]), np.array(trips))
+    suite.check()
+
+
+def test_a_dimension_of_two_inputs_is_one(tmp_path: Path) -> None:
+    n = symbol("n")
+    module = module_of([typed(np.int64, n), typed(np.int64, n)], e.AddOp)
+    for name in ("form-kernels", "bufferize", "plan-memory"):
+        ALL_PASSES[name]()().apply(LowerdeckContext(), module)
+    artifact = emit_c(module, "model", "native")
+    library = compile_all([artifact], tmp_path)
+    for size, status in ((3, 0), (2, INPUT_DIMS), (4, INPUT_DIMS)):
+        call = Call(library, artifact).prepare([np.arange(3), np.arange(size)], [3])
+        assert call.run() == status

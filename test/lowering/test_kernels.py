@@ -26,7 +26,7 @@ from lowerdeck.dialects.core.linear import (
     MatmulOp,
 )
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
-from lowerdeck.dialects.core.types import f32
+from lowerdeck.dialects.core.types import f32, f64
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -731,5 +731,38 @@ def test_zero_dimensions(suite: Suite) -> None:
             *t.TopKOp(x, n, 0).results,
         ],
         np.zeros((0, 3), np.float32),
+    )
+    suite.check()
+
+
+# Maps behind other ops
+
+
+def test_epilogue_of_another_type(suite: Suite) -> None:
+    """Sums accumulate in the output, so what changes the type is not computed there."""
+    a, b, x, w = (np.round(values(shape) * 4) for shape in ((3, 5), (5, 2), (1, 2, 6), (3, 2, 3)))
+    suite.on(lambda x, y: e.CastOp(MatmulOp(x, y).result, f64), a, b)
+    suite.on(lambda x, y: e.CompareOp("gt", MatmulOp(x, y).result, scalar(0, f32).result), a, b)
+    rule = window({}, 1)
+    suite.on(lambda x, w: e.CastOp(ConvOp(x, w, **rule).result, f64), x, w)
+    suite.check()
+
+
+def test_maps_behind_what_stands_alone(suite: Suite) -> None:
+    """Ops that write their results themselves, in any order, are followed by another kernel."""
+    x, places = values((4,)), np.array([3, 0])
+
+    def nonzero(x: Any) -> Any:
+        count = t.CountNonzeroOp(x)
+        BindSymbolsOp(count.result, ["count"])
+        return e.NegOp(t.NonzeroOp(x, symbol("count")).result)
+
+    suite.on(nonzero, x)
+    suite.on(lambda x: e.NegOp(t.TopKOp(x, 2, 0).results[0]), x)
+    suite.on(
+        lambda x, i, u: e.NegOp(t.ScatterElementsOp(x, i, u, 0).result), x, places, values((2,))
+    )
+    suite.on(
+        lambda x, i, u: e.NegOp(t.ScatterNdOp(x, i, u).result), x, places[:, None], values((2,))
     )
     suite.check()
