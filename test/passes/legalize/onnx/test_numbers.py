@@ -97,6 +97,12 @@ def test_slice(start: int, end: int, step: int) -> None:
     _check("Slice", [_floats(5, 3)], operands)
 
 
+@pytest.mark.parametrize(("start", "end"), [(-3, -1), (-9, 4), (1, -1), (-2, END), (4, 2), (0, -9)])
+def test_slice_without_steps(start: int, end: int) -> None:
+    """Bounds from data of which the direction is known: indices from the end by symbols."""
+    _check("Slice", [_floats(5, 3)], [_ints(start, -2), _ints(end, 9)])
+
+
 @pytest.mark.parametrize("shape", [(0, -1), (-1, 2, 0), (6, 4), (2, 0, 2, 2)])
 def test_reshape(shape: tuple[int, ...]) -> None:
     _check("Reshape", [_floats(2, 3, 4)], [_ints(*shape)])
