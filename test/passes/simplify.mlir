@@ -141,7 +141,10 @@ func.func @reshapes(%x : tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -> tensor
 // The inner concat of the second is along the other axis; that of the third has another user.
 // CHECK-LABEL: @concats
 // CHECK:         %[[A:.*]] = core.concat %x, %y, %x {axis = #builtin.int<0>}
-// CHECK-COUNT-4: core.concat
+// CHECK:         %[[C:.*]] = core.concat %x, %y {axis = #builtin.int<1>}
+// CHECK:         core.concat %[[C]], %[[C]] {axis = #builtin.int<0>}
+// CHECK:         %[[E:.*]] = core.concat %y, %y {axis = #builtin.int<0>}
+// CHECK:         core.concat %[[E]], %x {axis = #builtin.int<0>}
 func.func @concats(%x : tensor<2x2xf32>, %y : tensor<2x2xf32>) -> (tensor<6x2xf32>, tensor<4x4xf32>, tensor<6x2xf32>, tensor<4x2xf32>) {
   %a = core.concat %x, %y {axis = #builtin.int<0>} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<4x2xf32>
   %b = core.concat %a, %x {axis = #builtin.int<0>} : (tensor<4x2xf32>, tensor<2x2xf32>) -> tensor<6x2xf32>
