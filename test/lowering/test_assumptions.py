@@ -40,6 +40,7 @@ CASES: list[tuple[Callable[[SSAValue, SSAValue], Operation], Pairs, Pairs]] = [
     (lambda x, y: t.SliceOp(x, [3, 0], [N, M], [-1, 1]), [(4, 2), (0, 1)], [(5, 2), (3, 1)]),
     (lambda x, y: t.SliceOp(x, [0, 0], [N - 2, M], [1, 1]), [(2, 2), (3, 1)], [(1, 2)]),
     (lambda x, y: t.ConcatOp([x, y], 1), [(4, 2), (4, 0)], [(1, 2), (3, 2), (5, 2)]),
+    (lambda x, y: t.ConcatOp([y, x], 1), [(4, 2), (4, 0)], [(1, 2), (3, 2), (5, 2)]),
     (lambda x, y: MatmulOp(x, y), [(4, 4), (1, 4)], [(4, 3), (4, 5), (4, 1)]),
     (lambda x, y: t.TopKOp(x, 3, 0), [(3, 1), (4, 1)], [(2, 1)]),
     (lambda x, y: t.ReshapeOp(x, [N, 2]), [(3, 2), (0, 5)], [(3, 3), (3, 1)]),
