@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.emit_c.writer import CWriter, c_expr, comment, storage_type
+from lowerdeck.lowering.emit_c.writer import CWriter, c_bytes, c_expr, comment, storage_type
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.provenance import source_names
 
@@ -42,6 +42,10 @@ class DriverWriter:
     def expr(self, value: Expr) -> str:
         """The C form of an expression over the model's symbols."""
         return c_expr(value, self.c.symbols)
+
+    def bytes(self, type_: RefType) -> str:
+        """The C form of the bytes that a buffer takes."""
+        return c_bytes(type_.dims.data, type_.item_size, self.c.symbols)
 
     def pointer_type(self, value: SSAValue) -> str:
         """The C type of the pointer to a buffer."""
@@ -102,10 +106,7 @@ def _(op: driver.AllocOp, w: DriverWriter) -> None:
         w.pointer(op.result, f"({type_})(workspace + {_offset(op, w)})", "b")
         return
     size = w.c.fresh("size")
-    dims = ", ".join(w.expr(dim) for dim in ref_type(op.result).dims.data)
-    count, item_size = len(ref_type(op.result).dims.data), ref_type(op.result).item_size
-    array = f"(const int64_t[]){{{dims}}}"
-    w.c.line(f"const int64_t {size} = lowerdeck_bytes({array}, {count}, {item_size});")
+    w.c.line(f"const int64_t {size} = {w.bytes(ref_type(op.result))};")
     w.c.line(f"if ({size} < 0) return LOWERDECK_ERROR_SHAPE_MISMATCH;")
     memory = f"lowerdeck_allocate(memory, {size})"
     if w.threads is not None:
@@ -128,7 +129,7 @@ def _(op: driver.ViewOp, w: DriverWriter) -> None:
 @emit.register
 def _(op: driver.CopyOp, w: DriverWriter) -> None:
     """A copy of all bytes."""
-    size = w.expr(ref_type(op.source).bytes)
+    size = w.bytes(ref_type(op.source))
     w.c.line(f"lowerdeck_copy({w.c.value(op.target)}, {w.c.value(op.source)}, {size});")
 
 

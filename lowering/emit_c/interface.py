@@ -14,6 +14,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.driver import bare_symbols, dims_text
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
+    c_bytes,
     c_expr,
     comment,
     identifier,
@@ -214,15 +215,20 @@ def write_output_dims(port: Port, c: CWriter, only: str = "") -> None:
     """
     for axis, dim in enumerate(port.type.dims.data):
         c.line(f"{only}args->{port.field}.dims[{axis}] = {c_expr(dim, c.symbols)};")
-    elements = c_expr(port.type.elements, c.symbols)
+    elements = c_bytes(port.type.dims.data, 1, c.symbols)
+    if port.type.elements.value is None:
+        count = c.fresh(f"{port.field}_elements")
+        c.line(f"const int64_t {count} = {elements};")
+        c.line(f"if ({count} < 0) return LOWERDECK_ERROR_SHAPE_MISMATCH;")
+        elements = count
     c.line(f"if (args->{port.field}.capacity < {elements}) return LOWERDECK_ERROR_OUTPUT_CAPACITY;")
     _check_pointer(port, c)
 
 
 def _check_pointer(port: Port, c: CWriter) -> None:
     data, size = f"args->{port.field}.data", port.type.item_size
-    elements = port.type.elements
-    empty = "" if elements.value else f"{c_expr(elements, c.symbols)} != 0 && "
+    dims = port.type.dims.data
+    empty = "" if port.type.elements.value else f"{c_bytes(dims, 1, c.symbols)} != 0 && "
     c.line(f"if ({empty}{data} == NULL) return LOWERDECK_ERROR_NULL;")
     if size > 1:
         c.line(f"if ((uintptr_t){data} % {size} != 0) return LOWERDECK_ERROR_ALIGNMENT;")
@@ -271,7 +277,7 @@ def _span(port: Port, c: CWriter) -> str:
     """Where the elements of a port lie: all it has room for if their number is not known yet."""
     data = f"args->{port.field}.data"
     if _is_known(port, c):
-        return f"{{{data}, {c_expr(port.type.bytes, c.symbols)}}}"
+        return f"{{{data}, {c_bytes(port.type.dims.data, port.type.item_size, c.symbols)}}}"
     return f"{{{data}, args->{port.field}.capacity * {port.type.item_size}}}"
 
 

@@ -6,13 +6,14 @@ import math
 import re
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from math import prod
 
 import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_unsigned
-from lowerdeck.dialects.dims import Atom, Expr
+from lowerdeck.dialects.dims import Atom, Expr, constants
 
 KEYWORDS = frozenset(
     """
@@ -209,3 +210,16 @@ def _c_atom(atom: Atom, names: Mapping[str, str]) -> str:
     for argument in reversed(atom.args[:-1]):
         text = f"lowerdeck_{atom.kind}({c_expr(argument, names)}, {text})"
     return text
+
+
+def c_bytes(dims: Sequence[Expr], item_size: int, names: Mapping[str, str]) -> str:
+    """
+    The C form of the bytes of an array (elements, for an item size of one).
+
+    Dimensions that are expressions are multiplied at run time: multiplied out, their product can
+    have thousands of terms.
+    """
+    if (numbers := constants(dims)) is not None:
+        return integer_literal(prod(numbers) * item_size)
+    array = ", ".join(c_expr(dim, names) for dim in dims)
+    return f"lowerdeck_bytes((const int64_t[]){{{array}}}, {len(dims)}, {item_size})"

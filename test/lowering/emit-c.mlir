@@ -11,7 +11,9 @@
 // CHECK:      return LOWERDECK_OK;
 // CHECK:      int64_t {{.*}}_workspace_size(
 // CHECK:      if (args->x_y.dims[1] != 3) return LOWERDECK_ERROR_INPUT_DIMS;
-// CHECK:      if (args->out.capacity < n * 2) return LOWERDECK_ERROR_OUTPUT_CAPACITY;
+// CHECK:      const int64_t out_elements = lowerdeck_bytes((const int64_t[]){n, 2}, 2, 1);
+// CHECK-NEXT: if (out_elements < 0) return LOWERDECK_ERROR_SHAPE_MISMATCH;
+// CHECK-NEXT: if (args->out.capacity < out_elements) return LOWERDECK_ERROR_OUTPUT_CAPACITY;
 // CHECK:      LOWERDECK_ERROR_WEIGHTS_MAGIC
 func.func @main(%x: tensor<?x3xf32, #core.tensor<dims = [n, 3]>> {onnx.name = "x/y"}) -> (tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {onnx.name = "out"}) {
   %w = core.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>
