@@ -244,8 +244,8 @@ def _value_difference(found: NDArray[Any], expected: NDArray[Any], case: Any) ->
 
 def _noise(expected: NDArray[Any]) -> float:
     """
-    One unit in the last place of the largest element. Where sums cancel, expected values that should
-    be zero hold rounding errors of the reference of that size, and nobody else makes the same ones.
+    One unit in the last place of the largest element. Where sums cancel, expected values that
+    should be zero hold rounding errors of the reference of that size; nobody else makes the same.
     """
     magnitude = np.abs(expected[np.isfinite(expected)])
     return float(np.finfo(expected.dtype).eps * magnitude.max(initial=0.0))
