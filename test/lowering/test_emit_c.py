@@ -17,7 +17,7 @@ from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
-from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp, SliceOp
 from lowerdeck.dialects.core.types import i64, tensor
 from lowerdeck.dialects.interpret.buffer import run_driver
@@ -172,3 +172,15 @@ def test_a_dimension_of_two_inputs_is_one(tmp_path: Path) -> None:
     for size, status in ((3, 0), (2, INPUT_DIMS), (4, INPUT_DIMS)):
         call = Call(library, artifact).prepare([np.arange(3), np.arange(size)], [3])
         assert call.run() == status
+
+
+def test_workspace_has_room_to_be_aligned(tmp_path: Path) -> None:
+    """Buffers lie at multiples of 64 bytes, wherever the caller's memory begins."""
+
+    def twice(x: SSAValue) -> SSAValue:
+        return SoftmaxOp(SoftmaxOp(x, 0).result, 0).result
+
+    suite = Suite(tmp_path)
+    suite.on(twice, np.ones(4, np.float32))
+    ((_, artifact, _),) = suite.lowered
+    assert artifact.metadata["workspace"] == 64 + 64
