@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Any, TypeAlias, cast
 
+import ml_dtypes
 import numpy as np
 import onnx
 from numpy.typing import NDArray
@@ -248,7 +249,8 @@ def _noise(expected: NDArray[Any]) -> float:
     should be zero hold rounding errors of the reference of that size; nobody else makes the same.
     """
     magnitude = np.abs(expected[np.isfinite(expected)])
-    return float(np.finfo(expected.dtype).eps * magnitude.max(initial=0.0))
+    limits: Any = ml_dtypes.finfo(expected.dtype)
+    return float(limits.eps) * float(magnitude.max(initial=0.0))
 
 
 def _sample(found: NDArray[Any], expected: NDArray[Any]) -> str:
