@@ -249,7 +249,7 @@ def _noise(expected: NDArray[Any]) -> float:
     should be zero hold rounding errors of the reference of that size; nobody else makes the same.
     """
     magnitude = np.abs(expected[np.isfinite(expected)])
-    limits: Any = ml_dtypes.finfo(expected.dtype)
+    limits = cast(Any, ml_dtypes).finfo(expected.dtype)
     return float(limits.eps) * float(magnitude.max(initial=0.0))
 
 
