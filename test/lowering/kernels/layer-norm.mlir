@@ -1,0 +1,36 @@
+// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize | filecheck %s
+
+// Mean, then the squares around it, both in f64.
+
+// CHECK: buffer.func @layer_norm_0
+// CHECK: buffer.for <[0, 2, 1]>
+// CHECK: arith.sitofp %{{.*}}
+// CHECK: buffer.for <[0, 6, 1]> carry %{{.*}} : f64 -> f64
+// CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
+// CHECK-NEXT: arith.extf %{{.*}}
+// CHECK-NEXT: arith.addf %{{.*}}
+// CHECK: arith.divf %{{.*}}
+// CHECK-NEXT: buffer.for <[0, 6, 1]> carry %{{.*}} : f64 -> f64
+// CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
+// CHECK-NEXT: arith.extf %{{.*}}
+// CHECK: arith.addf %{{.*}}
+// CHECK: arith.divf %{{.*}}
+// CHECK: arith.addf %{{.*}}
+// CHECK-NEXT: math.sqrt %{{.*}}
+// CHECK-NEXT: buffer.for <[0, 6, 1]>
+// CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
+// CHECK-NEXT: arith.extf %{{.*}}
+// CHECK: arith.divf %{{.*}}
+// CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0]>
+// CHECK-NEXT: arith.extf %{{.*}}
+// CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0]>
+// CHECK-NEXT: arith.extf %{{.*}}
+// CHECK-NEXT: arith.addf %{{.*}}
+// CHECK-NEXT: arith.truncf %{{.*}}
+// CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
+// CHECK: buffer.func @run
+// CHECK: buffer.call @layer_norm_0(%{{.*}}) <[]>
+func.func @main(%x: tensor<2x6xf32>, %s: tensor<6xf32>, %b: tensor<6xf32>) -> tensor<2x6xf32> {
+  %y = core.layer_norm %x, %s, %b {epsilon = 1.0e-5 : f64, axis = #builtin.int<1>} : (tensor<2x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x6xf32>
+  func.return %y : tensor<2x6xf32>
+}
