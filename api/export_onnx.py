@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.core import constant, control_flow, elementwise, linear, tensor
 from lowerdeck.dialects.core import reduce as reductions
+from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import (
     COMPUTABLE,
     DimsAttr,
@@ -42,7 +43,7 @@ from lowerdeck.dialects.core.types import (
     ui64,
 )
 from lowerdeck.dialects.dims import Atom, Expr, ExprLike, constants
-from lowerdeck.dialects.interpret import find_function, value_names
+from lowerdeck.dialects.interpret import find_function
 from lowerdeck.dialects.onnx.types import element_to_proto
 from lowerdeck.passes.provenance import describe
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.control_flow import (
     YieldOp,
     yielded,
 )
+from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
@@ -345,19 +346,9 @@ class BufferizePass(ModulePass):
 def interface(function: func.FuncOp) -> DictionaryAttr:
     """The tensor names of inputs and outputs, in order."""
     names = {
-        "inputs": _names(function.arg_attrs, len(function.function_type.inputs)),
-        "outputs": _names(function.res_attrs, len(function.function_type.outputs)),
+        "inputs": value_names(function.arg_attrs, len(function.function_type.inputs)),
+        "outputs": value_names(function.res_attrs, len(function.function_type.outputs)),
     }
     return DictionaryAttr(
         {key: ArrayAttr([StringAttr(name) for name in value]) for key, value in names.items()}
     )
-
-
-def _names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str]:
-    """As the interpreter of core names them: by number where a tensor has no name."""
-    names: list[str] = []
-    for number in range(count):
-        entry: Mapping[str, Attribute] = attributes.data[number].data if attributes else {}
-        name = entry.get("onnx.name")
-        names.append(name.data if isinstance(name, StringAttr) else str(number))
-    return names

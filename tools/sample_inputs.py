@@ -15,8 +15,8 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
-from lowerdeck.dialects.interpret import value_names
 
 _SIZES = (2, 3, 4, 5)
 """The sizes of symbolic dimensions: small, and different ones are told apart."""

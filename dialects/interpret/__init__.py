@@ -12,12 +12,13 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr, TensorType
+from xdsl.dialects.builtin import ModuleOp, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
@@ -31,7 +32,6 @@ __all__ = [
     "find_function",
     "run_function",
     "run_module",
-    "value_names",
 ]
 
 Value: TypeAlias = "NDArray[Any] | list[Any] | None"
@@ -49,7 +49,7 @@ def run_module(
     Run a function for inputs by tensor name; its results by tensor name. Of a module that is
     lowered to `buffer`, that is the driver.
 
-    Names are the `onnx.name` of arguments and results, or `0`, `1`, ... where there is none.
+    Names are the `core.name` of arguments and results, or `0`, `1`, ... where there is none.
     InterpretError if a name is missing or unknown, an input does not fit its argument's type, or an
     op cannot be run; StepLimitError after `max_steps` ops.
     """
@@ -80,15 +80,6 @@ def find_function(module: ModuleOp, name: str) -> func.FuncOp:
         if isinstance(op, func.FuncOp) and op.sym_name.data == name:
             return op
     raise InterpretError(f"the module has no function @{name}")
-
-
-def value_names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str]:
-    """The tensor names in a function's `arg_attrs` or `res_attrs`."""
-    names = [str(position) for position in range(count)]
-    for position, entry in enumerate(attributes or ()):
-        if (name := entry.data.get("onnx.name")) is not None:
-            names[position] = cast(StringAttr, name).data
-    return names
 
 
 class Interpreter:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 import onnx
 from onnx import GraphProto, ModelProto, TensorShapeProto
 from xdsl.dialects import func
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
     FileLineColLoc,
     IntAttr,
     LocationAttr,
@@ -23,6 +21,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region
 
+from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.onnx.convert import (
@@ -36,9 +35,6 @@ from lowerdeck.dialects.onnx.convert import (
 )
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
-
-NAME = "onnx.name"
-"""The attribute of arguments and results of `@main` that holds the tensor's name."""
 
 
 def import_model(
@@ -155,8 +151,8 @@ class _Importer:
             "main",
             (block.arg_types, last.arguments.types),
             Region(block),
-            arg_attrs=_named(inputs),
-            res_attrs=_named(outputs),
+            arg_attrs=named(inputs),
+            res_attrs=named(outputs),
         )
         main.location = last.location = self.file_location
         return main
@@ -174,10 +170,6 @@ def _needed_names(graph: GraphProto, outputs: Sequence[str]) -> set[str]:
         if (node := producers.get(name)) is not None:
             pending += [used for used in names_used(node) if used not in needed]
     return needed
-
-
-def _named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
-    return ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name in names])
 
 
 class _Symbols:
@@ -215,13 +207,3 @@ def _identifier(name: str) -> str:
     """The name with characters other than ASCII letters, digits and `_` replaced."""
     text = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
     return text if text[:1].isalpha() else f"d_{text.lstrip('_')}"
-
-
-def value_names(function: func.FuncOp) -> tuple[list[str], list[str]]:
-    """The tensor names of a function's arguments and results."""
-    return _names(function.arg_attrs), _names(function.res_attrs)
-
-
-def _names(attrs: ArrayAttr[DictionaryAttr] | None) -> list[str]:
-    texts = [entry.data.get(NAME) for entry in attrs or ()]
-    return [text.data if isinstance(text, StringAttr) else "" for text in texts]

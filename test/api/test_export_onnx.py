@@ -12,7 +12,7 @@ import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
 from numpy.typing import NDArray
 from xdsl.builder import ImplicitBuilder
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
@@ -21,6 +21,7 @@ from lowerdeck.dialects.core import constant, elementwise, linear, tensor
 from lowerdeck.dialects.core import reduce as reductions
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import element_of, f16, f32, f64, i1, i8, i64, ui8
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
@@ -64,9 +65,9 @@ def module_of(
     ]
     block = Block(arg_types=types)
     with_results = ops_of(block, program)
-    names = ArrayAttr(DictionaryAttr({"onnx.name": StringAttr(name)}) for name in inputs)
+    names = named(inputs)
     results = [f"result:{k}" for k in range(len(with_results))]
-    result_names = ArrayAttr(DictionaryAttr({"onnx.name": StringAttr(r)}) for r in results)
+    result_names = named(results)
     block.add_op(ReturnOp(*with_results))
     function = FuncOp(
         "main",

@@ -15,10 +15,11 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 from xdsl.parser import Parser
 
+from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.interpret.onnx import Value, evaluate_region
 from lowerdeck.dialects.onnx.ops import InitializerOp
 from lowerdeck.frontends import load_model
-from lowerdeck.frontends.onnx.import_ import import_model, value_names
+from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.frontends.text import default_context
 
 from .onnx_models import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -37,6 +38,14 @@ def main_of(module: ModuleOp) -> FuncOp:
 
 def names_of_ops(module: ModuleOp) -> list[str]:
     return [op.name for op in main_of(module).body.block.ops]
+
+
+def names_of(function: FuncOp) -> tuple[list[str], list[str]]:
+    inputs, outputs = function.function_type.inputs, function.function_type.outputs
+    return (
+        value_names(function.arg_attrs, len(inputs)),
+        value_names(function.res_attrs, len(outputs)),
+    )
 
 
 def run(module: ModuleOp, *args: Value) -> list[Value]:
@@ -60,7 +69,7 @@ def test_text_reads_back_as_the_same_module(tmp_path: Path) -> None:
 
 def test_arguments_and_results_have_the_names_of_the_model() -> None:
     main = main_of(import_model(varied_model()))
-    assert value_names(main) == (["x", "cond"], ["v", "part"])
+    assert names_of(main) == (["x", "cond"], ["v", "part"])
 
 
 def test_dimension_names_become_distinct_symbols() -> None:
@@ -155,7 +164,7 @@ def test_an_input_with_an_initializer_is_a_constant() -> None:
     nodes = [helper.make_node("Add", ["x", "w"], ["y"])]
     weights = [arrays.from_array(np.ones(2, np.float32), "w")]
     module = import_model(model(nodes, [info("x", [2]), info("w", [2])], ["y"], weights))
-    assert value_names(main_of(module))[0] == ["x"]
+    assert names_of(main_of(module))[0] == ["x"]
 
 
 def test_outputs_are_chosen_and_what_they_do_not_need_is_left_out() -> None:
@@ -167,7 +176,7 @@ def test_outputs_are_chosen_and_what_they_do_not_need_is_left_out() -> None:
         "onnx.Conv_11",
         "func.return",
     ]
-    assert value_names(main_of(module))[1] == ["t"]
+    assert names_of(main_of(module))[1] == ["t"]
 
 
 def test_nodes_in_any_order_are_sorted_stably() -> None:

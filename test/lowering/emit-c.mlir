@@ -15,7 +15,7 @@
 // CHECK-NEXT: if (out_elements < 0) return LOWERDECK_ERROR_SHAPE_MISMATCH;
 // CHECK-NEXT: if (args->out.capacity < out_elements) return LOWERDECK_ERROR_OUTPUT_CAPACITY;
 // CHECK:      LOWERDECK_ERROR_WEIGHTS_MAGIC
-func.func @main(%x: tensor<?x3xf32, #core.tensor<dims = [n, 3]>> {onnx.name = "x/y"}) -> (tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {onnx.name = "out"}) {
+func.func @main(%x: tensor<?x3xf32, #core.tensor<dims = [n, 3]>> {core.name = "x/y"}) -> (tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {core.name = "out"}) {
   %w = core.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]> : tensor<3x2xf32>
   %zero = core.constant dense<0.0> : tensor<f32>
   %p = core.matmul %x, %w : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, tensor<3x2xf32>) -> tensor<?x2xf32, #core.tensor<dims = [n, 2]>> loc("scores")

@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp, SoftmaxOp
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
@@ -48,15 +49,11 @@ N = symbol("n")
 X: Array = np.arange(6, dtype=np.float32).reshape(2, 3)
 
 
-def named(module: ModuleOp, inputs: Sequence[str], outputs: Sequence[str]) -> ModuleOp:
+def with_names(module: ModuleOp, inputs: Sequence[str], outputs: Sequence[str]) -> ModuleOp:
     """Give the tensors names."""
-
-    def attributes(names: Sequence[str]) -> ArrayAttr[DictionaryAttr]:
-        return ArrayAttr([DictionaryAttr({"onnx.name": StringAttr(name)}) for name in names])
-
     function = find_function(module, "main")
-    function.properties["arg_attrs"] = attributes(inputs)
-    function.properties["res_attrs"] = attributes(outputs)
+    function.properties["arg_attrs"] = named(inputs)
+    function.properties["res_attrs"] = named(outputs)
     return module
 
 
@@ -76,7 +73,7 @@ def dense(scale: float = 1.0) -> ModuleOp:
         product = MatmulOp(x, ConstantOp.of(weights).result)
         return [SoftmaxOp(product.result, 1), e.NegOp(x)]
 
-    return named(module_of([typed(np.float32, N, 3)], body), ["x"], ["y", "z"])
+    return with_names(module_of([typed(np.float32, N, 3)], body), ["x"], ["y", "z"])
 
 
 def found() -> ModuleOp:
@@ -89,7 +86,7 @@ def found() -> ModuleOp:
             t.TransposeOp(positions.result, [1, 0]).result, ConstantOp.of(np.array(1)).result
         )
 
-    return named(module_of([typed(np.float32, N, 3)], body), ["x"], ["y"])
+    return with_names(module_of([typed(np.float32, N, 3)], body), ["x"], ["y"])
 
 
 def picked() -> ModuleOp:
@@ -100,7 +97,7 @@ def picked() -> ModuleOp:
         return [t.GatherOp(x, i, 0), t.SliceOp(x, [0], [symbol("k")])]
 
     types = [typed(np.float32, 4), typed(np.int64, 2), typed(np.int64)]
-    return named(module_of(types, body), ["x", "i", "k"], ["y", "head"])
+    return with_names(module_of(types, body), ["x", "i", "k"], ["y", "head"])
 
 
 @pytest.fixture(scope="module")
@@ -462,7 +459,7 @@ def hostile() -> ModuleOp:
             for n, k in enumerate(kernels)
         ]
 
-    return named(module_of(types, body), HOSTILE, [f"{name}*/" for name in HOSTILE])
+    return with_names(module_of(types, body), HOSTILE, [f"{name}*/" for name in HOSTILE])
 
 
 def test_hostile_names(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@
 // DIALECT: opt-tool-errors.mlir: {{.*}}found buffer ops: {{.*}} before bufferize
 // DIALECT-NOT: Traceback
 
-func.func @main(%x : tensor<4xf32> {onnx.name = "x"}) -> (tensor<4xf32> {onnx.name = "y"}) {
+func.func @main(%x : tensor<4xf32> {core.name = "x"}) -> (tensor<4xf32> {core.name = "y"}) {
   %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
   func.return %a : tensor<4xf32>
 }

@@ -39,7 +39,7 @@
 
 // SOURCE: int opt_tool_run(
 
-func.func @main(%x : tensor<4xf32> {onnx.name = "x"}) -> (tensor<4xf32> {onnx.name = "y"}) {
+func.func @main(%x : tensor<4xf32> {core.name = "x"}) -> (tensor<4xf32> {core.name = "y"}) {
   %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32> loc("first")
   %b = core.exp %x : (tensor<4xf32>) -> tensor<4xf32> loc("second")
   %c = core.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>

@@ -17,7 +17,7 @@ from lowerdeck.tools.opt_tool import main
 WEIGHT = np.arange(600, dtype=np.float32)
 
 ADD = """
-func.func @main(%x : tensor<4xf32> {onnx.name = "x"}) -> (tensor<4xf32> {onnx.name = "y"}) {
+func.func @main(%x : tensor<4xf32> {core.name = "x"}) -> (tensor<4xf32> {core.name = "y"}) {
   %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
   %b = core.add %a, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> loc("the-node")
   func.return %b : tensor<4xf32>
@@ -45,7 +45,7 @@ def anonymous_constant(path: Path) -> Path:
     text = path / "fold.mlir"
     text.write_text(
         """
-func.func @main() -> (tensor<600xi64> {onnx.name = "y"}) {
+func.func @main() -> (tensor<600xi64> {core.name = "y"}) {
   %a = core.iota {dims = #core.dims<[600]>, axis = #builtin.int<0>} : tensor<600xi64>
   func.return %a : tensor<600xi64>
 }

@@ -32,9 +32,9 @@ def parse(text: str) -> ModuleOp:
 
 SHARED = """
 func.func @main(
-  %x : tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {onnx.name = "x"},
-  %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {onnx.name = "y"}
-) -> (tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {onnx.name = "z"}) {
+  %x : tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {core.name = "x"},
+  %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {core.name = "y"}
+) -> (tensor<?x2xf32, #core.tensor<dims = [n, 2]>> {core.name = "z"}) {
   %z = core.add %x, %y : (tensor<?x2xf32, #core.tensor<dims = [n, 2]>>,
     tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) -> tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
   func.return %z : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>

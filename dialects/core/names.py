@@ -1,0 +1,26 @@
+"""The names that the source model gives the arguments and results of a function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+
+NAME = "core.name"
+"""The attribute of an argument or result that holds the tensor's name."""
+
+
+def named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
+    """The attributes of arguments or results with these names."""
+    return ArrayAttr([DictionaryAttr({NAME: StringAttr(name)}) for name in names])
+
+
+def value_names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> list[str]:
+    """
+    The tensor names in a function's `arg_attrs` or `res_attrs`; its number where one has no name.
+    """
+    names = [str(position) for position in range(count)]
+    for position, entry in enumerate(attributes or ()):
+        if isinstance(name := entry.data.get(NAME), StringAttr):
+            names[position] = name.data
+    return names
