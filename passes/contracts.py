@@ -12,7 +12,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `c`         | buffer, arith, math, scf       |                                                 |
 
 In every phase a value is defined before its uses. While the module is in core, a dimension symbol
-is made (by an argument's type, `core.bind_symbols` or a loop) before a type or property names it.
+is made (by an argument's type, `core.bind_symbols` or control flow) before a type or property names it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,11 @@ from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
-from lowerdeck.dialects.core.control_flow import KernelOp, LoopOp, symbols_made_by
+from lowerdeck.dialects.core.control_flow import (
+    KernelOp,
+    region_symbols_made_by,
+    symbols_made_by,
+)
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
 from lowerdeck.passes.provenance import describe
@@ -161,9 +165,7 @@ class _Definitions:
     def _symbols_inside(self, owner: Operation, region: Region) -> set[str]:
         if _is_function(owner):
             return _argument_symbols(region)  # their types declare symbols
-        if isinstance(owner, LoopOp) and owner.iteration is not None:
-            return self._symbols | {owner.iteration.data}
-        return set(self._symbols)
+        return {*self._symbols, *region_symbols_made_by(owner)}
 
     def _visit_block(self, block: Block, owner: Operation) -> Iterator[str]:
         mine: list[SSAValue] = list(block.args)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import StringAttr, SymbolNameConstraint
+from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolNameConstraint, TensorType
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -24,8 +25,10 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, RecursiveMemoryEf
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import is_ranked, require
-from lowerdeck.dialects.core.types import dims_of, element_type, i1, i64, rank_of, tensor
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, i1, i64, rank_of, tensor
+from lowerdeck.dialects.dims import Expr, ExprLike
+
+Symbols: TypeAlias = ArrayAttr[StringAttr]
 
 
 @irdl_op_definition
@@ -49,18 +52,84 @@ def yielded(region: Region) -> tuple[SSAValue, ...]:
     return tuple(last.values)
 
 
+def names_in(symbols: Symbols | None) -> list[str]:
+    """The names in a property that lists symbols."""
+    return [] if symbols is None else [symbol.data for symbol in symbols]
+
+
+def symbol_list(names: Sequence[str]) -> Symbols | None:
+    """The property that lists symbols; None if there are none."""
+    return ArrayAttr([StringAttr(name) for name in names]) if names else None
+
+
+def made_dims(values: Sequence[SSAValue], names: Sequence[str]) -> list[dict[int, str]]:
+    """For each value the dimensions that are one of the symbols, by axis."""
+    if not names:
+        return [{} for _ in values]
+    dims = [dims_of(value) if is_ranked(value) else () for value in values]
+    return [{axis: str(dim) for axis, dim in enumerate(d) if str(dim) in names} for d in dims]
+
+
+def with_dims(type_: Attribute, dims: Mapping[int, ExprLike]) -> Attribute:
+    """A tensor type with other dimensions at some axes."""
+    if not dims or not isinstance(type_, TensorType):
+        return type_
+    old = dims_of(cast(Tensor, type_))
+    new = [dims.get(axis, dim) for axis, dim in enumerate(old)]
+    return tensor(element_type(cast(Tensor, type_)), new)
+
+
+def with_own_dims(type_: Attribute, value: SSAValue, axes: Mapping[int, str]) -> Attribute:
+    """A tensor type with the dimensions of `value` at some axes, as far as it has them."""
+    dims = dims_of(value) if axes and is_ranked(value) else ()
+    return with_dims(type_, {axis: dims[axis] for axis in axes if axis < len(dims)})
+
+
+def unequal_dims(regions: Sequence[Region]) -> list[tuple[int, int]]:
+    """
+    The dimensions of yielded values, as (value, axis), that a `core.if` has to make a symbol for:
+    the regions name them differently, or by a symbol that they made.
+    """
+    inner = {name for region in regions for name in symbols_made_within(region)}
+    found: list[tuple[int, int]] = []
+    for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
+        if not all(map(is_ranked, values)) or len({rank_of(value) for value in values}) > 1:
+            continue
+        for axis, dims in enumerate(zip(*map(dims_of, values), strict=True)):
+            if len(set(dims)) > 1 or dims[0].symbols & inner:
+                found.append((index, axis))
+    return found
+
+
 @irdl_op_definition
 class IfOp(IRDLOperation):
     """
     The values of one of two regions, chosen by an i1 tensor of one element; the other is not run.
 
+    The regions may yield tensors of different sizes. Such a dimension of a result is a symbol of
+    `result_symbols`, which the op makes for the ops after it: it stands for the dimension of the
+    value that was yielded.
+
     Constraints:
 
-    - (C1) both regions yield values of the result types.
+    - (C1) both regions yield values of the result types, but for the dimensions that are one of
+      `result_symbols`.
+    - (C2) each of `result_symbols` is one dimension of one result, by itself.
+
+    Example:
+
+    ```mlir
+    %y = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [r]>> {
+      core.yield %a : tensor<2xf32>
+    } else {
+      core.yield %b : tensor<?xf32, #core.tensor<dims = [n]>>
+    } {result_symbols = ["r"]}
+    ```
     """
 
     name = "core.if"
     condition = operand_def()
+    result_symbols = opt_prop_def(Symbols)
     results_ = var_result_def()
     then_region = region_def("single_block")
     else_region = region_def("single_block")
@@ -71,21 +140,49 @@ class IfOp(IRDLOperation):
         "$else_region attr-dict"
     )
 
-    def __init__(self, condition: SSAValue, then_region: Region, else_region: Region):
+    def __init__(
+        self,
+        condition: SSAValue,
+        then_region: Region,
+        else_region: Region,
+        *,
+        result_symbols: Sequence[str] = (),
+        result_types: Sequence[Attribute] | None = None,
+    ):
+        """
+        Without `result_types` they are those of `then_region`, with a symbol of `result_symbols`
+        for each of `unequal_dims`, in order.
+        """
+        if result_types is None:
+            result_types = _joined_types([then_region, else_region], result_symbols)
         super().__init__(
             operands=[condition],
+            properties={"result_symbols": symbol_list(result_symbols)},
             regions=[then_region, else_region],
-            result_types=[[value.type for value in yielded(then_region)]],
+            result_types=[result_types],
         )
+
+    @property
+    def symbols(self) -> list[str]:
+        """The symbols that this op makes for the ops after it."""
+        return names_in(self.result_symbols)
+
+    @property
+    def made_dims(self) -> list[dict[int, str]]:
+        """For each result the symbols that this op makes for its dimensions, by axis."""
+        return made_dims(self.results, self.symbols)
 
     def verify_(self) -> None:
         require(element_type(self.condition) == i1, "the condition is not i1")
-        expected = [result.type for result in self.results]
+        made = self.made_dims
         for region in self.regions:
-            types = [value.type for value in yielded(region)]
+            values = yielded(region)
+            types = [value.type for value in values]
+            expected = _but_for([result.type for result in self.results], values, made)
             require(
                 types == expected, f"a region yields {_list(types)}, not {_list(expected)}"
             )  # C1
+        _require_one_each(self.symbols, made, "result")  # C2
 
 
 @irdl_op_definition
@@ -102,11 +199,20 @@ class LoopOp(IRDLOperation):
     `iteration` names the symbol that stands for the iteration number in the region; `count` the one
     that stands for the number of iterations made in the types of the scan outputs.
 
+    A carried value may change its size. A dimension of it that does is, in the region, a symbol of
+    `carried_symbols`, which is made anew at the start of each iteration: the dimension of the value
+    that the iteration was given. After the loop it is the symbol at the same place of
+    `result_symbols`: the dimension of the final value, which is the initial one if there was no
+    iteration. Initial and yielded value may have any dimension there.
+
     Constraints:
 
     - (C1) trip_count is an i64, the condition an i1 tensor of one element.
-    - (C2) initial, argument, yielded and result type of a carried value are the same.
+    - (C2) initial, argument, yielded and result type of a carried value are the same, but for the
+      dimensions that are one of `carried_symbols` in the argument.
     - (C3) a scan output has its yielded type with `count` in front.
+    - (C4) each of `carried_symbols` is one dimension of one carried argument, by itself, and the
+      same dimension of the result is its partner in `result_symbols`.
 
     Example:
 
@@ -116,6 +222,12 @@ class LoopOp(IRDLOperation):
       ...
       core.yield %next, %w, %w : tensor<i1>, tensor<4xf32>, tensor<4xf32>
     }
+    %g = core.loop trip %n : tensor<i64> carry %x : tensor<4xf32>
+        -> tensor<?xf32, #core.tensor<dims = [r]>> {
+    ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>):
+      %w = core.concat %v, %x ... -> tensor<?xf32, #core.tensor<dims = [s + 4]>>
+      core.yield %w : tensor<?xf32, #core.tensor<dims = [s + 4]>>
+    } {carried_symbols = ["s"], result_symbols = ["r"]}
     ```
     """
 
@@ -125,6 +237,8 @@ class LoopOp(IRDLOperation):
     inits = var_operand_def()
     iteration = opt_prop_def(StringAttr)
     count = opt_prop_def(StringAttr)
+    carried_symbols = opt_prop_def(Symbols)
+    result_symbols = opt_prop_def(Symbols)
     results_ = var_result_def()
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
@@ -143,15 +257,25 @@ class LoopOp(IRDLOperation):
         *,
         iteration: str | None = None,
         count: str | None = None,
+        carried_symbols: Sequence[str] = (),
+        result_symbols: Sequence[str] = (),
     ):
+        _require_pairs(carried_symbols, result_symbols)
         values = yielded(body)[condition is not None :]
-        carried = [value.type for value in inits]
+        partners = dict(zip(carried_symbols, result_symbols, strict=True))
+        made = made_dims(body.block.args[1 : 1 + len(inits)], carried_symbols)
+        carried = [
+            with_dims(value.type, {a: Expr.symbol(partners[name]) for a, name in names.items()})
+            for value, names in zip(inits, made, strict=True)
+        ]
         scans = [self._stacked(value, count) for value in values[len(inits) :]]
         super().__init__(
             operands=[trip_count, condition, inits],
             properties={
                 "iteration": None if iteration is None else StringAttr(iteration),
                 "count": None if count is None else StringAttr(count),
+                "carried_symbols": symbol_list(carried_symbols),
+                "result_symbols": symbol_list(result_symbols),
             },
             regions=[body],
             result_types=[[*carried, *scans]],
@@ -165,7 +289,26 @@ class LoopOp(IRDLOperation):
     @property
     def symbols(self) -> list[str]:
         """The symbols that this op makes for the ops after it."""
-        return [] if self.count is None else [self.count.data]
+        count = [] if self.count is None else [self.count.data]
+        return [*count, *names_in(self.result_symbols)]
+
+    @property
+    def region_symbols(self) -> list[str]:
+        """The symbols that this op makes for its region."""
+        iteration = [] if self.iteration is None else [self.iteration.data]
+        return [*iteration, *names_in(self.carried_symbols)]
+
+    @property
+    def made_dims(self) -> list[dict[int, str]]:
+        """For each carried value the symbols for its dimensions in the region, by axis."""
+        return made_dims(self.carried_args, names_in(self.carried_symbols))
+
+    @property
+    def made_result_dims(self) -> list[dict[int, str]]:
+        """For each carried value the symbols for its dimensions after the loop, by axis."""
+        names = names_in(self.carried_symbols), names_in(self.result_symbols)
+        partners = dict(zip(*names, strict=True))
+        return [{axis: partners[name] for axis, name in d.items()} for d in self.made_dims]
 
     @property
     def carried_args(self) -> tuple[SSAValue, ...]:
@@ -199,14 +342,8 @@ class LoopOp(IRDLOperation):
             bool(arguments) and arguments[0] == tensor(i64, []),
             "the region's first argument is not tensor<i64>",
         )
-        carried = [value.type for value in self.inits]
-        for name, types in (  # C2
-            ("arguments", arguments[1:]),
-            ("yielded values", [value.type for value in self.yielded_carried]),
-            ("results", [r.type for r in self.results[: len(carried)]]),
-        ):
-            require(types == carried, f"{name} {_list(types)} differ from {_list(carried)}")
-        scans = self.results[len(carried) :]
+        self._verify_carried()
+        scans = self.results[len(self.inits) :]
         require(len(scans) == len(self.yielded_scans), "scan outputs and yielded values differ")
         for result, value in zip(scans, self.yielded_scans, strict=True):  # C3
             if not (is_ranked(result) and is_ranked(value)):
@@ -214,6 +351,25 @@ class LoopOp(IRDLOperation):
             expected = self._stacked(value, self.count.data if self.count else None)
             known = rank_of(result) > 0 and dims_of(result)[1:] == dims_of(value)
             require(result.type == expected or known, f"scan output {result.type}, not {expected}")
+
+    def _verify_carried(self) -> None:
+        carried, made = [value.type for value in self.inits], self.made_dims
+        results = self.results[: len(carried)]
+        for name, values in (  # C2
+            ("arguments", self.carried_args),
+            ("yielded values", self.yielded_carried),
+            ("results", results),
+        ):
+            types = [value.type for value in values]
+            expected = _but_for(carried, values, made)
+            require(types == expected, f"{name} {_list(types)} differ from {_list(expected)}")
+        names, partners = names_in(self.carried_symbols), names_in(self.result_symbols)
+        _require_pairs(names, partners)  # C4
+        _require_one_each(names, made, "carried argument")  # C4
+        require(  # C4
+            made_dims(results, partners) == self.made_result_dims,
+            f"the results' dimensions are not {partners}, where the arguments' are {names}",
+        )
 
 
 @irdl_op_definition
@@ -260,6 +416,43 @@ class KernelOp(IRDLOperation):
             require(not op.regions, f"{op.name} has a region; a kernel is straight-line")
 
 
+def _joined_types(regions: Sequence[Region], symbols: Sequence[str]) -> list[Attribute]:
+    types = [value.type for value in yielded(regions[0])]
+    if not symbols:
+        return types
+    places = unequal_dims(regions)
+    require(
+        len(places) == len(symbols),
+        f"{len(places)} dimensions of results differ, but there are {len(symbols)} symbols",
+    )
+    for (index, axis), name in zip(places, symbols, strict=True):
+        types[index] = with_dims(types[index], {axis: Expr.symbol(name)})
+    return types
+
+
+def _but_for(
+    types: Sequence[Attribute], values: Sequence[SSAValue], made: Sequence[Mapping[int, str]]
+) -> list[Attribute]:
+    """What the types of values have to be, if dimensions that the op makes may be any."""
+    if not any(made) or not len(types) == len(values) == len(made):
+        return list(types)
+    return [with_own_dims(*triple) for triple in zip(types, values, made, strict=True)]
+
+
+def _require_pairs(names: Sequence[str], partners: Sequence[str]) -> None:
+    require(
+        len({*names, *partners}) == 2 * len(names) == 2 * len(partners),
+        f"carried symbols {list(names)} and result symbols {list(partners)} are not pairs",
+    )
+
+
+def _require_one_each(names: Sequence[str], made: Sequence[Mapping[int, str]], what: str) -> None:
+    found = sorted(name for axes in made for name in axes.values())
+    require(
+        found == sorted(names), f"symbols {list(names)} are not one dimension of one {what} each"
+    )
+
+
 def _list(types: Sequence[Attribute]) -> str:
     return f"({', '.join(map(str, types))})"
 
@@ -270,4 +463,16 @@ def symbols_made_by(op: object) -> Sequence[str]:
 
     if isinstance(op, BindSymbolsOp):
         return op.names
-    return op.symbols if isinstance(op, LoopOp) else []
+    return op.symbols if isinstance(op, IfOp | LoopOp) else []
+
+
+def region_symbols_made_by(op: object) -> Sequence[str]:
+    """The dimension symbols that an op introduces for its regions."""
+    return op.region_symbols if isinstance(op, LoopOp) else []
+
+
+def symbols_made_within(region: Region) -> set[str]:
+    """The dimension symbols that are known only inside of the region."""
+    return {
+        name for op in region.walk() for name in (*symbols_made_by(op), *region_symbols_made_by(op))
+    }

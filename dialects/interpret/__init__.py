@@ -6,7 +6,7 @@ A value is a numpy array, a list (a sequence), or None (absent).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -167,7 +167,9 @@ class Interpreter:
                 return []
             case IfOp():
                 region = op.then_region if _truth(operands[0]) else op.else_region
-                return self._run_block(region.block, [], symbols)
+                results = self._run_block(region.block, [], symbols)
+                symbols.update(_sizes(op.made_dims, results))
+                return results
             case LoopOp():
                 return self._run_loop(op, operands, symbols)
             case KernelOp():
@@ -195,6 +197,7 @@ class Interpreter:
         while going and (limit is None or count < limit):
             if op.iteration is not None:
                 scope[op.iteration.data] = count
+            scope.update(_sizes(op.made_dims, carried))
             yielded = self._run_block(op.body.block, [np.array(count), *carried], scope)
             going = not has_condition or _truth(yielded[0])
             carried = yielded[has_condition : has_condition + width]
@@ -203,6 +206,7 @@ class Interpreter:
             count += 1
         if op.count is not None:
             symbols[op.count.data] = count
+        symbols.update(_sizes(op.made_result_dims, carried))
         results = [
             _stacked(scan, result.type, symbols)
             for scan, result in zip(scans, op.results[width:], strict=True)
@@ -238,6 +242,13 @@ def _truth(value: Value) -> bool:
 
 def _integer(value: Value) -> int:
     return int(cast(NDArray[Any], value).reshape(-1)[0])
+
+
+def _sizes(made: Sequence[Mapping[int, str]], values: Sequence[Value]) -> Iterator[tuple[str, int]]:
+    """The symbols that control flow makes for dimensions of values, and what they stand for."""
+    for axes, value in zip(made, values, strict=True):
+        for axis, name in axes.items():
+            yield name, cast(NDArray[Any], value).shape[axis]
 
 
 def _stacked(
