@@ -10,13 +10,14 @@ SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 APT_INSTALL := $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format clean c-compiler
+.PHONY: help demo test lint format protos clean c-compiler
 
 help:
 	@echo "make demo    compile the example model to C, run it, compare with its framework"
 	@echo "make test    lint, type check and run all tests"
 	@echo "make lint    ruff, import contracts and pyright"
 	@echo "make format  rewrite the sources in the project's format"
+	@echo "make protos  generate the Python modules of the .proto files again"
 	@echo "make clean   remove what the other targets made, .venv included"
 
 demo: $(VENV)/.installed c-compiler
@@ -43,8 +44,19 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
+# The code that this protoc writes demands no version of protobuf. Through typings/, paths of
+# files are those of the modules.
+protos: $(VENV)-protoc/.installed
+	cd typings && $(abspath $(VENV))-protoc/bin/python -m grpc_tools.protoc -I . \
+	  --python_out=. --pyi_out=. lowerdeck/*/*/*.proto
+
+$(VENV)-protoc/.installed:
+	$(PYTHON) -m venv $(VENV)-protoc
+	$(VENV)-protoc/bin/pip install -q --disable-pip-version-check grpcio-tools==1.62.3 'setuptools<81'
+	@touch $@
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info test/Output .pytest_cache .ruff_cache \
+	rm -rf $(VENV) $(VENV)-protoc build dist *.egg-info test/Output .pytest_cache .ruff_cache \
 	  .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 

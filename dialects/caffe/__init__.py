@@ -1,0 +1,1 @@
+"""The `caffe` dialect: one op for each layer type."""

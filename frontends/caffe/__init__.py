@@ -1,0 +1,1 @@
+"""Reader of Caffe nets: parse, upgrade, then import one to one."""
