@@ -1,5 +1,5 @@
 """Legalization of the onnx dialect: every framework quirk made explicit in `core`."""
 
-from lowerdeck.passes.legalize.onnx.framework import LegalizationError, LegalizeOnnxPass
+from lowerdeck.passes.legalize.onnx.framework import LegalizeOnnxPass
 
-__all__ = ["LegalizationError", "LegalizeOnnxPass"]
+__all__ = ["LegalizeOnnxPass"]

@@ -10,9 +10,9 @@ from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp, UnaryO
 from lowerdeck.dialects.core.reduce import ArgReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity, index_vector
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.quantity import Quantity, index_vector
 
 
 def apply(function: type[UnaryOp], x: Quantity) -> Quantity:
@@ -20,14 +20,14 @@ def apply(function: type[UnaryOp], x: Quantity) -> Quantity:
     return Quantity(x.lower, x.lower.add(function(x.value)))
 
 
-def _operand(lower: Legalizer, index: int = 0) -> Quantity:
+def _operand(lower: OnnxLegalizer, index: int = 0) -> Quantity:
     """An operand; half precision is computed in f32 and rounded once."""
     lower.attrs.ignore("consumed_inputs")
     x = Quantity(lower, lower.operand(index))
     return x.cast(f32) if x.element in (f16, bf16) else x
 
 
-def _result(lower: Legalizer, y: Quantity) -> Results:
+def _result(lower: OnnxLegalizer, y: Quantity) -> Results:
     return [y.cast(element_type(lower.operand(0))).value]
 
 
@@ -73,20 +73,20 @@ def softplus(x: Quantity) -> Quantity:
 
 
 @legalizes("Relu")
-def legalize_relu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_relu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """max(x, 0)"""
     lower.attrs.ignore("consumed_inputs")
     return [relu(Quantity(lower, lower.operand(0))).value]
 
 
 @legalizes("LeakyRelu")
-def legalize_leaky_relu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_leaky_relu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x, or alpha * x below zero"""
     return _result(lower, leaky_relu(_operand(lower), lower.attrs.float("alpha")))
 
 
 @legalizes("PRelu")
-def legalize_prelu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_prelu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x, or slope * x below zero; before opset 7 a vector of slopes belongs to the channels."""
     x, slope = _operand(lower), _operand(lower, 1)
     if op.since_version < 7 and len(slope.dims) == 1 and slope.dims[0] != 1:
@@ -95,33 +95,33 @@ def legalize_prelu(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("ThresholdedRelu")
-def legalize_thresholded_relu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_thresholded_relu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x above alpha, else 0"""
     return _result(lower, thresholded_relu(_operand(lower), lower.attrs.float("alpha")))
 
 
 @legalizes("Elu")
-def legalize_elu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_elu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x, or alpha * (exp(x) - 1) below zero"""
     return _result(lower, elu(_operand(lower), lower.attrs.float("alpha")))
 
 
 @legalizes("Selu")
-def legalize_selu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_selu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """gamma * (x, or alpha * (exp(x) - 1) from zero down)"""
     x = _operand(lower)
     return _result(lower, elu(x, lower.attrs.float("alpha")) * lower.attrs.float("gamma"))
 
 
 @legalizes("Celu")
-def legalize_celu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_celu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
     x, alpha = _operand(lower), lower.attrs.float("alpha")
     return _result(lower, x.maximum(0) + (((x / alpha).exp() - 1) * alpha).minimum(0))
 
 
 @legalizes("Gelu")
-def legalize_gelu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_gelu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh"""
     x = _operand(lower)
     if lower.attrs.string("approximate", among=("none", "tanh")) == "none":
@@ -132,53 +132,53 @@ def legalize_gelu(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Sigmoid")
-def legalize_sigmoid(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_sigmoid(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """1 / (1 + exp(-x))"""
     return _result(lower, apply(SigmoidOp, _operand(lower)))
 
 
 @legalizes("HardSigmoid")
-def legalize_hard_sigmoid(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_hard_sigmoid(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """max(0, min(1, alpha * x + beta))"""
     alpha, beta = lower.attrs.float("alpha"), lower.attrs.float("beta")
     return _result(lower, hard_sigmoid(_operand(lower), alpha, beta))
 
 
 @legalizes("HardSwish")
-def legalize_hard_swish(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_hard_swish(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x * max(0, min(1, x / 6 + 0.5))"""
     x = _operand(lower)
     return _result(lower, x * hard_sigmoid(x, 1 / 6, 0.5))
 
 
 @legalizes("Swish")
-def legalize_swish(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_swish(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x * sigmoid(alpha * x)"""
     x, alpha = _operand(lower), lower.attrs.float("alpha")
     return _result(lower, x * apply(SigmoidOp, x if alpha == 1 else x * alpha))
 
 
 @legalizes("Mish")
-def legalize_mish(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_mish(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x * tanh(log(1 + exp(x)))"""
     x = _operand(lower)
     return _result(lower, x * apply(TanhOp, softplus(x)))
 
 
 @legalizes("Softplus")
-def legalize_softplus(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_softplus(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """log(1 + exp(x))"""
     return _result(lower, softplus(_operand(lower)))
 
 
 @legalizes("Softsign")
-def legalize_softsign(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_softsign(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x / (1 + |x|)"""
     return _result(lower, softsign(_operand(lower)))
 
 
 @legalizes("Shrink")
-def legalize_shrink(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_shrink(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x + bias below -lambd, x - bias above lambd, else 0"""
     x, bias, lambd = _operand(lower), lower.attrs.float("bias"), lower.attrs.float("lambd")
     return _result(lower, x.lt(-lambd).where(x + bias, x.gt(lambd).where(x - bias, 0)))
@@ -188,7 +188,7 @@ def legalize_shrink(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Softmax", "LogSoftmax", "Hardmax", until=12)
-def legalize_flat_softmax(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_flat_softmax(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The function on the rows of a matrix: the dimensions from `axis` on are one row."""
     x = lower.operand(0)
     rank = rank_of(x)
@@ -199,13 +199,13 @@ def legalize_flat_softmax(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Softmax", "LogSoftmax", "Hardmax", since=13)
-def legalize_softmax(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_softmax(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The function along `axis`."""
     x = lower.operand(0)
     return [_along(op, lower, x, lower.axis(lower.attrs.int("axis"), rank_of(x)))]
 
 
-def _along(op: OnnxOp, lower: Legalizer, value: SSAValue, axis: int) -> SSAValue:
+def _along(op: OnnxOp, lower: OnnxLegalizer, value: SSAValue, axis: int) -> SSAValue:
     if op.op_type == "Softmax":
         return lower.add(SoftmaxOp(value, axis))
     element = element_type(value)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, rank_of
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 
 
-def aligned(lower: Legalizer) -> tuple[SSAValue, SSAValue]:
+def aligned(lower: OnnxLegalizer) -> tuple[SSAValue, SSAValue]:
     """
     The two operands of a binary operator, the second shaped so that numpy's rules apply.
 

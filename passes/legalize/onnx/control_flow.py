@@ -24,12 +24,12 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.builder import CoreBuilder
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.sequences import Structure, erase_unused_lists, flatten, rebuild
-from lowerdeck.passes.legalize.onnx.sizes import is_nonnegative, size_of
 from lowerdeck.passes.legalize.onnx.tensor import concat, pad
+from lowerdeck.passes.legalize.sizes import is_nonnegative, size_of
 
 UNROLL_LIMIT = 64
 """Loops of more iterations are not unrolled, even if what they carry changes its shape."""
@@ -41,7 +41,7 @@ _ITERATION = tensor(i64, [])
 
 
 @legalizes("If")
-def legalize_if(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_if(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A constant condition leaves the branch that it chooses; the other is not looked at."""
     condition = lower.operand("cond")
     if (known := lower.constant(condition)) is not None:
@@ -57,7 +57,7 @@ def legalize_if(op: OnnxOp, lower: Legalizer) -> Results:
     return [rebuild(lower, tensors, structure) for structure in structures[0]]
 
 
-def inline(lower: Legalizer, region: Region) -> list[SSAValue]:
+def inline(lower: OnnxLegalizer, region: Region) -> list[SSAValue]:
     """Move the ops of a legalized region before the node; the values that the region yields."""
     block = region.block
     end = block.last_op
@@ -69,7 +69,7 @@ def inline(lower: Legalizer, region: Region) -> list[SSAValue]:
     return values
 
 
-def _flatten_yield(lower: Legalizer, region: Region) -> list[Structure]:
+def _flatten_yield(lower: OnnxLegalizer, region: Region) -> list[Structure]:
     """Let the region yield tensors only; what they make up."""
     end = region.block.last_op
     assert end is not None
@@ -82,7 +82,7 @@ def _flatten_yield(lower: Legalizer, region: Region) -> list[Structure]:
     return [structure for _, structure in pairs]
 
 
-def _require_same(lower: Legalizer, structures: Sequence[Sequence[Structure]]) -> None:
+def _require_same(lower: OnnxLegalizer, structures: Sequence[Sequence[Structure]]) -> None:
     yes, no = structures
     if len(yes) != len(no):
         lower.refuse(f"{len(yes)} results of then_branch, {len(no)} of else_branch", "as many")
@@ -103,7 +103,7 @@ def _text(structure: Structure) -> str:
 
 
 def _require_outer_symbols(
-    lower: Legalizer, region: Region, values: Sequence[SSAValue], what: str
+    lower: OnnxLegalizer, region: Region, values: Sequence[SSAValue], what: str
 ) -> None:
     """Refuse values whose shape is known only inside of the region."""
     inner = {name for op in region.walk() for name in symbols_made_by(op)}
@@ -123,7 +123,7 @@ def _require_outer_symbols(
 
 
 @legalizes("Loop")
-def legalize_loop(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_loop(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     A condition that is always true is dropped.
 
@@ -159,7 +159,7 @@ def legalize_loop(op: OnnxOp, lower: Legalizer) -> Results:
     return _loop(lower, trips, condition, inits, region, iteration, count)
 
 
-def _expression(lower: Legalizer, value: SSAValue) -> Expr | None:
+def _expression(lower: OnnxLegalizer, value: SSAValue) -> Expr | None:
     """A number of iterations, if it is known when compiling; never negative."""
     elements = lower.symbols.elements(value)
     found: Expr | None = None if elements is None else elements.reshape(-1)[0]
@@ -168,7 +168,7 @@ def _expression(lower: Legalizer, value: SSAValue) -> Expr | None:
     return maximum(found, 0)
 
 
-def _is_true(lower: Legalizer, value: SSAValue) -> bool:
+def _is_true(lower: OnnxLegalizer, value: SSAValue) -> bool:
     array = lower.constant(value)
     return array is not None and bool(array.all())
 
@@ -224,7 +224,7 @@ def _yield(region: Region, values: Sequence[SSAValue]) -> None:
 
 
 def _loop(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     trips: SSAValue | None,
     condition: SSAValue | None,
     inits: Sequence[SSAValue],
@@ -253,7 +253,7 @@ def _loop(
 
 
 def _unrolled(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     trip: Expr | None,
     condition: SSAValue | None,
     inits: Sequence[SSAValue],
@@ -297,7 +297,7 @@ def _replace_args(block: Block, values: Sequence[SSAValue]) -> None:
         block.erase_arg(argument)
 
 
-def _stacked(lower: Legalizer, rows: Sequence[SSAValue]) -> SSAValue:
+def _stacked(lower: OnnxLegalizer, rows: Sequence[SSAValue]) -> SSAValue:
     if not rows:
         lower.refuse("a scan output of no iterations", "at least one")
     return concat(lower, [lower.unsqueeze(row, [0]) for row in rows], 0)
@@ -307,7 +307,7 @@ def _stacked(lower: Legalizer, rows: Sequence[SSAValue]) -> SSAValue:
 
 
 @legalizes("Scan", since=9)
-def legalize_scan(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_scan(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A loop over slices of the scan inputs, along any axes and in either direction."""
     plan = _ScanPlan(op, lower, list(op.operands), batched=False)
     results = plan.run([])
@@ -320,13 +320,13 @@ def legalize_scan(op: OnnxOp, lower: Legalizer) -> Results:
     return [*results[: plan.states], *outputs]
 
 
-def _reversed(lower: Legalizer, value: SSAValue) -> SSAValue:
+def _reversed(lower: OnnxLegalizer, value: SSAValue) -> SSAValue:
     dims = dims_of(value)
     rest = [0] * (len(dims) - 1)
     return lower.slice(value, [dims[0] - 1, *rest], dims, [-1, *[1] * len(rest)])
 
 
-def _first_axis_to(lower: Legalizer, value: SSAValue, axis: int) -> SSAValue:
+def _first_axis_to(lower: OnnxLegalizer, value: SSAValue, axis: int) -> SSAValue:
     order = list(range(1, rank_of(value)))
     order.insert(axis, 0)
     return lower.transpose(value, order)
@@ -336,7 +336,7 @@ class _ScanPlan:
     """What a Scan runs over; `batched` values (version 8) have a leading batch dimension."""
 
     def __init__(
-        self, op: OnnxOp, lower: Legalizer, operands: Sequence[SSAValue], batched: bool
+        self, op: OnnxOp, lower: OnnxLegalizer, operands: Sequence[SSAValue], batched: bool
     ) -> None:
         count = lower.attrs.int("num_scan_inputs")
         self.lower = lower
@@ -390,7 +390,7 @@ def part(builder: CoreBuilder, value: SSAValue, index: Sequence[Expr], axis: int
 
 
 @legalizes("Scan", until=8)
-def legalize_scan_batched(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_scan_batched(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     Version 8 runs a scan for each element of a batch, over the first `sequence_lens` slices; what
     is behind them in the outputs is zero.

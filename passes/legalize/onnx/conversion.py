@@ -22,12 +22,12 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 
 
 @legalizes("Cast")
-def legalize_cast(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_cast(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The value in the element type `to`."""
     if op.since_version == 1:
         to = onnx.TensorProto.DataType.Value(lower.attrs.string("to"))
@@ -38,18 +38,20 @@ def legalize_cast(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("CastLike")
-def legalize_cast_like(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_cast_like(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The value in the element type of the second operand."""
     to, saturate = element_type(lower.operand(1)), _saturates(op, lower)
     return [convert(lower, lower.operand(0), to, saturate=saturate)]
 
 
-def _saturates(op: OnnxOp, lower: Legalizer) -> bool:
+def _saturates(op: OnnxOp, lower: OnnxLegalizer) -> bool:
     lower.attrs.ignore("round_mode")  # it concerns float8e8m0 alone, which is refused
     return "saturate" not in op.schema.attributes or lower.attrs.flag("saturate")
 
 
-def convert(lower: Legalizer, value: SSAValue, to: Attribute, *, saturate: bool = True) -> SSAValue:
+def convert(
+    lower: OnnxLegalizer, value: SSAValue, to: Attribute, *, saturate: bool = True
+) -> SSAValue:
     """
     The value in another element type.
 

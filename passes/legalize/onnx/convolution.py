@@ -8,7 +8,7 @@ from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import (
     AUTO_PADS,
@@ -20,7 +20,7 @@ from lowerdeck.passes.legalize.onnx.windows import (
 
 
 @legalizes("Conv")
-def legalize_conv(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_conv(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A convolution with explicit padding."""
     x, w = lower.operand("X"), lower.operand("W")
     kernel = read_kernel(lower, dims_of(w)[2:])
@@ -39,7 +39,7 @@ def legalize_conv(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("ConvTranspose")
-def legalize_conv_transpose(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_conv_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A transposed convolution; `output_shape` or SAME determine the padding."""
     x, w = lower.operand("X"), lower.operand("W")
     dims = dims_of(x)[2:]
@@ -74,7 +74,7 @@ def legalize_conv_transpose(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 def _output_sizes(
-    lower: Legalizer, dims: Sequence[Expr], strides: Sequence[int], auto_pad: str
+    lower: OnnxLegalizer, dims: Sequence[Expr], strides: Sequence[int], auto_pad: str
 ) -> list[Expr] | None:
     """The spatial sizes of the result if the node states them."""
     shape = lower.attrs.opt_ints("output_shape")

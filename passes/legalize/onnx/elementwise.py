@@ -59,7 +59,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.onnx.broadcasting import aligned
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 
 _UNARY: Mapping[str, type[UnaryOp]] = {
@@ -91,14 +91,14 @@ _UNARY: Mapping[str, type[UnaryOp]] = {
 
 
 @legalizes(*_UNARY)
-def legalize_unary(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_unary(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The function of the same name."""
     lower.attrs.ignore("consumed_inputs")
     return [lower.add(_UNARY[op.op_type](lower.operand(0)))]
 
 
 @legalizes("Reciprocal")
-def legalize_reciprocal(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_reciprocal(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """1 / x"""
     lower.attrs.ignore("consumed_inputs")
     x = lower.operand(0)
@@ -121,37 +121,37 @@ _COMPARISONS = {
 
 
 @legalizes(*_ARITHMETIC, *_LOGIC, until=6)
-def legalize_aligned_binary(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_aligned_binary(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The function of the same name, with explicit broadcasting."""
     return [lower.add(_BINARY[op.op_type](*aligned(lower)))]
 
 
 @legalizes(*_BINARY, since=7)
-def legalize_binary(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_binary(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The function of the same name."""
     return [lower.add(_BINARY[op.op_type](lower.operand(0), lower.operand(1)))]
 
 
 @legalizes("Equal", "Greater", "Less", until=6)
-def legalize_aligned_comparison(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_aligned_comparison(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A comparison, with explicit broadcasting."""
     return [lower.compare(_COMPARISONS[op.op_type], *aligned(lower))]
 
 
 @legalizes(*_COMPARISONS, since=7)
-def legalize_comparison(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_comparison(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A comparison."""
     return [lower.compare(_COMPARISONS[op.op_type], lower.operand(0), lower.operand(1))]
 
 
 @legalizes("Pow", until=6)
-def legalize_aligned_pow(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_aligned_pow(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x to the power y, with explicit broadcasting."""
     return [lower.add(PowOp(*aligned(lower)))]
 
 
 @legalizes("Pow", since=7)
-def legalize_pow(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_pow(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x to the power y, computed in a type that holds both and returned in that of x."""
     x, y = lower.operand(0), lower.operand(1)
     common = _power_type(element_type(x), element_type(y))
@@ -169,7 +169,7 @@ def _power_type(base: Attribute, exponent: Attribute) -> Attribute:
 
 
 @legalizes("Mod")
-def legalize_mod(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_mod(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The remainder with the sign of the dividend (`fmod`), or with that of the divisor."""
     x, y = lower.operand(0), lower.operand(1)
     if lower.attrs.flag("fmod"):
@@ -178,7 +178,7 @@ def legalize_mod(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("BitShift")
-def legalize_bit_shift(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_bit_shift(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x shifted by y bits; a signed x keeps its sign to the right, and may have negative y."""
     x, y = lower.operand(0), lower.operand(1)
     direction = lower.attrs.string("direction", among=("LEFT", "RIGHT"))
@@ -201,7 +201,7 @@ _FOLDS: Mapping[str, type[BinaryOp]] = {"Max": MaxOp, "Min": MinOp, "Sum": AddOp
 
 
 @legalizes(*_FOLDS)
-def legalize_variadic(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_variadic(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """All operands combined from the left; `Mean` divides by their number."""
     lower.attrs.ignore("consumed_inputs")
     fold = _FOLDS[op.op_type]
@@ -215,13 +215,13 @@ def legalize_variadic(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Where")
-def legalize_where(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_where(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x where the condition holds, else y."""
     return [lower.select(lower.operand(0), lower.operand(1), lower.operand(2))]
 
 
 @legalizes("Clip", until=10)
-def legalize_clip_attributes(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_clip_attributes(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """min(max(x, `min`), `max`), where the bounds are attributes."""
     lower.attrs.ignore("consumed_inputs")
     x = lower.operand(0)
@@ -232,7 +232,7 @@ def legalize_clip_attributes(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Clip", since=11)
-def legalize_clip(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_clip(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """min(max(x, `min`), `max`): `max` wins if the bounds are in disorder."""
     x = lower.operand(0)
     for name, clip in (("min", MaxOp), ("max", MinOp)):
@@ -245,14 +245,14 @@ def legalize_clip(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("IsNaN")
-def legalize_is_nan(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_is_nan(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x != x"""
     x = lower.operand(0)
     return [lower.compare("ne", x, x)]
 
 
 @legalizes("IsInf")
-def legalize_is_inf(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_is_inf(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x is one of the infinities that the attributes select."""
     x = lower.operand(0)
     positive = lower.attrs.flag("detect_positive")

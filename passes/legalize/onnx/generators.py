@@ -13,17 +13,17 @@ from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.tensors import SparseTensorAttr, TensorAttr
 from lowerdeck.dialects.onnx.types import element_from_proto
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import size_of, sizes_of
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.sizes import size_of, sizes_of
 
 _LISTS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64}
 _LISTS["value_ints"] = np.int64
 
 
 @legalizes("Constant")
-def legalize_constant(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_constant(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """One of the attributes value, sparse_value, value_float(s), value_int(s), value_string(s)."""
     given = [name for name in op.schema.attributes if lower.attrs.has(name)]
     if len(given) != 1:
@@ -42,7 +42,7 @@ def legalize_constant(op: OnnxOp, lower: Legalizer) -> Results:
     lower.refuse("a constant of strings", "numbers", "remove text processing from the model")
 
 
-def constant_tensor(lower: Legalizer, value: TensorAttr) -> SSAValue:
+def constant_tensor(lower: OnnxLegalizer, value: TensorAttr) -> SSAValue:
     """A tensor attribute as a constant; its bytes stay where they are."""
     if isinstance(value.value, ArrayAttr):
         lower.refuse("a constant of strings", "numbers", "remove text processing from the model")
@@ -51,14 +51,14 @@ def constant_tensor(lower: Legalizer, value: TensorAttr) -> SSAValue:
 
 
 @legalizes("ConstantOfShape")
-def legalize_constant_of_shape(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_constant_of_shape(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     array = lower.attrs.tensor("value")
     number = np.zeros((), np.float32) if array is None else array.reshape(())
     return [lower.broadcast(lower.tensor(number), sizes_of(lower, lower.operand(0), "the shape"))]
 
 
 @legalizes("Range")
-def legalize_range(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_range(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """start + i * delta for i below max(ceil((limit - start) / delta), 0)."""
     lower.attrs.ignore("stash_type")
     parts = [lower.reshape(lower.operand(name), []) for name in ("start", "limit", "delta")]
@@ -71,13 +71,13 @@ def legalize_range(op: OnnxOp, lower: Legalizer) -> Results:
     return [(start + indices * delta).value]
 
 
-def _float_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
+def _float_count(lower: OnnxLegalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
     wide = [part.cast(f64) for part in (start, limit, delta)]
     count = ((wide[1] - wide[0]) / wide[2]).ceil().maximum(0.0).cast(i64)
     return size_of(lower, count.value, "the length")
 
 
-def _integer_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
+def _integer_count(lower: OnnxLegalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
     first, last, step = (lower.require_exprs(q.value, "a bound")[0] for q in (start, limit, delta))
     if step == 0:
         lower.refuse("a delta of 0", "another number")
@@ -87,14 +87,14 @@ def _integer_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Qu
     return size_of(lower, count.maximum(0).value, "the length")
 
 
-def given_type(lower: Legalizer, default: Attribute) -> Attribute:
+def given_type(lower: OnnxLegalizer, default: Attribute) -> Attribute:
     """The element type in the attribute `dtype`, a TensorProto.DataType."""
     number = lower.attrs.opt_int("dtype")
     return default if number is None else element_from_proto(number)
 
 
 @legalizes("EyeLike")
-def legalize_eye_like(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_eye_like(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("input")
     if rank_of(x) != 2:
         lower.refuse(f"an input of rank {rank_of(x)}", "a matrix")
@@ -102,14 +102,14 @@ def legalize_eye_like(op: OnnxOp, lower: Legalizer) -> Results:
     return [diagonals(lower, x).eq(lower.attrs.int("k")).cast(element).value]
 
 
-def diagonals(lower: Legalizer, x: SSAValue) -> Quantity:
+def diagonals(lower: OnnxLegalizer, x: SSAValue) -> Quantity:
     """The i64 matrix column - row for the last two dimensions of `x`."""
     rows, columns = (Quantity.iota(lower, dim) for dim in dims_of(x)[-2:])
     return columns.column(2, 1) - rows.column(2, 0)
 
 
 @legalizes("Trilu")
-def legalize_trilu(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_trilu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The triangle up to (or from) diagonal `k`; zero elsewhere."""
     x, k = lower.operand("input"), lower.input("k")
     if rank_of(x) < 2:
@@ -128,7 +128,7 @@ def legalize_trilu(op: OnnxOp, lower: Legalizer) -> Results:
     "Bernoulli",
     "Multinomial",
 )
-def legalize_random(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_random(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     lower.refuse(
         "a random number generator",
         "an operator whose result follows from its inputs",

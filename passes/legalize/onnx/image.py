@@ -15,17 +15,17 @@ from lowerdeck.dialects.core.tensor import GatherNdOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, f32, i1, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.builder import CoreBuilder
+from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.onnx.indexing import nonzero
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity, concat
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import size_of, sizes_of
 from lowerdeck.passes.legalize.onnx.tensor import pad
+from lowerdeck.passes.legalize.quantity import Quantity, concat
+from lowerdeck.passes.legalize.sizes import size_of, sizes_of
 
 
 @legalizes("Col2Im")
-def legalize_col2im(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_col2im(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     The sum of overlapping blocks [N, C * block, positions]: a transposed convolution, each of whose
     kernels is one in one place.
@@ -69,7 +69,7 @@ def legalize_col2im(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("MaxUnpool")
-def legalize_max_unpool(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_max_unpool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     Each value goes to the place, in the whole image that the window gives, that its index names.
 
@@ -105,7 +105,7 @@ def legalize_max_unpool(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("NonMaxSuppression")
-def legalize_non_max_suppression(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_non_max_suppression(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     For each image and class, over and over: take the best box that is left, and drop the boxes that
     overlap it. The rows of the result are [image, class, box], in that order.
@@ -136,7 +136,7 @@ def legalize_non_max_suppression(op: OnnxOp, lower: Legalizer) -> Results:
     return [result.value]
 
 
-def _at_least_zero(lower: Legalizer, value: SSAValue) -> Expr:
+def _at_least_zero(lower: OnnxLegalizer, value: SSAValue) -> Expr:
     clipped = Quantity.of(lower, lower.reshape(value, [])).cast(i64).maximum(0)
     return size_of(lower, clipped.value, "the number of boxes")
 
@@ -150,7 +150,7 @@ def _corners(boxes: Quantity, center: bool) -> list[Quantity]:
 
 
 def _rounds(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     scores: Quantity,
     corners: Sequence[Quantity],
     alive: Quantity,
@@ -179,7 +179,7 @@ def _rounds(
     return _with_rows(lower, chosen, rounds), _with_rows(lower, had, rounds)
 
 
-def _with_rows(lower: Legalizer, value: SSAValue, rows: Expr) -> SSAValue:
+def _with_rows(lower: OnnxLegalizer, value: SSAValue, rows: Expr) -> SSAValue:
     return lower.reshape(value, [rows, *dims_of(value)[1:]])
 
 

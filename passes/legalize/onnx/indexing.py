@@ -16,36 +16,36 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity, stack
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import size_of
+from lowerdeck.passes.legalize.quantity import Quantity, stack
+from lowerdeck.passes.legalize.sizes import size_of
 
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
 
 
 @legalizes("Gather")
-def legalize_gather(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_gather(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, indices = lower.operand("data"), lower.operand("indices")
     return [lower.add(GatherOp(x, indices, lower.axis(lower.attrs.int("axis"), rank_of(x))))]
 
 
 @legalizes("GatherElements")
-def legalize_gather_elements(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_gather_elements(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, indices = lower.operand("data"), lower.operand("indices")
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
     return [lower.add(GatherElementsOp(x, indices, axis))]
 
 
 @legalizes("GatherND")
-def legalize_gather_nd(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_gather_nd(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, indices = lower.operand("data"), lower.operand("indices")
     batch = lower.attrs.int("batch_dims") if op.since_version >= 12 else 0
     return [lower.add(GatherNdOp(x, indices, batch))]
 
 
 @legalizes("Scatter", "ScatterElements")
-def legalize_scatter_elements(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_scatter_elements(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, indices, updates = (lower.operand(name) for name in ("data", "indices", "updates"))
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
     # The shapes are the same in a valid model; their dimensions may have other names.
@@ -54,12 +54,12 @@ def legalize_scatter_elements(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("ScatterND")
-def legalize_scatter_nd(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_scatter_nd(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, indices, updates = (lower.operand(name) for name in ("data", "indices", "updates"))
     return [lower.add(ScatterNdOp(x, indices, updates, _reduction(op, lower)))]
 
 
-def _reduction(op: OnnxOp, lower: Legalizer) -> str:
+def _reduction(op: OnnxOp, lower: OnnxLegalizer) -> str:
     """Reductions came with version 16, max and min with 18."""
     if op.since_version < 16:
         return "none"
@@ -67,7 +67,7 @@ def _reduction(op: OnnxOp, lower: Legalizer) -> str:
 
 
 @legalizes("TensorScatter")
-def legalize_tensor_scatter(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_tensor_scatter(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The updates take the places from `write_indices[batch]` on along `axis`."""
     x, updates = lower.operand("past_cache"), lower.operand("update")
     mode = lower.attrs.string("mode", among=("linear", "circular"))
@@ -83,7 +83,7 @@ def legalize_tensor_scatter(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("OneHot")
-def legalize_one_hot(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_one_hot(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Indices out of [-depth, depth) select nothing."""
     indices = Quantity.of(lower, lower.operand("indices")).cast(i64)
     depth_value = lower.cast(lower.reshape(lower.operand("depth"), []), i64)
@@ -100,19 +100,19 @@ def legalize_one_hot(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("NonZero")
-def legalize_nonzero(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_nonzero(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("X")
     return [nonzero(lower, x if rank_of(x) else lower.reshape(x, [1]))]
 
 
-def nonzero(lower: Legalizer, x: SSAValue) -> SSAValue:
+def nonzero(lower: OnnxLegalizer, x: SSAValue) -> SSAValue:
     """The i64 indices [rank, count] of the elements that are not zero."""
     count = size_of(lower, lower.add(CountNonzeroOp(x)), "the number of non-zero elements")
     return lower.add(NonzeroOp(x, count))
 
 
 @legalizes("Compress")
-def legalize_compress(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_compress(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The parts along `axis` (or the elements) at which the condition, a vector, holds."""
     x, condition = lower.operand("input"), lower.operand("condition")
     axis = lower.attrs.opt_int("axis")
@@ -123,7 +123,7 @@ def legalize_compress(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("ReverseSequence")
-def legalize_reverse_sequence(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_reverse_sequence(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Along the time axis, the first `sequence_lens[batch]` elements in reverse."""
     x, lens = lower.operand("input"), lower.operand("sequence_lens")
     batch, time = lower.attrs.int("batch_axis"), lower.attrs.int("time_axis")
@@ -139,7 +139,7 @@ def legalize_reverse_sequence(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("ArrayFeatureExtractor", domain="ai.onnx.ml")
-def legalize_array_feature_extractor(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_array_feature_extractor(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The columns of the last dimension that `Y` names; a vector is one row."""
     x, columns = lower.operand("X"), lower.operand("Y")
     columns = lower.reshape(columns, [product(dims_of(columns))])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import NoneType
@@ -11,20 +11,12 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.core.control_flow import YieldOp
-from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.builder import CoreBuilder
-from lowerdeck.passes.legalize.onnx.symbolic import SymbolicValues
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, refuse
+from lowerdeck.passes.legalize.symbolic import SymbolicValues
 
 _ABSENT = NoneType()
-
-
-class RefusalError(Exception):
-    """A node that has no form in `core`: what was found, expected, and what to do."""
-
-
-class PoisonedError(Exception):
-    """A subgraph holds a node that was refused, and reported, already."""
 
 
 class Attributes:
@@ -122,29 +114,17 @@ class Attributes:
         return refuse(f"no attribute '{name}'", "it to be given") if found is None else found
 
 
-def refuse(found: str, expected: str = "", next_step: str = "") -> NoReturn:
-    """Give up on the current node: `found ..., expected ...; next step`."""
-    text = f"found {found}"
-    text += f", expected {expected}" if expected else ""
-    text += f"; {next_step}" if next_step else ""
-    raise RefusalError(text)
-
-
-class Legalizer(CoreBuilder):
+class OnnxLegalizer(Legalizer):
     """What a handler works with: the node's operands and attributes, and a builder before it."""
 
     def __init__(
         self, op: OnnxOp, symbols: SymbolicValues, legalize: Callable[[Block], bool]
     ) -> None:
         """`legalize` legalizes the nodes of a block; False if one of them was refused."""
-        super().__init__(InsertPoint.before(op), symbols, op.location)
+        super().__init__(op, symbols)
         self.op = op
         self.attrs = Attributes(op)
         self._legalize = legalize
-
-    def refuse(self, found: str, expected: str = "", next_step: str = "") -> NoReturn:
-        """Give up on this node: `found ..., expected ...; next step`."""
-        refuse(found, expected, next_step)
 
     # Operands and results
 
@@ -165,39 +145,6 @@ class Legalizer(CoreBuilder):
     def wants(self, index: int) -> bool:
         """True if the node has result `index` and the result is named."""
         return index < len(self.op.results) and self.op.results[index].type != _ABSENT
-
-    def axis(self, axis: int, rank: int) -> int:
-        """`axis` counted from the front; refused if it is out of range."""
-        if not -rank <= axis < rank:
-            self.refuse(f"axis {axis}", f"-{rank} to {rank - 1}")
-        return axis % rank
-
-    def axes(self, axes: Sequence[int], rank: int) -> list[int]:
-        """The distinct `axes` counted from the front, in order of their appearance."""
-        found = [self.axis(axis, rank) for axis in axes]
-        if len(set(found)) != len(found):
-            self.refuse(f"axes {list(axes)}", "each dimension once")
-        return found
-
-    # Values that must be known
-
-    def require_constant(self, value: SSAValue, what: str) -> NDArray[Any]:
-        """The elements of `value`; refused if they depend on data."""
-        array = self.constant(value)
-        if array is None:
-            self.refuse(f"{what} that depends on data", "a constant")
-        return array
-
-    def require_ints(self, value: SSAValue, what: str) -> list[int]:
-        """The elements of an integer tensor; refused if they depend on data or symbols."""
-        return [int(number) for number in self.require_constant(value, what).reshape(-1)]
-
-    def require_exprs(self, value: SSAValue, what: str) -> list[Expr]:
-        """The elements of a small integer tensor, as `exprs`; refused if it is not one."""
-        found = self.exprs(value)
-        if found is None:
-            self.refuse(f"{what} of type {value.type}", "a short list of integers of known length")
-        return found
 
     # Subgraphs
 

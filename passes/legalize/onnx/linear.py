@@ -12,12 +12,12 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import index_vector
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.quantity import index_vector
 
 
-def matmul(lower: Legalizer, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+def matmul(lower: OnnxLegalizer, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """numpy.matmul: a vector is a row on the left, a column on the right."""
     is_row, is_column = rank_of(lhs) == 1, rank_of(rhs) == 1
     lhs = lower.unsqueeze(lhs, [0]) if is_row else lhs
@@ -28,13 +28,13 @@ def matmul(lower: Legalizer, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
 
 
 @legalizes("MatMul")
-def legalize_matmul(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_matmul(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A matrix product with broadcast batch dimensions."""
     return [matmul(lower, lower.operand("A"), lower.operand("B"))]
 
 
 @legalizes("Gemm")
-def legalize_gemm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_gemm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """alpha * A * B + beta * C, A and B transposed on request."""
     lower.attrs.ignore("broadcast")  # numpy's rules include both of its cases
     a, b, c = lower.operand("A"), lower.operand("B"), lower.input("C")
@@ -47,7 +47,7 @@ def legalize_gemm(op: OnnxOp, lower: Legalizer) -> Results:
     return [lower.add(AddOp(result, _scaled(lower, c, beta, "beta")))]
 
 
-def _scaled(lower: Legalizer, value: SSAValue, factor: float, name: str) -> SSAValue:
+def _scaled(lower: OnnxLegalizer, value: SSAValue, factor: float, name: str) -> SSAValue:
     if factor == 1:
         return value
     if not is_float(element_type(value)) and factor != int(factor):
@@ -70,7 +70,7 @@ class _Factor:
 
 
 @legalizes("Einsum")
-def legalize_einsum(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_einsum(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     Sums of products by labels, from left to right: two factors at a time are one matrix product
     (labels that both have and that are not needed any more), or a broadcast product.
@@ -91,7 +91,7 @@ def _labels(factors: Sequence[_Factor]) -> set[str]:
     return {label for factor in factors for label in factor.labels}
 
 
-def _parse_equation(lower: Legalizer, equation: str) -> tuple[list[list[str]], list[str]]:
+def _parse_equation(lower: OnnxLegalizer, equation: str) -> tuple[list[list[str]], list[str]]:
     """The labels of every operand and of the result; dimensions of `...` get labels `...0` etc."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
@@ -115,7 +115,7 @@ def _parse_equation(lower: Legalizer, equation: str) -> tuple[list[list[str]], l
     return terms, output
 
 
-def _term(lower: Legalizer, text: str, rank: int) -> list[str]:
+def _term(lower: OnnxLegalizer, text: str, rank: int) -> list[str]:
     """The labels of one term; the last dimension of `...` is number 0."""
     before, dots, after = text.partition("...")
     hidden = rank - len(before) - len(after)
@@ -125,7 +125,7 @@ def _term(lower: Legalizer, text: str, rank: int) -> list[str]:
     return [*before, *(f"...{k:03}" for k in reversed(range(hidden))), *after]
 
 
-def _diagonal(lower: Legalizer, value: SSAValue, labels: Sequence[str]) -> _Factor:
+def _diagonal(lower: OnnxLegalizer, value: SSAValue, labels: Sequence[str]) -> _Factor:
     """A factor in which a label that occurs twice is one dimension: the diagonal."""
     labels = list(labels)
     for label in dict.fromkeys(labels):
@@ -137,7 +137,7 @@ def _diagonal(lower: Legalizer, value: SSAValue, labels: Sequence[str]) -> _Fact
     return _Factor(value, tuple(labels))
 
 
-def _on_diagonal(lower: Legalizer, value: SSAValue, first: int, second: int) -> SSAValue:
+def _on_diagonal(lower: OnnxLegalizer, value: SSAValue, first: int, second: int) -> SSAValue:
     dims = dims_of(value)
     rows = index_vector(lower, dims[first], len(dims), first)
     columns = index_vector(lower, dims[second], len(dims), second)
@@ -145,14 +145,14 @@ def _on_diagonal(lower: Legalizer, value: SSAValue, first: int, second: int) -> 
     return lower.reduce("sum", masked, [second])
 
 
-def _sum_out(lower: Legalizer, factor: _Factor, needed: Sequence[str]) -> _Factor:
+def _sum_out(lower: OnnxLegalizer, factor: _Factor, needed: Sequence[str]) -> _Factor:
     """The factor summed over the labels that are not needed any more."""
     axes = [k for k, label in enumerate(factor.labels) if label not in needed]
     kept = tuple(label for label in factor.labels if label in needed)
     return _Factor(lower.reduce("sum", factor.value, axes), kept)
 
 
-def _multiply(lower: Legalizer, lhs: _Factor, rhs: _Factor, needed: Sequence[str]) -> _Factor:
+def _multiply(lower: OnnxLegalizer, lhs: _Factor, rhs: _Factor, needed: Sequence[str]) -> _Factor:
     """The product of two factors, summed over the labels that are not needed any more."""
     lhs = _sum_out(lower, lhs, [*needed, *rhs.labels])
     rhs = _sum_out(lower, rhs, [*needed, *lhs.labels])
@@ -182,7 +182,7 @@ def _size(label: str, lhs: _Factor, rhs: _Factor) -> Expr:
 
 
 def _matrix(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     factor: _Factor,
     batch: Sequence[str],
     rows: Sequence[str],

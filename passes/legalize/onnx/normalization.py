@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32,
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.reduction import mean
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 
@@ -33,7 +33,7 @@ def _wide(value: SSAValue) -> Attribute:
 
 
 def _moments(
-    lower: Legalizer, x: SSAValue, axes: Sequence[int]
+    lower: OnnxLegalizer, x: SSAValue, axes: Sequence[int]
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
     """The mean, x - mean, and the variance along `axes`, which stay as ones."""
     center = mean(lower, x, axes, keep_dims=True)
@@ -41,12 +41,12 @@ def _moments(
     return center, rest, mean(lower, lower.add(MulOp(rest, rest)), axes, keep_dims=True)
 
 
-def _deviation(lower: Legalizer, variance: SSAValue, epsilon: float) -> SSAValue:
+def _deviation(lower: OnnxLegalizer, variance: SSAValue, epsilon: float) -> SSAValue:
     """sqrt(variance + epsilon)"""
     return lower.add(SqrtOp(lower.add(AddOp(variance, lower.scalar(epsilon, variance)))))
 
 
-def _per_channel(lower: Legalizer, parameter: SSAValue, rank: int) -> SSAValue:
+def _per_channel(lower: OnnxLegalizer, parameter: SSAValue, rank: int) -> SSAValue:
     """A vector over dimension 1 of a tensor of `rank` dimensions."""
     return lower.reshape(parameter, [*dims_of(parameter), *[1] * (rank - 2)])
 
@@ -55,7 +55,7 @@ def _per_channel(lower: Legalizer, parameter: SSAValue, rank: int) -> SSAValue:
 
 
 @legalizes("BatchNormalization", until=13)
-def legalize_batch_norm_by_outputs(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_batch_norm_by_outputs(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """(x - mean) / sqrt(var + epsilon) * scale + bias; more than one output means training."""
     lower.attrs.ignore("consumed_inputs", "is_test", "momentum")
     if any(lower.wants(index) for index in range(1, len(op.results))):
@@ -70,7 +70,7 @@ def legalize_batch_norm_by_outputs(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("BatchNormalization", since=14)
-def legalize_batch_norm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_batch_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """(x - mean) / sqrt(var + epsilon) * scale + bias, by given statistics or the batch's own."""
     x, scale, bias, center, variance = (lower.operand(k) for k in range(5))
     epsilon, momentum = lower.attrs.float("epsilon"), lower.attrs.float("momentum")
@@ -86,7 +86,7 @@ def legalize_batch_norm(op: OnnxOp, lower: Legalizer) -> Results:
     return [_batch_norm(lower, x, [scale, bias, *statistics], epsilon), *running]
 
 
-def _running(lower: Legalizer, old: SSAValue, new: SSAValue, momentum: float) -> SSAValue:
+def _running(lower: OnnxLegalizer, old: SSAValue, new: SSAValue, momentum: float) -> SSAValue:
     """old * momentum + new * (1 - momentum)"""
     new = lower.cast(new, old)
     kept = lower.add(MulOp(old, lower.scalar(momentum, old)))
@@ -94,7 +94,7 @@ def _running(lower: Legalizer, old: SSAValue, new: SSAValue, momentum: float) ->
 
 
 def _batch_norm(
-    lower: Legalizer, x: SSAValue, parameters: Sequence[SSAValue], epsilon: float
+    lower: OnnxLegalizer, x: SSAValue, parameters: Sequence[SSAValue], epsilon: float
 ) -> SSAValue:
     """Computed in the widest type, and without a channel dimension for a vector of one channel."""
     wide = x
@@ -112,7 +112,7 @@ def _batch_norm(
 
 
 @legalizes("InstanceNormalization")
-def legalize_instance_norm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_instance_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Each channel of each sample by its own mean and variance, then scale and bias."""
     lower.attrs.ignore("consumed_inputs")
     x = lower.operand("input")
@@ -123,7 +123,7 @@ def legalize_instance_norm(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("GroupNormalization")
-def legalize_group_norm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_group_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Groups of channels by their own mean and variance; scale and bias per channel (or group)."""
     lower.attrs.ignore("stash_type")  # statistics are never computed in half precision
     x, scale, bias = (lower.operand(k) for k in range(3))
@@ -137,7 +137,7 @@ def legalize_group_norm(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 def _layer_norm(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     x: SSAValue,
     scale: SSAValue,
     bias: SSAValue | None,
@@ -151,7 +151,7 @@ def _layer_norm(
     return lower.cast(result, x)
 
 
-def _fitted(lower: Legalizer, parameter: SSAValue, dims: Sequence[Expr]) -> SSAValue:
+def _fitted(lower: OnnxLegalizer, parameter: SSAValue, dims: Sequence[Expr]) -> SSAValue:
     """A parameter that is known to broadcast to `dims`; unknown sizes are made so."""
     own = dims_of(parameter)
     if len(own) > len(dims):
@@ -164,7 +164,7 @@ def _fitted(lower: Legalizer, parameter: SSAValue, dims: Sequence[Expr]) -> SSAV
 
 
 @legalizes("LayerNormalization")
-def legalize_layer_norm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_layer_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The dimensions from `axis` on by their mean and variance, which are results too."""
     x, scale, bias = lower.operand("X"), lower.operand("Scale"), lower.input("B")
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
@@ -181,7 +181,7 @@ def legalize_layer_norm(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("RMSNormalization")
-def legalize_rms_norm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_rms_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x / sqrt(mean(x * x) + epsilon) * scale over the dimensions from `axis` on."""
     lower.attrs.ignore("stash_type")  # never half precision
     x = lower.operand("X")
@@ -193,7 +193,7 @@ def legalize_rms_norm(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("MeanVarianceNormalization")
-def legalize_mean_variance_norm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_mean_variance_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """(x - mean) / (sqrt(variance) + 1e-9)"""
     x = lower.operand("X")
     axes = sorted(lower.axes(lower.attrs.ints("axes"), rank_of(x)))
@@ -207,7 +207,7 @@ def legalize_mean_variance_norm(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("LRN")
-def legalize_lrn(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_lrn(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x / (bias + alpha / size * s)^beta, where s sums the squares of `size` channels around."""
     x, dims, size = lower.operand("X"), dims_of(lower.operand("X")), lower.attrs.int("size")
     factor = lower.attrs.float("alpha") / size
@@ -230,7 +230,7 @@ def legalize_lrn(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("LpNormalization")
-def legalize_lp_norm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_lp_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x / |x|_p along `axis`, for p = 1 and 2; zero where the norm is."""
     x, p = lower.operand("input"), lower.attrs.int("p")
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
@@ -247,7 +247,7 @@ def legalize_lp_norm(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Dropout")
-def legalize_dropout(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_dropout(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The input, and a mask that keeps everything: inference."""
     lower.attrs.ignore("consumed_inputs", "is_test", "seed")
     x = lower.operand(0)
@@ -261,7 +261,7 @@ def legalize_dropout(op: OnnxOp, lower: Legalizer) -> Results:
     return [x, lower.broadcast(one, dims_of(x))]
 
 
-def _require_inference(lower: Legalizer) -> None:
+def _require_inference(lower: OnnxLegalizer) -> None:
     training, ratio = lower.input("training_mode"), lower.input("ratio")
     if training is None:
         return

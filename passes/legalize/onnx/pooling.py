@@ -16,17 +16,18 @@ from lowerdeck.dialects.core.tensor import PadOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, is_float, numpy_dtype, rank_of
 from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.reduction import mean
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.windows import Window, read_window, round_up
+from lowerdeck.passes.legalize.onnx.windows import read_window
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.windows import Window, round_up
 
 MAX_TAPS = 1024
 """Indices are computed with a few ops for each element of the window, up to this many."""
 
 
-def _window(op: OnnxOp, lower: Legalizer, dims: Sequence[Expr]) -> Window:
+def _window(op: OnnxOp, lower: OnnxLegalizer, dims: Sequence[Expr]) -> Window:
     """The window of a pool, rounded up if the node says so."""
     schema = op.schema.attributes
     kernel = [Expr.const(size) for size in lower.attrs.ints("kernel_shape")]
@@ -39,7 +40,7 @@ def _window(op: OnnxOp, lower: Legalizer, dims: Sequence[Expr]) -> Window:
 
 
 def _pool(
-    lower: Legalizer, kind: str, x: SSAValue, window: Window, *, count_pads: bool = False
+    lower: OnnxLegalizer, kind: str, x: SSAValue, window: Window, *, count_pads: bool = False
 ) -> SSAValue:
     pool = PoolOp(
         kind,
@@ -56,7 +57,7 @@ def _pool(
 
 
 @legalizes("MaxPool")
-def legalize_max_pool(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_max_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The largest element of each window, and its place in the flattened input."""
     x = lower.operand("X")
     window = _window(op, lower, dims_of(x))
@@ -68,7 +69,7 @@ def legalize_max_pool(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 def _max_indices(
-    lower: Legalizer, value: SSAValue, window: Window, dims: Sequence[Expr]
+    lower: OnnxLegalizer, value: SSAValue, window: Window, dims: Sequence[Expr]
 ) -> SSAValue:
     """
     The places of the first largest elements: one comparison for each element of the window, each
@@ -95,7 +96,7 @@ def _max_indices(
     return where.value
 
 
-def _places(lower: Legalizer, dims: Sequence[Expr]) -> SSAValue:
+def _places(lower: OnnxLegalizer, dims: Sequence[Expr]) -> SSAValue:
     """The place of each element in the flattened tensor, by rows or (spatially) by columns."""
     places = lower.add(IotaOp([product(dims)]))
     if lower.attrs.int("storage_order", default=0) == 0:
@@ -105,14 +106,14 @@ def _places(lower: Legalizer, dims: Sequence[Expr]) -> SSAValue:
     return lower.transpose(flipped, [0, 1, *spatial])
 
 
-def _padded(lower: Legalizer, x: SSAValue, window: Window, value: SSAValue) -> SSAValue:
+def _padded(lower: OnnxLegalizer, x: SSAValue, window: Window, value: SSAValue) -> SSAValue:
     if window.is_whole:
         return x
     return lower.add(PadOp(x, [0, 0, *window.begin], [0, 0, *window.end], value))
 
 
 def _tap(
-    lower: Legalizer, x: SSAValue, window: Window, dims: Sequence[Expr], tap: Sequence[int]
+    lower: OnnxLegalizer, x: SSAValue, window: Window, dims: Sequence[Expr], tap: Sequence[int]
 ) -> Quantity:
     """One element of every window."""
     starts = [0, 0, *(t * d for t, d in zip(tap, window.dilations, strict=True))]
@@ -120,7 +121,7 @@ def _tap(
 
 
 @legalizes("AveragePool")
-def legalize_average_pool(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_average_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The mean of each window, with or without the padding in it."""
     x = lower.operand("X")
     window = _window(op, lower, dims_of(x))
@@ -129,7 +130,7 @@ def legalize_average_pool(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("LpPool", since=2)
-def legalize_lp_pool(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_lp_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The p-norm of each window."""
     x = lower.operand("X")
     window = _window(op, lower, dims_of(x))
@@ -137,13 +138,13 @@ def legalize_lp_pool(op: OnnxOp, lower: Legalizer) -> Results:
     return [_root(lower, _pool(lower, "sum", _power(lower, x, p), window), p)]
 
 
-def _power(lower: Legalizer, x: SSAValue, p: float) -> SSAValue:
+def _power(lower: OnnxLegalizer, x: SSAValue, p: float) -> SSAValue:
     """|x| to the power p"""
     x = lower.add(AbsOp(x))
     return x if p == 1 else lower.add(PowOp(x, lower.scalar(p, x)))
 
 
-def _root(lower: Legalizer, x: SSAValue, p: float) -> SSAValue:
+def _root(lower: OnnxLegalizer, x: SSAValue, p: float) -> SSAValue:
     return x if p == 1 else lower.add(PowOp(x, lower.scalar(1 / p, x)))
 
 
@@ -155,21 +156,21 @@ def _spatial(value: SSAValue) -> list[int]:
 
 
 @legalizes("GlobalAveragePool")
-def legalize_global_average_pool(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_global_average_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The mean over the spatial dimensions."""
     x = lower.operand("X")
     return [mean(lower, x, _spatial(x), keep_dims=True)]
 
 
 @legalizes("GlobalMaxPool")
-def legalize_global_max_pool(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_global_max_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The largest element over the spatial dimensions."""
     x = lower.operand("X")
     return [lower.reduce("max", x, _spatial(x), keep_dims=True)]
 
 
 @legalizes("GlobalLpPool")
-def legalize_global_lp_pool(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_global_lp_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The p-norm over the spatial dimensions."""
     x = lower.operand("X")
     p: Any = lower.attrs.float("p") if op.since_version == 1 else lower.attrs.int("p")

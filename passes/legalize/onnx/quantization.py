@@ -32,7 +32,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.onnx.conversion import convert
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.linear import matmul
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_kernel, read_window
@@ -41,7 +41,7 @@ from lowerdeck.passes.legalize.onnx.windows import read_kernel, read_window
 
 
 def _spread(
-    lower: Legalizer, parameter: SSAValue, dims: Sequence[Expr], axis: int, block: int
+    lower: OnnxLegalizer, parameter: SSAValue, dims: Sequence[Expr], axis: int, block: int
 ) -> SSAValue:
     """A scale or zero point shaped to broadcast to `dims`: per tensor, per axis, or in blocks."""
     if rank_of(parameter) == 0:
@@ -55,7 +55,7 @@ def _spread(
 
 
 def _repeated(
-    lower: Legalizer, parameter: SSAValue, dims: Sequence[Expr], axis: int, block: int
+    lower: OnnxLegalizer, parameter: SSAValue, dims: Sequence[Expr], axis: int, block: int
 ) -> SSAValue:
     """Every entry along `axis` repeated `block` times, the last block cut off at the end."""
     shape = dims_of(parameter)
@@ -69,7 +69,7 @@ def _repeated(
 
 
 def _parameters(
-    op: OnnxOp, lower: Legalizer, dims: Sequence[Expr]
+    op: OnnxOp, lower: OnnxLegalizer, dims: Sequence[Expr]
 ) -> tuple[SSAValue, SSAValue | None]:
     """The scale, in f32 or wider, and the zero point of (De)QuantizeLinear."""
     attributes = op.schema.attributes
@@ -84,7 +84,7 @@ def _parameters(
 
 
 @legalizes("QuantizeLinear")
-def legalize_quantize(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_quantize(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """saturate(round(x / scale) + zero_point), divided in the precision of the scale."""
     x = lower.operand(0)
     scale, zero = _parameters(op, lower, dims_of(x))
@@ -106,7 +106,9 @@ def legalize_quantize(op: OnnxOp, lower: Legalizer) -> Results:
     return [convert(lower, ratio, to, saturate=saturate)]
 
 
-def _quantized(lower: Legalizer, ratio: SSAValue, zero: SSAValue | None, to: Attribute) -> SSAValue:
+def _quantized(
+    lower: OnnxLegalizer, ratio: SSAValue, zero: SSAValue | None, to: Attribute
+) -> SSAValue:
     """saturate(round(ratio) + zero_point) for a `ratio` in f32, which holds all 16-bit integers."""
     value = lower.add(RoundOp(ratio))
     if zero is not None:
@@ -116,7 +118,7 @@ def _quantized(lower: Legalizer, ratio: SSAValue, zero: SSAValue | None, to: Att
     return lower.cast(lower.add(MaxOp(value, lower.scalar(low, f32))), to)
 
 
-def _limits(lower: Legalizer, element: Attribute) -> tuple[int, int]:
+def _limits(lower: OnnxLegalizer, element: Attribute) -> tuple[int, int]:
     has_sign = not is_unsigned(element)
     if not isinstance(element, IntegerType) or (bits := element.bitwidth) > 16:
         lower.refuse(f"quantized numbers of type {element}", "at most 16 bits")
@@ -126,7 +128,7 @@ def _limits(lower: Legalizer, element: Attribute) -> tuple[int, int]:
 
 
 @legalizes("DequantizeLinear")
-def legalize_dequantize(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_dequantize(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """(x - zero_point) * scale"""
     x = lower.operand(0)
     scale, zero = _parameters(op, lower, dims_of(x))
@@ -142,13 +144,13 @@ def legalize_dequantize(op: OnnxOp, lower: Legalizer) -> Results:
 # Integer arithmetic
 
 
-def _centered(lower: Legalizer, value: SSAValue, zero: SSAValue | None) -> SSAValue:
+def _centered(lower: OnnxLegalizer, value: SSAValue, zero: SSAValue | None) -> SSAValue:
     """x - zero_point in i32, where it is exact."""
     value = lower.cast(value, i32)
     return value if zero is None else lower.add(SubOp(value, lower.cast(zero, i32)))
 
 
-def _over_rows(lower: Legalizer, parameter: SSAValue | None) -> SSAValue | None:
+def _over_rows(lower: OnnxLegalizer, parameter: SSAValue | None) -> SSAValue | None:
     """A parameter of a left matrix: a vector has one entry a row."""
     if parameter is None or rank_of(parameter) != 1:
         return parameter
@@ -156,7 +158,9 @@ def _over_rows(lower: Legalizer, parameter: SSAValue | None) -> SSAValue | None:
     return lower.reshape(parameter, [] if size == 1 else [size, 1])
 
 
-def _over_channels(lower: Legalizer, parameter: SSAValue | None, trailing: int) -> SSAValue | None:
+def _over_channels(
+    lower: OnnxLegalizer, parameter: SSAValue | None, trailing: int
+) -> SSAValue | None:
     """A parameter with one entry an output channel, followed by `trailing` dimensions."""
     if parameter is None or rank_of(parameter) != 1:
         return parameter
@@ -165,7 +169,7 @@ def _over_channels(lower: Legalizer, parameter: SSAValue | None, trailing: int) 
 
 
 def _convolution(
-    lower: Legalizer, x: SSAValue, w: SSAValue, bias: SSAValue | None = None
+    lower: OnnxLegalizer, x: SSAValue, w: SSAValue, bias: SSAValue | None = None
 ) -> SSAValue:
     """The convolution that the node's attributes describe, of centered integers."""
     window = read_window(lower, dims_of(x)[2:], read_kernel(lower, dims_of(w)[2:]))
@@ -183,7 +187,7 @@ def _convolution(
 
 
 @legalizes("MatMulInteger")
-def legalize_matmul_integer(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_matmul_integer(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """(A - a_zero_point) * (B - b_zero_point) in i32"""
     a = _centered(lower, lower.operand(0), _over_rows(lower, lower.input(2)))
     b = _centered(lower, lower.operand(1), lower.input(3))
@@ -191,7 +195,7 @@ def legalize_matmul_integer(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("ConvInteger")
-def legalize_conv_integer(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_conv_integer(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The convolution of x - x_zero_point with w - w_zero_point in i32; padding is zero_point."""
     x, w = lower.operand(0), lower.operand(1)
     x_zero, w_zero = lower.input(2), _over_channels(lower, lower.input(3), rank_of(w) - 1)
@@ -200,7 +204,7 @@ def legalize_conv_integer(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 def _requantized(
-    lower: Legalizer, value: SSAValue, scales: Sequence[SSAValue], zero: SSAValue
+    lower: OnnxLegalizer, value: SSAValue, scales: Sequence[SSAValue], zero: SSAValue
 ) -> SSAValue:
     """saturate(round(value * (x_scale * w_scale / y_scale)) + zero_point), multiplied in f32."""
     x_scale, w_scale, y_scale = (lower.cast(scale, f32) for scale in scales)
@@ -209,12 +213,12 @@ def _requantized(
     return _quantized(lower, ratio, zero, element_type(zero))
 
 
-def _required(lower: Legalizer, value: SSAValue | None) -> SSAValue:
+def _required(lower: OnnxLegalizer, value: SSAValue | None) -> SSAValue:
     return lower.refuse("a missing parameter") if value is None else value
 
 
 @legalizes("QLinearMatMul")
-def legalize_qlinear_matmul(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_qlinear_matmul(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The product of quantized matrices, quantized again."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (lower.operand(k) for k in range(8))
     product = matmul(
@@ -228,7 +232,7 @@ def legalize_qlinear_matmul(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("QLinearConv")
-def legalize_qlinear_conv(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_qlinear_conv(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The convolution of quantized tensors with a bias in i32, quantized again."""
     x, x_scale, x_zero, w, w_scale, w_zero, y_scale, y_zero = (lower.operand(k) for k in range(8))
     per_filter = _over_channels(lower, w_zero, rank_of(w) - 1)

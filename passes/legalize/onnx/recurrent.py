@@ -25,9 +25,9 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of, t
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.onnx import activation as formulas
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.quantity import Quantity
 
 Function: TypeAlias = Callable[[Quantity], Quantity]
 State: TypeAlias = "tuple[Quantity, ...]"
@@ -67,7 +67,9 @@ _FUNCTIONS = {
 }
 
 
-def _functions(lower: Legalizer, defaults: Sequence[str], directions: int) -> list[list[Function]]:
+def _functions(
+    lower: OnnxLegalizer, defaults: Sequence[str], directions: int
+) -> list[list[Function]]:
     """The functions of each direction; those with parameters take them in order."""
     expected = [*defaults] * directions
     names = lower.attrs.strings("activations", default=expected)
@@ -126,14 +128,16 @@ class _Direction:
     is_reverse: bool
 
 
-Step: TypeAlias = "Callable[[Legalizer, Quantity, State], State]"
+Step: TypeAlias = "Callable[[OnnxLegalizer, Quantity, State], State]"
 """From the input's projection and the states to the next states; the first one is the output."""
 
 
 class _Sequence:
     """What all directions share: the input, and the sizes."""
 
-    def __init__(self, op: OnnxOp, lower: Legalizer, gates: int, functions: Sequence[str]) -> None:
+    def __init__(
+        self, op: OnnxOp, lower: OnnxLegalizer, gates: int, functions: Sequence[str]
+    ) -> None:
         self.op, self.lower, self.gates = op, lower, gates
         has_layout = "layout" in op.schema.attributes
         self.is_batch_major = has_layout and lower.attrs.flag("layout")
@@ -208,7 +212,7 @@ class _Sequence:
         return self._loop(direction, Region(block), symbol)
 
     def _masked(
-        self, inner: Legalizer, index: Expr, before: State, after: State
+        self, inner: OnnxLegalizer, index: Expr, before: State, after: State
     ) -> tuple[Quantity, State]:
         """Sequences that are over keep their states and give zeros."""
         if self.lengths is None:
@@ -265,7 +269,7 @@ def _parts(x: Quantity, count: int, size: Expr) -> list[Quantity]:
     ]
 
 
-def _sum(lower: Legalizer, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
+def _sum(lower: OnnxLegalizer, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
     return one if one is None or other is None else lower.add(AddOp(one, other))
 
 
@@ -273,7 +277,7 @@ def _sum(lower: Legalizer, one: SSAValue | None, other: SSAValue | None) -> SSAV
 
 
 @legalizes("RNN")
-def legalize_rnn(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_rnn(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """H = f(x W^T + H R^T + Wb + Rb)"""
     sequence = _Sequence(op, lower, 1, ["Tanh"])
 
@@ -283,7 +287,7 @@ def legalize_rnn(op: OnnxOp, lower: Legalizer) -> Results:
         weights = lower.transpose(own.r, [1, 0])
         (f,) = own.functions
 
-        def step(inner: Legalizer, x: Quantity, state: State) -> State:
+        def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
             del inner
             return (f(x + _matmul(state[0], weights)),)
 
@@ -293,7 +297,7 @@ def legalize_rnn(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("GRU")
-def legalize_gru(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_gru(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     z, r = f(...), h = g(x Wh^T + Wbh + (r * H) Rh^T + Rbh), H' = (1 - z) * h + z * H; with
     `linear_before_reset` h = g(x Wh^T + Wbh + r * (H Rh^T + Rbh)).
@@ -311,13 +315,13 @@ def legalize_gru(op: OnnxOp, lower: Legalizer) -> Results:
     return sequence.results([run(index) for index in range(len(sequence.reversals))])
 
 
-def _gru_step(lower: Legalizer, own: _Direction, hidden: Expr) -> tuple[SSAValue | None, Step]:
+def _gru_step(lower: OnnxLegalizer, own: _Direction, hidden: Expr) -> tuple[SSAValue | None, Step]:
     """The bias of the projection, and the step."""
     gates = lower.transpose(lower.slice(own.r, [0, 0], [hidden * 2, hidden]), [1, 0])
     candidate = lower.transpose(lower.slice(own.r, [hidden * 2, 0], [hidden, hidden]), [1, 0])
     f, g = own.functions
 
-    def step(inner: Legalizer, x: Quantity, state: State) -> State:
+    def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
         del inner
         (h,) = state
         xz, xr, xh = _parts(x, 3, hidden)
@@ -330,12 +334,12 @@ def _gru_step(lower: Legalizer, own: _Direction, hidden: Expr) -> tuple[SSAValue
 
 
 def _gru_linear_step(
-    lower: Legalizer, own: _Direction, hidden: Expr
+    lower: OnnxLegalizer, own: _Direction, hidden: Expr
 ) -> tuple[SSAValue | None, Step]:
     weights, bias = lower.transpose(own.r, [1, 0]), own.state_bias
     f, g = own.functions
 
-    def step(inner: Legalizer, x: Quantity, state: State) -> State:
+    def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
         (h,) = state
         xz, xr, xh = _parts(x, 3, hidden)
         projected = _matmul(h, weights)
@@ -349,7 +353,7 @@ def _gru_linear_step(
 
 
 @legalizes("LSTM")
-def legalize_lstm(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_lstm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     i, o, f = f(...) with peepholes into C (o into the new one), c = g(...), C' = f * C + i * c and
     H' = o * h(C'); with `input_forget` f = 1 - i.
@@ -366,7 +370,7 @@ def legalize_lstm(op: OnnxOp, lower: Legalizer) -> Results:
     return sequence.results([run(index) for index in range(len(sequence.reversals))])
 
 
-def _lstm_step(lower: Legalizer, own: _Direction, hidden: Expr, *, is_coupled: bool) -> Step:
+def _lstm_step(lower: OnnxLegalizer, own: _Direction, hidden: Expr, *, is_coupled: bool) -> Step:
     weights = lower.transpose(own.r, [1, 0])
     peepholes = None if own.peepholes is None else _parts(Quantity(lower, own.peepholes), 3, hidden)
     f, g, h = own.functions
@@ -376,7 +380,7 @@ def _lstm_step(lower: Legalizer, own: _Direction, hidden: Expr, *, is_coupled: b
             return gate
         return gate + cell * Quantity(gate.lower, peepholes[which].value)
 
-    def step(inner: Legalizer, x: Quantity, state: State) -> State:
+    def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
         del inner
         hidden_state, cell = state
         i, o, forget, c = _parts(x + _matmul(hidden_state, weights), 4, hidden)

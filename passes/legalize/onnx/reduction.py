@@ -33,10 +33,10 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.builder import CoreBuilder
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity, index_vector
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.quantity import Quantity, index_vector
 
 
 def mean(
@@ -54,7 +54,7 @@ def mean(
 class _Axes:
     """Reduction along axes that are known."""
 
-    def __init__(self, lower: Legalizer, rank: int, axes: Sequence[int]) -> None:
+    def __init__(self, lower: OnnxLegalizer, rank: int, axes: Sequence[int]) -> None:
         self.lower, self.rank, self.axes = lower, rank, axes
 
     def reduce(self, kind: str, x: SSAValue, keep: bool) -> SSAValue:
@@ -78,7 +78,7 @@ class _DynamicAxes(_Axes):
     either of them: its start and size follow from a symbol that is 1 for an axis, else 0.
     """
 
-    def __init__(self, lower: Legalizer, rank: int, axes: SSAValue, count: int) -> None:
+    def __init__(self, lower: OnnxLegalizer, rank: int, axes: SSAValue, count: int) -> None:
         super().__init__(lower, rank, [])
         self.count = count
         column = Quantity(lower, lower.reshape(lower.cast(axes, i64), [count, 1]))
@@ -162,7 +162,7 @@ _FLOAT_ONLY = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 
 
 @legalizes(*_REDUCTIONS)
-def legalize_reduction(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_reduction(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Elements along `axes` (an attribute, later an operand) combined; without axes, along all."""
     x = lower.operand("data")
     keep = lower.attrs.flag("keepdims")
@@ -173,7 +173,7 @@ def legalize_reduction(op: OnnxOp, lower: Legalizer) -> Results:
     return [lower.cast(_REDUCTIONS[op.op_type](axes, x, keep), element)]
 
 
-def _axes(op: OnnxOp, lower: Legalizer, rank: int) -> _Axes:
+def _axes(op: OnnxOp, lower: OnnxLegalizer, rank: int) -> _Axes:
     if "axes" in op.schema.attributes:
         return _known_axes(lower, rank, lower.attrs.opt_ints("axes"))
     operand, keeps_all = lower.input("axes"), lower.attrs.flag("noop_with_empty_axes")
@@ -187,12 +187,12 @@ def _axes(op: OnnxOp, lower: Legalizer, rank: int) -> _Axes:
     return _Axes(lower, rank, []) if keeps_all and not axes else _known_axes(lower, rank, axes)
 
 
-def _known_axes(lower: Legalizer, rank: int, axes: Sequence[int] | None) -> _Axes:
+def _known_axes(lower: OnnxLegalizer, rank: int, axes: Sequence[int] | None) -> _Axes:
     return _Axes(lower, rank, sorted(lower.axes(axes, rank)) if axes else range(rank))
 
 
 @legalizes("ArgMax", "ArgMin")
-def legalize_arg_reduction(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_arg_reduction(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The index of the first (or last) extremum along an axis."""
     x = lower.operand("data")
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
@@ -203,7 +203,7 @@ def legalize_arg_reduction(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("CumSum", "CumProd")
-def legalize_cumulative(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_cumulative(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Running sums or products; with an axis that depends on data, one for each axis to choose."""
     x, axis = lower.operand("x"), lower.operand("axis")
     kind = "sum" if op.op_type == "CumSum" else "prod"

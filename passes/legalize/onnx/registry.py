@@ -10,11 +10,11 @@ from xdsl.ir import SSAValue
 
 if TYPE_CHECKING:
     from lowerdeck.dialects.onnx.ops import OnnxOp
-    from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+    from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 
 Results: TypeAlias = "Sequence[SSAValue | None]"
 """One value a result of the node, None for results that are absent."""
-Handler: TypeAlias = "Callable[[OnnxOp, Legalizer], Results]"
+Handler: TypeAlias = "Callable[[OnnxOp, OnnxLegalizer], Results]"
 
 
 @dataclass(frozen=True)

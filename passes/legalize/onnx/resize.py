@@ -25,10 +25,10 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity, stack
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import length_of, size_of, sizes_of
+from lowerdeck.passes.legalize.quantity import Quantity, stack
+from lowerdeck.passes.legalize.sizes import length_of, size_of, sizes_of
 
 _COORDINATES = (
     "half_pixel",
@@ -75,7 +75,7 @@ class _Method:
 
 
 @legalizes("Upsample", until=8)
-def legalize_upsample_attributes(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_upsample_attributes(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The scales are attributes; version 1 has those of height and width."""
     if op.since_version == 1:
         scales = [1.0, 1.0, lower.attrs.float("height_scale"), lower.attrs.float("width_scale")]
@@ -86,19 +86,19 @@ def legalize_upsample_attributes(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Upsample", since=9)
-def legalize_upsample(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_upsample(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     scales = Quantity.of(lower, lower.operand("scales"))
     return [_asymmetric(lower, lower.operand("X"), scales)]
 
 
 @legalizes("Resize", until=10)
-def legalize_resize_scales(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_resize_scales(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Version 10: positions are x / scale, rounded up when scaling down, else rounded down."""
     scales = Quantity.of(lower, lower.operand("scales"))
     return [_asymmetric(lower, lower.operand("X"), scales)]
 
 
-def _asymmetric(lower: Legalizer, x: SSAValue, scales: Quantity) -> SSAValue:
+def _asymmetric(lower: OnnxLegalizer, x: SSAValue, scales: Quantity) -> SSAValue:
     mode = lower.attrs.string("mode", among=("nearest", "linear", "bilinear"))
     mode = "linear" if mode == "bilinear" else mode
     return _resized(
@@ -107,7 +107,7 @@ def _asymmetric(lower: Legalizer, x: SSAValue, scales: Quantity) -> SSAValue:
 
 
 @legalizes("Resize", since=11)
-def legalize_resize(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_resize(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("X")
     method = _method(op, lower)
     axes = list(range(rank_of(x)))
@@ -128,7 +128,7 @@ def legalize_resize(op: OnnxOp, lower: Legalizer) -> Results:
     return [_resized(lower, x, plan, method)]
 
 
-def _method(op: OnnxOp, lower: Legalizer) -> _Method:
+def _method(op: OnnxOp, lower: OnnxLegalizer) -> _Method:
     attrs = lower.attrs
     coordinates = attrs.string("coordinate_transformation_mode", among=_COORDINATES)
     crop = coordinates == "tf_crop_and_resize"
@@ -144,13 +144,13 @@ def _method(op: OnnxOp, lower: Legalizer) -> _Method:
     )
 
 
-def _present(lower: Legalizer, name: str) -> SSAValue | None:
+def _present(lower: OnnxLegalizer, name: str) -> SSAValue | None:
     """An operand, unless it is absent or empty (as before version 13)."""
     value = lower.input(name)
     return None if value is None or dims_of(value) == (Expr.const(0),) else value
 
 
-def _region(lower: Legalizer, axes: Sequence[int]) -> list[tuple[Quantity, Quantity]]:
+def _region(lower: OnnxLegalizer, axes: Sequence[int]) -> list[tuple[Quantity, Quantity]]:
     roi = _present(lower, "roi")
     if roi is None:
         lower.refuse("no region of interest", "the operand roi for tf_crop_and_resize")
@@ -165,7 +165,7 @@ def _region(lower: Legalizer, axes: Sequence[int]) -> list[tuple[Quantity, Quant
 
 
 def _scaled(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     x: SSAValue,
     scales: Quantity,
     region: Sequence[tuple[Quantity, Quantity]] | None,
@@ -187,7 +187,7 @@ def _scaled(
     return plan
 
 
-def _scaled_size(lower: Legalizer, dim: Expr, scale: Quantity, length: Quantity) -> Expr:
+def _scaled_size(lower: OnnxLegalizer, dim: Expr, scale: Quantity, length: Quantity) -> Expr:
     if scale.array is not None:
         over, under = float(scale.array).as_integer_ratio()
         if over <= 0:
@@ -198,7 +198,7 @@ def _scaled_size(lower: Legalizer, dim: Expr, scale: Quantity, length: Quantity)
 
 
 def _sized(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     x: SSAValue,
     axes: Sequence[int],
     value: SSAValue,
@@ -230,7 +230,7 @@ def _sized(
 # Values
 
 
-def _resized(lower: Legalizer, x: SSAValue, plan: Sequence[_Axis], method: _Method) -> SSAValue:
+def _resized(lower: OnnxLegalizer, x: SSAValue, plan: Sequence[_Axis], method: _Method) -> SSAValue:
     """Integers are interpolated as floats, rounded and kept in their range."""
     element = element_type(x)
     if method.mode != "nearest" and element not in (f32, f64):
@@ -243,7 +243,7 @@ def _resized(lower: Legalizer, x: SSAValue, plan: Sequence[_Axis], method: _Meth
     return x
 
 
-def _narrowed(lower: Legalizer, value: SSAValue, element: Attribute) -> SSAValue:
+def _narrowed(lower: OnnxLegalizer, value: SSAValue, element: Attribute) -> SSAValue:
     if is_float(element):
         return lower.cast(value, element)
     limits = np.iinfo(numpy_dtype(element))
@@ -251,7 +251,7 @@ def _narrowed(lower: Legalizer, value: SSAValue, element: Attribute) -> SSAValue
     return rounded.clip(float(limits.min), float(limits.max)).cast(element).value
 
 
-def _along(lower: Legalizer, x: SSAValue, plan: _Axis, method: _Method) -> SSAValue:
+def _along(lower: OnnxLegalizer, x: SSAValue, plan: _Axis, method: _Method) -> SSAValue:
     """`x` with one dimension resized."""
     dim = dims_of(x)[plan.axis]
     if plan.size == dim and plan.region is None and plan.is_exact:
@@ -269,7 +269,7 @@ def _along(lower: Legalizer, x: SSAValue, plan: _Axis, method: _Method) -> SSAVa
     return lower.select(outside.value, lower.scalar(method.extrapolation, x), result)
 
 
-def _positions(lower: Legalizer, dim: Expr, plan: _Axis, coordinates: str) -> Quantity:
+def _positions(lower: OnnxLegalizer, dim: Expr, plan: _Axis, coordinates: str) -> Quantity:
     """Where each new element lies among the old ones, an f32 vector."""
     place = Quantity.iota(lower, plan.size).cast(f32)
     old = Quantity.dim(lower, dim).cast(f32)
@@ -320,12 +320,12 @@ def _nearest(place: Quantity, rounding: str, scale: Quantity) -> Quantity:
             return scale.lt(1.0).where(place.ceil(), place.floor())
 
 
-def _inside(lower: Legalizer, index: Quantity, dim: Expr) -> Quantity:
+def _inside(lower: OnnxLegalizer, index: Quantity, dim: Expr) -> Quantity:
     return index.clip(0, Quantity.dim(lower, dim - 1))
 
 
 def _interpolated(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     x: SSAValue,
     dim: Expr,
     places: Quantity,
@@ -385,7 +385,7 @@ def _outer_cubic(x: Quantity, a: float) -> Quantity:
 
 
 def _antialiased(
-    lower: Legalizer, places: Quantity, plan: _Axis, method: _Method
+    lower: OnnxLegalizer, places: Quantity, plan: _Axis, method: _Method
 ) -> tuple[Quantity, Quantity]:
     """The filter widened by 1 / scale when scaling down, its weights normalized."""
     scale = plan.scale.minimum(1.0)
@@ -411,7 +411,7 @@ def _filter(distance: Quantity, method: _Method) -> Quantity:
 
 
 def _weighted_reduction(
-    lower: Legalizer, x: SSAValue, axis: int, index: Quantity, weights: Quantity
+    lower: OnnxLegalizer, x: SSAValue, axis: int, index: Quantity, weights: Quantity
 ) -> SSAValue:
     gathered = Quantity(lower, lower.add(GatherOp(x, index.value, axis)))
     behind = [1] * (rank_of(x) - axis - 1)

@@ -24,11 +24,11 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity, concat, stack
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.resize import cubic_weights
-from lowerdeck.passes.legalize.onnx.sizes import size_of, sizes_of
+from lowerdeck.passes.legalize.quantity import Quantity, concat, stack
+from lowerdeck.passes.legalize.sizes import size_of, sizes_of
 
 _MODES = {
     "nearest": "nearest",
@@ -52,7 +52,7 @@ class _Tap:
 
 
 @legalizes("GridSample")
-def legalize_grid_sample(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_grid_sample(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     X [N, C, d...] read at grid [N, o..., r], whose last dimension names places from the last
     dimension of X to the first, -1 and 1 standing for the borders.
@@ -81,7 +81,7 @@ def legalize_grid_sample(op: OnnxOp, lower: Legalizer) -> Results:
     return [lower.reshape(result, [n, c, *outputs])]
 
 
-def _tap_sum(lower: Legalizer, x: SSAValue, lists: Sequence[Sequence[_Tap]]) -> Quantity:
+def _tap_sum(lower: OnnxLegalizer, x: SSAValue, lists: Sequence[Sequence[_Tap]]) -> Quantity:
     """The sum over all combinations of taps of x [N, d..., C], [N, points, C]."""
     total: Quantity | None = None
     for taps in itertools.product(*lists):
@@ -107,7 +107,7 @@ def _product(factors: Sequence[Quantity]) -> Quantity | None:
 
 
 def _taps(
-    lower: Legalizer, dim: Expr, places: Quantity, mode: str, padding: str, corners: bool
+    lower: OnnxLegalizer, dim: Expr, places: Quantity, mode: str, padding: str, corners: bool
 ) -> list[_Tap]:
     element = places.element
     size = Quantity.dim(lower, dim).cast(element)
@@ -147,7 +147,7 @@ def _kept_inside(
 
 
 def _tap(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     dim: Expr,
     index: Quantity,
     weight: Quantity | None,
@@ -180,7 +180,7 @@ def _reflected(x: Quantity, low: Quantity, high: Quantity) -> Quantity:
 
 
 @legalizes("AffineGrid")
-def legalize_affine_grid(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_affine_grid(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """theta [N, r, r + 1] applied to the places of an image of `size`, [N, C, d...]."""
     theta = lower.operand("theta")
     corners = lower.attrs.flag("align_corners")
@@ -196,7 +196,7 @@ def legalize_affine_grid(op: OnnxOp, lower: Legalizer) -> Results:
     return [lower.reshape(lower.add(MatmulOp(base.value, turned)), [n, *spatial, rank])]
 
 
-def _axis_places(lower: Legalizer, dim: Expr, corners: bool) -> Quantity:
+def _axis_places(lower: OnnxLegalizer, dim: Expr, corners: bool) -> Quantity:
     """The places of the elements of one dimension between -1 and 1, in f64."""
     size = Quantity.dim(lower, dim).cast(f64)
     index = Quantity.iota(lower, dim).cast(f64)
@@ -209,7 +209,7 @@ def _axis_places(lower: Legalizer, dim: Expr, corners: bool) -> Quantity:
 
 
 @legalizes("RoiAlign")
-def legalize_roi_align(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_roi_align(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Bins of each region, each the average (or maximum) of bilinear samples."""
     x, rois = lower.operand("X"), Quantity.of(lower, lower.operand("rois"))
     batch = Quantity.of(lower, lower.operand("batch_indices")).cast(i64)
@@ -257,7 +257,7 @@ class _RoiAxis:
 
 
 def _roi_axis(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     dim: Expr,
     start: Quantity,
     end: Quantity,
@@ -292,7 +292,7 @@ def _roi_axis(
 
 
 def _roi_samples(
-    lower: Legalizer, x: SSAValue, batch: Quantity, axes: Sequence[_RoiAxis], mode: str
+    lower: OnnxLegalizer, x: SSAValue, batch: Quantity, axes: Sequence[_RoiAxis], mode: str
 ) -> Quantity:
     """
     [regions, bins, samples, bins, samples, C]: the interpolated values, or for `max` (as the
@@ -350,7 +350,7 @@ def _roi_combined(value: Quantity, axes: Sequence[_RoiAxis], mode: str) -> Quant
 
 
 @legalizes("MaxRoiPool")
-def legalize_max_roi_pool(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_max_roi_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     The maximum over each bin of rounded corners; a bin without elements is zero.
 
@@ -383,7 +383,9 @@ def _lowest(x: SSAValue) -> float:
     return -np.inf if is_float(element) else float(np.iinfo(numpy_dtype(element)).min)
 
 
-def _bin_mask(lower: Legalizer, dim: Expr, start: Quantity, end: Quantity, bins: int) -> Quantity:
+def _bin_mask(
+    lower: OnnxLegalizer, dim: Expr, start: Quantity, end: Quantity, bins: int
+) -> Quantity:
     """Which elements of a dimension belong to which bin, [regions, bins, dim]."""
     regions = start.dims[0]
     extent = (end - start + 1).maximum(1).cast(f32)

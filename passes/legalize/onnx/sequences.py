@@ -34,10 +34,10 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import single, sizes_of
 from lowerdeck.passes.legalize.onnx.tensor import concat, split
+from lowerdeck.passes.legalize.sizes import single, sizes_of
 
 
 @irdl_op_definition
@@ -61,12 +61,12 @@ class Structure:
     parts: tuple[Structure, ...] | None = None
 
 
-def make_list(lower: Legalizer, elements: Sequence[SSAValue], type: Attribute) -> SSAValue:
+def make_list(lower: OnnxLegalizer, elements: Sequence[SSAValue], type: Attribute) -> SSAValue:
     """A sequence or optional of known elements."""
     return lower.insert(ListOp(elements, type))[0]
 
 
-def elements_of(lower: Legalizer, value: SSAValue) -> list[SSAValue]:
+def elements_of(lower: OnnxLegalizer, value: SSAValue) -> list[SSAValue]:
     """The elements of a sequence or optional; refused if they are not known here."""
     if not isinstance(value.owner, ListOp):
         lower.refuse(
@@ -77,7 +77,7 @@ def elements_of(lower: Legalizer, value: SSAValue) -> list[SSAValue]:
     return list(value.owner.elements)
 
 
-def flatten(lower: Legalizer, value: SSAValue) -> tuple[list[SSAValue], Structure]:
+def flatten(lower: OnnxLegalizer, value: SSAValue) -> tuple[list[SSAValue], Structure]:
     """The tensors in a value, and how they make it up."""
     if not isinstance(value.type, SequenceType | OptionalType):
         return [value], Structure(value.type)
@@ -86,7 +86,7 @@ def flatten(lower: Legalizer, value: SSAValue) -> tuple[list[SSAValue], Structur
     return tensors, Structure(value.type, tuple(structure for _, structure in pairs))
 
 
-def rebuild(lower: Legalizer, tensors: Iterator[SSAValue], structure: Structure) -> SSAValue:
+def rebuild(lower: OnnxLegalizer, tensors: Iterator[SSAValue], structure: Structure) -> SSAValue:
     """The value that the next tensors make up; the inverse of `flatten`."""
     if structure.parts is None:
         return next(tensors)
@@ -107,19 +107,19 @@ def _sequence_type(element: Attribute) -> SequenceType:
 
 
 @legalizes("SequenceEmpty")
-def legalize_sequence_empty(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_sequence_empty(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     number = lower.attrs.opt_int("dtype")
     element = f32 if number is None else element_from_proto(number)
     return [make_list(lower, [], _sequence_type(element))]
 
 
 @legalizes("SequenceConstruct")
-def legalize_sequence_construct(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_sequence_construct(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     return [make_list(lower, lower.inputs, _sequence_type(element_type(lower.inputs[0])))]
 
 
 @legalizes("SequenceInsert")
-def legalize_sequence_insert(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_sequence_insert(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     sequence, tensor = lower.operand("input_sequence"), lower.operand("tensor")
     elements = elements_of(lower, sequence)
     elements.insert(_position(lower, len(elements), len(elements) + 1), tensor)
@@ -127,14 +127,14 @@ def legalize_sequence_insert(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("SequenceErase")
-def legalize_sequence_erase(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_sequence_erase(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     sequence = lower.operand("input_sequence")
     elements = elements_of(lower, sequence)
     del elements[_position(lower, len(elements) - 1, len(elements))]
     return [make_list(lower, elements, sequence.type)]
 
 
-def _position(lower: Legalizer, default: int, count: int) -> int:
+def _position(lower: OnnxLegalizer, default: int, count: int) -> int:
     """The operand `position`; negative ones count from the end of the sequence as it is."""
     value = lower.input("position")
     if value is None:
@@ -148,7 +148,7 @@ def _position(lower: Legalizer, default: int, count: int) -> int:
 
 
 @legalizes("SequenceAt")
-def legalize_sequence_at(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_sequence_at(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A position that only data decides needs elements of one shape."""
     elements = elements_of(lower, lower.operand("input_sequence"))
     position = lower.operand("position")
@@ -166,13 +166,13 @@ def legalize_sequence_at(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("SequenceLength")
-def legalize_sequence_length(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_sequence_length(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     elements = elements_of(lower, lower.operand("input_sequence"))
     return [lower.tensor(np.array(len(elements), np.int64))]
 
 
 @legalizes("SplitToSequence")
-def legalize_split_to_sequence(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_split_to_sequence(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Parts of the given sizes, of one size, or of one element, which `keepdims` keeps."""
     x, sizes = lower.operand("input"), lower.input("split")
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
@@ -183,7 +183,7 @@ def legalize_split_to_sequence(op: OnnxOp, lower: Legalizer) -> Results:
     return [make_list(lower, parts, _sequence_type(element_type(x)))]
 
 
-def _part_sizes(lower: Legalizer, dim: Expr, sizes: SSAValue | None) -> list[Expr]:
+def _part_sizes(lower: OnnxLegalizer, dim: Expr, sizes: SSAValue | None) -> list[Expr]:
     if sizes is not None and rank_of(sizes) == 1:
         return sizes_of(lower, sizes, "the sizes of the parts")
     part = Expr.const(1)
@@ -200,7 +200,7 @@ def _part_sizes(lower: Legalizer, dim: Expr, sizes: SSAValue | None) -> list[Exp
 
 
 @legalizes("ConcatFromSequence")
-def legalize_concat_from_sequence(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_concat_from_sequence(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     elements = elements_of(lower, lower.operand("input_sequence"))
     if not elements:
         lower.refuse("an empty sequence", "at least one tensor")
@@ -212,7 +212,7 @@ def legalize_concat_from_sequence(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Optional")
-def legalize_optional(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_optional(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The value, or nothing of the type that the attribute gives."""
     value, given = lower.input("input"), lower.attrs.raw("type")
     if value is not None:
@@ -223,7 +223,7 @@ def legalize_optional(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("OptionalHasElement")
-def legalize_optional_has_element(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_optional_has_element(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A tensor or sequence, allowed from version 18 on, is there; nothing is not."""
     value = lower.input("input")
     has = value is not None
@@ -233,7 +233,7 @@ def legalize_optional_has_element(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("OptionalGetElement")
-def legalize_optional_get_element(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_optional_get_element(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     value = lower.operand("input")
     if not isinstance(value.type, OptionalType):
         return [value]
@@ -250,10 +250,10 @@ def legalize_optional_get_element(op: OnnxOp, lower: Legalizer) -> Results:
     "RegexFullMatch",
     "TfIdfVectorizer",
 )
-def legalize_text(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_text(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     lower.refuse("text processing", "tensors of numbers", "do it before the model runs")
 
 
 @legalizes("ImageDecoder")
-def legalize_image_decoder(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_image_decoder(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     lower.refuse("a compressed image", "a tensor of pixels", "decode it before the model runs")

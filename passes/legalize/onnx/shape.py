@@ -7,9 +7,9 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import (
+from lowerdeck.passes.legalize.sizes import (
     Axes,
     extended_dims,
     kept_dims,
@@ -19,12 +19,12 @@ from lowerdeck.passes.legalize.onnx.sizes import (
 
 
 @legalizes("Identity")
-def legalize_identity(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_identity(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     return [lower.operand(0)]
 
 
 @legalizes("Shape")
-def legalize_shape(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_shape(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """`start` and `end` (from version 15) select dimensions as a Python slice does."""
     dims = dims_of(lower.operand(0))
     if op.since_version >= 15:
@@ -33,12 +33,12 @@ def legalize_shape(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Size")
-def legalize_size(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_size(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     return [lower.dims([product(dims_of(lower.operand(0)))], [])]
 
 
 @legalizes("Reshape", until=4)
-def legalize_reshape_attribute(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_reshape_attribute(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The shape is an attribute in version 1."""
     x = lower.operand("data")
     lower.attrs.ignore("consumed_inputs")
@@ -47,14 +47,14 @@ def legalize_reshape_attribute(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Reshape", since=5)
-def legalize_reshape(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_reshape(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("data")
     allow_zero = op.since_version >= 14 and lower.attrs.flag("allowzero")
     return [lower.reshape(x, resolved_shape(lower, x, lower.operand("shape"), allow_zero))]
 
 
 @legalizes("Flatten")
-def legalize_flatten(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_flatten(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("input")
     axis, rank = lower.attrs.int("axis"), rank_of(x)
     if not -rank <= axis <= rank:
@@ -63,7 +63,7 @@ def legalize_flatten(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Squeeze")
-def legalize_squeeze(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_squeeze(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The axes are an attribute before version 13; without any, all dimensions of one go."""
     x = lower.operand("data")
     axes = _axes(op, lower, rank_of(x))
@@ -77,7 +77,7 @@ def legalize_squeeze(op: OnnxOp, lower: Legalizer) -> Results:
     return [lower.squeeze(x, axes.known)]
 
 
-def _ones(lower: Legalizer, x: SSAValue) -> list[int]:
+def _ones(lower: OnnxLegalizer, x: SSAValue) -> list[int]:
     """The dimensions that are one; refused if that is not known of a dimension."""
     unknown = [str(dim) for dim in dims_of(x) if dim.value is None]
     if unknown:
@@ -89,7 +89,7 @@ def _ones(lower: Legalizer, x: SSAValue) -> list[int]:
     return [axis for axis, dim in enumerate(dims_of(x)) if dim == 1]
 
 
-def _axes(op: OnnxOp, lower: Legalizer, rank: int) -> Axes | None:
+def _axes(op: OnnxOp, lower: OnnxLegalizer, rank: int) -> Axes | None:
     if op.since_version < 13:
         numbers = lower.attrs.opt_ints("axes")
         return None if numbers is None else Axes(lower.axes(numbers, rank))
@@ -98,7 +98,7 @@ def _axes(op: OnnxOp, lower: Legalizer, rank: int) -> Axes | None:
 
 
 @legalizes("Unsqueeze")
-def legalize_unsqueeze(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_unsqueeze(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The axes count in the result."""
     x = lower.operand("data")
     if op.since_version < 13:

@@ -12,15 +12,15 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f64, i64, rank_
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity, stack
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import size_of
 from lowerdeck.passes.legalize.onnx.tensor import pad
+from lowerdeck.passes.legalize.quantity import Quantity, stack
+from lowerdeck.passes.legalize.sizes import size_of
 
 
 @legalizes("DFT")
-def legalize_dft(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_dft(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The axis is an attribute before version 20; the last dimension holds real and imaginary."""
     x = lower.operand("input")
     if op.since_version < 20:
@@ -36,7 +36,7 @@ def legalize_dft(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("STFT")
-def legalize_stft(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_stft(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Transforms of overlapping frames of a signal [batch, length, parts], under a window."""
     x = lower.operand("signal")
     if rank_of(x) != 3:
@@ -59,7 +59,7 @@ def legalize_stft(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 def _transformed(
-    lower: Legalizer, x: SSAValue, axis: int, size: Expr | None, inverse: bool, onesided: bool
+    lower: OnnxLegalizer, x: SSAValue, axis: int, size: Expr | None, inverse: bool, onesided: bool
 ) -> SSAValue:
     """
     The transform along an axis, of `size` elements (cut or filled with zeros).
@@ -94,7 +94,7 @@ def _transformed(
 
 
 def _table(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     used: Expr,
     count: Expr,
     size: Expr,
@@ -115,7 +115,7 @@ def _table(
     return stack(columns, 1)
 
 
-def _mirrored(lower: Legalizer, used: Expr, size: Expr) -> Quantity:
+def _mirrored(lower: OnnxLegalizer, used: Expr, size: Expr) -> Quantity:
     """How often the elements of half a spectrum occur in the whole one."""
     place = Quantity.iota(lower, used)
     alone = place.eq(0) | (place * 2).eq(Quantity.dim(lower, size))
@@ -123,7 +123,7 @@ def _mirrored(lower: Legalizer, used: Expr, size: Expr) -> Quantity:
 
 
 @legalizes("MelWeightMatrix")
-def legalize_mel_weight_matrix(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_mel_weight_matrix(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Triangles between frequencies that are equally far apart on the mel scale."""
     bins, length, rate, low, high = (
         Quantity.of(lower, lower.reshape(lower.operand(k), [])) for k in range(5)

@@ -14,16 +14,16 @@ from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp, TopKOp
 from lowerdeck.dialects.core.types import dims_of, i1, i64, is_float, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.builder import CoreBuilder
+from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.onnx.indexing import nonzero
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity, concat
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import size_of
+from lowerdeck.passes.legalize.quantity import Quantity, concat
+from lowerdeck.passes.legalize.sizes import size_of
 
 
 @legalizes("TopK")
-def legalize_top_k(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_top_k(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """`k` is an attribute before version 10. Results that need not be sorted are so, too."""
     x = lower.operand("X")
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
@@ -42,7 +42,7 @@ def legalize_top_k(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Unique")
-def legalize_unique(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_unique(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     The different elements (or parts along `axis`), and of each the first place and the number, and
     for each element of the input its place among them.
@@ -76,7 +76,7 @@ def legalize_unique(op: OnnxOp, lower: Legalizer) -> Results:
     return [values, indices.value, inverse.value, counts.value]
 
 
-def _order(lower: Legalizer, keys: Quantity) -> Quantity:
+def _order(lower: OnnxLegalizer, keys: Quantity) -> Quantity:
     """The places of a vector's elements in ascending order; of equal ones in their order."""
     top = TopKOp(keys.value, keys.dims[0], 0, largest=False)
     return Quantity(lower, lower.insert(top)[1])
@@ -86,7 +86,7 @@ def _rows_at(lower: CoreBuilder, rows: Quantity, places: Quantity) -> Quantity:
     return Quantity(lower, lower.add(GatherOp(rows.value, places.value, 0)))
 
 
-def _sorted_rows(lower: Legalizer, rows: Quantity) -> Quantity:
+def _sorted_rows(lower: OnnxLegalizer, rows: Quantity) -> Quantity:
     """The order of the rows: stable sorts by each column, from the last to the first."""
     count, columns = rows.dims
     if columns == 1:
@@ -106,7 +106,7 @@ def _sorted_rows(lower: Legalizer, rows: Quantity) -> Quantity:
     return Quantity(lower, lower.insert(loop)[0])
 
 
-def _starts(lower: Legalizer, rows: Quantity) -> Quantity:
+def _starts(lower: OnnxLegalizer, rows: Quantity) -> Quantity:
     """i1: whether a sorted row differs from the one before; NaN is one element."""
     count, columns = rows.dims
     last: list[ExprLike] = [count - 1, columns]
@@ -119,11 +119,11 @@ def _starts(lower: Legalizer, rows: Quantity) -> Quantity:
     return concat([Quantity(lower, np.ones(1, np.bool_)), differ], 0)
 
 
-def _running(lower: Legalizer, flags: Quantity) -> Quantity:
+def _running(lower: OnnxLegalizer, flags: Quantity) -> Quantity:
     return Quantity(lower, lower.add(CumulativeOp("sum", flags.cast(i64).value, 0)))
 
 
-def _nonzero_places(lower: Legalizer, flags: SSAValue) -> Quantity:
+def _nonzero_places(lower: OnnxLegalizer, flags: SSAValue) -> Quantity:
     found = nonzero(lower, flags)
     return Quantity(lower, lower.squeeze(found, [0]))
 
@@ -133,7 +133,7 @@ def _tail(vector: Quantity) -> Quantity:
     return Quantity(lower, lower.slice(vector.value, [1], [size - 1]))
 
 
-def _scattered(lower: Legalizer, size: Expr, places: Quantity, values: Quantity) -> Quantity:
+def _scattered(lower: OnnxLegalizer, size: Expr, places: Quantity, values: Quantity) -> Quantity:
     """A vector with each value at its place."""
     empty = lower.broadcast(lower.scalar(0, i64), [size])
     return Quantity(lower, lower.add(ScatterElementsOp(empty, places.value, values.value, 0)))

@@ -11,10 +11,10 @@ from lowerdeck.dialects.core.tensor import ConcatOp, PadOp
 from lowerdeck.dialects.core.types import broadcast, dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, exprs, maximum, minimum
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.sizes import (
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.sizes import (
     UNBOUNDED,
     Axes,
     from_front,
@@ -25,27 +25,27 @@ from lowerdeck.passes.legalize.onnx.sizes import (
 
 
 @legalizes("Transpose")
-def legalize_transpose(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("data")
     permutation = lower.attrs.opt_ints("perm")
     return [lower.transpose(x, permutation or list(reversed(range(rank_of(x)))))]
 
 
 @legalizes("Concat")
-def legalize_concat(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_concat(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Version 1 joins along axis 1 if nothing else is said."""
     inputs = lower.inputs
     axis = lower.attrs.int("axis", default=1 if op.since_version == 1 else None)
     return [concat(lower, inputs, lower.axis(axis, rank_of(inputs[0])))]
 
 
-def concat(lower: Legalizer, values: Sequence[SSAValue], axis: int) -> SSAValue:
+def concat(lower: OnnxLegalizer, values: Sequence[SSAValue], axis: int) -> SSAValue:
     """Tensors joined along an axis."""
     return values[0] if len(values) == 1 else lower.add(ConcatOp(values, axis))
 
 
 @legalizes("Split")
-def legalize_split(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_split(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     Sizes from an operand (or, before version 13, an attribute), else equal parts.
 
@@ -59,7 +59,7 @@ def legalize_split(op: OnnxOp, lower: Legalizer) -> Results:
     return split(lower, x, axis, sizes)
 
 
-def split(lower: Legalizer, x: SSAValue, axis: int, sizes: Sequence[Expr]) -> list[SSAValue]:
+def split(lower: OnnxLegalizer, x: SSAValue, axis: int, sizes: Sequence[Expr]) -> list[SSAValue]:
     """Consecutive parts of `x`."""
     total = sum(sizes, Expr.const(0))
     if None not in (total.value, dims_of(x)[axis].value) and total != dims_of(x)[axis]:
@@ -72,7 +72,7 @@ def split(lower: Legalizer, x: SSAValue, axis: int, sizes: Sequence[Expr]) -> li
     return parts
 
 
-def _split_sizes(op: OnnxOp, lower: Legalizer, dim: Expr) -> list[Expr]:
+def _split_sizes(op: OnnxOp, lower: OnnxLegalizer, dim: Expr) -> list[Expr]:
     count = len(op.results)
     if op.since_version < 13:
         numbers = lower.attrs.opt_ints("split")
@@ -94,7 +94,7 @@ def _split_sizes(op: OnnxOp, lower: Legalizer, dim: Expr) -> list[Expr]:
 
 
 @legalizes("Slice", until=9)
-def legalize_slice_attributes(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_slice_attributes(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("data")
     starts, ends = lower.attrs.ints("starts"), lower.attrs.ints("ends")
     axes = lower.axes(lower.attrs.ints("axes", default=range(len(starts))), rank_of(x))
@@ -102,7 +102,7 @@ def legalize_slice_attributes(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Slice", since=10)
-def legalize_slice(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_slice(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("data")
     starts, ends = lower.operand("starts"), lower.operand("ends")
     given, steps = lower.input("axes"), lower.input("steps")
@@ -116,14 +116,14 @@ def legalize_slice(op: OnnxOp, lower: Legalizer) -> Results:
     return [_sliced(lower, x, axes.known, first, last, step)]
 
 
-def _signs_known(lower: Legalizer, steps: SSAValue) -> bool:
+def _signs_known(lower: OnnxLegalizer, steps: SSAValue) -> bool:
     elements = lower.symbols.elements(steps)
     if elements is None:
         return False
     return all(step is not None and _sign(lower, step) for step in elements.reshape(-1))
 
 
-def _sign(lower: Legalizer, step: Expr) -> int:
+def _sign(lower: OnnxLegalizer, step: Expr) -> int:
     """1 or -1; 0 if it is not known."""
     if is_nonnegative(lower, step - 1):
         return 1
@@ -131,7 +131,7 @@ def _sign(lower: Legalizer, step: Expr) -> int:
 
 
 def _sliced(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     x: SSAValue,
     axes: Sequence[int],
     starts: Sequence[Expr],
@@ -151,7 +151,9 @@ def _sliced(
     return lower.slice(x, all_starts, sizes, all_steps)
 
 
-def _forward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) -> tuple[Expr, Expr]:
+def _forward(
+    lower: OnnxLegalizer, dim: Expr, start: Expr, end: Expr, step: Expr
+) -> tuple[Expr, Expr]:
     """
     First element and number of elements of start:end:step for a positive step.
 
@@ -164,14 +166,16 @@ def _forward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) ->
     return _counted(lower, first, distance, step)
 
 
-def _forward_end(lower: Legalizer, dim: Expr, end: Expr) -> Expr:
+def _forward_end(lower: OnnxLegalizer, dim: Expr, end: Expr) -> Expr:
     if end.value is not None and end.value >= UNBOUNDED:
         return dim
     last = from_front(lower, end, dim)
     return dim if is_nonnegative(lower, last - dim) else _at_most(lower, last, dim)
 
 
-def _backward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) -> tuple[Expr, Expr]:
+def _backward(
+    lower: OnnxLegalizer, dim: Expr, start: Expr, end: Expr, step: Expr
+) -> tuple[Expr, Expr]:
     """First element and number of elements of start:end:step for a negative step."""
     if start == -1 or (start.value is not None and start.value >= UNBOUNDED):
         first = dim - 1
@@ -187,7 +191,7 @@ def _backward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) -
     return _counted(lower, first, first - last, -step)
 
 
-def _counted(lower: Legalizer, first: Expr, distance: Expr, step: Expr) -> tuple[Expr, Expr]:
+def _counted(lower: OnnxLegalizer, first: Expr, distance: Expr, step: Expr) -> tuple[Expr, Expr]:
     """`first`, and how many elements `step` apart lie in a distance."""
     count = distance.ceildiv(step)
     if not is_nonnegative(lower, distance):
@@ -195,12 +199,12 @@ def _counted(lower: Legalizer, first: Expr, distance: Expr, step: Expr) -> tuple
     return (Expr.const(0), count) if count == 0 else (first, count)
 
 
-def _at_most(lower: Legalizer, index: Expr, limit: Expr) -> Expr:
+def _at_most(lower: OnnxLegalizer, index: Expr, limit: Expr) -> Expr:
     return index if is_nonnegative(lower, limit - index) else minimum(index, limit)
 
 
 def _sliced_at_run_time(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     x: SSAValue,
     axes: Axes,
     starts: SSAValue,
@@ -238,7 +242,7 @@ def _sliced_at_run_time(
 
 
 @legalizes("Pad")
-def legalize_pad(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_pad(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Amounts are attributes before version 11; negative ones remove elements, and come first."""
     x = lower.operand("data")
     mode = lower.attrs.string("mode", among=("constant", "edge", "reflect", "wrap"))
@@ -255,7 +259,7 @@ def legalize_pad(op: OnnxOp, lower: Legalizer) -> Results:
     return [pad(lower, x, pads[: rank_of(x)], pads[rank_of(x) :], value, mode)]
 
 
-def _pads(op: OnnxOp, lower: Legalizer, rank: int) -> list[Expr]:
+def _pads(op: OnnxOp, lower: OnnxLegalizer, rank: int) -> list[Expr]:
     pads = lower.operand("pads")
     given = lower.input("axes") if op.since_version >= 18 else None
     if given is None:
@@ -275,7 +279,7 @@ def _pads(op: OnnxOp, lower: Legalizer, rank: int) -> list[Expr]:
 
 
 def pad(
-    lower: Legalizer,
+    lower: OnnxLegalizer,
     x: SSAValue,
     begin: Sequence[Expr],
     end: Sequence[Expr],
@@ -294,14 +298,14 @@ def pad(
     return lower.add(PadOp(x, begin, end, lower.scalar(0, x) if value is None else value))
 
 
-def _positive(lower: Legalizer, amount: Expr) -> Expr:
+def _positive(lower: OnnxLegalizer, amount: Expr) -> Expr:
     if is_nonnegative(lower, -amount):
         return Expr.const(0)
     return amount if is_nonnegative(lower, amount) else maximum(amount, 0)
 
 
 @legalizes("CenterCropPad")
-def legalize_center_crop_pad(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_center_crop_pad(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Centered; of an odd difference the smaller half is before."""
     x = lower.operand("input_data")
     rank = rank_of(x)
@@ -322,7 +326,7 @@ def legalize_center_crop_pad(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Expand")
-def legalize_expand(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_expand(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The shape and the input broadcast to each other."""
     x = lower.operand("input")
     shape = sizes_of(lower, lower.operand("shape"), "the shape")
@@ -330,7 +334,7 @@ def legalize_expand(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Tile", until=5)
-def legalize_tile_axis(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_tile_axis(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Version 1 repeats along one axis."""
     x = lower.operand("input")
     tiles = sizes_of(lower, lower.operand("tiles"), "tiles")
@@ -341,7 +345,7 @@ def legalize_tile_axis(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("Tile", since=6)
-def legalize_tile(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_tile(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("input")
     repeats = sizes_of(lower, lower.operand("repeats"), "repeats")
     if len(repeats) != rank_of(x):
@@ -349,7 +353,7 @@ def legalize_tile(op: OnnxOp, lower: Legalizer) -> Results:
     return [tile(lower, x, repeats)]
 
 
-def tile(lower: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
+def tile(lower: OnnxLegalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
     """`x` repeated along each dimension."""
     dims = dims_of(x)
     inner: list[ExprLike] = []
@@ -368,7 +372,7 @@ def tile(lower: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
 
 
 @legalizes("DepthToSpace")
-def legalize_depth_to_space(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_depth_to_space(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, block = lower.operand("input"), lower.attrs.int("blocksize")
     mode = "DCR"
     if op.since_version >= 11:
@@ -385,7 +389,7 @@ def legalize_depth_to_space(op: OnnxOp, lower: Legalizer) -> Results:
 
 
 @legalizes("SpaceToDepth")
-def legalize_space_to_depth(op: OnnxOp, lower: Legalizer) -> Results:
+def legalize_space_to_depth(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, block = lower.operand("input"), lower.attrs.int("blocksize")
     n, c, h, w = _image(lower, x)
     mode = "DCR"
@@ -396,7 +400,7 @@ def legalize_space_to_depth(op: OnnxOp, lower: Legalizer) -> Results:
     return [lower.reshape(apart, [n, c * (block * block), h // block, w // block])]
 
 
-def _image(lower: Legalizer, x: SSAValue) -> tuple[Expr, Expr, Expr, Expr]:
+def _image(lower: OnnxLegalizer, x: SSAValue) -> tuple[Expr, Expr, Expr, Expr]:
     if rank_of(x) != 4:
         lower.refuse(f"an input of rank {rank_of(x)}", "[N, C, H, W]")
     n, c, h, w = dims_of(x)

@@ -27,7 +27,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, exprs, product
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError
-from lowerdeck.passes.legalize.onnx.symbolic import SMALL, SymbolicValues
+from lowerdeck.passes.legalize.symbolic import SMALL, SymbolicValues
 
 
 class CoreBuilder:

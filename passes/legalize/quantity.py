@@ -48,7 +48,7 @@ from lowerdeck.dialects.core.types import dims_of, element_of, element_type, i1,
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, exprs
 
 if TYPE_CHECKING:
-    from lowerdeck.passes.legalize.onnx.builder import CoreBuilder
+    from lowerdeck.passes.legalize.builder import CoreBuilder
 
 Array: TypeAlias = NDArray[Any]
 Operand: TypeAlias = "Quantity | float"

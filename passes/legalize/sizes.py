@@ -11,8 +11,8 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
-from lowerdeck.passes.legalize.onnx.legalizer import Legalizer
-from lowerdeck.passes.legalize.onnx.quantity import Quantity
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.quantity import Quantity
 
 UNBOUNDED = 2**31 - 1
 """Bounds from here on mean "to the end": no dimension is as long."""

@@ -1,0 +1,213 @@
+"""
+The walk of a legalization over a function: one node after the other, in order of dominance.
+
+What a node was refused for is collected, and what depends on it is left alone, so that one error
+lists all nodes that cannot be converted.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from typing import ClassVar, cast
+
+import numpy as np
+from xdsl.dialects import func
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    FunctionType,
+    LocationAttr,
+    NameLoc,
+    TensorType,
+)
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.utils.exceptions import PassFailedException, VerifyException
+
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
+from lowerdeck.dialects.core.types import (
+    OptionalType,
+    SequenceType,
+    dims_of,
+    element_type,
+    numpy_dtype,
+)
+from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, RefusalError, refuse
+from lowerdeck.passes.legalize.symbolic import SymbolicValues
+
+
+class LegalizationError(PassFailedException):
+    """All nodes that were refused, one a line."""
+
+    def __init__(self, refusals: Sequence[str]) -> None:
+        super().__init__("\n".join(refusals))
+        self.refusals = tuple(refusals)
+
+
+class FunctionWalk(ABC):
+    """The legalization of one function: what is known, and what was refused."""
+
+    transient: ClassVar[tuple[str, ...]] = ()
+    """Ops that stand for something until no node refers to it any more."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        self.symbols = SymbolicValues(_symbols_of(function))
+        self.refusals: list[str] = []
+        self._failed: set[SSAValue] = set()
+        self._function = function
+
+    @abstractmethod
+    def converts(self, op: Operation) -> bool:
+        """True if the op is one of the framework's, which `convert` replaces."""
+
+    @abstractmethod
+    def convert(self, op: Operation) -> None:
+        """Replace an op; RefusalError, PoisonedError or VerifyException if it cannot be."""
+
+    def run(self) -> None:
+        """
+        Legalize the body of the function and give it the types of what it returns.
+
+        LegalizationError lists what was refused.
+        """
+        block = self._function.body.block
+        self.block(block)
+        self._check_results(block)
+        if self.refusals:
+            # A subgraph that was tried with several types repeats its refusals.
+            raise LegalizationError(list(dict.fromkeys(self.refusals)))
+        last = block.last_op
+        assert isinstance(last, func.ReturnOp)
+        self._function.function_type = FunctionType.from_lists(
+            block.arg_types, last.arguments.types
+        )
+
+    def block(self, block: Block) -> bool:
+        """Legalize all nodes of a block; False if one of them was refused."""
+        complete = True
+        for op in list(block.ops):
+            complete &= self._op(op)
+        for op in reversed(list(block.ops)):
+            if op.name in self.transient and op.results[0].first_use is None:
+                op.detach()
+                op.erase()
+        return complete
+
+    def _check_results(self, block: Block) -> None:
+        """Refuse results of the function that are not tensors."""
+        last = block.last_op
+        for value in () if last is None else last.operands:
+            if isinstance(value.type, SequenceType | OptionalType) and value not in self._failed:
+                owner = value.owner
+                where = "the model" if isinstance(owner, Block) else describe(owner)
+                self.refusals.append(
+                    f"{where}: found an output of type {value.type}, expected tensors; "
+                    "make its elements outputs of their own"
+                )
+
+    def _op(self, op: Operation) -> bool:
+        if self.converts(op):
+            if any(value in self._failed for value in _used_by(op)):
+                return self._fail(op)
+            try:
+                self.convert(op)
+            except (RefusalError, VerifyException, ZeroDivisionError) as error:
+                self.refusals.append(f"{describe(op)}: {error}")
+                return self._fail(op)
+            except PoisonedError:
+                return self._fail(op)
+        return not any(value in self._failed for value in op.operands)
+
+    def _fail(self, op: Operation) -> bool:
+        self._failed.update(op.results)
+        return False
+
+    def handle(
+        self, op: Operation, lower: Legalizer, handler: Callable[[], Sequence[SSAValue | None]]
+    ) -> None:
+        """Replace `op` by the values that `handler` builds with `lower`, missing ones by none."""
+        try:
+            results = list(handler())
+        except (RefusalError, VerifyException, ZeroDivisionError, PoisonedError):
+            _erase_unused(lower.created)
+            raise
+        results += [None] * (len(op.results) - len(results))
+        self.replace(op, [self._materialized(value, lower) for value in results])
+        _erase_unused(lower.created)
+
+    def substitute(
+        self, op: Operation, ops: Sequence[Operation], values: Sequence[SSAValue | None]
+    ) -> None:
+        """Legalize `ops`, whose `values` take the place of the results of `op`."""
+        # The uses move first: legalizing the inner ops replaces `values` once more.
+        self.replace(op, values)
+        if not all([self._op(inner) for inner in ops]):
+            raise PoisonedError
+
+    def replace(self, op: Operation, values: Sequence[SSAValue | None]) -> None:
+        for result, value in zip(op.results, values, strict=True):
+            if value is None and result.first_use is not None:
+                refuse(f"a use of result {result.index}", "none: it is not computed")
+            if value is not None:
+                if value.name_hint is None:
+                    value.name_hint = result.name_hint
+                result.replace_all_uses_with(value)
+        op.detach()
+        op.erase()
+
+    def _materialized(self, value: SSAValue | None, lower: Legalizer) -> SSAValue | None:
+        """Shape arithmetic that is known as expressions does not stay as data."""
+        if value is None or not isinstance(value.type, TensorType):
+            return value
+        owner = value.owner
+        if isinstance(owner, Block | ConstantOp | FromDimsOp) or owner not in lower.created:
+            return value
+        elements = self.symbols.elements(value)
+        if elements is None or any(element is None for element in elements.reshape(-1)):
+            return value
+        dims: list[Expr] = list(elements.reshape(-1))
+        if (numbers := constants(dims)) is not None:
+            array = np.array(numbers, object).astype(numpy_dtype(element_type(value)))
+            return lower.tensor(array.reshape(elements.shape))
+        return lower.cast(lower.dims(dims, elements.shape), value)
+
+
+def _used_by(op: Operation) -> Iterator[SSAValue]:
+    """The operands of an op and of everything in its regions."""
+    for inner in op.walk():
+        yield from inner.operands
+
+
+def _erase_unused(ops: Sequence[Operation]) -> None:
+    """Erase ops whose results nobody uses, last first."""
+    for op in reversed(ops):
+        if op.parent is None or isinstance(op, BindSymbolsOp) or not op.results:
+            continue
+        if all(result.first_use is None for result in op.results):
+            op.detach()
+            op.erase()
+
+
+def _symbols_of(function: func.FuncOp) -> set[str]:
+    """The symbols in the types of a function's arguments."""
+    symbols = {"floordiv", "mod", "min", "max"}
+    for argument in function.body.block.args:
+        if isinstance(argument.type, TensorType):
+            for dim in dims_of(argument):
+                symbols |= dim.symbols
+    return symbols
+
+
+def describe(op: Operation) -> str:
+    """`file: node 'name' (Operator)`, as far as the location knows."""
+    kind = cast(str, getattr(op, "op_type", op.name))
+    file, name = _place(op.location)
+    return f"{file}: node '{name}' ({kind})" if file else f"node '{name}' ({kind})"
+
+
+def _place(location: LocationAttr) -> tuple[str, str]:
+    if isinstance(location, NameLoc):
+        child = location.location
+        file = child.filename.data if isinstance(child, FileLineColLoc) else ""
+        return file, location.desc.data
+    return "", ""

@@ -1,0 +1,78 @@
+"""Windows of convolutions and pools with explicit padding: of SAME, and rounded up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lowerdeck.dialects.dims import Expr, maximum, minimum
+
+
+@dataclass(frozen=True)
+class Window:
+    """A window over the spatial dimensions, with one entry each."""
+
+    kernel: tuple[Expr, ...]
+    strides: list[int]
+    dilations: list[int]
+    begin: list[Expr]
+    end: list[Expr]
+    overhang: list[Expr]
+    """How much of `end` only makes room for a last window (`ceil_mode`)."""
+
+    @property
+    def extents(self) -> list[Expr]:
+        """The number of elements from the first to the last that a window touches."""
+        return [(k - 1) * d + 1 for k, d in zip(self.kernel, self.dilations, strict=True)]
+
+    @property
+    def is_whole(self) -> bool:
+        """True if nothing is padded."""
+        return all(pad == 0 for pad in (*self.begin, *self.end))
+
+
+def same(window: Window, dims: Sequence[Expr], *, upper: bool) -> Window:
+    """As much padding as ceil(dim / stride) windows need; an odd one goes to the end if `upper`."""
+    begin: list[Expr] = []
+    end: list[Expr] = []
+    for dim, extent, stride in zip(dims, window.extents, window.strides, strict=True):
+        total = ((dim + stride - 1) // stride - 1) * stride + extent - dim
+        # It is at least extent - stride; without `max` the result's size is ceil(dim / stride).
+        least = (extent - stride).value
+        total = total if least is not None and least >= 0 else maximum(total, 0)
+        less, more = total // 2, total - total // 2
+        begin.append(less if upper else more)
+        end.append(more if upper else less)
+    return Window(window.kernel, window.strides, window.dilations, begin, end, window.overhang)
+
+
+def round_up(window: Window, dims: Sequence[Expr]) -> Window:
+    """
+    The window of `ceil_mode`: a last window may hang over the end of the padded input, unless it
+    starts behind the input and its padding at the beginning.
+    """
+    ends: list[Expr] = []
+    overhangs: list[Expr] = []
+    for dim, extent, stride, begin, end in zip(
+        dims, window.extents, window.strides, window.begin, window.end, strict=True
+    ):
+        count = (dim + begin + end - extent + stride - 1) // stride + 1
+        slack = (extent - end - stride).value
+        if slack is not None and slack >= 0:
+            # No window starts in the padding: the last one ends at or behind it.
+            ends.append((count - 1) * stride + extent - dim - begin)
+            overhangs.append(ends[-1] - end)
+            continue
+        count = minimum(count, (dim + begin - 1) // stride + 1)
+        exact = (count - 1) * stride + extent - dim - begin
+        overhangs.append(maximum(exact - end, 0))
+        ends.append(_fitting(exact, end, stride))
+    return Window(window.kernel, window.strides, window.dilations, window.begin, ends, overhangs)
+
+
+def _fitting(exact: Expr, end: Expr, stride: int) -> Expr:
+    """Padding with which exactly the windows that end `exact` behind the input fit."""
+    if exact.value is None or end.value is None:
+        return maximum(exact, end)
+    is_one_more = end.value - exact.value >= stride
+    return Expr.const(max(exact.value, 0) if is_one_more else max(exact.value, end.value))
