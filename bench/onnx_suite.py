@@ -38,7 +38,8 @@ from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.contracts import ContractError
-from lowerdeck.passes.legalize.onnx import LegalizationError, LegalizeOnnxPass
+from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
+from lowerdeck.passes.legalize.walk import LegalizationError
 
 RANDOM = ("Bernoulli", "RandomNormalLike", "RandomUniformLike")
 """Operators of which only the shape and type can be compared."""

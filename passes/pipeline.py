@@ -21,6 +21,8 @@ def lazy(module: str, name: str) -> PassFactory:
 
 _MODULES: Mapping[str, str] = {
     "legalize-onnx": "legalize.onnx",
+    "legalize-tf1": "legalize.tf1",
+    "legalize-caffe": "legalize.caffe",
     "infer-shapes": "infer_shapes",
     "cse": "cse",
     "dce": "dce",

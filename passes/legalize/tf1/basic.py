@@ -1,0 +1,39 @@
+"""Constants, and the operators that hand their operand on."""
+
+from __future__ import annotations
+
+from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
+
+
+@legalizes("Const", "HostConst")
+def legalize_const(lower: Tf1Legalizer) -> Results:
+    """The bytes stay where they are."""
+    lower.attrs.ignore("value")
+    value = lower.op.properties["value"]
+    if not isinstance(value, BlobAttr):
+        lower.refuse("a constant of strings", "numbers", "remove text processing from the graph")
+    return lower.insert(ConstantOp(value, lower.op.outputs[0].type))
+
+
+@legalizes(
+    "Identity",
+    "StopGradient",
+    "PreventGradient",
+    "CheckNumerics",
+    "CheckNumericsV2",
+    "GuaranteeConst",
+    "Snapshot",
+    "RefIdentity",
+    "PlaceholderWithDefault",
+)
+def legalize_identity(lower: Tf1Legalizer) -> Results:
+    """The operand; checks and marks for training have no effect on what is computed."""
+    return [lower.operand(0)]
+
+
+@legalizes("IdentityN")
+def legalize_identities(lower: Tf1Legalizer) -> Results:
+    return lower.op.inputs

@@ -1,0 +1,82 @@
+"""
+`legalize-tf1`: the walk over a function, and what a handler works with.
+
+A handler sees one node whose operands are `core` values with exact types already, builds `core` ops
+before it, and returns a value for each of its results:
+
+    @legalizes("Relu6")
+    def legalize_relu6(lower: Tf1Legalizer) -> Results:
+        x = Quantity.of(lower, lower.operand("features"))
+        return [x.clip(0, 6).value]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
+from lowerdeck.dialects.tf1.ops import Tf1Op
+from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.walk import FunctionWalk
+
+
+class _Tf1Walk(FunctionWalk):
+    """The legalization of one function of tf1 ops."""
+
+    def converts(self, op: Operation) -> bool:
+        return isinstance(op, Tf1Op | IfOp | LoopOp)
+
+    def convert(self, op: Operation) -> None:
+        from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
+
+        match op:
+            case IfOp():
+                legalize_if(op, self)
+            case LoopOp():
+                legalize_loop(op, self)
+            case Tf1Op():
+                self._node(op)
+            case _:
+                raise TypeError(f"{op.name} is not converted")
+
+    def _node(self, op: Tf1Op) -> None:
+        from lowerdeck.passes.legalize.tf1.handlers import handler_of
+
+        handler = handler_of(op.op_type)
+        if handler is None:
+            raise RefusalError(f"no legalization for {op.op_type}")
+        lower = Tf1Legalizer(op, self.symbols)
+
+        def results() -> Sequence[SSAValue | None]:
+            values = handler(lower)
+            lower.attrs.require_read()
+            return values
+
+        self.handle(op, lower, results)
+
+
+@dataclass(frozen=True)
+class LegalizeTf1Pass(ModulePass):
+    """
+    Convert every tf1 op to `core` ops with exact types.
+
+    Control flow must have been raised. What is carried by loops and yielded by branches gets the
+    types that the bodies give; a dimension that changes becomes a symbol. All nodes that cannot be
+    converted are listed in one LegalizationError.
+    """
+
+    name = "legalize-tf1"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        del ctx
+        for function in list(op.walk()):
+            if isinstance(function, func.FuncOp) and not function.is_declaration:
+                _Tf1Walk(function).run()

@@ -1,0 +1,13 @@
+"""All legalizations: importing this module registers those of every topic."""
+
+from types import ModuleType
+
+from lowerdeck.passes.legalize.tf1 import basic
+from lowerdeck.passes.legalize.tf1.registry import legalizes
+
+TOPICS: tuple[ModuleType, ...] = (basic,)
+"""The modules with handlers."""
+
+handler_of = legalizes.get
+
+__all__ = ["TOPICS", "handler_of"]
