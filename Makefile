@@ -13,7 +13,7 @@ APT_INSTALL := $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-i
 .PHONY: help demo test lint format protos clean c-compiler
 
 help:
-	@echo "make demo    compile the example model to C, run it, compare with its framework"
+	@echo "make demo    compile the example models to C, run them, compare with their frameworks"
 	@echo "make test    lint, type check and run all tests"
 	@echo "make lint    ruff, import contracts and pyright"
 	@echo "make format  rewrite the sources in the project's format"

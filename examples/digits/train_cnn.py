@@ -1,20 +1,19 @@
 """
-Train the example network and write `digits.onnx` and `held_back.npz` beside this file.
+Train the convolutional network in PyTorch and write `digits.onnx` and `digits.npz`, PyTorch's
+logits for the held-back images, beside this file.
 
 Both files are in the repository; this program documents where they come from. It needs
-PyTorch and scikit-learn, which neither lowerdeck nor the demo does.
+PyTorch, onnx and scikit-learn.
 """
 
 from pathlib import Path
 
-import numpy as np
 import torch
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
+from dataset import SEED, record, split
 from torch import nn
 
 HERE = Path(__file__).parent
-SEED = 20
+MODEL = HERE / "digits.onnx"
 EPOCHS = 40
 BATCH = 64
 
@@ -66,7 +65,7 @@ def export(model: nn.Module, example: torch.Tensor) -> None:
     torch.onnx.export(
         model,
         (example,),
-        HERE / "digits.onnx",
+        MODEL,
         dynamo=False,
         opset_version=17,
         do_constant_folding=False,
@@ -77,25 +76,23 @@ def export(model: nn.Module, example: torch.Tensor) -> None:
     )
 
 
-def main() -> None:
+def prepare() -> None:
+    """Make PyTorch give the same numbers in every run."""
     torch.manual_seed(SEED)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    digits = load_digits()
-    pixels = (digits.images / 16.0).astype(np.float32)[:, None]
-    train_x, held_x, train_y, held_y = train_test_split(
-        pixels, digits.target, test_size=0.2, random_state=SEED, stratify=digits.target
-    )
+
+
+def main() -> None:
+    prepare()
+    data = split()
     model = DigitsNet()
-    train(model, torch.from_numpy(train_x), torch.from_numpy(train_y))
-    export(model, torch.from_numpy(held_x[:2]))
+    train(model, torch.from_numpy(data.train_images), torch.from_numpy(data.train_labels))
+    held_back = torch.from_numpy(data.held_images)
+    export(model, held_back[:2])
     with torch.no_grad():
-        logits = model(torch.from_numpy(held_x)).numpy()
-    accuracy = (logits.argmax(axis=1) == held_y).mean()
-    print(f"held-back accuracy {accuracy:.2%} on {len(held_y)} images")
-    np.savez_compressed(
-        HERE / "held_back.npz", images=held_x, labels=held_y.astype(np.int64), logits=logits
-    )
+        logits = model(held_back).numpy()
+    record(MODEL, {"logits": logits}, data.held_labels)
 
 
 if __name__ == "__main__":
