@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
@@ -14,12 +14,15 @@ from lowerdeck.dialects.core.control_flow import (
     KernelOp,
     LoopOp,
     YieldOp,
+    region_symbols_made_by,
     symbols_made_by,
     yielded,
 )
 from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, apply_patterns
 from lowerdeck.passes.options import RewriteOptions
-from lowerdeck.passes.symbols import symbols_of, symbols_used_by
+from lowerdeck.passes.symbols import bind_dims, symbols_of, symbols_used_by
+
+Kept = TypeVar("Kept")
 
 
 class Liveness:
@@ -35,14 +38,14 @@ class Liveness:
         self._ops: set[Operation] = set()
         self._values: set[SSAValue] = set()
         self._symbols: set[str] = set()
-        self._makers: dict[str, list[Operation]] = {}
+        self._makers: dict[str, list[Operation | SSAValue]] = {}
         self._todo: list[Operation | SSAValue] = []
         ops = list(module.walk())
         for op in ops:
-            for symbol in symbols_made_by(op):
+            for symbol in (*symbols_made_by(op), *region_symbols_made_by(op)):
                 self._makers.setdefault(symbol, []).append(op)
-            if isinstance(op, LoopOp) and op.iteration is not None:
-                self._makers.setdefault(op.iteration.data, []).append(op)
+            for symbol, value in _sized_by(op):
+                self._makers[symbol].append(value)
         for op in ops:
             if _is_root(op) or options.skips(op):
                 self._keep_op(op)
@@ -66,7 +69,10 @@ class Liveness:
         for symbol in symbols - self._symbols:
             self._symbols.add(symbol)
             for maker in self._makers.get(symbol, ()):
-                self._keep_op(maker)
+                if isinstance(maker, Operation):
+                    self._keep_op(maker)
+                else:
+                    self._keep_value(maker)
 
     def _propagate(self) -> None:
         while self._todo:
@@ -146,6 +152,23 @@ class Liveness:
                 pass
 
 
+def _sized_by(op: Operation) -> Iterator[tuple[str, SSAValue]]:
+    """The symbols that control flow makes, with the values whose sizes they are."""
+    if isinstance(op, IfOp):
+        yield from _pairs(op.made_dims, op.results)
+    elif isinstance(op, LoopOp):
+        yield from _pairs(op.made_dims, op.carried_args)
+        yield from _pairs(op.made_result_dims, op.results[: len(op.inits)])
+
+
+def _pairs(
+    made: Sequence[Mapping[int, str]], values: Sequence[SSAValue]
+) -> Iterator[tuple[str, SSAValue]]:
+    for axes, value in zip(made, values, strict=True):
+        for symbol in axes.values():
+            yield symbol, value
+
+
 def _is_root(op: Operation) -> bool:
     """True for ops that are kept for what they do, not for their results."""
     if op.has_trait(IsTerminator) or op.has_trait(RecursiveMemoryEffect):
@@ -194,7 +217,7 @@ class DropDeadResults(Pattern[list[int]]):
             _drop_from_if(match.root, dead, rewriter)
 
 
-def _keep(values: Sequence[SSAValue], dead: set[int], offset: int = 0) -> list[SSAValue]:
+def _keep(values: Sequence[Kept], dead: set[int], offset: int = 0) -> list[Kept]:
     return [value for index, value in enumerate(values) if index - offset not in dead]
 
 
@@ -202,7 +225,12 @@ def _drop_from_if(op: IfOp, dead: set[int], rewriter: Rewriter) -> None:
     for region in op.regions:
         _cut_yield(region.block, dead, 0, rewriter)
     regions = [op.detach_region(region) for region in tuple(op.regions)]
-    new = IfOp(op.condition, *regions)
+    new = IfOp(
+        op.condition,
+        *regions,
+        result_symbols=_names(_keep(op.made_dims, dead)),
+        result_types=[result.type for result in _keep(op.results, dead)],
+    )
     _take_place(op, new, dead, rewriter)
 
 
@@ -210,10 +238,10 @@ def _drop_from_loop(op: LoopOp, dead: set[int], rewriter: Rewriter) -> None:
     block = op.body.block
     _cut_yield(block, dead, int(op.condition is not None), rewriter)
     carried = [index for index in sorted(dead, reverse=True) if index < len(op.inits)]
+    made, made_results = _keep(op.made_dims, dead), _keep(op.made_result_dims, dead)
     for index in carried:
         arg = block.args[index + 1]
-        # Whatever still uses the argument is dead; any value of its type will do.
-        rewriter.replace_value(arg, op.inits[index])
+        rewriter.replace_value(arg, _stand_in(op, index, rewriter))
         block.erase_arg(arg)
     inits = _keep(op.inits, dead)
     new = LoopOp(
@@ -223,8 +251,25 @@ def _drop_from_loop(op: LoopOp, dead: set[int], rewriter: Rewriter) -> None:
         op.detach_region(op.body),
         iteration=op.iteration.data if op.iteration else None,
         count=op.count.data if op.count else None,
+        carried_symbols=_names(made),
+        result_symbols=_names(made_results),
     )
     _take_place(op, new, dead, rewriter)
+
+
+def _stand_in(op: LoopOp, index: int, rewriter: Rewriter) -> SSAValue:
+    """What is left of the argument's users is dead; any value of its type will do."""
+    init, names = op.inits[index], set(op.made_dims[index].values())
+    rewriter.sweep()
+    if not any(symbols_used_by(inner) & names for inner in op.body.walk()):
+        return init
+    start = op.body.block.first_op
+    assert start is not None
+    return bind_dims(rewriter, start, init, op.carried_args[index], op.made_dims[index])
+
+
+def _names(made: Sequence[Mapping[int, str]]) -> list[str]:
+    return [name for axes in made for name in axes.values()]
 
 
 def _cut_yield(block: Block, dead: set[int], offset: int, rewriter: Rewriter) -> None:
@@ -271,7 +316,8 @@ class DcePass(CorePass):
     - core.if: a result that is not used is not yielded
     - core.loop: a carried value that is used only to compute itself is not carried, and a scan
       output that is not used is not collected
-    - core.bind_symbols is dead if no live op uses its symbols in a type or property
+    - core.bind_symbols is dead if no live op uses its symbols in a type or property; a value whose
+      size is a symbol that control flow makes lives as long as the symbol is used
     """
 
     name = "dce"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Operation, Region, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp, yielded
 from lowerdeck.dialects.core.types import element_type, numpy_dtype, static_shape
 from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
 from lowerdeck.passes.fold_identities import uniform_value
+from lowerdeck.passes.symbols import bind_dims
 
 
 class InlineTakenBranch(Pattern[Region]):
@@ -35,7 +36,8 @@ class InlineTakenBranch(Pattern[Region]):
         if isinstance(last := block.last_op, YieldOp):
             rewriter.erase(last)
         rewriter.inline_block(block, op, ())
-        rewriter.replace(op, values)
+        assert isinstance(op, IfOp)
+        rewriter.replace(op, _as_results(rewriter, op, values, op.made_dims))
 
 
 class SkipEmptyLoop(Pattern):
@@ -54,11 +56,19 @@ class SkipEmptyLoop(Pattern):
     def rewrite(self, match: Match, rewriter: Rewriter) -> None:
         op = match.root
         assert isinstance(op, LoopOp)
-        values: list[SSAValue] = list(op.inits)
+        values = _as_results(rewriter, op, op.inits, op.made_result_dims)
         for scan in op.results[len(op.inits) :]:
             empty = np.zeros(_empty_shape(scan) or (0,), numpy_dtype(element_type(scan)))
             values.append(rewriter.add(ConstantOp.of(empty)).result)
         rewriter.replace(op, values)
+
+
+def _as_results(
+    rewriter: Rewriter, op: Operation, values: Sequence[SSAValue], made: Sequence[Mapping[int, str]]
+) -> list[SSAValue]:
+    """Values that take the place of the first results, with the sizes that `op` made for them."""
+    triples = zip(values, op.results, made, strict=False)
+    return [bind_dims(rewriter, op, value, result, axes) for value, result, axes in triples]
 
 
 def _never_runs(op: LoopOp) -> str | None:
@@ -83,6 +93,8 @@ class FoldControlFlowPass(CorePass):
     - if(constant) { a } else { b } -> a or b
     - loop(trip <= 0, or condition false) -> initial values [scan outputs: `fold-symbols` has found
       that they are empty]
+
+    A symbol that the op made for a size is bound to that of the value which takes its place.
     """
 
     name = "fold-control-flow"

@@ -19,13 +19,23 @@ from xdsl.rewriter import Rewriter as IRRewriter
 
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
-from lowerdeck.dialects.core.control_flow import LoopOp, symbols_made_by
+from lowerdeck.dialects.core.control_flow import (
+    IfOp,
+    LoopOp,
+    names_in,
+    region_symbols_made_by,
+    symbol_list,
+    symbols_made_by,
+    symbols_made_within,
+    yielded,
+)
 from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp
 from lowerdeck.dialects.core.types import (
     DimsAttr,
     OptionalType,
     SequenceType,
+    dims_of,
     element_type,
     numpy_dtype,
     tensor,
@@ -77,20 +87,21 @@ def _keeps_integers(op: CastOp) -> bool:
 
 class FoldSymbol(Pattern[Values]):
     """
-    A symbol bound to a known integer, or counting a known number of iterations, is that value.
+    A symbol bound to a known integer, counting a known number of iterations, or naming a size that
+    turns out to be always the same, is that value.
 
     The match only records the values: all types and properties are rewritten in one sweep later.
     """
 
     name = "fold-symbol"
-    roots = (BindSymbolsOp, LoopOp)
+    roots = (BindSymbolsOp, IfOp, LoopOp)
 
     def __init__(self, makers: Mapping[str, int]) -> None:
         self._makers = makers
         self.values: Values = {}
 
-    def match(self, op: BindSymbolsOp | LoopOp) -> Match[Values] | None:
-        values = _bound(op) if isinstance(op, BindSymbolsOp) else _counted(op)
+    def match(self, op: BindSymbolsOp | IfOp | LoopOp) -> Match[Values] | None:
+        values = _known(op)
         # A name that several scopes use for themselves would need their bounds.
         if not values or any(self._makers[name] > 1 for name in values):
             return None
@@ -104,6 +115,51 @@ class FoldSymbol(Pattern[Values]):
         self.values.update(match.data)
         if isinstance(match.root, BindSymbolsOp):
             rewriter.erase(match.root)
+        for key in ("carried_symbols", "result_symbols"):
+            if (names := match.root.properties.get(key)) is not None:
+                left = [n for n in names_in(cast(Any, names)) if n not in match.data]
+                _set_property(match.root, key, symbol_list(left))
+
+
+def _set_property(op: Operation, key: str, value: Attribute | None) -> None:
+    op.properties.pop(key)
+    if value is not None:
+        op.properties[key] = value
+
+
+def _known(op: BindSymbolsOp | IfOp | LoopOp) -> Values | None:
+    match op:
+        case BindSymbolsOp():
+            return _bound(op)
+        case IfOp():
+            return _equal_sizes(op)
+        case LoopOp():
+            return {**_kept_sizes(op), **(_counted(op) or {})}
+
+
+def _equal_sizes(op: IfOp) -> Values:
+    """Sizes that both branches give alike, in terms of what is known outside."""
+    inner = {name for region in op.regions for name in symbols_made_within(region)}
+    found: Values = {}
+    for index, axes in enumerate(op.made_dims):
+        for axis, name in axes.items():
+            dims = {dims_of(yielded(region)[index])[axis] for region in op.regions}
+            if len(dims) == 1 and not (dim := dims.pop()).symbols & inner:
+                found[name] = dim
+    return found
+
+
+def _kept_sizes(op: LoopOp) -> Values:
+    """Sizes of carried values that every iteration leaves as they are."""
+    found: Values = {}
+    pairs = zip(op.made_dims, op.made_result_dims, strict=True)
+    for index, (axes, results) in enumerate(pairs):
+        for axis, name in axes.items():
+            first = dims_of(op.inits[index])[axis]
+            after = dims_of(op.yielded_carried[index])[axis]
+            if after in (first, Expr.symbol(name)):
+                found[name] = found[results[axis]] = first
+    return found
 
 
 def _bound(op: BindSymbolsOp) -> Values | None:
@@ -173,6 +229,9 @@ class FoldSymbolsPass(CorePass):
 
     - core.bind_symbols of a constant, or of core.from_dims: the symbols are those expressions
     - core.loop {count = t}, without condition and with a known trip count: t = max(trip count, 0)
+    - core.loop: the symbols for a size of a carried value that each iteration yields as it was, or
+      as it was at first: that size
+    - core.if: the symbol for a size that both branches give: that size
 
     All types and properties are rewritten together, and all types are inferred anew.
     """
@@ -180,7 +239,11 @@ class FoldSymbolsPass(CorePass):
     name = "fold-symbols"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        makers = Counter(name for op in module.walk() for name in symbols_made_by(op))
+        makers = Counter(
+            name
+            for op in module.walk()
+            for name in (*symbols_made_by(op), *region_symbols_made_by(op))
+        )
         return [FoldSymbol(makers)]
 
     def run(self, module: ModuleOp, options: RewriteOptions) -> None:

@@ -13,7 +13,14 @@ from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from lowerdeck.dialects.core.base import CoreOp
-from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, yielded
+from lowerdeck.dialects.core.control_flow import (
+    IfOp,
+    KernelOp,
+    LoopOp,
+    with_dims,
+    with_own_dims,
+    yielded,
+)
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
@@ -89,34 +96,43 @@ class _Inference:
     def _visit_if(self, op: IfOp) -> None:
         """Where the branches' types differ, the result's type decides, if it has a rank."""
         self._visit_regions(op)
-        for index, result in enumerate(tuple(op.results)):
-            types = {yielded(region)[index].type for region in op.regions}
+        made = op.made_dims
+        for index, (result, axes) in enumerate(zip(tuple(op.results), made, strict=True)):
+            # A size that may be any in the branches has its own symbol in the result.
+            types = {
+                with_own_dims(yielded(region)[index].type, result, axes) for region in op.regions
+            }
             if len(types) == 1:
                 _set_type(result, types.pop())
         for region in op.regions:
-            _yield_types(region.block, [result.type for result in op.results])
+            triples = zip(tuple(op.results), yielded(region), made, strict=True)
+            _yield_types(region.block, [with_own_dims(r.type, v, axes) for r, v, axes in triples])
 
     def _visit_loop(self, op: LoopOp) -> None:
         """
         A carried value without a rank gets the type of its initial value; a ranked one keeps its
-        own, and the initial value and the yielded one are brought to it.
+        own, and the initial value and the yielded one are brought to it, but for sizes that change.
         """
         for arg, init in zip(op.carried_args, tuple(op.inits), strict=True):
             if isinstance(arg.type, UnrankedTensorType):
                 _set_type(arg, init.type)
-        carried = [arg.type for arg in op.carried_args]
+        carried, made = [arg.type for arg in op.carried_args], op.made_dims
         start = len(op.operands) - len(op.inits)
         operands = list(op.operands)
-        for index, (init, type_) in enumerate(zip(tuple(op.inits), carried, strict=True)):
+        for index, init in enumerate(tuple(op.inits)):
+            type_ = with_own_dims(carried[index], init, made[index])
             operands[start + index] = _with_type(init, type_, op)
         op.operands = operands
         self._visit_regions(op)
         conditions = [] if (c := op.yielded_condition) is None else [c.type]
         scans = [value.type for value in op.yielded_scans]
-        _yield_types(op.body.block, [*conditions, *carried, *scans])
+        triples = zip(carried, op.yielded_carried, made, strict=True)
+        nexts = [with_own_dims(*triple) for triple in triples]
+        _yield_types(op.body.block, [*conditions, *nexts, *scans])
         results = tuple(op.results)
-        for result, type_ in zip(results, carried, strict=False):
-            _set_type(result, type_)
+        for result, type_, names in zip(results, carried, op.made_result_dims, strict=False):
+            sizes = {axis: Expr.symbol(name) for axis, name in names.items()}
+            _set_type(result, with_dims(type_, sizes))
         for result, value in zip(results[len(carried) :], op.yielded_scans, strict=True):
             _set_type(result, _scan_type(op, result, value))
 
@@ -181,9 +197,10 @@ class InferShapesPass(ModulePass):
 
     - A result gets the type that its op infers; an op with an operand of unknown rank waits.
     - core.if: the type that both branches yield. Where they name one shape differently, the
-      result's own type stays and a reshape brings each branch to it.
+      result's own type stays and a reshape brings each branch to it. A dimension that is a symbol
+      of the op may be any in the branches.
     - core.loop: a carried value of unknown rank has the type of its initial value; what the body
-      yields has to agree.
+      yields has to agree, but for dimensions that are symbols of the loop.
     - A function returns the types of the values that it returns.
     """
 

@@ -1,14 +1,17 @@
-"""Dimension symbols: which ones an attribute or an op uses."""
+"""Dimension symbols: which ones an attribute or an op uses, and how they get their values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneAttr, TensorType
-from xdsl.ir import Attribute, Data, Operation, ParametrizedAttribute
+from xdsl.ir import Attribute, Data, Operation, ParametrizedAttribute, SSAValue
 
-from lowerdeck.dialects.core.types import DimsAttr, TensorEncoding
+from lowerdeck.dialects.core.constant import BindSymbolsOp, FromDimsOp
+from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.types import DimsAttr, TensorEncoding, dims_of
+from lowerdeck.passes.driver import Rewriter
 
 _NONE: frozenset[str] = frozenset()
 
@@ -44,3 +47,18 @@ def _attributes(op: Operation) -> Iterator[Attribute]:
     for region in op.regions:
         for block in region.blocks:
             yield from block.arg_types
+
+
+def bind_dims(
+    rewriter: Rewriter, anchor: Operation, value: SSAValue, like: SSAValue, made: Mapping[int, str]
+) -> SSAValue:
+    """
+    Give the symbols `made`, by axis, the dimensions of `value`, before `anchor`; `value` with the
+    type of `like`, which has these symbols.
+    """
+    if not made:
+        return value
+    sizes = FromDimsOp([dims_of(value)[axis] for axis in made])
+    rewriter.insert_before(anchor, sizes)
+    rewriter.insert_before(anchor, BindSymbolsOp(sizes.result, list(made.values())))
+    return rewriter.insert_before(anchor, ReshapeOp(value, dims_of(like))).result
