@@ -63,6 +63,31 @@ func.func @loops(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>) {
   func.return
 }
 
+// Sizes that differ between branches or iterations are symbols of the op.
+// CHECK-LABEL: func.func @sizes
+// CHECK-NEXT:    %y = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [r]>> {
+// CHECK-NEXT:      core.yield %x : tensor<2xf32>
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      core.yield %z : tensor<?xf32, #core.tensor<dims = [n]>>
+// CHECK-NEXT:    } {result_symbols = ["r"]}
+// CHECK-NEXT:    %a, %b = core.loop trip %t : tensor<i64> carry %x, %y : {{.*}} -> tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>> {
+// CHECK-NEXT:    ^bb0(%i: tensor<i64>, %v: tensor<?xf32, #core.tensor<dims = [s]>>, %w: tensor<?xf32, #core.tensor<dims = [u]>>):
+// CHECK:           core.yield %w, %e
+// CHECK-NEXT:    } {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
+func.func @sizes(%c : tensor<i1>, %t : tensor<i64>, %x : tensor<2xf32>, %z : tensor<?xf32, #core.tensor<dims = [n]>>) {
+  %y = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [r]>> {
+    core.yield %x : tensor<2xf32>
+  } else {
+    core.yield %z : tensor<?xf32, #core.tensor<dims = [n]>>
+  } {result_symbols = ["r"]}
+  %a, %b = core.loop trip %t : tensor<i64> carry %x, %y : tensor<2xf32>, tensor<?xf32, #core.tensor<dims = [r]>> -> tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<?xf32, #core.tensor<dims = [u]>>):
+    %e = core.concat %v, %w {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<?xf32, #core.tensor<dims = [u]>>) -> tensor<?xf32, #core.tensor<dims = [s + u]>>
+    core.yield %w, %e : tensor<?xf32, #core.tensor<dims = [u]>>, tensor<?xf32, #core.tensor<dims = [s + u]>>
+  } {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
+  func.return
+}
+
 // CHECK-LABEL: func.func @kernels
 // CHECK-NEXT:    %y = core.kernel @first(%x) : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>> {
 // CHECK-NEXT:    ^bb0(%v: tensor<?x4xf32, #core.tensor<dims = [n, 4]>>):

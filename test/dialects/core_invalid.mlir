@@ -798,3 +798,159 @@ func.func @kernel_regions(%x : tensor<2xf32>) {
   }
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.loop': yielded values (tensor<?x3xf32, #core.tensor<dims = [s + 1, 3]>>) differ from (tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>)
+func.func @loop_c2_other_dimension(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
+    %w = "test.op"() : () -> tensor<?x3xf32, #core.tensor<dims = [s + 1, 3]>>
+    core.yield %w : tensor<?x3xf32, #core.tensor<dims = [s + 1, 3]>>
+  } {carried_symbols = ["s"], result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.loop': yielded values (tensor<2xf32>) differ from
+func.func @loop_c2_rank(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
+    %w = "test.op"() : () -> tensor<2xf32>
+    core.yield %w : tensor<2xf32>
+  } {carried_symbols = ["s"], result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.loop': yielded values (tensor<4x2xi64>) differ from (tensor<4x2xf32>)
+func.func @loop_c2_element(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
+    %w = "test.op"() : () -> tensor<4x2xi64>
+    core.yield %w : tensor<4x2xi64>
+  } {carried_symbols = ["s"], result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.loop': the results' dimensions are not ['r'], where the arguments' are ['s']
+func.func @loop_c2_result_expression(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r + 1, 2]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
+    %w = "test.op"() : () -> tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+    core.yield %w : tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+  } {carried_symbols = ["s"], result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.loop': arguments (tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>) differ from (tensor<1x2xf32>)
+func.func @loop_c4_expression(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>):
+    %w = "test.op"() : () -> tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+    core.yield %w : tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+  } {carried_symbols = ["s"], result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.loop': symbols ['s', 'q'] are not one dimension of one carried argument each
+func.func @loop_c4_unused(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
+    %w = "test.op"() : () -> tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+    core.yield %w : tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+  } {carried_symbols = ["s", "q"], result_symbols = ["r", "p"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.loop': symbols ['s'] are not one dimension of one carried argument each
+func.func @loop_c4_twice(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x?xf32, #core.tensor<dims = [r, r]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x?xf32, #core.tensor<dims = [s, s]>>):
+    %w = "test.op"() : () -> tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+    core.yield %w : tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+  } {carried_symbols = ["s"], result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.loop': carried symbols ['s'] and result symbols [] are not pairs
+func.func @loop_c4_pairs(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
+    %w = "test.op"() : () -> tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+    core.yield %w : tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+  } {carried_symbols = ["s"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.loop': carried symbols ['s'] and result symbols ['s'] are not pairs
+func.func @loop_c4_same_name(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [s, 2]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
+    %w = "test.op"() : () -> tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+    core.yield %w : tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
+  } {carried_symbols = ["s"], result_symbols = ["s"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.if': a region yields (tensor<1x3xf32>), not (tensor<1x2xf32>)
+func.func @if_c1_other_dimension(%c : tensor<i1>, %x : tensor<1x3xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.if %c : tensor<i1> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+    core.yield %x : tensor<1x3xf32>
+  } else {
+    core.yield %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
+  } {result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.if': a region yields (tensor<2xf32>), not
+func.func @if_c1_rank(%c : tensor<i1>, %x : tensor<2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.if %c : tensor<i1> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+    core.yield %x : tensor<2xf32>
+  } else {
+    core.yield %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
+  } {result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.if': symbols ['r'] are not one dimension of one result each
+func.func @if_c2_twice(%c : tensor<i1>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.if %c : tensor<i1> -> tensor<?x?xf32, #core.tensor<dims = [r, r]>> {
+    core.yield %x : tensor<1x2xf32>
+  } else {
+    core.yield %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
+  } {result_symbols = ["r"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.if': symbols ['r', 'q'] are not one dimension of one result each
+func.func @if_c2_unused(%c : tensor<i1>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+  %r = core.if %c : tensor<i1> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
+    core.yield %x : tensor<1x2xf32>
+  } else {
+    core.yield %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
+  } {result_symbols = ["r", "q"]}
+  func.return
+}
