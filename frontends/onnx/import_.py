@@ -23,7 +23,7 @@ from xdsl.ir import Attribute, Block, Region
 
 from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import tensor
-from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.onnx.convert import (
     FunctionKey,
     GraphBuilder,
@@ -35,6 +35,7 @@ from lowerdeck.dialects.onnx.convert import (
 )
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
+from lowerdeck.frontends.symbols import Symbols
 
 
 def import_model(
@@ -76,7 +77,7 @@ class _Importer:
             loader,
             self._functions(),
         )
-        self.symbols = _Symbols()
+        self.symbols = Symbols()
 
     def locate(self, name: str) -> LocationAttr:
         return NameLoc(StringAttr(name), self.file_location)
@@ -126,7 +127,7 @@ class _Importer:
     ) -> Block:
         block = Block()
         for value in inputs:
-            type_ = self.builder.type_of(value, self.symbols.dims)
+            type_ = self.builder.type_of(value, self._dims)
             if value.name in shapes:
                 shape = shapes.pop(value.name)
                 if any(dim < 0 for dim in shape):
@@ -143,6 +144,16 @@ class _Importer:
             known = ", ".join(f"'{value.name}'" for value in inputs[:10]) or "none"
             self.builder.report(None, f"a shape is given for '{name}', but the inputs are {known}")
         return block
+
+    def _dims(self, shape: TensorShapeProto) -> list[ExprLike]:
+        """The dimensions of a shape: numbers, and symbols for the rest."""
+        return [self._dim(dim) for dim in shape.dim]
+
+    def _dim(self, dim: TensorShapeProto.Dimension) -> ExprLike:
+        if dim.HasField("dim_value") and dim.dim_value >= 0:
+            return dim.dim_value
+        name = dim.dim_param if dim.HasField("dim_param") else ""
+        return self.symbols.named(name) if name else self.symbols.unnamed()
 
     def _function(self, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> func.FuncOp:
         last = block.last_op
@@ -170,40 +181,3 @@ def _needed_names(graph: GraphProto, outputs: Sequence[str]) -> set[str]:
         if (node := producers.get(name)) is not None:
             pending += [used for used in names_used(node) if used not in needed]
     return needed
-
-
-class _Symbols:
-    """Dimension symbols: one for each name in the model, a fresh one for each unnamed dimension."""
-
-    def __init__(self) -> None:
-        self._symbols: dict[str, str] = {}
-        self._taken: set[str] = {"floordiv", "mod", "min", "max"}
-        self._count = 0
-
-    def dims(self, shape: TensorShapeProto) -> list[ExprLike]:
-        """The dimensions of a shape."""
-        return [self._dim(dim) for dim in shape.dim]
-
-    def _dim(self, dim: TensorShapeProto.Dimension) -> ExprLike:
-        if dim.HasField("dim_value") and dim.dim_value >= 0:
-            return dim.dim_value
-        name = dim.dim_param if dim.HasField("dim_param") else ""
-        if not name:
-            symbol, self._count = self._fresh(f"d{self._count}"), self._count + 1
-            return Expr.symbol(symbol)
-        if name not in self._symbols:
-            self._symbols[name] = self._fresh(_identifier(name))
-        return Expr.symbol(self._symbols[name])
-
-    def _fresh(self, base: str) -> str:
-        name, count = base, 1
-        while name in self._taken:
-            name, count = f"{base}_{count}", count + 1
-        self._taken.add(name)
-        return name
-
-
-def _identifier(name: str) -> str:
-    """The name with characters other than ASCII letters, digits and `_` replaced."""
-    text = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
-    return text if text[:1].isalpha() else f"d_{text.lstrip('_')}"

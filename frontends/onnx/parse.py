@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import mmap
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,9 +25,48 @@ from lowerdeck.dialects.onnx.tensors import (
     tensor_type,
 )
 from lowerdeck.frontends.errors import FrontendError, Problem
-from lowerdeck.frontends.onnx.scan import SELF_KEY, ScanError, detach_weights
+from lowerdeck.frontends.wire import (
+    Format,
+    Holder,
+    ScanError,
+    bytes_field,
+    detach_file,
+    number_field,
+    text_field,
+)
 
 FIRST_IR_WITH_OPSETS = 3
+
+_SELF_KEY = "lowerdeck.self"
+"""The key of the external-data entry that holds `offset,size` in the model file itself."""
+
+_RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 9, 13, 14
+
+
+def _external(offset: int, size: int) -> bytes:
+    """External data that is in the model file itself, as fields of a TensorProto."""
+    entry = text_field(1, _SELF_KEY) + text_field(2, f"{offset},{size}")
+    return bytes_field(_EXTERNAL_DATA, entry) + number_field(_DATA_LOCATION, TensorProto.EXTERNAL)
+
+
+FORMAT = Format(
+    root="model",
+    nested={
+        "model": {7: "graph", 25: "function"},
+        "graph": {1: "node", 5: "tensor"},
+        "function": {7: "node"},
+        "node": {5: "attribute"},
+        "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph"},
+    },
+    holders={
+        "tensor": Holder(
+            {_RAW_DATA: _external},
+            unless=frozenset({_EXTERNAL_DATA}),
+            dropped=frozenset({_DATA_LOCATION}),
+        )
+    },
+)
+"""Where a ModelProto has its large tensors."""
 
 _REMARKS = frozenset({"doc_string", "metadata_props", "producer_name", "producer_version"})
 """Fields that the import does not read."""
@@ -49,16 +87,7 @@ def parse_model(path: str) -> onnx.ModelProto:
 
 def _parse(path: str) -> onnx.ModelProto:
     model = onnx.ModelProto()
-    with open(path, "rb") as file:
-        if os.fstat(file.fileno()).st_size == 0:
-            raise FrontendError.of_file(path, "the file is empty, expected an onnx model")
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
-            view = memoryview(mapped)
-            try:
-                rest = detach_weights(view)
-            finally:
-                view.release()
-    model.ParseFromString(rest)
+    model.ParseFromString(detach_file(path, FORMAT))
     return model
 
 
@@ -165,8 +194,8 @@ class TensorLoader:
         assert self.path is not None
         entries = {entry.key: entry.value for entry in proto.external_data}
         expected = raw_size(proto)
-        if SELF_KEY in entries:
-            offset, _, length = entries[SELF_KEY].partition(",")
+        if _SELF_KEY in entries:
+            offset, _, length = entries[_SELF_KEY].partition(",")
             file = self.path
         else:
             offset, length = entries.get("offset", "0"), entries.get("length", str(expected))

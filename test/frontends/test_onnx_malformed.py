@@ -16,7 +16,8 @@ from onnx import numpy_helper as arrays
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.onnx.import_ import import_model
-from lowerdeck.frontends.onnx.scan import ScanError, detach_weights
+from lowerdeck.frontends.onnx.parse import FORMAT
+from lowerdeck.frontends.wire import ScanError, detach
 
 from .onnx_models import (  # noqa: TID251  (these are tests, not the folder of sources)
     function,
@@ -98,7 +99,7 @@ def test_a_field_that_ends_behind_its_message() -> None:
     graph = b"\x0a" + b"\xd0\x0f" + bytes(1097)  # a node of 2000 bytes
     data = b"\x3a" + b"\xcc\x08" + graph + b"\x12" + b"\xb8\x17" + bytes(3000)
     with pytest.raises(ScanError, match="a field ends 903 bytes after its message"):
-        detach_weights(memoryview(data))
+        detach(memoryview(data), FORMAT)
 
 
 # External data
