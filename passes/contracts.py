@@ -3,7 +3,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 
 | phase       | dialects                       | and                                             |
 | ----------- | ------------------------------ | ----------------------------------------------- |
-| `imported`  | onnx, core, func               |                                                 |
+| `imported`  | onnx, tf1, caffe, core, func   |                                                 |
 | `legal`     | core, func                     | types that have a C form                        |
 | `optimized` | core, func                     | ranks, and dimensions with identity             |
 | `kernels`   | core, func                     | what computes is inside of `core.kernel`        |
@@ -44,7 +44,7 @@ PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled", "c
 _CORE = frozenset({"builtin", "func", "core"})
 _BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf"})
 _DIALECTS: Mapping[str, frozenset[str]] = {
-    "imported": _CORE | {"onnx"},
+    "imported": _CORE | {"onnx", "tf1", "caffe"},
     "legal": _CORE,
     "optimized": _CORE,
     "kernels": _CORE,
@@ -54,6 +54,8 @@ _DIALECTS: Mapping[str, frozenset[str]] = {
 }
 _REMOVED_BY: Mapping[str, str] = {
     "onnx": "legalize-onnx",
+    "tf1": "raise-tf1-control-flow, legalize-tf1",
+    "caffe": "legalize-caffe",
     "core": "bufferize",
     "func": "bufferize",
 }

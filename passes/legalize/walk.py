@@ -88,7 +88,7 @@ class FunctionWalk(ABC):
         for op in list(block.ops):
             complete &= self._op(op)
         for op in reversed(list(block.ops)):
-            if op.name in self.transient and op.results[0].first_use is None:
+            if op.name in self.transient and all(r.first_use is None for r in op.results):
                 op.detach()
                 op.erase()
         return complete

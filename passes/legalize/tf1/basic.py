@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.types import Tensor
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
@@ -15,7 +18,7 @@ def legalize_const(lower: Tf1Legalizer) -> Results:
     value = lower.op.properties["value"]
     if not isinstance(value, BlobAttr):
         lower.refuse("a constant of strings", "numbers", "remove text processing from the graph")
-    return lower.insert(ConstantOp(value, lower.op.outputs[0].type))
+    return lower.insert(ConstantOp(value, cast(Tensor, lower.op.outputs[0].type)))
 
 
 @legalizes(

@@ -25,11 +25,14 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.tensor_array import ARRAY
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
 
 class _Tf1Walk(FunctionWalk):
     """The legalization of one function of tf1 ops."""
+
+    transient = (ARRAY,)
 
     def converts(self, op: Operation) -> bool:
         return isinstance(op, Tf1Op | IfOp | LoopOp)
@@ -50,6 +53,9 @@ class _Tf1Walk(FunctionWalk):
     def _node(self, op: Tf1Op) -> None:
         from lowerdeck.passes.legalize.tf1.handlers import handler_of
 
+        if op.name == ARRAY:
+            # It stands for the array while its handle is used.
+            return
         handler = handler_of(op.op_type)
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}")
@@ -78,5 +84,9 @@ class LegalizeTf1Pass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
         for function in list(op.walk()):
-            if isinstance(function, func.FuncOp) and not function.is_declaration:
+            if isinstance(function, func.FuncOp) and _holds_nodes(function):
                 _Tf1Walk(function).run()
+
+
+def _holds_nodes(function: func.FuncOp) -> bool:
+    return any(isinstance(op, Tf1Op) for op in function.walk())

@@ -1,0 +1,296 @@
+"""
+Raised loops and conditionals: the types that their values have.
+
+A body is legalized with the types of the initial values, and again with what its values turn out to
+be, until nothing changes: a dimension that an iteration changes becomes a symbol, and the flow of a
+TensorArray becomes the tensor that the first write makes of it. Everything else that is not the
+same in every iteration is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from lowerdeck.dialects.core.control_flow import (
+    IfOp,
+    LoopOp,
+    YieldOp,
+    symbols_made_within,
+    unequal_dims,
+    yielded,
+)
+from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, rank_of, tensor
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError
+from lowerdeck.passes.legalize.tf1.tensor_array import empty_array, is_unwritten
+
+if TYPE_CHECKING:
+    from lowerdeck.passes.legalize.walk import FunctionWalk
+
+_MAX_TRIALS = 32
+"""A body is tried again as long as types change: each time a dimension becomes a symbol."""
+
+
+# If
+
+
+def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
+    """
+    The branches with exact types; a branch whose condition is known takes the place of the op.
+
+    Results that nobody uses, or that are one outer value in both branches, go.
+    """
+    lower = Legalizer(op, walk.symbols)
+    known = lower.constant(op.condition)
+    if known is not None:
+        region = op.then_region if known.all() else op.else_region
+        values = _inlined(op, _legalized(region, walk))
+        return _replace(op, values)
+    regions = [_legalized(region, walk) for region in op.regions]
+    results = list(op.results)
+    kept: list[int] = []
+    for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
+        if results[index].first_use is None:
+            continue
+        if len(set(values)) == 1 and not _is_inside(values[0], regions):
+            results[index].replace_all_uses_with(values[0])
+            continue
+        kept.append(index)
+    for region in regions:
+        _yield(region, [yielded(region)[index] for index in kept])
+    _write_arrays(lower, regions)
+    _require_one_type(lower, regions)
+    names = [walk.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
+    new = IfOp(op.condition, regions[0], regions[1], result_symbols=names)
+    found = lower.insert(new)
+    for index, value in zip(kept, found, strict=True):
+        results[index].replace_all_uses_with(value)
+    op.detach()
+    op.erase()
+
+
+def _is_inside(value: SSAValue, regions: Sequence[Region]) -> bool:
+    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    while block is not None:
+        if block.parent in regions:
+            return True
+        block = block.parent_block()
+    return False
+
+
+def _write_arrays(lower: Legalizer, regions: Sequence[Region]) -> None:
+    """An array that one branch writes is, in the other one, as many elements of zero."""
+    for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
+        written = [value for value in values if not is_unwritten(value)]
+        if len(written) == len(values):
+            continue
+        for region, value in zip(regions, values, strict=True):
+            if not is_unwritten(value):
+                continue
+            if not written:
+                lower.refuse("an array that no branch writes, and two of them", "one array")
+            end = region.block.last_op
+            assert end is not None
+            builder = lower.at(InsertPoint.before(end))
+            end.operands[index] = empty_array(builder, written[0].type)
+
+
+def _require_one_type(lower: Legalizer, regions: Sequence[Region]) -> None:
+    for yes, no in zip(*map(yielded, regions), strict=True):
+        if element_type(yes) != element_type(no) or rank_of(yes) != rank_of(no):
+            lower.refuse(
+                f"a result of type {yes.type} if the condition holds, {no.type} if not",
+                "one rank and one element type",
+            )
+
+
+# Loop
+
+
+@dataclass
+class _Carried:
+    """One value of a loop, as far as it is known."""
+
+    index: int
+    """Its place among the carried values of the op."""
+    init: SSAValue
+    type: Tensor | None
+    """The type at the start of an iteration; None for a value that is no tensor."""
+    symbols: dict[int, str]
+    """The symbols of dimensions that change, by axis."""
+
+
+def legalize_loop(op: LoopOp, walk: FunctionWalk) -> None:
+    """
+    The loop with exact types, or the initial values if its condition does not hold for them.
+
+    Values that the body hands on, and arrays that it does not write, are not carried.
+    """
+    lower = Legalizer(op, walk.symbols)
+    assert op.condition is not None
+    known = lower.constant(op.condition)
+    if known is not None and not known.all():
+        return _replace(op, list(op.inits))
+    state = [_Carried(k, init, _tensor_type(init), {}) for k, init in enumerate(op.inits)]
+    for _ in range(_MAX_TRIALS):
+        body = _body(op, state, walk)
+        if not _update(lower, op, state, body, walk):
+            return _finish(lower, op, state, body, walk)
+        _discard(body)
+    lower.refuse(f"a loop whose types still change after {_MAX_TRIALS} trials", "types that settle")
+
+
+def _tensor_type(value: SSAValue) -> Tensor | None:
+    type_: Attribute = value.type
+    return cast(Tensor, type_) if isinstance(type_, TensorType) else None
+
+
+def _body(op: LoopOp, state: Sequence[_Carried], walk: FunctionWalk) -> Region:
+    """
+    A legalized copy of the body, its arguments of the types found so far.
+
+    An array that is not known to be written is the outer one.
+    """
+    body = op.body.clone()
+    carried = {one.index: one for one in state}
+    for index, argument in enumerate(tuple(body.block.args)[1:]):
+        one = carried.get(index)
+        if one is None or one.type is None or is_unwritten(one.init):
+            argument.replace_all_uses_with(op.inits[index])
+        elif argument.type != one.type:
+            Rewriter.replace_value_with_new_type(argument, one.type)
+    if not walk.block(body.block):
+        raise PoisonedError
+    return body
+
+
+def _update(
+    lower: Legalizer, op: LoopOp, state: list[_Carried], body: Region, walk: FunctionWalk
+) -> bool:
+    """Take what the body yields into account; False if it was known already."""
+    values = yielded(body)[1:]
+    arguments = tuple(body.block.args)[1:]
+    inner = set(symbols_made_within(body))
+    changed = False
+    for one in tuple(state):
+        value = values[one.index]
+        if value in (arguments[one.index], one.init):
+            # Handed on: what uses the argument uses the initial value in the next trial.
+            state.remove(one)
+            changed = True
+        elif is_unwritten(one.init):
+            if any(dim.symbols & inner for dim in dims_of(value)):
+                lower.refuse(
+                    f"an array of elements whose shape is decided in the loop: {value.type}",
+                    "elements of a shape that is known before it",
+                )
+            one.init = empty_array(lower, value.type)
+            one.type = _tensor_type(one.init)
+            changed = True
+        else:
+            changed |= _join(lower, one, value, inner, walk)
+    return changed
+
+
+def _join(
+    lower: Legalizer, one: _Carried, value: SSAValue, inner: set[str], walk: FunctionWalk
+) -> bool:
+    """Make symbols of the dimensions that differ; False if there are none."""
+    old = one.type
+    if (
+        old is None
+        or _tensor_type(value) is None
+        or element_type(value) != element_type(old)
+        or rank_of(value) != rank_of(old)
+    ):
+        lower.refuse(
+            f"a loop variable that starts as {one.init.type} and becomes {value.type}",
+            "one rank and one element type",
+        )
+    changed = False
+    dims = list(dims_of(old))
+    for axis, (dim, new) in enumerate(zip(dims, dims_of(value), strict=True)):
+        if axis in one.symbols or (dim == new and not new.symbols & inner):
+            continue
+        one.symbols[axis] = walk.symbols.fresh(nonnegative=True)
+        dims[axis] = Expr.symbol(one.symbols[axis])
+        changed = True
+    if changed:
+        one.type = tensor(element_type(old), dims)
+    return changed
+
+
+def _finish(
+    lower: Legalizer, op: LoopOp, state: Sequence[_Carried], body: Region, walk: FunctionWalk
+) -> None:
+    """The loop of a body that fits the types of what it carries."""
+    values = yielded(body)
+    _yield(body, [values[0], *(values[1 + one.index] for one in state)])
+    kept = {one.index for one in state}
+    for index, argument in reversed(list(enumerate(tuple(body.block.args)[1:]))):
+        if index not in kept:
+            body.block.erase_arg(argument)
+    names = [name for one in state for name in one.symbols.values()]
+    loop = LoopOp(
+        None,
+        op.condition,
+        [one.init for one in state],
+        body,
+        carried_symbols=names,
+        result_symbols=[walk.symbols.fresh(nonnegative=True) for _ in names],
+    )
+    found: dict[int, SSAValue] = dict(
+        zip([one.index for one in state], lower.insert(loop), strict=True)
+    )
+    _replace(op, [found.get(index, init) for index, init in enumerate(op.inits)])
+
+
+# Regions
+
+
+def _legalized(region: Region, walk: FunctionWalk) -> Region:
+    """A legalized copy of a region; the op keeps the original, to be tried with other types."""
+    copy = region.clone()
+    if not walk.block(copy.block):
+        raise PoisonedError
+    return copy
+
+
+def _inlined(op: Operation, region: Region) -> list[SSAValue]:
+    """Move a region's ops before `op`; the values that it yields."""
+    end = region.block.last_op
+    assert isinstance(end, YieldOp)
+    values = list(end.values)
+    end.detach()
+    end.erase()
+    Rewriter.inline_block(region.block, InsertPoint.before(op))
+    return values
+
+
+def _yield(region: Region, values: Sequence[SSAValue]) -> None:
+    """Let a region yield other values."""
+    end = region.block.last_op
+    assert end is not None
+    new = YieldOp(values)
+    new.location = end.location
+    Rewriter.replace_op(end, new, [])
+
+
+def _discard(region: Region) -> None:
+    """Give up a trial: what it uses is used no more."""
+    for op in region.walk():
+        op.operands = []
+    region.drop_all_references()
+
+
+def _replace(op: Operation, values: Sequence[SSAValue]) -> None:
+    for result, value in zip(op.results, values, strict=True):
+        result.replace_all_uses_with(value)
+    op.detach()
+    op.erase()

@@ -1,0 +1,213 @@
+"""
+TensorArrays as values: the flow of an array is the tensor of its elements, stacked.
+
+An array has no tensor until the first write gives its elements a shape; until then its flow is that
+of the `tf1.TensorArrayV3` op itself. Elements that were not written are zero. Elements of different
+shapes are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import cast
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from lowerdeck.dialects.core.constant import IotaOp
+from lowerdeck.dialects.core.elementwise import CastOp
+from lowerdeck.dialects.core.tensor import GatherOp, PadOp, ScatterNdOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, rank_of, tensor
+from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.tf1.attributes import ELEMENTS
+from lowerdeck.dialects.tf1.ops import Tf1Op
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
+
+ARRAY = "tf1.TensorArrayV3"
+"""The op that makes an array; it stays while something refers to its handle."""
+
+
+def is_unwritten(value: SSAValue) -> bool:
+    """True for the flow of an array that has no elements yet."""
+    return isinstance(value.owner, Operation) and value.owner.name == ARRAY
+
+
+def empty_array(builder: CoreBuilder, type_: Attribute) -> SSAValue:
+    """The elements, all zero, of an array that is a tensor of `type_` once it is written."""
+    return builder.broadcast(builder.scalar(0, element_type(type_)), dims_of(type_))
+
+
+def _array(lower: Tf1Legalizer) -> Tf1Op:
+    """The op that made the array; refused if the handle does not lead there."""
+    owner = lower.operand("handle").owner
+    if isinstance(owner, Tf1Op) and owner.name == ARRAY:
+        return owner
+    return lower.refuse("a handle that control flow decides on", "the handle of one TensorArrayV3")
+
+
+def _size(lower: Tf1Legalizer, array: Tf1Op) -> Expr:
+    """The number of elements that the array was made with."""
+    found = lower.exprs(array.inputs[0])
+    return lower.refuse("an array whose size is no scalar") if found is None else found[0]
+
+
+def _elements(
+    lower: Tf1Legalizer, dims: Sequence[Expr], what: str, *, flow: str = "flow_in"
+) -> SSAValue:
+    """The array as a tensor, its elements of shape `dims`."""
+    value = lower.operand(flow)
+    if not is_unwritten(value):
+        if (found := dims_of(value)[1:]) != tuple(dims):
+            lower.refuse(
+                f"{what} of shape [{', '.join(map(str, dims))}] in an array of elements of shape "
+                f"[{', '.join(map(str, found))}]",
+                "elements of one shape",
+            )
+        return value
+    array = _array(lower)
+    element = ELEMENTS[array.attr("dtype")]
+    return empty_array(lower, tensor(element, [_size(lower, array), *dims]))
+
+
+def _grown(lower: Tf1Legalizer, elements: SSAValue, size: Expr) -> SSAValue:
+    """The array with room for `size` elements, if it may grow."""
+    if not _array(lower).attr("dynamic_size"):
+        return elements
+    count = dims_of(elements)[0]
+    wanted = maximum(count, size)
+    if wanted == count:
+        return elements
+    rest = [0] * (rank_of(elements) - 1)
+    zero = lower.scalar(0, elements)
+    padded = lower.add(PadOp(elements, [0, *rest], [wanted - count, *rest], zero))
+    return lower.reshape(padded, [wanted, *dims_of(elements)[1:]])
+
+
+def _is_whole_range(indices: SSAValue, count: Expr) -> bool:
+    """True if the indices are 0, 1, ..., count - 1."""
+    owner = indices.owner
+    while isinstance(owner, CastOp):
+        owner = owner.input.owner
+    return isinstance(owner, IotaOp) and owner.dims.data == (count,)
+
+
+def _covers(lower: Tf1Legalizer, indices: SSAValue, count: Expr) -> bool:
+    if _is_whole_range(indices, count):
+        return True
+    known = lower.symbols.elements(indices)
+    expected = range(count.value if count.value is not None else -1)
+    return known is not None and [str(k) for k in known.reshape(-1)] == [str(k) for k in expected]
+
+
+@legalizes("TensorArrayWriteV3")
+def legalize_write(lower: Tf1Legalizer) -> Results:
+    """The array with another element at `index`."""
+    value, index = lower.operand("value"), lower.operand("index")
+    elements = _elements(lower, dims_of(value), "an element")
+    if _array(lower).attr("dynamic_size"):
+        number = lower.exprs(index)
+        assert number is not None
+        elements = _grown(lower, elements, number[0] + 1)
+    position = lower.reshape(lower.cast(index, i64), [1, 1])
+    update = lower.unsqueeze(value, [0])
+    return [lower.add(ScatterNdOp(elements, position, update))]
+
+
+@legalizes("TensorArrayReadV3")
+def legalize_read(lower: Tf1Legalizer) -> Results:
+    """The element at `index`."""
+    elements = _written(lower)
+    index = lower.cast(lower.operand("index"), i64)
+    return [lower.add(GatherOp(elements, index, 0))]
+
+
+def _written(lower: Tf1Legalizer) -> SSAValue:
+    """The array as a tensor; one that was never written must state the shape of its elements."""
+    value = lower.operand("flow_in")
+    if not is_unwritten(value):
+        return value
+    array = _array(lower)
+    shape = array.attr("element_shape")
+    if shape is None or min(cast("tuple[int, ...]", shape), default=0) < 0:
+        lower.refuse("an array that is read and never written", "a write before it")
+    dims = [Expr.const(dim) for dim in shape]
+    return empty_array(lower, tensor(ELEMENTS[array.attr("dtype")], [_size(lower, array), *dims]))
+
+
+@legalizes("TensorArrayGatherV3")
+def legalize_gather(lower: Tf1Legalizer) -> Results:
+    """The elements at `indices`, stacked."""
+    lower.attrs.ignore("element_shape")
+    elements, indices = _written(lower), lower.operand("indices")
+    if _covers(lower, indices, dims_of(elements)[0]):
+        return [elements]
+    return [lower.add(GatherOp(elements, lower.cast(indices, i64), 0))]
+
+
+@legalizes("TensorArrayScatterV3")
+def legalize_scatter(lower: Tf1Legalizer) -> Results:
+    """The rows of `value` become the elements at `indices`."""
+    value, indices = lower.operand("value"), lower.operand("indices")
+    count, *rest = dims_of(value)
+    array = _array(lower)
+    if _covers(lower, indices, count):
+        size = dims_of(lower.operand("flow_in"))[0] if _has_elements(lower) else _size(lower, array)
+        if array.attr("dynamic_size") and (maximum(size, count) == count):
+            return [value]
+        if size == count:
+            return [value]
+    elements = _elements(lower, rest, "elements")
+    positions = lower.unsqueeze(lower.cast(indices, i64), [1])
+    if array.attr("dynamic_size"):
+        if not _covers(lower, indices, count):
+            lower.refuse("scattering into an array that may grow", "the indices 0, 1, ...")
+        elements = _grown(lower, elements, count)
+    return [lower.add(ScatterNdOp(elements, positions, value))]
+
+
+def _has_elements(lower: Tf1Legalizer) -> bool:
+    return not is_unwritten(lower.operand("flow_in"))
+
+
+@legalizes("TensorArraySizeV3")
+def legalize_size(lower: Tf1Legalizer) -> Results:
+    """The number of elements."""
+    value = lower.operand("flow_in")
+    size = _size(lower, _array(lower)) if is_unwritten(value) else dims_of(value)[0]
+    return [lower.cast(lower.dims([size], []), i32)]
+
+
+@legalizes("TensorArrayConcatV3")
+def legalize_concat(lower: Tf1Legalizer) -> Results:
+    """The elements one after the other along their first dimension, and their lengths."""
+    lower.attrs.ignore("element_shape_except0")
+    elements = _written(lower)
+    if rank_of(elements) < 2:
+        lower.refuse("elements of rank 0", "elements with a first dimension")
+    count, length, *rest = dims_of(elements)
+    joined = lower.reshape(elements, [count * length, *rest])
+    lengths = lower.broadcast(lower.dims([length], []), [count])
+    return [joined, lengths]
+
+
+@legalizes("TensorArraySplitV3")
+def legalize_split(lower: Tf1Legalizer) -> Results:
+    """Pieces of `value`, all of one length, become the elements."""
+    value, lengths = lower.operand("value"), lower.operand("lengths")
+    known = lower.symbols.elements(lengths)
+    pieces = None if known is None else list(known.reshape(-1))
+    if not pieces or None in pieces or len({str(piece) for piece in pieces}) > 1:
+        lower.refuse("pieces of different lengths", "lengths that are known to be equal")
+    total, *rest = dims_of(value)
+    count = Expr.const(len(pieces))
+    if pieces[0] * len(pieces) != total:
+        lower.refuse(f"pieces of {pieces[0]} of {total} rows", "pieces that make up all of them")
+    if _has_elements(lower) or _size(lower, _array(lower)) != count:
+        lower.refuse("a split into a part of an array", "as many pieces as elements")
+    return [lower.reshape(value, [count, pieces[0], *rest])]
+
+
+@legalizes("TensorArrayCloseV3")
+def legalize_close(lower: Tf1Legalizer) -> Results:
+    return []
