@@ -1,0 +1,199 @@
+"""The nodes of a GraphDef by name: what they read, what the fetches need, and what to fetch."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from lowerdeck.dialects.tf1.signatures import signature_of
+from lowerdeck.frontends.tf1.graph_pb2 import GraphDef, NodeDef
+
+_NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
+
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
+WITH_DEFAULT = "PlaceholderWithDefault"
+NEXT_ITERATION = frozenset({"NextIteration", "RefNextIteration"})
+
+_NO_RESULT = frozenset(
+    "Const HostConst Placeholder PlaceholderV2 PlaceholderWithDefault Switch RefSwitch _SwitchN "
+    "Enter RefEnter NextIteration RefNextIteration LoopCond ControlTrigger NoOp Assert Print "
+    "PrintV2 Variable VariableV2 VarHandleOp IsVariableInitialized VarIsInitializedOp "
+    "TensorArrayCloseV3 StackCloseV2 TensorArrayV3 TensorArrayGradV3 StackV2".split()
+)
+"""Operators whose outputs are never what a graph computes, even if nothing reads them."""
+
+_NO_RESULT_PATTERN = re.compile(
+    r"Summary|^Assign|^Scatter(Update|Add|Sub|Mul|Div|Min|Max)$|^Save|^Restore"
+)
+"""The same for what training leaves behind."""
+
+_MAIN_OUTPUTS = {"Merge": 1, "RefMerge": 1, "FusedBatchNorm": 1}
+_MAIN_OUTPUTS |= {"FusedBatchNormV2": 1, "FusedBatchNormV3": 1, "_FusedBatchNormEx": 1}
+"""How many outputs are results, where the rest are by-products."""
+
+
+@dataclass(frozen=True, order=True)
+class Port:
+    """One output of a node: `name:index`."""
+
+    node: str
+    index: int
+
+    def __str__(self) -> str:
+        return f"{self.node}:{self.index}"
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node with its inputs read: data by position, then control by name."""
+
+    proto: NodeDef
+    inputs: tuple[Port, ...]
+    controls: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.proto.name
+
+    @property
+    def op(self) -> str:
+        return self.proto.op
+
+
+def parse_port(text: str) -> Port:
+    """`name` or `name:index`; ValueError if it is neither."""
+    name, colon, index = text.rpartition(":")
+    if not colon:
+        name, index = text, "0"
+    if not _NODE_NAME.fullmatch(name) or not index.isdecimal() or len(index) > 9:
+        raise ValueError(f"'{text}' is not the name of a tensor, expected 'node' or 'node:1'")
+    return Port(name, int(index))
+
+
+def _parse_node(proto: NodeDef) -> Node:
+    """ValueError if a name is not valid."""
+    inputs, controls = list[Port](), list[str]()
+    if not _NODE_NAME.fullmatch(proto.name):
+        raise ValueError("its name is not one that TensorFlow allows")
+    for text in proto.input:
+        if not text.startswith("^"):
+            inputs.append(parse_port(text))
+        elif _NODE_NAME.fullmatch(text[1:]):
+            controls.append(text[1:])
+        else:
+            raise ValueError(f"'{text}' is not the name of a control input")
+    return Node(proto, tuple(inputs), tuple(dict.fromkeys(controls)))
+
+
+@dataclass
+class Graph:
+    """
+    The nodes of a GraphDef.
+
+    `broken` has what is wrong with nodes that cannot be read, `missing` the nodes that were asked
+    for in vain and who asked.
+    """
+
+    proto: GraphDef
+    broken: dict[str, str] = field(default_factory=dict[str, str])
+    missing: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+
+    @cached_property
+    def nodes(self) -> dict[str, Node]:
+        """All nodes that can be read, by name."""
+        found: dict[str, Node] = {}
+        for proto in self.proto.node:
+            try:
+                found[proto.name] = _parse_node(proto)
+            except ValueError as error:
+                self.broken[proto.name] = str(error)
+        return found
+
+    @property
+    def duplicates(self) -> list[NodeDef]:
+        """The nodes whose name another node has, one for each name."""
+        count = Counter(proto.name for proto in self.proto.node)
+        by_name = {proto.name: proto for proto in self.proto.node}
+        return [proto for name, proto in by_name.items() if count[name] > 1]
+
+    def needed(self, fetches: Iterable[str], fed: Collection[str] = ()) -> list[Node]:
+        """
+        The nodes that the fetched ones depend on, each after those that it reads; only what comes
+        in through NextIteration is later. Nodes in `fed` need nothing.
+        """
+        order: list[Node] = []
+        seen: set[str] = set()
+        roots = deque(fetches)
+        stack: list[tuple[Node, Iterator[str]]] = []
+        while roots or stack:
+            if stack:
+                reader, producers = stack[-1]
+                if (name := next(producers, None)) is None:
+                    order.append(stack.pop()[0])
+                    continue
+            else:
+                name, reader = roots.popleft(), None
+            if name in seen:
+                continue
+            node = self.nodes.get(name)
+            if node is None:
+                self.missing.setdefault(name, []).append("" if reader is None else reader.name)
+            elif reader is not None and node.op in NEXT_ITERATION:
+                roots.append(name)
+            else:
+                seen.add(name)
+                stack.append((node, iter(() if name in fed else _producers(node))))
+        return order
+
+    # What to fetch if nothing is asked for
+
+    def results(self) -> list[Port]:
+        """
+        The outputs of nodes that no node reads or depends on, without those of placeholders,
+        constants, control flow and what training leaves behind.
+
+        Those that are fewer steps away from what they are computed from come first; ties go by
+        name, numbers in it by value.
+        """
+        read = {name for node in self.nodes.values() for name in _producers(node)}
+        ends = [node for node in self.nodes.values() if node.name not in read and _is_result(node)]
+        depth: dict[str, int] = {}
+        for node in self.needed(sorted(node.name for node in ends)):
+            depth[node.name] = 1 + max((depth.get(name, 0) for name in _producers(node)), default=0)
+        ends.sort(key=lambda node: (depth[node.name], _natural(node.name)))
+        return [Port(node.name, index) for node in ends for index in range(_output_count(node))]
+
+
+def _producers(node: Node) -> Sequence[str]:
+    return (*(port.node for port in node.inputs), *node.controls)
+
+
+def _is_result(node: Node) -> bool:
+    return node.op not in _NO_RESULT and _NO_RESULT_PATTERN.search(node.op) is None
+
+
+def _output_count(node: Node) -> int:
+    """How many outputs of a node are results; one if the operator does not tell."""
+    if node.op in _MAIN_OUTPUTS:
+        return _MAIN_OUTPUTS[node.op]
+    signature = signature_of(node.op)
+    if signature is None:
+        return 1
+    count = 0
+    for argument in signature.outputs:
+        number = node.proto.attr.get(argument.number_attr or argument.list_attr or "")
+        if number is None:
+            count += 1
+        else:
+            count += len(number.list.type) if argument.list_attr else number.i
+    return min(count, 64)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts `x_2` before `x_10`."""
+    return [
+        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+    ]
