@@ -225,7 +225,7 @@ def _messages(cls: type[CaffeOp]) -> Mapping[str, str]:
     """The parameter message (as field of LayerParameter) that each field belongs to."""
     owners: dict[str, str] = {}
     for name in cls.layer_type.parameters:
-        for field in fields_of(type(getattr(LayerParameter(), name))):
+        for field in fields_of(_message_class(name)):
             if owners.setdefault(field, name) != name:
                 raise TypeError(f"{cls.name}: two messages have a field '{field}'")
     return owners
@@ -235,5 +235,9 @@ def _messages(cls: type[CaffeOp]) -> Mapping[str, str]:
 def _descriptors(cls: type[CaffeOp]) -> Mapping[str, FieldDescriptor]:
     fields: dict[str, FieldDescriptor] = {}
     for name in cls.layer_type.parameters:
-        fields |= fields_of(type(getattr(LayerParameter(), name)))
+        fields |= fields_of(_message_class(name))
     return fields
+
+
+def _message_class(name: str) -> type[Message]:
+    return cast(type[Message], type(getattr(LayerParameter(), name)))
