@@ -144,7 +144,7 @@ _LOSSES = (
         tops=Count(1, 2),
     ),
     LayerType("MultinomialLogisticLoss", ("loss_param",), bottoms=_exactly(2)),
-    LayerType("SigmoidCrossEntropyLoss", ("loss_param",), bottoms=_exactly(2), tops=Count(1, 2)),
+    LayerType("SigmoidCrossEntropyLoss", ("loss_param",), bottoms=_exactly(2)),
     LayerType(
         "SoftmaxWithLoss", ("softmax_param", "loss_param"), bottoms=_exactly(2), tops=Count(1, 2)
     ),

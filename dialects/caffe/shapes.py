@@ -7,6 +7,7 @@ Shapes are numbers: a net has them all as soon as its inputs do.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from math import prod
 from typing import NamedTuple, TypeAlias
 
@@ -152,9 +153,7 @@ def _slid(sizes: Sequence[int], windows: Windows) -> Shape:
         sizes, _extents(windows), windows.stride, windows.pad, strict=True
     ):
         room = size + 2 * pad - extent
-        _require(
-            room >= 0, f"a window of {extent} is larger than the padded bottom {size + 2 * pad}"
-        )
+        _require(room >= 0, f"a window of {extent} is larger than {size} and the padding")
         result.append(room // stride + 1)
     return tuple(result)
 
@@ -209,7 +208,7 @@ class PoolWindows(NamedTuple):
     kernel: tuple[int, int]
     stride: tuple[int, int]
     pad: tuple[int, int]
-    count: tuple[int, int]
+    counts: tuple[int, int]
     """How many windows there are."""
 
 
@@ -233,11 +232,11 @@ def pool_windows(parameters: PoolingParameter, height: int, width: int) -> PoolW
     counts: list[int] = []
     for size, k, s, before in zip((height, width), kernel, stride, pad, strict=True):
         room = size + 2 * before - k
-        _require(room >= 0, f"a window of {k} is larger than the padded bottom {size + 2 * before}")
         count = (room // s if p.round_mode == PoolingParameter.FLOOR else -(-room // s)) + 1
         # A last window that starts in the padding behind the bottom is left out.
         if any(pad) and (count - 1) * s >= size + before:
             count -= 1
+        _require(count > 0, f"no window of {k} fits into {size} and the padding")
         counts.append(count)
     return PoolWindows(kernel, stride, pad, (counts[0], counts[1]))
 
@@ -257,8 +256,6 @@ def _two(parameters: PoolingParameter, name: str, default: int) -> tuple[int, in
         both = fields.get(plain, default)
         return both, both
     _require(plain not in fields, f"found {name}_h or {name}_w beside another {name}")
-    if name == "pad":
-        return high or 0, wide or 0
     _require(high is not None and wide is not None, f"found one of {name}_h and {name}_w")
     return high or 0, wide or 0
 
@@ -270,8 +267,8 @@ def _pooling(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerSha
         layer.pooling_param.pool != PoolingParameter.STOCHASTIC,
         "stochastic pooling is not defined for tests",
     )
-    count = pool_windows(layer.pooling_param, shape[2], shape[3]).count
-    return LayerShapes([(*shape[:2], *count)] * tops, [])
+    counts = pool_windows(layer.pooling_param, shape[2], shape[3]).counts
+    return LayerShapes([(*shape[:2], *counts)] * tops, [])
 
 
 def pyramid_level(
@@ -295,12 +292,10 @@ def _spp(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes
     p = layer.spp_param
     _require_rank(shape, 4)
     _require(min(shape[2:]) > 0, "the bottom is empty")
-    _require(
-        0 < p.pyramid_height < 31, f"found pyramid_height {p.pyramid_height}, expected 1 to 30"
-    )
+    _require(0 < p.pyramid_height < 31, f"found the pyramid_height {p.pyramid_height}")
     _require(p.pool != SPPParameter.STOCHASTIC, "stochastic pooling is not defined for tests")
     counts = [
-        pool_windows(pyramid_level(p, level, *shape[2:]), *shape[2:]).count
+        pool_windows(pyramid_level(p, level, *shape[2:]), *shape[2:]).counts
         for level in range(p.pyramid_height)
     ]
     if p.pyramid_height == 1:
@@ -383,7 +378,7 @@ def _recurrent(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerS
     size = layer.recurrent_param.num_output
     x, cont = bottoms[:2]
     _require(size > 0, "num_output must be at least 1")
-    _require(len(x) >= 2, f"the bottom has {len(x)} dimensions, expected at least 2")
+    _require(len(x) >= 3, f"the bottom has {len(x)} dimensions, expected at least 3")
     _require(cont == x[:2], f"the second bottom has the shape {list(cont)}, expected {list(x[:2])}")
     _require(x[0] > 0, "the bottom has no step")
     static: list[Shape] = []
@@ -441,7 +436,7 @@ def slice_bounds(layer: LayerParameter, shape: Shape, tops: int) -> tuple[int, l
         _require(size % tops == 0, f"axis {axis} has {size} elements for {tops} equal tops")
         points = [size // tops * index for index in range(1, tops)]
     bounds = [0, *points, size]
-    pairs = list(zip(bounds, bounds[1:], strict=False))
+    pairs = list(pairwise(bounds))
     is_rising = all(low < high for low, high in pairs) if p.slice_point else True
     _require(is_rising, f"the slice points {points} do not rise from 0 to {size}")
     return axis, bounds
@@ -450,7 +445,7 @@ def slice_bounds(layer: LayerParameter, shape: Shape, tops: int) -> tuple[int, l
 def _slice(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerShapes:
     shape = bottoms[0]
     axis, bounds = slice_bounds(layer, shape, tops)
-    sizes = [high - low for low, high in zip(bounds, bounds[1:], strict=False)]
+    sizes = [high - low for low, high in pairwise(bounds)]
     return LayerShapes([(*shape[:axis], size, *shape[axis + 1 :]) for size in sizes], [])
 
 
