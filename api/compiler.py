@@ -30,7 +30,7 @@ from lowerdeck.build import (
 from lowerdeck.lowering.targets import TARGETS, machine_key
 
 if TYPE_CHECKING:
-    import onnx
+    from google.protobuf.message import Message
     from xdsl.dialects.builtin import ModuleOp
     from xdsl.passes import ModulePass
 
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 Array: TypeAlias = NDArray[Any]
-Source: TypeAlias = "str | os.PathLike[str] | onnx.ModelProto"
+Source: TypeAlias = "str | os.PathLike[str] | Message"
 Progress: TypeAlias = Callable[[str], None]
 
 _RECURSION_LIMIT = 10_000
@@ -63,6 +63,7 @@ class CompileOptions:
 
     outputs: Sequence[str] | None = None
     input_shapes: Mapping[str, Sequence[int]] | None = None
+    weights: str | os.PathLike[str] | None = None
     threads: int = 1
     target: str = "native"
     disable: Sequence[str] = ()
@@ -94,7 +95,8 @@ class CompileOptions:
         shapes = sorted((name, list(s)) for name, s in (self.input_shapes or {}).items())
         outputs = None if self.outputs is None else list(self.outputs)
         # The C for a pool of threads runs on one of any size.
-        parts = [outputs, shapes, self.threads > 1, self.target, sorted(self.disable)]
+        weights = None if self.weights is None else os.path.abspath(self.weights)
+        parts = [outputs, shapes, weights, self.threads > 1, self.target, sorted(self.disable)]
         return json.dumps([*parts, self.skip_nodes, self.embed_weights])
 
 
@@ -103,6 +105,7 @@ def compile(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    weights: str | os.PathLike[str] | None = None,
     threads: int = 1,
     target: str = "native",
     disable: Sequence[str] = (),
@@ -111,8 +114,10 @@ def compile(
     cache: bool = True,
 ) -> Model:
     """
-    Compile a model file, or an ONNX ModelProto, to a library and load it.
+    Compile a model to a library and load it.
 
+    The model is a file (.onnx, a frozen .pb or .pbtxt, .prototxt, .mlir), an ONNX ModelProto or a
+    TensorFlow GraphDef. `weights` is the .caffemodel of a .prototxt; without it, the one beside it.
     `outputs` replaces the model's outputs by other tensors of it, and `input_shapes` fixes shapes
     of inputs. A run uses `threads` threads. `disable` leaves passes out, and optional rewrites
     leave source nodes alone in whose name the regular expression `skip_nodes` is found. With
@@ -122,7 +127,7 @@ def compile(
     there is no C compiler, or if it fails.
     """
     options = CompileOptions(
-        outputs, input_shapes, threads, target, disable, skip_nodes, embed_weights
+        outputs, input_shapes, weights, threads, target, disable, skip_nodes, embed_weights
     )
     return compile_with(model, options, cache=cache)
 
@@ -186,15 +191,20 @@ def import_and_lower(
 
 
 def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckContext]:
+    from lowerdeck.dialects.registry import register_dialects
     from lowerdeck.frontends import load_model
     from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
 
     context = LowerdeckContext()
     context.options = RewriteOptions(options.skip_nodes, frozenset(options.disable))
-    _register_dialects(context)
+    register_dialects(context)
     options.progress("import")
     module = load_model(
-        model, outputs=options.outputs, input_shapes=options.input_shapes, context=context
+        model,
+        outputs=options.outputs,
+        input_shapes=options.input_shapes,
+        weights=options.weights,
+        context=context,
     )
     return module, context
 
@@ -214,16 +224,8 @@ def model_name(path: str) -> str:
     return f"model_{name}" if name == "example" or name.startswith("lowerdeck") else name
 
 
-def _register_dialects(context: LowerdeckContext) -> None:
-    from xdsl.dialects.builtin import Builtin
-    from xdsl.dialects.func import Func
-
-    from lowerdeck.dialects.core import Core
-    from lowerdeck.dialects.onnx import onnx_dialect
-
-    for dialect in (Builtin, Func, Core):
-        context.load_dialect(dialect)
-    context.register_dialect("onnx", onnx_dialect)
+_SUFFIXES = {"ModelProto": ".onnx", "GraphDef": ".pb"}
+"""The files for messages in memory."""
 
 
 @contextmanager
@@ -232,8 +234,11 @@ def _model_file(model: Source) -> Generator[str]:
     if isinstance(model, str | os.PathLike):
         yield os.fspath(model)
         return
+    kind = model.DESCRIPTOR.name
+    if kind not in _SUFFIXES:
+        raise TypeError(f"a {kind} is no model; expected one of {', '.join(_SUFFIXES)}")
     with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
-        path = os.path.join(folder, "model.onnx")
+        path = os.path.join(folder, f"model{_SUFFIXES[kind]}")
         with open(path, "wb") as file:
             file.write(model.SerializeToString())
         yield path
@@ -269,7 +274,8 @@ def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
             observer=_observer(options),
         )
         _write(artifact, folder)
-    return {os.path.abspath(path), *_files_of(artifact)}
+    weights = [] if options.weights is None else [os.path.abspath(options.weights)]
+    return {os.path.abspath(path), *weights, *_files_of(artifact)}
 
 
 def _generate_and_build(path: str, folder: str, options: CompileOptions) -> set[str]:

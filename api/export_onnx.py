@@ -624,6 +624,14 @@ def _concat(graph: _Graph, op: tensor.ConcatOp) -> None:
     graph.set(op, graph.node("Concat", inputs, axis=op.axis.data))
 
 
+@_emits(tensor.SplitOp)
+def _split(graph: _Graph, op: tensor.SplitOp) -> None:
+    inputs = [graph.name(op.input), graph.dims(op.sizes)]
+    outputs = [graph.exporter.fresh("part") for _ in op.results]
+    graph.node("Split", inputs, outputs=outputs, axis=op.axis.data)
+    graph.set(op, *outputs)
+
+
 def _indices(graph: _Graph, value: SSAValue) -> str:
     """ONNX takes i32 and i64 only."""
     name = graph.name(value)

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-KNOWN_FORMATS = "onnx (.onnx), IR text (.mlir)"
+KNOWN_FORMATS = "onnx (.onnx), frozen GraphDef (.pb, .pbtxt), caffe (.prototxt), IR text (.mlir)"
+MODEL_FORMATS = ("onnx", "tf1", "tf1-text", "caffe", "caffe-text")
+"""The formats that are no IR text."""
 
 
 def load_model(
@@ -18,22 +20,44 @@ def load_model(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    weights: str | os.PathLike[str] | None = None,
     context: Context | None = None,
 ) -> ModuleOp:
     """
     The module of a model file, whose format is recognized by its content.
 
-    `outputs` and `input_shapes` are those of the frontend's own import. IR text is parsed with the
+    `outputs` and `input_shapes` are those of the frontend's own import; `weights` is the file with
+    the weights of a caffe net, without it the one beside the net. IR text is parsed with the
     dialects of `context`. FrontendError lists everything that prevents the import.
     """
     from lowerdeck.frontends.detect import detect_format
+    from lowerdeck.frontends.errors import FrontendError
+    from lowerdeck.frontends.errors import FrontendError
 
     file = os.fspath(path)
-    match detect_format(file):
+    format_ = detect_format(file)
+    if weights is not None and format_ != "caffe-text":
+        raise FrontendError.of_file(file, f"weights are given apart for caffe only, not {format_}")
+    match format_:
+        case "caffe" | "caffe-text":
+            from lowerdeck.frontends.caffe.import_ import import_net
+
+            return import_net(file, weights, outputs=outputs, input_shapes=input_shapes)
+        case "tf1" | "tf1-text":
+            from lowerdeck.frontends.tf1.import_ import import_graph
+
+            return import_graph(file, outputs=outputs, input_shapes=input_shapes)
         case "onnx":
             from lowerdeck.frontends.onnx.import_ import import_model
 
             return import_model(file, outputs=outputs, input_shapes=input_shapes)
+        case "tf1" | "tf1-text" as found:
+            from lowerdeck.frontends.tf1.import_ import import_graph
+
+            is_text = found == "tf1-text"
+            return import_graph(file, outputs=outputs, input_shapes=input_shapes, is_text=is_text)
+        case "caffe" | "caffe-text":
+            raise FrontendError.of_file(file, f"is a Caffe net, expected {KNOWN_FORMATS}")
         case _:
             from lowerdeck.frontends.text import read_module
 

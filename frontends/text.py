@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import Builtin, ModuleOp
-from xdsl.dialects.func import Func
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import ParseError, VerifyException
 
+from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends.errors import FrontendError
 
 
@@ -37,13 +37,7 @@ def read_module(
 
 
 def default_context() -> Context:
-    """A context with the dialects that frontends produce."""
-    from lowerdeck.dialects.core import Core
-    from lowerdeck.dialects.onnx import onnx_dialect
-
+    """A context with all dialects."""
     context = Context()
-    context.load_dialect(Builtin)
-    context.load_dialect(Func)
-    context.load_dialect(Core)
-    context.register_dialect("onnx", onnx_dialect)
+    register_dialects(context)
     return context

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lowerdeck.frontends import KNOWN_FORMATS
 from lowerdeck.tools.arguments import parse_shapes, read_arrays
 from lowerdeck.tools.common import ToolError, about, replacing, run_tool
 
@@ -81,7 +82,8 @@ def _command(commands: Any, name: str, function: Command, text: str) -> argparse
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(command=function)
     add = parser.add_argument
-    add("model", metavar="MODEL", help="model file (.onnx), or IR text (.mlir)")
+    add("model", metavar="MODEL", help=f"model file: {KNOWN_FORMATS}")
+    add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt")
     add("--output", action="append", metavar="NAME", help="tensor to return; repeatable")
     add(
         "--input-shape",
@@ -110,6 +112,7 @@ def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
         return CompileOptions(
             outputs=args.output,
             input_shapes=parse_shapes(args.input_shape),
+            weights=args.weights,
             threads=args.threads,
             target=args.target,
             disable=args.disable,

@@ -18,12 +18,13 @@ from time import perf_counter
 from typing import IO, TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Dialect
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from lowerdeck.dialects.registry import DIALECTS
+from lowerdeck.frontends import MODEL_FORMATS
 from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
 from lowerdeck.tools.common import ToolError, about, replacing, run_tool, verify
 
@@ -46,13 +47,6 @@ def registered_passes() -> dict[str, PassFactory]:
     return passes
 
 
-def load_dialect(name: str) -> Dialect:
-    """The dialect object of one of our dialects."""
-    if name == "onnx":
-        return import_module("lowerdeck.dialects.onnx").onnx_dialect()
-    return getattr(import_module(f"lowerdeck.dialects.{name}"), name.capitalize())
-
-
 class OptTool(xDSLOptMain):
     """The tool for one command line; `main` runs it."""
 
@@ -70,8 +64,8 @@ class OptTool(xDSLOptMain):
     def register_all_dialects(self) -> None:
         self.ctx = LowerdeckContext()
         super().register_all_dialects()
-        for name in ("core", "onnx", "buffer"):
-            self.ctx.register_dialect(name, lambda name=name: load_dialect(name))
+        for name, factory in DIALECTS.items():
+            self.ctx.register_dialect(name, factory)
 
     def register_all_passes(self) -> None:
         super().register_all_passes()
@@ -80,7 +74,8 @@ class OptTool(xDSLOptMain):
 
     def register_all_frontends(self) -> None:
         super().register_all_frontends()
-        self.available_frontends["onnx"] = self._load_model
+        for name in MODEL_FORMATS:
+            self.available_frontends[name] = self._load_model
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
         super().register_all_arguments(arg_parser)
@@ -126,6 +121,7 @@ class OptTool(xDSLOptMain):
             metavar="NAME=1,2,3",
             help="shape of an input of a model",
         )
+        add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt")
         add(
             "--load-pass",
             action="append",
@@ -156,6 +152,7 @@ class OptTool(xDSLOptMain):
             self.args.input_file,
             outputs=self.args.output,
             input_shapes=parse_shapes(self.args.input_shape),
+            weights=self.args.weights,
             context=self.ctx,
         )
 
