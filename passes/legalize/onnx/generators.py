@@ -8,15 +8,15 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f64, i64, is_float, rank_of
-from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.core.types import element_type, i64, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.tensors import SparseTensorAttr, TensorAttr
 from lowerdeck.dialects.onnx.types import element_from_proto
+from lowerdeck.passes.legalize.generators import diagonals, range_of
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity
-from lowerdeck.passes.legalize.sizes import size_of, sizes_of
+from lowerdeck.passes.legalize.sizes import sizes_of
 
 _LISTS = {"value_float": np.float32, "value_floats": np.float32, "value_int": np.int64}
 _LISTS["value_ints"] = np.int64
@@ -63,28 +63,7 @@ def legalize_range(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     lower.attrs.ignore("stash_type")
     parts = [lower.reshape(lower.operand(name), []) for name in ("start", "limit", "delta")]
     start, limit, delta = (Quantity.of(lower, part) for part in parts)
-    if is_float(start.element):
-        count = _float_count(lower, start, limit, delta)
-    else:
-        count = _integer_count(lower, *(part.cast(i64) for part in (start, limit, delta)))
-    indices = Quantity.iota(lower, count).cast(start.element)
-    return [(start + indices * delta).value]
-
-
-def _float_count(lower: OnnxLegalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
-    wide = [part.cast(f64) for part in (start, limit, delta)]
-    count = ((wide[1] - wide[0]) / wide[2]).ceil().maximum(0.0).cast(i64)
-    return size_of(lower, count.value, "the length")
-
-
-def _integer_count(lower: OnnxLegalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
-    first, last, step = (lower.require_exprs(q.value, "a bound")[0] for q in (start, limit, delta))
-    if step == 0:
-        lower.refuse("a delta of 0", "another number")
-    if step.value is not None:
-        return maximum((last - first).ceildiv(step), 0)
-    count = -(-(limit - start) // delta)
-    return size_of(lower, count.maximum(0).value, "the length")
+    return [range_of(lower, start, limit, delta)]
 
 
 def given_type(lower: OnnxLegalizer, default: Attribute) -> Attribute:
@@ -100,12 +79,6 @@ def legalize_eye_like(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         lower.refuse(f"an input of rank {rank_of(x)}", "a matrix")
     element = given_type(lower, element_type(x))
     return [diagonals(lower, x).eq(lower.attrs.int("k")).cast(element).value]
-
-
-def diagonals(lower: OnnxLegalizer, x: SSAValue) -> Quantity:
-    """The i64 matrix column - row for the last two dimensions of `x`."""
-    rows, columns = (Quantity.iota(lower, dim) for dim in dims_of(x)[-2:])
-    return columns.column(2, 1) - rows.column(2, 0)
 
 
 @legalizes("Trilu")

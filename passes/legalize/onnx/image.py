@@ -16,11 +16,11 @@ from lowerdeck.dialects.core.types import dims_of, f32, i1, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.onnx.indexing import nonzero
+from lowerdeck.passes.legalize.movement import pad
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.tensor import pad
 from lowerdeck.passes.legalize.quantity import Quantity, concat
+from lowerdeck.passes.legalize.selection import nonzero
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
 
 

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
 from lowerdeck.dialects.core.tensor import (
-    CountNonzeroOp,
     GatherElementsOp,
     GatherNdOp,
     GatherOp,
-    NonzeroOp,
     ScatterElementsOp,
     ScatterNdOp,
 )
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Quantity, stack
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.selection import nonzero, one_hot, reverse_sequence
 from lowerdeck.passes.legalize.sizes import size_of
 
 _REDUCTIONS = ("none", "add", "mul", "max", "min")
@@ -88,12 +85,9 @@ def legalize_one_hot(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     indices = Quantity.of(lower, lower.operand("indices")).cast(i64)
     depth_value = lower.cast(lower.reshape(lower.operand("depth"), []), i64)
     depth = size_of(lower, depth_value, "the depth")
-    rank = len(indices.dims)
-    axis = lower.axis(lower.attrs.int("axis"), rank + 1)
+    axis = lower.axis(lower.attrs.int("axis"), len(indices.dims) + 1)
     wrapped = indices.lt(0).where(indices + Quantity.dim(lower, depth), indices)
-    dims = list(indices.dims)
-    dims.insert(axis, Expr.const(1))
-    hot = wrapped.reshape(dims).eq(Quantity.iota(lower, depth).column(rank + 1, axis))
+    hot = one_hot(wrapped, depth, axis)
     values = lower.operand("values")
     off, on = (lower.squeeze(lower.slice_axis(values, 0, k, 1), [0]) for k in range(2))
     return [lower.select(hot.value, on, off)]
@@ -103,12 +97,6 @@ def legalize_one_hot(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 def legalize_nonzero(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("X")
     return [nonzero(lower, x if rank_of(x) else lower.reshape(x, [1]))]
-
-
-def nonzero(lower: OnnxLegalizer, x: SSAValue) -> SSAValue:
-    """The i64 indices [rank, count] of the elements that are not zero."""
-    count = size_of(lower, lower.add(CountNonzeroOp(x)), "the number of non-zero elements")
-    return lower.add(NonzeroOp(x, count))
 
 
 @legalizes("Compress")
@@ -129,13 +117,7 @@ def legalize_reverse_sequence(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     batch, time = lower.attrs.int("batch_axis"), lower.attrs.int("time_axis")
     if {batch, time} != {0, 1}:
         lower.refuse(f"batch_axis {batch} and time_axis {time}", "0 and 1")
-    length = Quantity.of(lower, lens).cast(i64).column(2, batch)
-    place = Quantity.iota(lower, dims_of(x)[time]).column(2, time)
-    source = place.lt(length).where(length - 1 - place, place)
-    row = Quantity.iota(lower, dims_of(x)[batch]).column(2, batch)
-    grid = [part.broadcast(dims_of(x)[:2]) for part in (row, source)]
-    indices = stack(grid if batch == 0 else grid[::-1], 2)
-    return [lower.add(GatherNdOp(x, indices.value))]
+    return [reverse_sequence(lower, x, Quantity.of(lower, lens).cast(i64), batch, time)]
 
 
 @legalizes("ArrayFeatureExtractor", domain="ai.onnx.ml")

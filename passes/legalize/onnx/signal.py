@@ -12,9 +12,9 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f64, i64, rank_
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
+from lowerdeck.passes.legalize.movement import pad
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.tensor import pad
 from lowerdeck.passes.legalize.quantity import Quantity, stack
 from lowerdeck.passes.legalize.sizes import size_of
 

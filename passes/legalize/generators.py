@@ -1,0 +1,43 @@
+"""Tensors made from numbers and sizes: ranges and diagonals."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.types import dims_of, f64, i64, is_float
+from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.sizes import size_of
+
+
+def range_of(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> SSAValue:
+    """start + i * delta for i below max(ceil((limit - start) / delta), 0), of scalars."""
+    if is_float(start.element):
+        count = _float_count(lower, start, limit, delta)
+    else:
+        count = _integer_count(lower, *(part.cast(i64) for part in (start, limit, delta)))
+    indices = Quantity.iota(lower, count).cast(start.element)
+    return (start + indices * delta).value
+
+
+def _float_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
+    wide = [part.cast(f64) for part in (start, limit, delta)]
+    count = ((wide[1] - wide[0]) / wide[2]).ceil().maximum(0.0).cast(i64)
+    return size_of(lower, count.value, "the length")
+
+
+def _integer_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
+    first, last, step = (lower.require_exprs(q.value, "a bound")[0] for q in (start, limit, delta))
+    if step == 0:
+        lower.refuse("a delta of 0", "another number")
+    if step.value is not None:
+        return maximum((last - first).ceildiv(step), 0)
+    count = -(-(limit - start) // delta)
+    return size_of(lower, count.maximum(0).value, "the length")
+
+
+def diagonals(lower: Legalizer, x: SSAValue) -> Quantity:
+    """The i64 matrix column - row for the last two dimensions of `x`."""
+    rows, columns = (Quantity.iota(lower, dim) for dim in dims_of(x)[-2:])
+    return columns.column(2, 1) - rows.column(2, 0)

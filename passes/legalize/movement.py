@@ -1,0 +1,203 @@
+"""Data movement: concatenation, parts, slices, padding and repetition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.tensor import ConcatOp, PadOp
+from lowerdeck.dialects.core.types import dims_of, i64, rank_of
+from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.sizes import (
+    UNBOUNDED,
+    Axes,
+    from_front,
+    is_nonnegative,
+    sizes_of,
+)
+
+
+def concat(lower: Legalizer, values: Sequence[SSAValue], axis: int) -> SSAValue:
+    """Tensors joined along an axis."""
+    return values[0] if len(values) == 1 else lower.add(ConcatOp(values, axis))
+
+
+# Slices
+
+
+def signs_known(lower: Legalizer, steps: SSAValue) -> bool:
+    """True if every step is known to go forward, or backward."""
+    elements = lower.symbols.elements(steps)
+    if elements is None:
+        return False
+    return all(step is not None and _sign(lower, step) for step in elements.reshape(-1))
+
+
+def _sign(lower: Legalizer, step: Expr) -> int:
+    """1 or -1; 0 if it is not known."""
+    if is_nonnegative(lower, step - 1):
+        return 1
+    return -1 if is_nonnegative(lower, -step - 1) else 0
+
+
+def sliced(
+    lower: Legalizer,
+    x: SSAValue,
+    axes: Sequence[int],
+    starts: Sequence[Expr],
+    ends: Sequence[Expr],
+    steps: Sequence[Expr],
+) -> SSAValue:
+    """
+    `x[start:end:step]` at some axes, as numpy slices: negative bounds count from the end, and what
+    lies outside is cut off.
+    """
+    if not len(axes) == len(starts) == len(ends) == len(steps):
+        lower.refuse(f"{len(starts)} starts, {len(ends)} ends, {len(steps)} steps", f"{len(axes)}")
+    all_starts: list[ExprLike] = [0] * rank_of(x)
+    all_steps: list[ExprLike] = [1] * rank_of(x)
+    sizes = list(dims_of(x))
+    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+        dim = sizes[axis]
+        bounds = _forward if _sign(lower, step) > 0 else _backward
+        all_starts[axis], sizes[axis] = bounds(lower, dim, start, end, step)
+        all_steps[axis] = step
+    return lower.slice(x, all_starts, sizes, all_steps)
+
+
+def _forward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) -> tuple[Expr, Expr]:
+    """
+    First element and number of elements of start:end:step for a positive step.
+
+    A start past the end is left as it is: then there are no elements.
+    """
+    first, last = from_front(lower, start, dim), _forward_end(lower, dim, end)
+    distance = last - first
+    if not is_nonnegative(lower, first):
+        first, distance = maximum(first, 0), minimum(distance, last)
+    return _counted(lower, first, distance, step)
+
+
+def _forward_end(lower: Legalizer, dim: Expr, end: Expr) -> Expr:
+    if end.value is not None and end.value >= UNBOUNDED:
+        return dim
+    last = from_front(lower, end, dim)
+    return dim if is_nonnegative(lower, last - dim) else _at_most(lower, last, dim)
+
+
+def _backward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) -> tuple[Expr, Expr]:
+    """First element and number of elements of start:end:step for a negative step."""
+    if start == -1 or (start.value is not None and start.value >= UNBOUNDED):
+        first = dim - 1
+    else:
+        first = from_front(lower, start, dim)
+        first = first if is_nonnegative(lower, first) else maximum(first, 0)
+        first = _at_most(lower, first, dim - 1)
+    if end.value is not None and end.value <= -UNBOUNDED:
+        last = Expr.const(-1)
+    else:
+        last = from_front(lower, end, dim)
+        last = last if is_nonnegative(lower, last + 1) else maximum(last, -1)
+    return _counted(lower, first, first - last, -step)
+
+
+def _counted(lower: Legalizer, first: Expr, distance: Expr, step: Expr) -> tuple[Expr, Expr]:
+    """`first`, and how many elements `step` apart lie in a distance."""
+    count = distance.ceildiv(step)
+    if not is_nonnegative(lower, distance):
+        count = maximum(count, 0)
+    return (Expr.const(0), count) if count == 0 else (first, count)
+
+
+def _at_most(lower: Legalizer, index: Expr, limit: Expr) -> Expr:
+    return index if is_nonnegative(lower, limit - index) else minimum(index, limit)
+
+
+def sliced_at_run_time(
+    lower: Legalizer,
+    x: SSAValue,
+    axes: Axes,
+    starts: SSAValue,
+    ends: SSAValue,
+    steps: SSAValue,
+) -> SSAValue:
+    """Axes or directions come from data: everything is resolved by arithmetic on vectors."""
+    rank = rank_of(x)
+    if axes.known is not None:
+        axes = Axes(None, Quantity(lower, np.array(axes.known, np.int64)))
+    first, last, step = (
+        axes.spread(lower, Quantity.of(lower, value), rank, fill)
+        for value, fill in ((starts, 0), (ends, np.iinfo(np.int64).max), (steps, 1))
+    )
+    dims = Quantity(lower, lower.dims(dims_of(x)))
+    back = step.lt(0)
+    zero = Quantity.number(lower, 0, i64)
+    low = back.where(Quantity.number(lower, -1, i64), zero)
+    high = back.where(dims - 1, dims)
+    # The lowest end for a negative step stays below every index that counts from the end.
+    first = first.lt(0).where(first + dims, first).clip(low.maximum(0), high)
+    last = last.lt(0).where(last.maximum(-UNBOUNDED) + dims, last).clip(low, high)
+    stride = step.abs().maximum(1)
+    distance = back.where(first - last, last - first).maximum(0)
+    sizes = (distance + stride - 1) // stride
+    return lower.slice(
+        x,
+        lower.require_exprs(first.value, "starts"),
+        sizes_of(lower, sizes.value, "sizes"),
+        lower.require_exprs(step.value, "steps"),
+    )
+
+
+# Padding
+
+
+def pad(
+    lower: Legalizer,
+    x: SSAValue,
+    begin: Sequence[Expr],
+    end: Sequence[Expr],
+    value: SSAValue | None = None,
+    mode: str = "constant",
+) -> SSAValue:
+    """`x` with elements added, or removed by negative amounts, which comes first."""
+    cut_begin, cut_end = (
+        [positive_part(lower, -amount) for amount in side] for side in (begin, end)
+    )
+    sizes = [d - b - e for d, b, e in zip(dims_of(x), cut_begin, cut_end, strict=True)]
+    x = lower.slice(x, cut_begin, sizes)
+    begin = [positive_part(lower, amount) for amount in begin]
+    end = [positive_part(lower, amount) for amount in end]
+    if all(amount == 0 for amount in (*begin, *end)):
+        return x
+    if mode != "constant":
+        return lower.add(PadOp(x, begin, end, None, mode))
+    return lower.add(PadOp(x, begin, end, lower.scalar(0, x) if value is None else value))
+
+
+def positive_part(lower: Legalizer, amount: Expr) -> Expr:
+    """The amount, or 0 if it is negative."""
+    if is_nonnegative(lower, -amount):
+        return Expr.const(0)
+    return amount if is_nonnegative(lower, amount) else maximum(amount, 0)
+
+
+# Repetition
+
+
+def tile(lower: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
+    """`x` repeated along each dimension."""
+    dims = dims_of(x)
+    inner: list[ExprLike] = []
+    outer: list[ExprLike] = []
+    for dim, repeat in zip(dims, repeats, strict=True):
+        if repeat != 1:
+            inner.append(1)
+            outer.append(repeat)
+        inner.append(dim)
+        outer.append(dim)
+    wide = lower.broadcast(lower.reshape(x, inner), outer)
+    return lower.reshape(wide, [dim * repeat for dim, repeat in zip(dims, repeats, strict=True)])
