@@ -6,18 +6,24 @@ import math
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp, UnaryOp
+from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.activation import (
+    apply,
+    elu,
+    hard_sigmoid,
+    leaky_relu,
+    log_softmax,
+    relu,
+    softplus,
+    softsign,
+    thresholded_relu,
+)
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity, index_vector
-
-
-def apply(function: type[UnaryOp], x: Quantity) -> Quantity:
-    """A function of one element that `Quantity` has no method for."""
-    return Quantity(x.lower, x.lower.add(function(x.value)))
 
 
 def _operand(lower: OnnxLegalizer, index: int = 0) -> Quantity:
@@ -29,47 +35,6 @@ def _operand(lower: OnnxLegalizer, index: int = 0) -> Quantity:
 
 def _result(lower: OnnxLegalizer, y: Quantity) -> Results:
     return [y.cast(element_type(lower.operand(0))).value]
-
-
-# The formulas, also used by the recurrent cells
-
-
-def relu(x: Quantity) -> Quantity:
-    """max(x, 0)"""
-    return x.maximum(0)
-
-
-def leaky_relu(x: Quantity, alpha: float) -> Quantity:
-    """x, or alpha * x below zero"""
-    return x.lt(0).where(x * alpha, x)
-
-
-def thresholded_relu(x: Quantity, alpha: float) -> Quantity:
-    """x above alpha, else 0"""
-    return x.gt(alpha).where(x, 0)
-
-
-def elu(x: Quantity, alpha: float) -> Quantity:
-    """x, or alpha * (exp(x) - 1) below zero"""
-    return x.lt(0).where((x.minimum(0).exp() - 1) * alpha, x)
-
-
-def hard_sigmoid(x: Quantity, alpha: float, beta: float) -> Quantity:
-    """max(0, min(1, alpha * x + beta))"""
-    return (x * alpha + beta).minimum(1).maximum(0)
-
-
-def softsign(x: Quantity) -> Quantity:
-    """x / (1 + |x|)"""
-    return x / (x.abs() + 1)
-
-
-def softplus(x: Quantity) -> Quantity:
-    """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))"""
-    return x.maximum(0) + ((-x.abs()).exp() + 1).log()
-
-
-# Handlers
 
 
 @legalizes("Relu")
@@ -212,9 +177,7 @@ def _along(op: OnnxOp, lower: OnnxLegalizer, value: SSAValue, axis: int) -> SSAV
     value = lower.cast(value, f32) if element in (f16, bf16) else value
     x = Quantity(lower, value)
     if op.op_type == "LogSoftmax":
-        centered = x - x.reduce("max", [axis], keep_dims=True)
-        total = centered.exp().reduce("sum", [axis], keep_dims=True)
-        return (centered - total.log()).cast(element).value
+        return log_softmax(x, axis).cast(element).value
     best = Quantity(lower, lower.add(ArgReduceOp("max", value, axis, keep_dims=True)))
     index = index_vector(lower, x.dims[axis], len(x.dims), axis)
     return index.eq(best).cast(element).value
