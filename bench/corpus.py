@@ -1,0 +1,225 @@
+"""
+Models of other frameworks, with the answers that the frameworks gave, through C.
+
+    python bench/corpus.py tf1|caffe [--interpret | --export] [--filter REGEX] [--disable PASS]
+
+The corpus is a folder with one folder a case under `tf1` and `caffe`: `case.json`, the model, and
+samples of inputs and expected outputs. It is the one that `--corpus` or LOWERDECK_CORPUS names, or
+else `../shared/corpus` beside the project. A case passes if all its samples do: shapes and types
+are equal, floats within the case's tolerance, everything else exact. A refused case is counted as
+such; a wrong number or a crash makes the exit status 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+import tempfile
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
+Model: TypeAlias = "Callable[[Arrays], Arrays]"
+
+PATH_VARIABLE = "LOWERDECK_CORPUS"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of the corpus."""
+
+    name: str
+    folder: Path
+    data: Mapping[str, Any]
+    """The contents of `case.json`."""
+
+    @property
+    def model(self) -> Path:
+        """The file to compile; a caffe net's weights are beside it."""
+        return self.folder / self.data.get("model", self.data.get("prototxt", ""))
+
+    @property
+    def outputs(self) -> list[str]:
+        """The names of the tensors that are compared."""
+        return [output["name"] for output in self.data["outputs"]]
+
+    def samples(self) -> Iterator[tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]]:
+        """Inputs and expected outputs by name."""
+        for sample in self.data["samples"]:
+            yield _arrays(self.folder / sample["inputs"]), _arrays(self.folder / sample["expected"])
+
+    def difference(self, found: Arrays, expected: Arrays) -> str:
+        """How outputs differ from the expected ones; empty if they do not."""
+        for name in self.outputs:
+            if name not in found:
+                return f"{name}: missing"
+            if difference := self._difference(np.asarray(found[name]), expected[name]):
+                return f"{name}: {difference}"
+        return ""
+
+    def _difference(self, found: NDArray[Any], expected: NDArray[Any]) -> str:
+        if (found.shape, found.dtype) != (expected.shape, expected.dtype):
+            return f"found {found.dtype} {found.shape}, expected {expected.dtype} {expected.shape}"
+        if expected.dtype.kind != "f":
+            different = int((found != expected).sum())
+            return f"{different} of {expected.size} elements differ" if different else ""
+        rtol, atol = (self.data["tolerance"][key] for key in ("rtol", "atol"))
+        # In double precision, where the difference of large numbers does not overflow.
+        got, want = found.astype(np.float64), expected.astype(np.float64)
+        if np.allclose(got, want, rtol, atol):
+            return ""
+        return f"largest difference {np.abs(got - want).max():.3g} (rtol {rtol}, atol {atol})"
+
+
+def _arrays(path: Path) -> dict[str, NDArray[Any]]:
+    with np.load(path) as file:
+        return {name: file[name] for name in file.files}
+
+
+def corpus_folder(given: str | None = None) -> Path | None:
+    """The corpus, or None if it is not here."""
+    beside = Path(__file__).parents[2] / "shared" / "corpus"
+    path = Path(given or os.environ.get(PATH_VARIABLE) or beside)
+    return path if path.is_dir() else None
+
+
+def load_cases(folder: Path, kind: str) -> list[Case]:
+    """The cases of a kind, by name."""
+    found = sorted((folder / kind).glob("*/case.json"))
+    return [Case(path.parent.name, path.parent, json.loads(path.read_text())) for path in found]
+
+
+# Ways to run a case
+
+
+def compiled(case: Case, disable: Sequence[str] = ()) -> Model:
+    """The case's model through C."""
+    import lowerdeck
+
+    model = lowerdeck.compile(case.model, outputs=case.outputs, disable=disable, cache=False)
+    return model.__call__
+
+
+def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
+    """The interpreter on the legalized module."""
+    from lowerdeck.compiler import CompileOptions, import_and_lower
+    from lowerdeck.dialects.interpret import run_module
+
+    options = CompileOptions(outputs=case.outputs, disable=disable)
+    module, _ = import_and_lower(str(case.model), "legal", options)
+    return lambda inputs: run_module(module, inputs)
+
+
+def exported(case: Case, disable: Sequence[str] = ()) -> Model:
+    """The optimized module as ONNX, in onnxruntime."""
+    import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
+
+    from lowerdeck.compiler import CompileOptions, import_and_lower
+    from lowerdeck.export_onnx import export_onnx
+
+    options = CompileOptions(outputs=case.outputs, disable=disable)
+    module, _ = import_and_lower(str(case.model), "optimized", options)
+    runtime: Any = onnxruntime
+    settings = runtime.SessionOptions()
+    settings.log_severity_level = 4
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.onnx")
+        export_onnx(module, path)
+        session = runtime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    used = [value.name for value in session.get_inputs()]
+    return lambda inputs: dict(
+        zip(names, session.run(names, {name: inputs[name] for name in used}), strict=True)
+    )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one case."""
+
+    name: str
+    status: str
+    """One of pass, refused, wrong, error."""
+    message: str = ""
+
+
+def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
+    """Run all samples of a case."""
+    from xdsl.utils.exceptions import PassFailedException
+
+    from lowerdeck.export_onnx import ExportError
+    from lowerdeck.frontends.errors import FrontendError
+    from lowerdeck.lowering.errors import LoweringError
+
+    refusals = (ExportError, FrontendError, LoweringError, PassFailedException)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = prepare(case)
+            for number, (inputs, expected) in enumerate(case.samples()):
+                if difference := case.difference(model(inputs), expected):
+                    return Outcome(case.name, "wrong", f"sample {number}: {difference}")
+        except refusals as error:
+            return Outcome(case.name, "refused", str(error))
+        except Exception:  # whatever it is, it is a result: this case crashes
+            return Outcome(case.name, "error", traceback.format_exc(limit=-4))
+    return Outcome(case.name, "pass")
+
+
+_WAYS = {"compile": compiled, "interpret": interpreted, "export": exported}
+
+
+def _run(case: Case, way: str, disable: Sequence[str]) -> Outcome:
+    return run_case(case, partial(_WAYS[way], disable=disable))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the cases and print a line for each; 1 if one is wrong or crashes."""
+    options = _parse(arguments)
+    folder = corpus_folder(options.corpus)
+    if folder is None:
+        print(f"no corpus: give --corpus or set {PATH_VARIABLE}", file=sys.stderr)
+        return 1
+    cases = [c for c in load_cases(folder, options.kind) if re.search(options.filter, c.name)]
+    way = "interpret" if options.interpret else "export" if options.export else "compile"
+    run = partial(_run, way=way, disable=options.disable)
+    counts: Counter[str] = Counter()
+    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
+        for outcome in pool.map(run, cases):
+            counts[outcome.status] += 1
+            message = outcome.message.rstrip().replace("\n", "\n    ")
+            print(f"{outcome.status:8} {outcome.name:28} {message}".rstrip(), flush=True)
+    total = ", ".join(f"{counts[status]} {status}" for status in ("refused", "wrong", "error"))
+    print(f"{options.kind}: {counts['pass']} of {len(cases)} cases pass, {total}")
+    return int(bool(counts["wrong"] or counts["error"]))
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
+    parser.add_argument("kind", choices=("tf1", "caffe"))
+    ways = parser.add_mutually_exclusive_group()
+    ways.add_argument("--interpret", action="store_true", help="do not compile")
+    ways.add_argument("--export", action="store_true", help="run the exported ONNX")
+    parser.add_argument("--corpus", help="the folder with the cases")
+    parser.add_argument("--filter", default="", help="only cases whose name matches")
+    parser.add_argument("--disable", action="append", default=[], metavar="PASS")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
