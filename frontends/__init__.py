@@ -32,7 +32,6 @@ def load_model(
     """
     from lowerdeck.frontends.detect import detect_format
     from lowerdeck.frontends.errors import FrontendError
-    from lowerdeck.frontends.errors import FrontendError
 
     file = os.fspath(path)
     format_ = detect_format(file)
@@ -46,18 +45,12 @@ def load_model(
         case "tf1" | "tf1-text":
             from lowerdeck.frontends.tf1.import_ import import_graph
 
-            return import_graph(file, outputs=outputs, input_shapes=input_shapes)
+            is_text = format_ == "tf1-text"
+            return import_graph(file, outputs=outputs, input_shapes=input_shapes, is_text=is_text)
         case "onnx":
             from lowerdeck.frontends.onnx.import_ import import_model
 
             return import_model(file, outputs=outputs, input_shapes=input_shapes)
-        case "tf1" | "tf1-text" as found:
-            from lowerdeck.frontends.tf1.import_ import import_graph
-
-            is_text = found == "tf1-text"
-            return import_graph(file, outputs=outputs, input_shapes=input_shapes, is_text=is_text)
-        case "caffe" | "caffe-text":
-            raise FrontendError.of_file(file, f"is a Caffe net, expected {KNOWN_FORMATS}")
         case _:
             from lowerdeck.frontends.text import read_module
 

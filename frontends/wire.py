@@ -12,6 +12,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import NamedTuple
 
 from google.protobuf.message import Message
@@ -220,3 +221,47 @@ def _varint(value: int) -> bytes:
 
 def _tag(number: int) -> bytes:
     return _varint(number << 3 | LENGTH)
+
+
+# What a file is
+
+
+_OUTLINE_FIELDS = 4096
+"""Fields that an outline looks at."""
+
+
+@dataclass(frozen=True)
+class Outline:
+    """The first fields of a message, as far as they can be read."""
+
+    data: memoryview
+    fields: tuple[_Field, ...]
+    is_whole: bool
+    """True if nothing is wrong with what was looked at."""
+
+    def first(self, number: int) -> int | None:
+        """The wire type of the first field of this number, or None."""
+        return next((field_.wire for field_ in self.fields if field_.number == number), None)
+
+    def inside(self, number: int) -> Outline:
+        """The outline of the message in the first field of this number."""
+        for field_ in self.fields:
+            if field_.number == number and field_.wire == LENGTH:
+                return _outline(self.data, field_.body, field_.end)
+        return Outline(self.data, (), False)
+
+
+def outline(path: str) -> Outline:
+    """The outline of a file that is not empty; OSError if it cannot be read."""
+    with open(path, "rb") as file:
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    return _outline(memoryview(mapped), 0, len(mapped))
+
+
+def _outline(data: memoryview, start: int, end: int) -> Outline:
+    found: list[_Field] = []
+    try:
+        found.extend(islice(_fields(data, start, end), _OUTLINE_FIELDS))
+    except ScanError:
+        return Outline(data, tuple(found), False)
+    return Outline(data, tuple(found), True)

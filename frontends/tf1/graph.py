@@ -30,8 +30,14 @@ _NO_RESULT_PATTERN = re.compile(
 )
 """The same for what training leaves behind."""
 
-_MAIN_OUTPUTS = {"Merge": 1, "RefMerge": 1, "FusedBatchNorm": 1}
-_MAIN_OUTPUTS |= {"FusedBatchNormV2": 1, "FusedBatchNormV3": 1, "_FusedBatchNormEx": 1}
+_MAIN_OUTPUTS = {
+    "Merge": 1,
+    "RefMerge": 1,
+    "FusedBatchNorm": 1,
+    "FusedBatchNormV2": 1,
+    "FusedBatchNormV3": 1,
+    "_FusedBatchNormEx": 1,
+}
 """How many outputs are results, where the rest are by-products."""
 
 

@@ -13,13 +13,12 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     NameLoc,
     StringAttr,
-    UnrankedTensorType,
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from lowerdeck.dialects.core.types import element_type, tensor
 from lowerdeck.dialects.dims import ExprLike
-from lowerdeck.dialects.tf1.attributes import value_type
+from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT, value_type
 from lowerdeck.dialects.tf1.ops import (
     FetchOp,
     GraphOp,
@@ -99,7 +98,7 @@ class _Checked:
         self.attributes = attributes
         self.inputs = expected_types(signature, attributes, signature.inputs)
         self.outputs = expected_types(signature, attributes, signature.outputs)
-        self.result_types = [value_type(dtype) for dtype in self.outputs]
+        self.result_types: list[Attribute] = [value_type(dtype) for dtype in self.outputs]
 
 
 class _Importer:
@@ -316,9 +315,10 @@ class _Importer:
 
     def _placeholder_type(self, checked: _Checked, shape: Sequence[int] | None) -> Attribute:
         """The type of what will be fed: symbols stand for dimensions that are not known."""
-        type_ = checked.result_types[0]
-        if not isinstance(type_, UnrankedTensorType):
+        type_: Attribute = checked.result_types[0]
+        if type_ in (RESOURCE, VARIANT):
             return type_
+        element = element_type(type_)
         signature = signature_of(checked.node.op)
         assert signature is not None
         dims: Sequence[int] | None = shape
@@ -329,7 +329,7 @@ class _Importer:
         if dims is None:
             return type_
         sizes: list[ExprLike] = [self.symbols.unnamed() if dim < 0 else dim for dim in dims]
-        return tensor(element_type(cast(Attribute, type_)), sizes)
+        return tensor(element, sizes)
 
     def _locate(self, name: str) -> LocationAttr:
         return NameLoc(StringAttr(name), self.file_location)
