@@ -1,0 +1,141 @@
+"""From files to Caffe's messages: prototxt as text, caffemodels without their weights."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar, cast
+
+from google.protobuf import text_format
+from google.protobuf.message import DecodeError, Message
+
+from lowerdeck.dialects.caffe.caffe_pb2 import BlobProto, NetParameter
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.wire import Format, Holder, ScanError, detach_file, range_field, range_of
+
+M = TypeVar("M", bound=Message)
+
+_DATA, _DIFF, _DOUBLE_DATA, _DOUBLE_DIFF = 5, 6, 8, 9
+_DATA_RANGE, _DOUBLE_DATA_RANGE = 536870910, 536870911
+"""Fields that no file has: the largest numbers there are."""
+
+_HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+def _nothing(_offset: int, _size: int) -> bytes:
+    return b""
+
+
+FORMAT = Format(
+    root="net",
+    nested={
+        "net": {2: "v1", 100: "layer"},
+        "layer": {7: "blob"},
+        "v1": {1: "v0", 6: "blob"},
+        "v0": {50: "blob"},
+    },
+    holders={
+        "blob": Holder(
+            {
+                _DATA: range_field(_DATA_RANGE),
+                _DOUBLE_DATA: range_field(_DOUBLE_DATA_RANGE),
+                _DIFF: _nothing,
+                _DOUBLE_DIFF: _nothing,
+            },
+            dropped=frozenset({_DATA_RANGE, _DOUBLE_DATA_RANGE}),
+        )
+    },
+)
+"""Where a caffemodel has the data of its blobs; gradients are left out."""
+
+
+def parse_prototxt(path: str) -> NetParameter:
+    """The net described by a text file; FrontendError if it cannot be read."""
+    if not _is_text(path):
+        raise FrontendError.of_file(
+            path,
+            "is no text: a caffemodel holds the weights of a net, but not how it is computed; "
+            "give the .prototxt as the model, and this file with --weights",
+        )
+    return _parse_text(path, NetParameter())
+
+
+def parse_weights(path: str) -> NetParameter:
+    """The net in a caffemodel, binary or text, whose large data refer to the file."""
+    head = _read(path, len(_HDF5) + 1)
+    if head.startswith(_HDF5):
+        raise FrontendError.of_file(
+            path,
+            "these weights are in the HDF5 format, expected a caffemodel; "
+            "load them with Caffe and save them as caffemodel",
+        )
+    if not head:
+        raise FrontendError.of_file(path, "the file is empty, expected a caffemodel")
+    try:
+        data = detach_file(path, FORMAT)
+        return _checked(path, NetParameter.FromString(data))
+    except OSError as error:
+        raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
+    except (ScanError, DecodeError) as error:
+        if _is_text(path):
+            return _parse_text(path, NetParameter())
+        message = f"is not a valid caffemodel, or is damaged: {error}; get a fresh copy"
+        raise FrontendError.of_file(path, message) from None
+
+
+def data_ranges(blob: BlobProto) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+    """Where the file has the floats and the doubles of a blob (offset, size in bytes)."""
+    return range_of(blob, _DATA_RANGE), range_of(blob, _DOUBLE_DATA_RANGE)
+
+
+def _read(path: str, size: int = -1) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
+
+
+def _is_text(path: str) -> bool:
+    return not any(byte < 0x20 and byte not in b"\t\n\r\f" for byte in _read(path, 4096))
+
+
+def _parse_text(path: str, message: M) -> M:
+    # Bytes that are no UTF-8 do no harm in comments; a string cannot hold them.
+    text = _read(path).decode("utf-8", "surrogateescape")
+    try:
+        text_format.Parse(text, message)
+    except text_format.ParseError as error:
+        line = error.GetLine()
+        place = "" if line is None else f"line {line}: "
+        detail = str(error).split(" : ", 1)[-1].rstrip(".")
+        raise FrontendError.of_file(path, f"{place}{_shown(detail)}; correct the text") from None
+    except ValueError as error:
+        raise FrontendError.of_file(
+            path, f"is not valid text of a net: {_shown(str(error))}; correct the text"
+        ) from None
+    return _checked(path, message)
+
+
+def _shown(text: str) -> str:
+    """The text with what no terminal can show replaced, and not too much of it."""
+    printable = "".join(c if c.isprintable() else "?" for c in text)
+    return printable if len(printable) <= 200 else f"{printable[:200]}..."
+
+
+def _checked(path: str, message: M) -> M:
+    """The message, if all strings in it are text: protobuf does not see to it."""
+    if not _is_all_text(message):
+        raise FrontendError.of_file(
+            path, "is damaged: a name in it is not UTF-8 text; get a fresh copy"
+        )
+    return message
+
+
+def _is_all_text(message: Message) -> bool:
+    for field, value in message.ListFields():
+        values = value if cast(Any, field).is_repeated else [value]
+        if field.type == field.TYPE_STRING:
+            if any(not isinstance(text, str) for text in values):
+                return False
+        elif field.type == field.TYPE_MESSAGE and not all(map(_is_all_text, values)):
+            return False
+    return True
