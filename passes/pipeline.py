@@ -23,6 +23,7 @@ _MODULES: Mapping[str, str] = {
     "legalize-onnx": "legalize.onnx",
     "legalize-tf1": "legalize.tf1",
     "legalize-caffe": "legalize.caffe",
+    "raise-tf1-control-flow": "control_flow",
     "infer-shapes": "infer_shapes",
     "cse": "cse",
     "dce": "dce",
@@ -50,7 +51,11 @@ PASSES: dict[str, PassFactory] = {
 def legalize() -> list[str]:
     """`imported` -> `legal`: every quirk of the framework made explicit."""
     return [
+        # Each leaves what is of other frameworks alone.
         "legalize-onnx",
+        "legalize-caffe",
+        "raise-tf1-control-flow",
+        "legalize-tf1",
         # Legalization infers as it goes; loops and branches may leave types to settle.
         "infer-shapes",
     ]

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
-from xdsl.dialects.builtin import ArrayAttr, StringAttr, SymbolNameConstraint, TensorType
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    StringAttr,
+    SymbolNameConstraint,
+    TensorType,
+    UnrankedTensorType,
+)
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
@@ -113,7 +119,7 @@ class IfOp(IRDLOperation):
     Constraints:
 
     - (C1) both regions yield values of the result types, but for the dimensions that are one of
-      `result_symbols`.
+      `result_symbols`; before infer-shapes a type may have no rank where another has one.
     - (C2) each of `result_symbols` is one dimension of one result, by itself.
 
     Example:
@@ -180,7 +186,7 @@ class IfOp(IRDLOperation):
             types = [value.type for value in values]
             expected = _but_for([result.type for result in self.results], values, made)
             require(
-                types == expected, f"a region yields {_list(types)}, not {_list(expected)}"
+                _agree(types, expected), f"a region yields {_list(types)}, not {_list(expected)}"
             )  # C1
         _require_one_each(self.symbols, made, "result")  # C2
 
@@ -209,7 +215,8 @@ class LoopOp(IRDLOperation):
 
     - (C1) trip_count is an i64, the condition an i1 tensor of one element.
     - (C2) initial, argument, yielded and result type of a carried value are the same, but for the
-      dimensions that are one of `carried_symbols` in the argument.
+      dimensions that are one of `carried_symbols` in the argument; before infer-shapes a type may
+      have no rank where another has one.
     - (C3) a scan output has its yielded type with `count` in front.
     - (C4) each of `carried_symbols` is one dimension of one carried argument, by itself, and the
       same dimension of the result is its partner in `result_symbols`.
@@ -362,7 +369,7 @@ class LoopOp(IRDLOperation):
         ):
             types = [value.type for value in values]
             expected = _but_for(carried, values, made)
-            require(types == expected, f"{name} {_list(types)} differ from {_list(expected)}")
+            require(_agree(types, expected), f"{name} {_list(types)} differ from {_list(expected)}")
         names, partners = names_in(self.carried_symbols), names_in(self.result_symbols)
         _require_pairs(names, partners)  # C4
         _require_one_each(names, made, "carried argument")  # C4
@@ -437,6 +444,19 @@ def _but_for(
     if not any(made) or not len(types) == len(values) == len(made):
         return list(types)
     return [with_own_dims(*triple) for triple in zip(types, values, made, strict=True)]
+
+
+def _agree(types: Sequence[Attribute], expected: Sequence[Attribute]) -> bool:
+    """True if types are equal, but for tensors the rank of which infer-shapes has yet to find."""
+    return len(types) == len(expected) and all(map(_may_be_equal, types, expected))
+
+
+def _may_be_equal(one: Attribute, other: Attribute) -> bool:
+    if not any(isinstance(type_, UnrankedTensorType) for type_ in (one, other)):
+        return one == other
+    if not all(isinstance(type_, TensorType | UnrankedTensorType) for type_ in (one, other)):
+        return False
+    return element_type(one) == element_type(other)
 
 
 def _require_pairs(names: Sequence[str], partners: Sequence[str]) -> None:

@@ -1,0 +1,153 @@
+"""`raise-tf1-control-flow`: graphs of TensorFlow 1 become functions with loops and branches."""
+
+from __future__ import annotations
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Region
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from lowerdeck.dialects.core.names import named
+from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
+from lowerdeck.passes.control_flow.emit import Emitter
+from lowerdeck.passes.control_flow.flow import Flow
+from lowerdeck.passes.control_flow.frames import find_frames
+from lowerdeck.passes.control_flow.graph import (
+    Graph,
+    Kind,
+    Node,
+    Problem,
+    Value,
+    data_reachable,
+    read_graph,
+    refuse,
+)
+from lowerdeck.passes.control_flow.loops import LoopRaiser
+from lowerdeck.passes.control_flow.predicates import TRUE, Predicates
+from lowerdeck.passes.control_flow.regions import plan
+from lowerdeck.passes.driver import is_enabled
+from lowerdeck.passes.options import options_of
+
+
+def raise_graph(graph: GraphOp) -> FuncOp:
+    """
+    The function that computes what a graph's fetches ask for.
+
+    PassFailedException lists every node that cannot be raised, with its frame and predicate.
+    """
+    read = read_graph(graph)
+    refuse(_lost_effects(read))
+    *inner, root = find_frames(read)
+    predicates = Predicates()
+    raiser = LoopRaiser(predicates)
+    problems: list[Problem] = []
+    depth = inner[0].depth if inner else 0
+    for frame in inner:
+        if frame.depth < depth:
+            refuse(problems)
+            depth = frame.depth
+        assert frame.parent is not None
+        problems += raiser.raise_frame(frame, frame.parent)
+    refuse(problems)
+    flow, problems = raiser.flow(root)
+    refuse(problems)
+    refuse(_dead_fetches(read, flow))
+    made, problems = plan(flow, read.fetches, TRUE)
+    refuse(problems)
+    assert made is not None
+    arguments = read.arguments
+    block = Block(arg_types=[node.op.results[0].type for node in arguments])
+    for node, argument in zip(arguments, block.args, strict=True):
+        argument.name_hint = node.op.results[0].name_hint
+    values = dict(zip((Value(node, 0) for node in arguments), block.args, strict=True))
+    results = Emitter(raiser.loops, values).emit(made, {}, block)
+    block.add_op(ReturnOp(*results))
+    types = ([value.type for value in block.args], [value.type for value in results])
+    return FuncOp(
+        graph.sym_name.data,
+        types,
+        Region(block),
+        arg_attrs=named(f"{node.name}:0" for node in arguments),
+        res_attrs=named(read.names),
+    )
+
+
+_OBSERVERS = frozenset(
+    {
+        "Assert",
+        "IteratorGetNext",
+        "Print",
+        "PrintV2",
+        "ReadVariableOp",
+        "TensorArrayCloseV3",
+        "TensorArrayConcatV3",
+        "TensorArrayGatherV3",
+        "TensorArrayReadV3",
+        "TensorArraySizeV3",
+        "TensorArrayV3",
+        "VarHandleOp",
+        "VarIsInitializedOp",
+        "VariableV2",
+    }
+)
+"""Stateful operators that change nothing that another node of an inference graph can see."""
+
+
+def _lost_effects(graph: Graph) -> list[Problem]:
+    """Nodes that are only run for their effect, which a function cannot have."""
+    kept = data_reachable(graph.fetches)
+    return [
+        Problem(
+            node,
+            "found a stateful node that is needed only because it runs before others, expected "
+            "none; remove the control dependency or freeze the graph",
+        )
+        for node in graph.nodes
+        if node not in kept and _has_effect(node)
+    ]
+
+
+def _has_effect(node: Node) -> bool:
+    op = node.op
+    if not isinstance(op, Tf1Op) or node.kind is not Kind.OP:
+        return False
+    signature = op.signature
+    is_random = "seed2" in signature.attrs
+    changes = signature.is_stateful or any(argument.is_ref for argument in signature.inputs)
+    return changes and not is_random and op.op_type not in {*_OBSERVERS, "RefIdentity"}
+
+
+def _dead_fetches(graph: Graph, flow: Flow) -> list[Problem]:
+    return [
+        Problem(
+            value.node,
+            f"found the fetch '{name}' alive only if {flow.predicates.describe(alive)}, "
+            "expected always; fetch what a Merge gives",
+        )
+        for value, name in zip(graph.fetches, graph.names, strict=True)
+        if (alive := flow.alive(value)) != TRUE
+    ]
+
+
+class RaiseTf1ControlFlowPass(ModulePass):
+    """
+    Raise every `tf1.graph` to a function with `core.loop` and `core.if` around tf1 ops.
+
+    - Enter, Exit, NextIteration and the Merges that they feed -> core.loop
+    - Switch and Merge -> core.if
+    - A Placeholder -> an argument; control edges -> nothing, once it is known what is alive
+
+    The structure of the graph decides, never names or the order of nodes. What cannot be raised is
+    refused, all of it at once: each node with its frame, and its predicate where there is one.
+    """
+
+    name = "raise-tf1-control-flow"
+    optional = False
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if not is_enabled(self, options_of(ctx)):
+            return
+        for graph in [inner for inner in op.body.block.ops if isinstance(inner, GraphOp)]:
+            Rewriter.replace_op(graph, [raise_graph(graph)], [])
