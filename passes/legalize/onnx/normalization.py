@@ -4,46 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import (
     AbsOp,
     AddOp,
     DivOp,
     MulOp,
-    PowOp,
     SqrtOp,
     SubOp,
 )
 from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
-from lowerdeck.dialects.core.reduce import PoolOp
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, i1, rank_of
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, i1, rank_of
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
+from lowerdeck.passes.legalize.normalization import (
+    by_neighbors,
+    deviation,
+    moments,
+    sum_of_squares,
+    wide_element,
+)
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
-from lowerdeck.passes.legalize.onnx.reduction import mean
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-
-
-def _wide(value: SSAValue) -> Attribute:
-    """The type in which statistics of `value` are computed."""
-    element = element_type(value)
-    return f32 if element in (f16, bf16) else element
-
-
-def _moments(
-    lower: OnnxLegalizer, x: SSAValue, axes: Sequence[int]
-) -> tuple[SSAValue, SSAValue, SSAValue]:
-    """The mean, x - mean, and the variance along `axes`, which stay as ones."""
-    center = mean(lower, x, axes, keep_dims=True)
-    rest = lower.add(SubOp(x, center))
-    return center, rest, mean(lower, lower.add(MulOp(rest, rest)), axes, keep_dims=True)
-
-
-def _deviation(lower: OnnxLegalizer, variance: SSAValue, epsilon: float) -> SSAValue:
-    """sqrt(variance + epsilon)"""
-    return lower.add(SqrtOp(lower.add(AddOp(variance, lower.scalar(epsilon, variance)))))
+from lowerdeck.passes.legalize.reduction import mean
 
 
 def _per_channel(lower: OnnxLegalizer, parameter: SSAValue, rank: int) -> SSAValue:
@@ -65,7 +50,7 @@ def legalize_batch_norm_by_outputs(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if op.since_version >= 9 or lower.attrs.flag("spatial"):
         return [_batch_norm(lower, x, parameters, epsilon)]
     scale, bias, center, variance = parameters
-    rest = lower.add(DivOp(lower.add(SubOp(x, center)), _deviation(lower, variance, epsilon)))
+    rest = lower.add(DivOp(lower.add(SubOp(x, center)), deviation(lower, variance, epsilon)))
     return [lower.add(AddOp(lower.add(MulOp(rest, scale)), bias))]
 
 
@@ -77,7 +62,7 @@ def legalize_batch_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if not lower.attrs.flag("training_mode"):
         return [_batch_norm(lower, x, [scale, bias, center, variance], epsilon)]
     axes = [k for k in range(rank_of(x)) if k != 1]
-    batch_mean, _, batch_variance = _moments(lower, lower.cast(x, _wide(x)), axes)
+    batch_mean, _, batch_variance = moments(lower, lower.cast(x, wide_element(x)), axes)
     statistics = [lower.reshape(v, [dims_of(x)[1]]) for v in (batch_mean, batch_variance)]
     running = [
         _running(lower, old, new, momentum)
@@ -144,7 +129,7 @@ def _layer_norm(
     epsilon: float,
     axis: int,
 ) -> SSAValue:
-    wide = _wide(x)
+    wide = wide_element(x)
     scale = _fitted(lower, lower.cast(scale, wide), dims_of(x))
     bias = None if bias is None else _fitted(lower, lower.cast(bias, wide), dims_of(x))
     result = lower.add(LayerNormOp(lower.cast(x, wide), scale, bias, epsilon, axis))
@@ -174,9 +159,9 @@ def legalize_layer_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if not (lower.wants(1) or lower.wants(2)):
         return [result]
     axes = list(range(axis, rank_of(x)))
-    center, _, variance = _moments(lower, lower.cast(x, _wide(x)), axes)
-    deviation = _deviation(lower, variance, epsilon)
-    inverse = lower.add(DivOp(lower.scalar(1, deviation), deviation))
+    center, _, variance = moments(lower, lower.cast(x, wide_element(x)), axes)
+    root = deviation(lower, variance, epsilon)
+    inverse = lower.add(DivOp(lower.scalar(1, root), root))
     return [result, lower.cast(center, stash), lower.cast(inverse, stash)][: len(op.results)]
 
 
@@ -185,10 +170,10 @@ def legalize_rms_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x / sqrt(mean(x * x) + epsilon) * scale over the dimensions from `axis` on."""
     lower.attrs.ignore("stash_type")  # never half precision
     x = lower.operand("X")
-    wide = lower.cast(x, _wide(x))
+    wide = lower.cast(x, wide_element(x))
     axes = list(range(lower.axis(lower.attrs.int("axis"), rank_of(x)), rank_of(x)))
     square = mean(lower, lower.add(MulOp(wide, wide)), axes, keep_dims=True)
-    unit = lower.add(DivOp(wide, _deviation(lower, square, lower.attrs.float("epsilon"))))
+    unit = lower.add(DivOp(wide, deviation(lower, square, lower.attrs.float("epsilon"))))
     return [lower.add(MulOp(lower.cast(unit, scale := lower.operand("scale")), scale))]
 
 
@@ -197,10 +182,10 @@ def legalize_mean_variance_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """(x - mean) / (sqrt(variance) + 1e-9)"""
     x = lower.operand("X")
     axes = sorted(lower.axes(lower.attrs.ints("axes"), rank_of(x)))
-    _, rest, variance = _moments(lower, lower.cast(x, _wide(x)), axes)
-    deviation = lower.add(SqrtOp(variance))
-    deviation = lower.add(AddOp(deviation, lower.scalar(1e-9, deviation)))
-    return [lower.cast(lower.add(DivOp(rest, deviation)), x)]
+    _, rest, variance = moments(lower, lower.cast(x, wide_element(x)), axes)
+    root = lower.add(SqrtOp(variance))
+    root = lower.add(AddOp(root, lower.scalar(1e-9, root)))
+    return [lower.cast(lower.add(DivOp(rest, root)), x)]
 
 
 # Normalization by neighbors, and by norms
@@ -209,24 +194,11 @@ def legalize_mean_variance_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 @legalizes("LRN")
 def legalize_lrn(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """x / (bias + alpha / size * s)^beta, where s sums the squares of `size` channels around."""
-    x, dims, size = lower.operand("X"), dims_of(lower.operand("X")), lower.attrs.int("size")
-    factor = lower.attrs.float("alpha") / size
-    square = lower.add(MulOp(x, x))
-    rows: list[Expr] = [dims[0], Expr.const(1), dims[1], product(dims[2:])]
-    pool = PoolOp(
-        "sum",
-        lower.reshape(square, rows),
-        kernel=[size, 1],
-        strides=[1, 1],
-        dilations=[1, 1],
-        pads_begin=[(size - 1) // 2, 0],
-        pads_end=[size // 2, 0],
-    )
-    total = lower.reshape(lower.add(pool), dims)
-    scaled = lower.add(MulOp(total, lower.scalar(factor, x)))
-    base = lower.add(AddOp(scaled, lower.scalar(lower.attrs.float("bias"), x)))
-    power = lower.add(PowOp(base, lower.scalar(lower.attrs.float("beta"), x)))
-    return [lower.add(DivOp(x, power))]
+    x, size = lower.operand("X"), lower.attrs.int("size")
+    before, after = (size - 1) // 2, size // 2
+    total = sum_of_squares(lower, x, 1, before, after)
+    alpha, bias, beta = (lower.attrs.float(name) for name in ("alpha", "bias", "beta"))
+    return [by_neighbors(lower, x, total, alpha / size, bias, beta)]
 
 
 @legalizes("LpNormalization")

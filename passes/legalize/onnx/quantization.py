@@ -31,9 +31,9 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
+from lowerdeck.passes.legalize.linear import matmul
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
-from lowerdeck.passes.legalize.onnx.linear import matmul
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_kernel, read_window
 

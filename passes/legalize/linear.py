@@ -1,0 +1,166 @@
+"""Matrix products with numpy's rules, and sums of products by labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import MulOp
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.quantity import index_vector
+
+
+def matmul(lower: Legalizer, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """numpy.matmul: a vector is a row on the left, a column on the right."""
+    is_row, is_column = rank_of(lhs) == 1, rank_of(rhs) == 1
+    lhs = lower.unsqueeze(lhs, [0]) if is_row else lhs
+    rhs = lower.unsqueeze(rhs, [1]) if is_column else rhs
+    result = lower.add(MatmulOp(lhs, rhs))
+    rank = rank_of(result)
+    return lower.squeeze(result, [rank - 2] * is_row + [rank - 1] * is_column)
+
+
+@dataclass(frozen=True)
+class _Factor:
+    """A tensor and a label for each of its dimensions, all distinct."""
+
+    value: SSAValue
+    labels: tuple[str, ...]
+
+    def dim(self, label: str) -> Expr:
+        return dims_of(self.value)[self.labels.index(label)]
+
+
+def einsum(lower: Legalizer, equation: str, operands: Sequence[SSAValue]) -> SSAValue:
+    """
+    Sums of products by labels, from left to right: two factors at a time are one matrix product
+    (labels that both have and that are not needed any more), or a broadcast product.
+    """
+    terms, output = _parse_equation(lower, equation, operands)
+    factors = [
+        _diagonal(lower, value, labels) for value, labels in zip(operands, terms, strict=True)
+    ]
+    total = _sum_out(lower, factors[0], [*output, *_labels(factors[1:])])
+    for k, factor in enumerate(factors[1:], 2):
+        needed = [*output, *_labels(factors[k:])]
+        total = _multiply(lower, total, factor, needed)
+    total = _sum_out(lower, total, output)
+    return lower.transpose(total.value, [total.labels.index(label) for label in output])
+
+
+def _labels(factors: Sequence[_Factor]) -> set[str]:
+    return {label for factor in factors for label in factor.labels}
+
+
+def _parse_equation(
+    lower: Legalizer, equation: str, operands: Sequence[SSAValue]
+) -> tuple[list[list[str]], list[str]]:
+    """The labels of every operand and of the result; dimensions of `...` get labels `...0` etc."""
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    texts = left.split(",")
+    if len(texts) != len(operands):
+        lower.refuse(f"'{equation}' for {len(operands)} operands", "a term for each")
+    terms = [
+        _term(lower, text, rank_of(value)) for text, value in zip(texts, operands, strict=True)
+    ]
+    flat = [label for term in terms for label in term]
+    ellipsis = sorted({label for label in flat if label.startswith("...")}, reverse=True)
+    if arrow:
+        output = _term(
+            lower, right, len(right.replace("...", "")) + len(ellipsis) * ("..." in right)
+        )
+    else:
+        output = ellipsis + sorted(
+            label for label in set(flat) if flat.count(label) == 1 and len(label) == 1
+        )
+    if len(set(output)) != len(output) or not set(output) <= set(flat):
+        lower.refuse(f"the result '{right}'", "each of its labels once, and in an operand")
+    return terms, output
+
+
+def _term(lower: Legalizer, text: str, rank: int) -> list[str]:
+    """The labels of one term; the last dimension of `...` is number 0."""
+    before, dots, after = text.partition("...")
+    hidden = rank - len(before) - len(after)
+    letters = before + after
+    if not all(letter.isalpha() for letter in letters) or hidden < 0 or (hidden and not dots):
+        lower.refuse(f"the term '{text}' for {rank} dimensions", "a letter for each")
+    return [*before, *(f"...{k:03}" for k in reversed(range(hidden))), *after]
+
+
+def _diagonal(lower: Legalizer, value: SSAValue, labels: Sequence[str]) -> _Factor:
+    """A factor in which a label that occurs twice is one dimension: the diagonal."""
+    labels = list(labels)
+    for label in dict.fromkeys(labels):
+        while labels.count(label) > 1:
+            first = labels.index(label)
+            second = labels.index(label, first + 1)
+            value = _on_diagonal(lower, value, first, second)
+            del labels[second]
+    return _Factor(value, tuple(labels))
+
+
+def _on_diagonal(lower: Legalizer, value: SSAValue, first: int, second: int) -> SSAValue:
+    dims = dims_of(value)
+    rows = index_vector(lower, dims[first], len(dims), first)
+    columns = index_vector(lower, dims[second], len(dims), second)
+    masked = lower.select(rows.eq(columns).value, value, lower.scalar(0, value))
+    return lower.reduce("sum", masked, [second])
+
+
+def _sum_out(lower: Legalizer, factor: _Factor, needed: Sequence[str]) -> _Factor:
+    """The factor summed over the labels that are not needed any more."""
+    axes = [k for k, label in enumerate(factor.labels) if label not in needed]
+    kept = tuple(label for label in factor.labels if label in needed)
+    return _Factor(lower.reduce("sum", factor.value, axes), kept)
+
+
+def _multiply(lower: Legalizer, lhs: _Factor, rhs: _Factor, needed: Sequence[str]) -> _Factor:
+    """The product of two factors, summed over the labels that are not needed any more."""
+    lhs = _sum_out(lower, lhs, [*needed, *rhs.labels])
+    rhs = _sum_out(lower, rhs, [*needed, *lhs.labels])
+    shared = [label for label in lhs.labels if label in rhs.labels]
+    batch = [label for label in shared if label in needed]
+    summed = [label for label in shared if label not in needed]
+    rows = [label for label in lhs.labels if label not in shared]
+    columns = [label for label in rhs.labels if label not in shared]
+    sizes = {label: _size(label, lhs, rhs) for label in summed}
+    left = _matrix(lower, lhs, batch, rows, summed, sizes)
+    right = _matrix(lower, rhs, batch, summed, columns, sizes)
+    if summed:
+        result = lower.add(MatmulOp(left, right))
+    else:
+        result = lower.add(MulOp(left, right))
+    dims = [
+        *dims_of(result)[: len(batch)],
+        *map(lhs.dim, rows),
+        *map(rhs.dim, columns),
+    ]
+    return _Factor(lower.reshape(result, dims), (*batch, *rows, *columns))
+
+
+def _size(label: str, lhs: _Factor, rhs: _Factor) -> Expr:
+    """The size of a summed dimension; one broadcasts."""
+    return rhs.dim(label) if lhs.dim(label) == 1 else lhs.dim(label)
+
+
+def _matrix(
+    lower: Legalizer,
+    factor: _Factor,
+    batch: Sequence[str],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    sizes: Mapping[str, Expr],
+) -> SSAValue:
+    """The factor as [batch..., rows, columns]."""
+    order = [*batch, *rows, *columns]
+    value = lower.transpose(factor.value, [factor.labels.index(label) for label in order])
+    dims = [sizes.get(label, factor.dim(label)) for label in order]
+    value = lower.broadcast(value, dims)
+    head, row = len(batch), len(batch) + len(rows)
+    return lower.reshape(value, [*dims[:head], product(dims[head:row]), product(dims[row:])])

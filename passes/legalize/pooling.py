@@ -1,0 +1,83 @@
+"""Windows of pools, and where their largest elements are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product as cartesian
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.reduce import PoolOp
+from lowerdeck.dialects.core.tensor import PadOp
+from lowerdeck.dialects.core.types import element_type, i64, is_float, numpy_dtype
+from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.legalizer import refuse
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.windows import Window
+
+MAX_TAPS = 1024
+"""Indices are computed with a few ops for each element of the window, up to this many."""
+
+
+def pool(
+    lower: CoreBuilder, kind: str, x: SSAValue, window: Window, *, count_pads: bool = False
+) -> SSAValue:
+    """Each window of [N, C, spatial...] combined."""
+    op = PoolOp(
+        kind,
+        x,
+        kernel=window.kernel,
+        strides=window.strides,
+        dilations=window.dilations,
+        pads_begin=window.begin,
+        pads_end=window.end,
+        overhang=window.overhang,
+        count_pads=count_pads,
+    )
+    return lower.add(op)
+
+
+def max_places(
+    lower: CoreBuilder, value: SSAValue, places: SSAValue, window: Window, dims: Sequence[Expr]
+) -> SSAValue:
+    """
+    The `places` of the first largest elements; the windows have the dimensions `dims`.
+
+    One comparison for each element of the window, each a strided slice of the padded input. Padding
+    has place -1 and is replaced by any real element.
+    """
+    kernel = constants(window.kernel)
+    if kernel is None or np.prod(kernel) > MAX_TAPS:
+        refuse(f"indices of windows of {list(map(str, window.kernel))}", "small windows")
+    element = element_type(value)
+    lowest = -np.inf if is_float(element) else np.iinfo(numpy_dtype(element)).min
+    x = padded(lower, value, window, lower.scalar(lowest, value))
+    index = padded(lower, places, window, lower.scalar(-1, i64))
+    best: Quantity | None = None
+    where = Quantity(lower, index)
+    for offset in cartesian(*map(range, kernel)):
+        here = tap(lower, x, window, dims, offset)
+        place = tap(lower, index, window, dims, offset)
+        if best is None:
+            best, where = here, place
+            continue
+        better = here.gt(best) | (where.lt(0) & place.ge(0))
+        best, where = better.where(here, best), better.where(place, where)
+    return where.value
+
+
+def padded(lower: CoreBuilder, x: SSAValue, window: Window, value: SSAValue) -> SSAValue:
+    """[N, C, spatial...] with the padding of a window, of the scalar `value`."""
+    if window.is_whole:
+        return x
+    return lower.add(PadOp(x, [0, 0, *window.begin], [0, 0, *window.end], value))
+
+
+def tap(
+    lower: CoreBuilder, x: SSAValue, window: Window, dims: Sequence[Expr], offset: Sequence[int]
+) -> Quantity:
+    """One element of every window."""
+    starts = [0, 0, *(t * d for t, d in zip(offset, window.dilations, strict=True))]
+    return Quantity(lower, lower.slice(x, starts, dims, [1, 1, *window.strides]))

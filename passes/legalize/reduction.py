@@ -1,0 +1,88 @@
+"""Reductions along axes, known or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.elementwise import DivOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, NonzeroOp
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, i64
+from lowerdeck.dialects.dims import product
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.legalizer import Legalizer
+from lowerdeck.passes.legalize.quantity import Quantity, index_vector
+
+
+def mean(
+    lower: CoreBuilder, value: SSAValue, axes: Sequence[int], keep_dims: bool = False
+) -> SSAValue:
+    """The mean along `axes`; of half precision it is computed in f32, where counts are exact."""
+    element = element_type(value)
+    wide = f32 if element in (f16, bf16) else element
+    dims = dims_of(value)
+    total = lower.reduce("sum", lower.cast(value, wide), axes, keep_dims)
+    count = lower.cast(lower.dims([product(dims[axis] for axis in axes)], []), wide)
+    return lower.cast(lower.add(DivOp(total, count)), element)
+
+
+class ReducedAxes:
+    """Reduction along axes that are known."""
+
+    def __init__(self, lower: Legalizer, rank: int, axes: Sequence[int]) -> None:
+        self.lower, self.rank, self.axes = lower, rank, axes
+
+    def reduce(self, kind: str, x: SSAValue, keep: bool) -> SSAValue:
+        """The elements along the axes combined."""
+        return self.lower.reduce(kind, x, self.axes, keep)
+
+    def drop(self, x: SSAValue) -> SSAValue:
+        """`x` without the axes, along which it has been reduced to one."""
+        return self.lower.squeeze(x, self.axes)
+
+    def mean(self, x: SSAValue, keep: bool) -> SSAValue:
+        """The mean along the axes."""
+        return mean(self.lower, x, self.axes, keep)
+
+
+class DynamicAxes(ReducedAxes):
+    """
+    Reduction along `count` distinct axes that only the data tells.
+
+    Along each dimension the reduced tensor is put before the tensor itself, and a slice takes
+    either of them: its start and size follow from a symbol that is 1 for an axis, else 0.
+    """
+
+    def __init__(self, lower: Legalizer, rank: int, axes: SSAValue, count: int) -> None:
+        super().__init__(lower, rank, [])
+        self.count = count
+        column = Quantity(lower, lower.reshape(lower.cast(axes, i64), [count, 1]))
+        index = index_vector(lower, rank, 2, 1)
+        self.mask = (index.eq(column) | index.eq(column + rank)).reduce("max", [0])
+        self.flags = lower.require_exprs(self.mask.cast(i64).value, "axes")
+
+    def reduce(self, kind: str, x: SSAValue, keep: bool) -> SSAValue:
+        lower = self.lower
+        for axis, flag in enumerate(self.flags):
+            reduced = lower.reduce(kind, x, [axis], keep_dims=True)
+            size = 1 + (dims_of(x)[axis] - 1) * (1 - flag)
+            x = lower.slice_axis(lower.add(ConcatOp([reduced, x], axis)), axis, 1 - flag, size)
+        return x if keep else self.drop(x)
+
+    def drop(self, x: SSAValue) -> SSAValue:
+        lower = self.lower
+        kept = lower.add(NonzeroOp((~self.mask).value, self.rank - self.count))
+        indices = lower.reshape(kept, [self.rank - self.count])
+        sizes = lower.add(GatherOp(lower.dims(dims_of(x)), indices, 0))
+        return lower.reshape(x, lower.require_exprs(sizes, "sizes"))
+
+    def mean(self, x: SSAValue, keep: bool) -> SSAValue:
+        element = element_type(x)
+        wide = self.lower.cast(x, f32 if element in (f16, bf16) else element)
+        total = self.reduce("sum", wide, keep)
+        count = product(
+            1 + (dim - 1) * flag for dim, flag in zip(dims_of(x), self.flags, strict=True)
+        )
+        number = self.lower.cast(self.lower.dims([count], []), wide)
+        return self.lower.cast(self.lower.add(DivOp(total, number)), element)
