@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +121,7 @@ def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
 
     options = CompileOptions(outputs=case.outputs, disable=disable)
     module, _ = import_and_lower(str(case.model), "legal", options)
-    return lambda inputs: run_module(module, inputs)
+    return lambda inputs: cast(Arrays, run_module(module, inputs))
 
 
 def exported(case: Case, disable: Sequence[str] = ()) -> Model:

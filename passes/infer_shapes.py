@@ -202,6 +202,8 @@ class InferShapesPass(ModulePass):
     - core.loop: a carried value of unknown rank has the type of its initial value; what the body
       yields has to agree, but for dimensions that are symbols of the loop.
     - A function returns the types of the values that it returns.
+    - An op of tf1 has the types of what it is legalized to, if the symbols of the function's
+      arguments can express them.
     """
 
     name = "infer-shapes"
@@ -210,3 +212,15 @@ class InferShapesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if is_enabled(self, options_of(ctx)):
             infer_types(op)
+            _infer_framework_types(op)
+
+
+def _infer_framework_types(module: ModuleOp) -> None:
+    if not any(op.name.startswith("tf1.") for op in module.walk()):
+        return
+    from lowerdeck.passes.legalize.inference import annotate
+    from lowerdeck.passes.legalize.tf1.framework import Tf1Walk
+
+    for function in list(module.ops):
+        if isinstance(function, FuncOp) and not function.is_declaration:
+            annotate(function, Tf1Walk)

@@ -20,7 +20,7 @@ from xdsl.dialects.builtin import (
     NameLoc,
     TensorType,
 )
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
@@ -55,6 +55,10 @@ class FunctionWalk(ABC):
         self.refusals: list[str] = []
         self._failed: set[SSAValue] = set()
         self._function = function
+        self.on_results: Callable[[Operation, Sequence[SSAValue | None]], None] | None = None
+        """Told of each op that is replaced, and by what."""
+        self.on_arguments: Callable[[Operation, Sequence[Attribute]], None] | None = None
+        """Told of the types that the arguments of a loop's region turn out to have."""
 
     @abstractmethod
     def converts(self, op: Operation) -> bool:
@@ -145,6 +149,9 @@ class FunctionWalk(ABC):
             raise PoisonedError
 
     def replace(self, op: Operation, values: Sequence[SSAValue | None]) -> None:
+        """Let `values` take the place of the results of `op`, which goes."""
+        if self.on_results is not None:
+            self.on_results(op, values)
         for result, value in zip(op.results, values, strict=True):
             if value is None and result.first_use is not None:
                 refuse(f"a use of result {result.index}", "none: it is not computed")

@@ -50,16 +50,16 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
     known = lower.constant(op.condition)
     if known is not None:
         region = op.then_region if known.all() else op.else_region
-        values = _inlined(op, _legalized(region, walk))
-        return _replace(op, values)
+        return walk.replace(op, _inlined(op, _legalized(region, walk)))
     regions = [_legalized(region, walk) for region in op.regions]
     results = list(op.results)
+    found: dict[int, SSAValue] = {}
     kept: list[int] = []
     for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
         if results[index].first_use is None:
             continue
         if len(set(values)) == 1 and not _is_inside(values[0], regions):
-            results[index].replace_all_uses_with(values[0])
+            found[index] = values[0]
             continue
         kept.append(index)
     for region in regions:
@@ -68,11 +68,8 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
     _require_one_type(lower, regions)
     names = [walk.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
     new = IfOp(op.condition, regions[0], regions[1], result_symbols=names)
-    found = lower.insert(new)
-    for index, value in zip(kept, found, strict=True):
-        results[index].replace_all_uses_with(value)
-    op.detach()
-    op.erase()
+    found |= zip(kept, lower.insert(new), strict=True)
+    walk.replace(op, [found.get(index) for index in range(len(results))])
 
 
 def _is_inside(value: SSAValue, regions: Sequence[Region]) -> bool:
@@ -136,13 +133,13 @@ def legalize_loop(op: LoopOp, walk: FunctionWalk) -> None:
     assert op.condition is not None
     known = lower.constant(op.condition)
     if known is not None and not known.all():
-        return _replace(op, list(op.inits))
+        return walk.replace(op, op.inits)
     state = [_Carried(k, init, _tensor_type(init), {}) for k, init in enumerate(op.inits)]
     for _ in range(_MAX_TRIALS):
         body = _body(op, state, walk)
         if not _update(lower, op, state, body, walk):
             return _finish(lower, op, state, body, walk)
-        _discard(body)
+        body.drop_all_references()
     lower.refuse(f"a loop whose types still change after {_MAX_TRIALS} trials", "types that settle")
 
 
@@ -233,6 +230,12 @@ def _finish(
     values = yielded(body)
     _yield(body, [values[0], *(values[1 + one.index] for one in state)])
     kept = {one.index for one in state}
+    types = [argument.type for argument in body.block.args]
+    handed_on = [init.type for init in op.inits]
+    if walk.on_arguments is not None:
+        walk.on_arguments(
+            op, [types[0], *(types[1 + k] if k in kept else t for k, t in enumerate(handed_on))]
+        )
     for index, argument in reversed(list(enumerate(tuple(body.block.args)[1:]))):
         if index not in kept:
             body.block.erase_arg(argument)
@@ -248,7 +251,7 @@ def _finish(
     found: dict[int, SSAValue] = dict(
         zip([one.index for one in state], lower.insert(loop), strict=True)
     )
-    _replace(op, [found.get(index, init) for index, init in enumerate(op.inits)])
+    walk.replace(op, [found.get(index, init) for index, init in enumerate(op.inits)])
 
 
 # Regions
@@ -280,17 +283,3 @@ def _yield(region: Region, values: Sequence[SSAValue]) -> None:
     new = YieldOp(values)
     new.location = end.location
     Rewriter.replace_op(end, new, [])
-
-
-def _discard(region: Region) -> None:
-    """Give up a trial: what it uses is used no more."""
-    for op in region.walk():
-        op.operands = []
-    region.drop_all_references()
-
-
-def _replace(op: Operation, values: Sequence[SSAValue]) -> None:
-    for result, value in zip(op.results, values, strict=True):
-        result.replace_all_uses_with(value)
-    op.detach()
-    op.erase()

@@ -29,7 +29,7 @@ from lowerdeck.passes.legalize.tf1.tensor_array import ARRAY
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
 
-class _Tf1Walk(FunctionWalk):
+class Tf1Walk(FunctionWalk):
     """The legalization of one function of tf1 ops."""
 
     transient = (ARRAY,)
@@ -84,9 +84,10 @@ class LegalizeTf1Pass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
         for function in list(op.walk()):
-            if isinstance(function, func.FuncOp) and _holds_nodes(function):
-                _Tf1Walk(function).run()
+            if isinstance(function, func.FuncOp) and holds_nodes(function):
+                Tf1Walk(function).run()
 
 
-def _holds_nodes(function: func.FuncOp) -> bool:
+def holds_nodes(function: func.FuncOp) -> bool:
+    """True if there is something to legalize in a function."""
     return any(isinstance(op, Tf1Op) for op in function.walk())

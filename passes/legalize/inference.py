@@ -1,0 +1,81 @@
+"""
+The types of a framework's ops: those of the `core` values that they are legalized to.
+
+There is one definition of what shape an operator gives, its legalization. So types are found by
+legalizing a copy, and written to the ops they were found for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects.builtin import IntAttr, TensorType
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.rewriter import Rewriter
+
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.passes.legalize.walk import FunctionWalk
+
+_NUMBER = "lowerdeck.number"
+"""The attribute by which an op finds its copies."""
+
+_Types = dict[int, Sequence[Attribute | None]]
+
+
+def annotate(function: FuncOp, walk: Callable[[FuncOp], FunctionWalk]) -> None:
+    """
+    Set the types of results and of loops' arguments, as far as symbols of the arguments give them.
+
+    Ops that cannot be legalized, and what depends on them, keep their types.
+    """
+    ops = list(function.body.walk())
+    for number, op in enumerate(ops):
+        op.attributes[_NUMBER] = IntAttr(number)
+    copy = function.clone()
+    for op in ops:
+        del op.attributes[_NUMBER]
+    results, arguments = _types_found(walk(copy), copy)
+    known = {name for value in function.body.block.args for name in _symbols(value.type)}
+    for number, op in enumerate(ops):
+        _set_types(op.results, results.get(number, ()), known)
+        if number in arguments:
+            _set_types(op.regions[0].block.args, arguments[number], known)
+
+
+def _types_found(walk: FunctionWalk, copy: FuncOp) -> tuple[_Types, _Types]:
+    """The types of results and of regions' arguments, by number; a loop's last trial decides."""
+    results: _Types = {}
+    arguments: _Types = {}
+
+    def note_results(op: Operation, values: Sequence[SSAValue | None]) -> None:
+        if isinstance(number := op.attributes.get(_NUMBER), IntAttr):
+            results[number.data] = [None if value is None else value.type for value in values]
+
+    def note_arguments(op: Operation, types: Sequence[Attribute]) -> None:
+        if isinstance(number := op.attributes.get(_NUMBER), IntAttr):
+            arguments[number.data] = types
+
+    walk.on_results, walk.on_arguments = note_results, note_arguments
+    walk.block(copy.body.block)
+    return results, arguments
+
+
+def _set_types(
+    values: Sequence[SSAValue], types: Sequence[Attribute | None], known: set[str]
+) -> None:
+    for value, type_ in zip(tuple(values), types, strict=False):
+        if type_ is None or not _is_ranked(type_):
+            continue
+        if _symbols(type_) <= known and value.type != type_:
+            Rewriter.replace_value_with_new_type(value, type_)
+
+
+def _symbols(type_: Attribute) -> set[str]:
+    if not _is_ranked(type_):
+        return set()
+    return {name for dim in dims_of(type_) for name in dim.symbols}
+
+
+def _is_ranked(type_: Attribute) -> bool:
+    return isinstance(type_, TensorType)
