@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from xdsl.dialects.builtin import IntAttr, TensorType
+from xdsl.dialects.builtin import FunctionType, IntAttr, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
@@ -41,6 +41,11 @@ def annotate(function: FuncOp, walk: Callable[[FuncOp], FunctionWalk]) -> None:
         _set_types(op.results, results.get(number, ()), known)
         if number in arguments:
             _set_types(op.regions[0].block.args, arguments[number], known)
+    last = function.body.block.last_op
+    assert last is not None
+    function.function_type = FunctionType.from_lists(
+        function.body.block.arg_types, [value.type for value in last.operands]
+    )
 
 
 def _types_found(walk: FunctionWalk, copy: FuncOp) -> tuple[_Types, _Types]:
