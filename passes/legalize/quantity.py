@@ -151,6 +151,9 @@ class Quantity:
         """The quotient of floats."""
         return self._binary(other, DivOp, np.divide)
 
+    def __rtruediv__(self, other: float) -> Quantity:
+        return self._like(other) / self
+
     def __floordiv__(self, other: Operand) -> Quantity:
         """The quotient of integers."""
         if (known := self._known(other)) is not None:

@@ -1,0 +1,400 @@
+"""Arithmetic, comparison, logic, bits and conversion of elements."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import reduce
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.elementwise import (
+    AbsOp,
+    AcoshOp,
+    AcosOp,
+    AddOp,
+    AndOp,
+    AsinhOp,
+    AsinOp,
+    AtanhOp,
+    AtanOp,
+    BinaryOp,
+    CeilOp,
+    CoshOp,
+    CosOp,
+    DivOp,
+    ErfOp,
+    ExpOp,
+    FloorOp,
+    LogOp,
+    MaxOp,
+    MinOp,
+    ModOp,
+    MulOp,
+    NegOp,
+    NotOp,
+    OrOp,
+    PowOp,
+    RemOp,
+    RoundOp,
+    ShlOp,
+    ShrOp,
+    SignOp,
+    SinhOp,
+    SinOp,
+    SqrtOp,
+    SubOp,
+    TanOp,
+    UnaryOp,
+    XorOp,
+)
+from lowerdeck.dialects.core.types import (
+    COMPUTABLE,
+    bf16,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    is_float,
+    is_unsigned,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.passes.legalize.activation import apply, expm1, log1p
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
+
+
+def number(lower: Tf1Legalizer, name: str | int) -> SSAValue:
+    """An operand; refused unless it is of numbers that C computes with."""
+    value = lower.operand(name)
+    if element_type(value) not in COMPUTABLE:
+        lower.refuse(f"an operand of {element_type(value)}", "real numbers or truth values")
+    return value
+
+
+def widened(lower: Tf1Legalizer, name: str | int) -> Quantity:
+    """A floating-point operand; half precision is computed in f32."""
+    x = Quantity(lower, number(lower, name))
+    return x.cast(f32) if x.element in (f16, bf16) else x
+
+
+def narrowed(lower: Tf1Legalizer, y: Quantity) -> Results:
+    """What was computed from `widened` operands, rounded once to the type of the result."""
+    return [y.cast(lower.result_element()).value]
+
+
+# One operand
+
+_UNARY: Mapping[str, type[UnaryOp]] = {
+    "Abs": AbsOp,
+    "Acos": AcosOp,
+    "Acosh": AcoshOp,
+    "Asin": AsinOp,
+    "Asinh": AsinhOp,
+    "Atan": AtanOp,
+    "Atanh": AtanhOp,
+    "Cos": CosOp,
+    "Cosh": CoshOp,
+    "Erf": ErfOp,
+    "Exp": ExpOp,
+    "Invert": NotOp,
+    "Log": LogOp,
+    "LogicalNot": NotOp,
+    "Neg": NegOp,
+    "Sign": SignOp,
+    "Sin": SinOp,
+    "Sinh": SinhOp,
+    "Sqrt": SqrtOp,
+    "Tan": TanOp,
+}
+_ROUNDINGS: Mapping[str, type[UnaryOp]] = {
+    "Ceil": CeilOp,
+    "Floor": FloorOp,
+    "Rint": RoundOp,
+    "Round": RoundOp,
+}
+
+
+@legalizes(*_UNARY)
+def legalize_unary(lower: Tf1Legalizer) -> Results:
+    """The function of the same name."""
+    return [lower.add(_UNARY[lower.op_type](number(lower, 0)))]
+
+
+@legalizes(*_ROUNDINGS)
+def legalize_rounding(lower: Tf1Legalizer) -> Results:
+    """The nearest integer (halves to even), or the next one; integers stay."""
+    x = number(lower, 0)
+    return [lower.add(_ROUNDINGS[lower.op_type](x)) if is_float(element_type(x)) else x]
+
+
+@legalizes("Square")
+def legalize_square(lower: Tf1Legalizer) -> Results:
+    """x * x"""
+    x = number(lower, 0)
+    return [lower.add(MulOp(x, x))]
+
+
+@legalizes("Reciprocal", "Inv")
+def legalize_reciprocal(lower: Tf1Legalizer) -> Results:
+    """1 / x"""
+    x = number(lower, 0)
+    return [lower.add(DivOp(lower.scalar(1, x), x))]
+
+
+@legalizes("Rsqrt")
+def legalize_reciprocal_root(lower: Tf1Legalizer) -> Results:
+    """1 / sqrt(x)"""
+    return narrowed(lower, 1 / apply(SqrtOp, widened(lower, 0)))
+
+
+@legalizes("Expm1")
+def legalize_expm1(lower: Tf1Legalizer) -> Results:
+    """exp(x) - 1"""
+    return narrowed(lower, expm1(widened(lower, 0)))
+
+
+@legalizes("Log1p")
+def legalize_log1p(lower: Tf1Legalizer) -> Results:
+    """log(1 + x)"""
+    return narrowed(lower, log1p(widened(lower, 0)))
+
+
+@legalizes("IsNan")
+def legalize_is_nan(lower: Tf1Legalizer) -> Results:
+    """x != x"""
+    x = number(lower, 0)
+    return [lower.compare("ne", x, x)]
+
+
+@legalizes("IsInf")
+def legalize_is_inf(lower: Tf1Legalizer) -> Results:
+    """|x| = inf"""
+    x = number(lower, 0)
+    return [lower.compare("eq", lower.add(AbsOp(x)), lower.scalar(math.inf, x))]
+
+
+@legalizes("IsFinite")
+def legalize_is_finite(lower: Tf1Legalizer) -> Results:
+    """|x| < inf"""
+    x = number(lower, 0)
+    return [lower.compare("lt", lower.add(AbsOp(x)), lower.scalar(math.inf, x))]
+
+
+# Two operands
+
+_BINARY: Mapping[str, type[BinaryOp]] = {
+    "Add": AddOp,
+    "AddV2": AddOp,
+    "BitwiseAnd": AndOp,
+    "BitwiseOr": OrOp,
+    "BitwiseXor": XorOp,
+    "Div": DivOp,
+    "FloorMod": ModOp,
+    "LogicalAnd": AndOp,
+    "LogicalOr": OrOp,
+    "Maximum": MaxOp,
+    "Minimum": MinOp,
+    "Mod": RemOp,
+    "Mul": MulOp,
+    "Pow": PowOp,
+    "RealDiv": DivOp,
+    "Sub": SubOp,
+    "TruncateDiv": DivOp,
+    "TruncateMod": RemOp,
+}
+_COMPARISONS = {
+    "Equal": "eq",
+    "Greater": "gt",
+    "GreaterEqual": "ge",
+    "Less": "lt",
+    "LessEqual": "le",
+    "NotEqual": "ne",
+}
+
+
+@legalizes(*_BINARY)
+def legalize_binary(lower: Tf1Legalizer) -> Results:
+    """The function of the same name; integers are divided toward zero."""
+    return [lower.add(_BINARY[lower.op_type](number(lower, 0), number(lower, 1)))]
+
+
+@legalizes(*_COMPARISONS)
+def legalize_comparison(lower: Tf1Legalizer) -> Results:
+    """A comparison."""
+    if lower.attrs.has("incompatible_shape_error"):
+        # It concerns shapes that do not broadcast, which are refused.
+        lower.attrs.ignore("incompatible_shape_error")
+    return [lower.compare(_COMPARISONS[lower.op_type], number(lower, 0), number(lower, 1))]
+
+
+@legalizes("ApproximateEqual")
+def legalize_approximate_equal(lower: Tf1Legalizer) -> Results:
+    """|x - y| < tolerance"""
+    distance = lower.add(AbsOp(lower.add(SubOp(number(lower, 0), number(lower, 1)))))
+    return [lower.compare("lt", distance, lower.scalar(lower.attrs.float("tolerance"), distance))]
+
+
+@legalizes("FloorDiv")
+def legalize_floor_div(lower: Tf1Legalizer) -> Results:
+    """The quotient rounded down."""
+    x, y = number(lower, 0), number(lower, 1)
+    element = element_type(x)
+    if is_float(element):
+        return [lower.add(FloorOp(lower.add(DivOp(x, y))))]
+    if (known := _symbolic_quotient(lower, x, y)) is not None:
+        return [known]
+    quotient = lower.add(DivOp(x, y))
+    if is_unsigned(element):
+        return [quotient]
+    # The remainders differ where the quotient has been rounded up.
+    above = lower.compare("ne", lower.add(RemOp(x, y)), lower.add(ModOp(x, y)))
+    return [lower.add(SubOp(quotient, lower.cast(above, element)))]
+
+
+def _symbolic_quotient(lower: Tf1Legalizer, x: SSAValue, y: SSAValue) -> SSAValue | None:
+    """A quotient of sizes as expressions, which round down as well."""
+    dividends, divisors = lower.symbols.elements(x), lower.symbols.elements(y)
+    if dividends is None or divisors is None or None in dividends or None in divisors:
+        return None
+    if any(divisor.value in (None, 0) for divisor in divisors.reshape(-1)):
+        return None
+    quotients: NDArray[Any] = np.asarray(dividends // divisors, object)
+    return lower.cast(lower.dims(list(quotients.reshape(-1)), quotients.shape), x)
+
+
+@legalizes("SquaredDifference")
+def legalize_squared_difference(lower: Tf1Legalizer) -> Results:
+    """(x - y)^2"""
+    difference = lower.add(SubOp(number(lower, 0), number(lower, 1)))
+    return [lower.add(MulOp(difference, difference))]
+
+
+Formula: TypeAlias = Callable[[Quantity, Quantity], Quantity]
+
+
+def _over_zero(x: Quantity, y: Quantity) -> Quantity:
+    return y.eq(0).where(_zero(x), x / y)
+
+
+def _times_zero(x: Quantity, y: Quantity) -> Quantity:
+    return y.eq(0).where(_zero(x), x * y)
+
+
+def _zero(x: Quantity) -> Quantity:
+    return Quantity.number(x.lower, 0, x.element)
+
+
+def _unless_zero(function: Formula) -> Formula:
+    """Zero where x is, whatever the function makes of y."""
+    return lambda x, y: x.eq(0).where(_zero(x), function(x, y))
+
+
+_GUARDED: Mapping[str, Formula] = {
+    "DivNoNan": _over_zero,
+    "MulNoNan": _times_zero,
+    "Xdivy": _unless_zero(lambda x, y: x / y),
+    "Xlog1py": _unless_zero(lambda x, y: x * log1p(y)),
+    "Xlogy": _unless_zero(lambda x, y: x * y.log()),
+}
+
+
+@legalizes(*_GUARDED)
+def legalize_guarded(lower: Tf1Legalizer) -> Results:
+    """A quotient or product that is zero where one operand is."""
+    return narrowed(lower, _GUARDED[lower.op_type](widened(lower, 0), widened(lower, 1)))
+
+
+@legalizes("Atan2")
+def legalize_atan2(lower: Tf1Legalizer) -> Results:
+    """The angle of the point (x, y), which also depends on the signs of zeros."""
+    y, x = widened(lower, "y"), widened(lower, "x")
+    small, large = x.abs().minimum(y.abs()), x.abs().maximum(y.abs())
+    # Two zeros are the angle 0, two infinities are that of the diagonal.
+    ratio = large.eq(0).where(_zero(large), small.eq(large).where(_zero(x) + 1, small / large))
+    angle = apply(AtanOp, ratio)
+    angle = y.abs().gt(x.abs()).where(math.pi / 2 - angle, angle)
+    angle = _is_negative(x).where(math.pi - angle, angle)
+    return narrowed(lower, _is_negative(y).where(-angle, angle))
+
+
+def _is_negative(x: Quantity) -> Quantity:
+    """True below zero, and for the negative zero."""
+    return x.lt(0) | (x.eq(0) & (1 / x).lt(0))
+
+
+@legalizes("LeftShift", "RightShift")
+def legalize_shift(lower: Tf1Legalizer) -> Results:
+    """x shifted by 0 to width - 1 bits, as far as y is outside; a signed x keeps its sign."""
+    x, y = number(lower, 0), number(lower, 1)
+    element = element_type(x)
+    y = Quantity(lower, y).clip(0, 8 * numpy_dtype(element).itemsize - 1).value
+    if lower.op_type == "LeftShift":
+        return [lower.add(ShlOp(x, y))]
+    logical = lower.add(ShrOp(x, y))
+    if is_unsigned(element):
+        return [logical]
+    # The complement of a negative number is not negative: bits move in as zeros.
+    flipped = lower.add(NotOp(lower.add(ShrOp(lower.add(NotOp(x)), y))))
+    return [lower.select(lower.compare("lt", x, lower.scalar(0, x)), flipped, logical)]
+
+
+# Any number of operands
+
+
+@legalizes("AddN", "AccumulateNV2")
+def legalize_sum(lower: Tf1Legalizer) -> Results:
+    """The sum of all operands."""
+    values = [number(lower, index) for index in range(len(lower.op.inputs))]
+    return [reduce(lambda x, y: lower.add(AddOp(x, y)), values)]
+
+
+# Choice
+
+
+@legalizes("Select")
+def legalize_select(lower: Tf1Legalizer) -> Results:
+    """t where the condition holds, else e; a vector of conditions chooses rows."""
+    condition, x, y = lower.operand("condition"), lower.operand("t"), lower.operand("e")
+    if rank_of(condition) == 1 and rank_of(x) > 1:
+        condition = lower.reshape(condition, [*dims_of(condition), *[1] * (rank_of(x) - 1)])
+    return [lower.select(condition, x, y)]
+
+
+@legalizes("SelectV2")
+def legalize_broadcast_select(lower: Tf1Legalizer) -> Results:
+    """t where the condition holds, else e, all broadcast."""
+    return [lower.select(*(lower.operand(name) for name in ("condition", "t", "e")))]
+
+
+@legalizes("ClipByValue")
+def legalize_clip(lower: Tf1Legalizer) -> Results:
+    """max(min(t, high), low): the lower bound wins if they are in disorder."""
+    x, low, high = (number(lower, index) for index in range(3))
+    return [lower.add(MaxOp(lower.add(MinOp(x, high)), low))]
+
+
+# Conversion
+
+
+@legalizes("Cast")
+def legalize_cast(lower: Tf1Legalizer) -> Results:
+    """The value in the element type `DstT`."""
+    x, to = lower.operand("x"), lower.attrs.element("DstT")
+    if not {element_type(x), to} <= COMPUTABLE:
+        lower.refuse(f"a conversion of {element_type(x)} to {to}", "real numbers or truth values")
+    if lower.attrs.flag("Truncate") and _loses_bits(element_type(x), to):
+        lower.refuse("a conversion that truncates", "one that rounds", "set Truncate to false")
+    return [lower.cast(x, to)]
+
+
+def _loses_bits(source: Attribute, to: Attribute) -> bool:
+    """True for floats that become narrower, where dropping bits differs from rounding."""
+    if not (is_float(source) and is_float(to)):
+        return False
+    return numpy_dtype(to).itemsize < numpy_dtype(source).itemsize
