@@ -11,7 +11,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `scheduled` | buffer, arith, math, scf       |                                                 |
 | `c`         | buffer, arith, math, scf       |                                                 |
 
-In every phase a value is defined before its uses. While the module is in core, a dimension symbol
+In every phase a value is defined before its uses (but for a `tf1.graph`). While the module is in core, a dimension symbol
 is made (by an argument's type, `core.bind_symbols` or control flow) before a type or property names
 it.
 """
@@ -60,6 +60,9 @@ _REMOVED_BY: Mapping[str, str] = {
     "func": "bufferize",
 }
 """The pass that converts the ops of a dialect."""
+
+_UNORDERED = frozenset({"tf1.graph"})
+"""Ops with a graph region, whose ops are in no order."""
 
 _OUTSIDE_KERNELS = (ConstantOp, BindSymbolsOp, ReshapeOp)
 """Ops of `core` that need no kernel; control flow is none of `CoreOp`."""
@@ -157,6 +160,8 @@ class _Definitions:
             yield from self._visit_region(region, root)
 
     def _visit_region(self, region: Region, owner: Operation) -> Iterator[str]:
+        if owner.name in _UNORDERED:
+            return
         values, symbols = self._values, self._symbols
         if owner.has_trait(IsolatedFromAbove):
             self._values = set()
