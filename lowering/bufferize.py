@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.control_flow import (
     KernelOp,
     LoopOp,
     YieldOp,
+    names_in,
     yielded,
 )
 from lowerdeck.dialects.core.names import value_names
@@ -70,6 +71,19 @@ class Kernels:
         return self.functions[key][0].sym_name.data, symbols
 
 
+@dataclass
+class Scope:
+    """A block of the driver under construction."""
+
+    block: Block
+    checked: set[tuple[Expr, str, Expr]] = field(default_factory=set[tuple[Expr, str, Expr]])
+    """The assumptions that hold from here on."""
+    owned: set[SSAValue] = field(default_factory=set[SSAValue])
+    """The dynamic buffers that are given back at the end of the block."""
+    yields: list[SSAValue] = field(default_factory=list[SSAValue])
+    """The dynamic buffers that the block hands on instead."""
+
+
 class Bufferizer:
     """Turns one `func.func` into the driver; every value gets a buffer."""
 
@@ -90,9 +104,8 @@ class Bufferizer:
         )
         self.outputs = block.args[count:]
         self.kernels = Kernels()
-        self._blocks = [block]
+        self._scopes = [Scope(block)]
         self._destinations: dict[SSAValue, SSAValue] = {}
-        self._checked: list[set[tuple[Expr, str, Expr]]] = [set()]
         self._fresh = 0
 
     def run(self) -> tuple[list[kernel.FuncOp], kernel.FuncOp]:
@@ -107,8 +120,9 @@ class Bufferizer:
             if self.refs[value] is not output:
                 self._add(driver.CopyOp(self.refs[value], output))
         self._add(kernel.ReturnOp())
-        remove_unused(self._blocks[0])
-        run = kernel.FuncOp(DRIVER, [], len(self.outputs), Region(self._blocks[0]))
+        block = self._scopes[0].block
+        remove_unused(block)
+        run = kernel.FuncOp(DRIVER, [], len(self.outputs), Region(block))
         run.location = self.function.location
         return [function for function, _ in self.kernels.functions.values()], run
 
@@ -117,22 +131,36 @@ class Bufferizer:
     def _add(self, op: Operation, like: Operation | None = None) -> None:
         if like is not None:
             op.location = like.location
-        self._blocks[-1].add_op(op)
+        self._scopes[-1].block.add_op(op)
 
     @contextmanager
-    def _block(self, types: Sequence[Attribute] = ()) -> Generator[Block]:
-        block = Block(arg_types=types)
-        self._blocks.append(block)
-        self._checked.append(set())
-        yield block
-        self._add(kernel.YieldOp())
-        self._blocks.pop()
-        self._checked.pop()
+    def _scope(self, types: Sequence[Attribute] = ()) -> Generator[Scope]:
+        scope = Scope(Block(arg_types=types))
+        self._scopes.append(scope)
+        yield scope
+        self._add(kernel.YieldOp(scope.yields))
+        self._scopes.pop()
 
-    def _alloc(self, type_: RefType) -> SSAValue:
-        op = driver.AllocOp(type_, dynamic=not self._is_planned(type_))
+    def _alloc(self, type_: RefType, *, dynamic: bool = False) -> SSAValue:
+        op = driver.AllocOp(type_, dynamic=dynamic or not self._is_planned(type_))
         self._add(op)
+        if op.dynamic.value.data:
+            self._scopes[-1].owned.add(op.result)
         return op.result
+
+    def _take(self, value: SSAValue, *, copies: bool = False) -> SSAValue:
+        """A dynamic buffer of this block that holds a value, and that somebody else gives back."""
+        owned, ref = self._scopes[-1].owned, self.refs[value]
+        if copies or ref not in owned:
+            ref = self._alloc(_ref(value), dynamic=True)
+            self._add(driver.CopyOp(self.refs[value], ref))
+        owned.remove(ref)
+        return ref
+
+    def _place_owned(self, value: SSAValue, ref: SSAValue) -> None:
+        """Control flow has handed on a dynamic buffer with a value."""
+        self._scopes[-1].owned.add(ref)
+        self._place(value, ref)
 
     def _is_planned(self, type_: RefType) -> bool:
         """True if the size is known as soon as the inputs' dimensions are."""
@@ -180,9 +208,9 @@ class Bufferizer:
                     raise LoweringError(op, "is not in a kernel; run form-kernels before bufferize")
 
     def _check(self, op: Operation, assumption: tuple[Expr, str, Expr]) -> None:
-        if any(assumption in checked for checked in self._checked):
+        if any(assumption in scope.checked for scope in self._scopes):
             return
-        self._checked[-1].add(assumption)
+        self._scopes[-1].checked.add(assumption)
         self._add(driver.RequireOp(*assumption), op)
 
     def _lower_kernel(self, op: KernelOp) -> None:
@@ -198,19 +226,32 @@ class Bufferizer:
             self._add(driver.CheckStatusOp(), op)
 
     def _lower_if(self, op: IfOp) -> None:
-        results = [self._buffer_for(result) for result in op.results]
+        fixed, moved = _split(op.made_dims)
+        buffers = [self._buffer_for(op.results[k]) for k in fixed]
         regions: list[Region] = []
         for region in op.regions:
-            with self._block() as block:
+            with self._scope() as scope:
                 self._lower_block(region.block)
-                for value, result in zip(yielded(region), results, strict=True):
-                    self._add(driver.CopyOp(self.refs[value], result))
-            regions.append(Region(block))
-        self._add(driver.IfOp(self.refs[op.condition], regions[0], regions[1]), op)
+                values = yielded(region)
+                for k, buffer in zip(fixed, buffers, strict=True):
+                    self._add(driver.CopyOp(self.refs[values[k]], buffer))
+                scope.yields = [self._take(values[k]) for k in moved]
+            regions.append(Region(scope.block))
+        new = driver.IfOp(
+            self.refs[op.condition],
+            regions[0],
+            regions[1],
+            result_types=[_ref(op.results[k]) for k in moved],
+            result_symbols=op.symbols,
+        )
+        self._add(new, op)
+        for k, ref in zip(moved, new.results, strict=True):
+            self._place_owned(op.results[k], ref)
 
     def _lower_loop(self, op: LoopOp) -> None:
+        fixed, moved = _split(op.made_dims)
         slots: list[SSAValue] = []
-        for value in op.inits:
+        for value in (op.inits[k] for k in fixed):
             pair = [self._alloc(_ref(value)), self._alloc(_ref(value))]
             self._add(driver.CopyOp(self.refs[value], pair[0]))
             slots.extend(pair)
@@ -220,29 +261,42 @@ class Bufferizer:
             self._add(driver.CopyOp(self._scalar(op.condition), condition))
         scans = self._scan_buffers(op)
         iteration = op.iteration.data if op.iteration else self._symbol("iteration")
-        with self._block([slot.type for slot in slots]) as block:
+        # What the loop takes over must not be used after it.
+        inits = [op.inits[k] for k in moved]
+        owned = [self._take(value, copies=not value.has_one_use()) for value in inits]
+        arguments = [op.carried_args[k] for k in (*fixed, *moved)]
+        types = [slot.type for slot in slots] + [_ref(value) for value in arguments[len(fixed) :]]
+        with self._scope(types) as scope:
             self._number_iteration(op, iteration)
-            current, following = block.args[::2], block.args[1::2]
-            self.refs.update(zip(op.carried_args, current, strict=True))
-            self._yield_to(op, following)
+            pairs, own = scope.block.args[: len(slots)], scope.block.args[len(slots) :]
+            current, following = pairs[::2], pairs[1::2]
+            self.refs.update(zip(arguments, (*current, *own), strict=True))
+            nexts = [op.yielded_carried[k] for k in fixed]
+            self._yield_to(op, nexts, following)
             self._lower_block(op.body.block)
-            for value, target in zip(op.yielded_carried, following, strict=True):
+            for value, target in zip(nexts, following, strict=True):
                 if self.refs[value] is not target:
                     self._add(driver.CopyOp(self.refs[value], target))
             self._store_scans(op, scans, Expr.symbol(iteration))
             if condition is not None and op.yielded_condition is not None:
                 self._add(driver.CopyOp(self._scalar(op.yielded_condition), condition))
+            scope.yields = [self._take(op.yielded_carried[k]) for k in moved]
         loop = driver.LoopOp(
             None if op.trip_count is None else self._scalar(op.trip_count),
             condition,
             slots,
-            Region(block),
+            Region(scope.block),
             iteration=iteration,
             count=op.count.data if op.count else None,
+            owned=owned,
+            carried_symbols=names_in(op.carried_symbols),
+            result_symbols=names_in(op.result_symbols),
         )
         self._add(loop, op)
-        for result, ref in zip(op.results, loop.results, strict=False):
-            self._place(result, ref)
+        for k, ref in zip(fixed, loop.results, strict=False):
+            self._place(op.results[k], ref)
+        for k, ref in zip(moved, loop.owned_results, strict=True):
+            self._place_owned(op.results[k], ref)
         for result, scan in zip(op.results[len(op.inits) :], scans, strict=True):
             view = driver.ViewOp(scan, _ref(result))
             self._add(view, op)
@@ -259,9 +313,11 @@ class Bufferizer:
         self._lower_kernel(kernel_op)
         self.refs[argument] = self.refs.pop(kernel_op.results[0])
 
-    def _yield_to(self, op: LoopOp, following: Sequence[SSAValue]) -> None:
+    def _yield_to(
+        self, op: LoopOp, values: Sequence[SSAValue], following: Sequence[SSAValue]
+    ) -> None:
         """Let the kernel that makes a carried value write it to the next slot at once."""
-        for value, target in zip(op.yielded_carried, following, strict=True):
+        for value, target in zip(values, following, strict=True):
             owner = value.owner
             inside = isinstance(owner, KernelOp) and owner.parent is op.body.block
             if inside and value not in self._destinations:
@@ -312,6 +368,12 @@ class Bufferizer:
             self._add(driver.CopyOp(self.refs[value], part.result))
 
 
+def _split(made: Sequence[Mapping[int, str]]) -> tuple[list[int], list[int]]:
+    """The positions of values that keep their size, and of those that change it."""
+    fixed = [k for k, axes in enumerate(made) if not axes]
+    return fixed, [k for k, axes in enumerate(made) if axes]
+
+
 def _ref(value: SSAValue) -> RefType:
     return RefType.of(element_type(value), dims_of(value))
 
@@ -323,8 +385,10 @@ class BufferizePass(ModulePass):
 
     Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main`
     becomes the driver `buffer.func @run`, whose arguments are the inputs and the outputs. Reshapes
-    become views. A carried value has two slots that swap after each iteration. What ops take for
-    granted about dimensions and cannot prove becomes a `buffer.require`.
+    become views. A carried value has two slots that swap after each iteration; one that changes its
+    size gets a new buffer from the allocator in each iteration, as do results of branches that
+    differ in size. What ops take for granted about dimensions and cannot prove becomes a
+    `buffer.require`.
     """
 
     name = "bufferize"

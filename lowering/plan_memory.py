@@ -82,7 +82,7 @@ class Lifetimes:
             self._roots[op.result] = self._roots.get(op.source, ())
         elif isinstance(op, driver.LoopOp):
             arguments = op.body.block.args
-            for number, result in enumerate(op.results):
+            for number, result in enumerate(op.results[: len(op.slots) // 2]):
                 pair = op.slots[2 * number : 2 * number + 2]
                 roots = tuple(root for slot in pair for root in self._roots.get(slot, ()))
                 for value in (result, *arguments[2 * number : 2 * number + 2]):

@@ -6,7 +6,7 @@ Expressions here are over the model's own dimension symbols.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -35,9 +35,11 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, RecursiveMemo
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.buffer.kernel import YieldOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.control_flow import Symbols, names_in, symbol_list
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import ExprLike
+from lowerdeck.dialects.dims import Expr, ExprLike
 
 
 @irdl_op_definition
@@ -220,18 +222,48 @@ class OnceOp(IRDLOperation):
 
 @irdl_op_definition
 class IfOp(IRDLOperation):
-    """Run one of two regions, chosen by the i1 in a buffer of one element."""
+    """
+    Run one of two regions, chosen by the i1 in a buffer of one element.
+
+    The results are the buffers that the region yields: dynamic ones that it owns (of its own, or
+    results of control flow in it), each once, which are not given back at its end but with the
+    enclosing block. `result_symbols` are dimensions of the results, which get their values from
+    those of the yielded buffers.
+    """
 
     name = "buffer.if"
     condition = operand_def(RefType)
+    result_symbols = opt_prop_def(Symbols)
+    results_ = var_result_def(RefType)
     then_region = region_def("single_block")
     else_region = region_def("single_block")
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(RecursiveMemoryEffect())
-    assembly_format = "$condition `:` type($condition) $then_region `else` $else_region attr-dict"
+    assembly_format = (
+        "$condition `:` type($condition) (`->` type($results_)^)? $then_region `else` "
+        "$else_region attr-dict"
+    )
 
-    def __init__(self, condition: SSAValue, then_region: Region, else_region: Region):
-        super().__init__(operands=[condition], regions=[then_region, else_region])
+    def __init__(
+        self,
+        condition: SSAValue,
+        then_region: Region,
+        else_region: Region,
+        *,
+        result_types: Sequence[RefType] = (),
+        result_symbols: Sequence[str] = (),
+    ):
+        super().__init__(
+            operands=[condition],
+            properties={"result_symbols": symbol_list(result_symbols)},
+            regions=[then_region, else_region],
+            result_types=[result_types],
+        )
+
+    def verify_(self) -> None:
+        made = set(names_in(self.result_symbols))
+        for region in self.regions:
+            _require_yields(region, self.results, made)
 
 
 @irdl_op_definition
@@ -244,21 +276,30 @@ class LoopOp(IRDLOperation):
     number of iterations made, to the end of the enclosing block. The region's arguments are, for
     each pair of buffers in `slots`, the current and the next value; after each iteration the two
     swap roles. The results are the current ones after the loop.
+
+    Values that change their size follow the pairs: `owned` are dynamic buffers of the enclosing
+    block, which the loop takes over. The body yields the next ones, which are dynamic buffers that
+    it owns, each once; after each iteration they take the place of the current ones, which are
+    given back. `carried_symbols` are dimensions of the arguments in the body, `result_symbols` the
+    same dimensions of the results.
     """
 
     name = "buffer.loop"
     trip_count = opt_operand_def(RefType)
     condition = opt_operand_def(RefType)
     slots = var_operand_def(RefType)
+    owned = var_operand_def(RefType)
     iteration = opt_prop_def(StringAttr)
     count = opt_prop_def(StringAttr)
+    carried_symbols = opt_prop_def(Symbols)
+    result_symbols = opt_prop_def(Symbols)
     results_ = var_result_def(RefType)
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(RecursiveMemoryEffect())
     assembly_format = (
         "(`trip` $trip_count^ `:` type($trip_count))? (`cond` $condition^ `:` type($condition))? "
-        "(`swap` $slots^ `:` type($slots))? "
+        "(`swap` $slots^ `:` type($slots))? (`own` $owned^ `:` type($owned))? "
         "(`->` type($results_)^)? $body attr-dict"
     )
 
@@ -271,20 +312,74 @@ class LoopOp(IRDLOperation):
         *,
         iteration: str | None = None,
         count: str | None = None,
+        owned: Sequence[SSAValue] = (),
+        carried_symbols: Sequence[str] = (),
+        result_symbols: Sequence[str] = (),
     ):
+        partners = dict(zip(carried_symbols, map(Expr.symbol, result_symbols), strict=True))
+        final = [_substituted(arg, partners) for arg in body.block.args[len(slots) :]]
         super().__init__(
-            operands=[trip_count, condition, slots],
+            operands=[trip_count, condition, slots, owned],
             properties={
                 "iteration": None if iteration is None else StringAttr(iteration),
                 "count": None if count is None else StringAttr(count),
+                "carried_symbols": symbol_list(carried_symbols),
+                "result_symbols": symbol_list(result_symbols),
             },
             regions=[body],
-            result_types=[[slot.type for slot in slots[::2]]],
+            result_types=[[*(slot.type for slot in slots[::2]), *final]],
         )
+
+    @property
+    def owned_args(self) -> Sequence[SSAValue]:
+        """The region's arguments for values that change their size."""
+        return self.body.block.args[len(self.slots) :]
+
+    @property
+    def owned_results(self) -> Sequence[SSAValue]:
+        """The final values of those that change their size."""
+        return self.results[len(self.slots) // 2 :]
 
     def verify_(self) -> None:
         types = [slot.type for slot in self.slots]
         if len(types) % 2 or types[::2] != types[1::2]:
             raise VerifyException("slots are pairs of buffers of one type")
-        if list(self.body.block.arg_types) != types:
+        if list(self.body.block.arg_types)[: len(types)] != types:
             raise VerifyException("the region has other arguments than slots")
+        names = names_in(self.carried_symbols), names_in(self.result_symbols)
+        if len(names[0]) != len(names[1]):
+            raise VerifyException("carried symbols and result symbols are pairs")
+        _require_same(self.owned, self.owned_args, set(names[0]), "the region's arguments")
+        _require_yields(self.body, self.owned_args, set(names[0]))
+        partners = dict(zip(names[0], map(Expr.symbol, names[1]), strict=True))
+        final = [_substituted(arg, partners) for arg in self.owned_args]
+        if [result.type for result in self.owned_results] != final:
+            raise VerifyException("the results are not the arguments with the result symbols")
+
+
+def _substituted(value: SSAValue, values: Mapping[str, Expr]) -> RefType:
+    type_ = ref_type(value)
+    return RefType.of(type_.element, [dim.substitute(values) for dim in type_.dims.data])
+
+
+def _require_yields(region: Region, values: Sequence[SSAValue], made: set[str]) -> None:
+    last = region.block.last_op
+    if not isinstance(last, YieldOp):
+        raise VerifyException("the region does not end with buffer.yield")
+    if len(set(last.values)) != len(last.values):
+        raise VerifyException("a buffer is yielded twice")
+    _require_same(last.values, values, made, "what the region yields")
+
+
+def _require_same(
+    found: Sequence[SSAValue], expected: Sequence[SSAValue], made: set[str], what: str
+) -> None:
+    """The types are the same, but for dimensions that are one of `made` in `expected`."""
+    if len(found) != len(expected):
+        raise VerifyException(f"{what}: found {len(found)} buffers, expected {len(expected)}")
+    for value, other in zip(found, expected, strict=True):
+        own, type_ = ref_type(value), ref_type(other)
+        pairs = zip(own.dims.data, type_.dims.data, strict=False)
+        same = all(a == b or str(b) in made for a, b in pairs)
+        if own.element != type_.element or len(own.dims.data) != len(type_.dims.data) or not same:
+            raise VerifyException(f"{what}: found {own}, expected {type_}")

@@ -110,7 +110,10 @@ class ReturnOp(IRDLOperation):
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The values that a loop carries to its next iteration; all are read before any is assigned."""
+    """
+    The values that a loop carries to its next iteration (all are read before any is assigned), or
+    that control flow of the driver gives.
+    """
 
     name = "buffer.yield"
     values = var_operand_def()

@@ -11,7 +11,7 @@ accident, so that a wrong plan, or memory that nobody wrote, shows in the result
 from __future__ import annotations
 
 import math as python_math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import singledispatchmethod
 from typing import Any, TypeAlias, cast
 
@@ -32,6 +32,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.types import DimsAttr, bf16, f16, f32, f64, i1, numpy_dtype
 from lowerdeck.dialects.dims import Atom, Expr
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
@@ -185,12 +186,25 @@ class Machine:
 
     # The driver
 
-    def _run_block(self, block: Block, symbols: dict[str, int]) -> None:
-        """Every op; symbols bound in the block end with it."""
-        scope = dict(symbols)
+    def _run_yielding(
+        self, block: Block, symbols: Mapping[str, int]
+    ) -> tuple[list[Array], list[list[int]]]:
+        """The buffers that a block yields, and their sizes."""
+        scope, last = dict(symbols), block.last_op
+        self._run_ops(block, scope)
+        assert isinstance(last, kernel.YieldOp)
+        buffers = [self._buffer(value, scope, last) for value in last.values]
+        return buffers, [self._sizes(ref_type(value), scope, last) for value in last.values]
+
+    def _run_ops(self, block: Block, scope: dict[str, int]) -> None:
         for op in block.ops:
             self.spend(1)
             self._run_op(op, scope)
+
+    def _run_block(self, block: Block, symbols: dict[str, int]) -> None:
+        """Every op; symbols bound in the block end with it."""
+        scope = dict(symbols)
+        self._run_ops(block, scope)
         if isinstance(block.last_op, kernel.ReturnOp):
             # The function's results have sizes that its body may have bound.
             symbols.update(scope)
@@ -290,7 +304,10 @@ class Machine:
     @_run_op.register
     def _(self, op: driver.IfOp, symbols: dict[str, int]) -> None:
         holds = bool(self._buffer(op.condition, symbols, op)[0])
-        self._run_block((op.then_region if holds else op.else_region).block, symbols)
+        block = (op.then_region if holds else op.else_region).block
+        buffers, sizes = self._run_yielding(block, symbols)
+        self._memory.update(zip(op.results, buffers, strict=True))
+        symbols.update(_made(op.results, names_in(op.result_symbols), sizes))
 
     @_run_op.register
     def _(self, op: driver.LoopOp, symbols: dict[str, int]) -> None:
@@ -298,16 +315,25 @@ class Machine:
         trips = None if op.trip_count is None else self._buffer(op.trip_count, symbols, op)
         limit = None if trips is None else int(trips[0])
         condition = None if op.condition is None else self._buffer(op.condition, symbols, op)
+        owned = [self._buffer(value, symbols, op) for value in op.owned]
+        sizes = [self._sizes(ref_type(value), symbols, op) for value in op.owned]
+        carried = names_in(op.carried_symbols)
         scope, count = dict(symbols), 0
         while (condition is None or condition[0]) and (limit is None or count < limit):
             if op.iteration is not None:
                 scope[op.iteration.data] = count
-            self._memory.update(zip(op.body.block.args, slots, strict=True))
-            self._run_block(op.body.block, scope)
+            scope.update(_made(op.owned_args, carried, sizes))
+            self._memory.update(zip(op.body.block.args, [*slots, *owned], strict=True))
+            following, sizes = self._run_yielding(op.body.block, scope)
+            for old in owned:
+                # What was given back has no meaning any more, and none of it may be in use.
+                old[:] = _fresh(old.nbytes).view(old.dtype)
+            owned = following
             for first in range(0, len(slots), 2):
                 slots[first], slots[first + 1] = slots[first + 1], slots[first]
             count += 1
-        self._memory.update(zip(op.results, slots[::2], strict=True))
+        self._memory.update(zip(op.results, [*slots[::2], *owned], strict=True))
+        symbols.update(_made(op.owned_results, names_in(op.result_symbols), sizes))
         if op.count is not None:
             symbols[op.count.data] = count
 
@@ -322,6 +348,16 @@ def _interface(function: kernel.FuncOp) -> tuple[list[str], list[str]]:
         entries = cast(ArrayAttr[StringAttr], names.data[key])
         lists.append([entry.data for entry in entries])
     return lists[0], lists[1]
+
+
+def _made(
+    values: Sequence[SSAValue], names: Sequence[str], sizes: Sequence[Sequence[int]]
+) -> Iterator[tuple[str, int]]:
+    """The symbols that control flow makes for dimensions of buffers, and what they stand for."""
+    for value, numbers in zip(values, sizes, strict=True):
+        for dim, number in zip(ref_type(value).dims.data, numbers, strict=True):
+            if str(dim) in names:
+                yield str(dim), number
 
 
 def _fresh(size: int) -> Array:

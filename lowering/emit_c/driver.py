@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
 
@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.writer import CWriter, c_bytes, c_expr, comment, storage_type
 from lowerdeck.lowering.errors import LoweringError
@@ -196,16 +197,69 @@ def _(op: driver.RequireOp, w: DriverWriter) -> None:
 @emit.register
 def _(op: driver.IfOp, w: DriverWriter) -> None:
     """A C `if`."""
-    with w.c.block(f"if ({w.c.value(op.condition)}[0] != 0)"):
+    c, names = w.c, names_in(op.result_symbols)
+    for result in op.results:
+        c.line(f"{w.pointer_type(result)}{c.declare(result, 'b')} = NULL;")
+    sizes = [_Size(n, axis, name, c.fresh(name)) for n, axis, name in _made(op.results, names)]
+    for size in sizes:
+        c.line(f"int64_t {size.variable} = 0;")
+    with c.block(f"if ({c.value(op.condition)}[0] != 0)"):
         _scope(op.then_region.block, w)
-    with w.c.otherwise():
+        _hand_on(op.then_region.block, op.results, sizes, w)
+    with c.otherwise():
         _scope(op.else_region.block, w)
+        _hand_on(op.else_region.block, op.results, sizes, w)
+    for result in op.results:
+        c.line(f"(void){c.value(result)};")
+    for size in sizes:
+        w.symbol(size.symbol, size.variable)
+
+
+@dataclass(frozen=True)
+class _Size:
+    """A dimension that control flow makes a symbol for, and the variable that holds it."""
+
+    number: int
+    axis: int
+    symbol: str
+    variable: str
+
+
+def _made(values: Sequence[SSAValue], names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Where the dimensions of buffers are one of the symbols: number, axis, symbol."""
+    for number, value in enumerate(values):
+        for axis, dim in enumerate(ref_type(value).dims.data):
+            if str(dim) in names:
+                yield number, axis, str(dim)
+
+
+def _hand_on(
+    block: Block, targets: Sequence[SSAValue], sizes: Sequence[_Size], w: DriverWriter
+) -> None:
+    """At the end of a block: variables get the buffers that it yields, and their sizes."""
+    values = _yielded(block)
+    for size in sizes:
+        dim = ref_type(values[size.number]).dims.data[size.axis]
+        w.c.line(f"{size.variable} = {w.expr(dim)};")
+    for target, value in zip(targets, values, strict=True):
+        w.c.line(f"{w.c.value(target)} = {w.c.value(value)};")
+
+
+def _yielded(block: Block) -> Sequence[SSAValue]:
+    last = block.last_op
+    return tuple(last.values) if isinstance(last, kernel.YieldOp) else ()
+
+
+def _allocates(op: Operation) -> bool:
+    """True if the op leaves dynamic buffers to its block."""
+    if isinstance(op, driver.AllocOp):
+        return bool(op.dynamic.value.data)
+    return isinstance(op, driver.IfOp) and bool(op.results)
 
 
 def _scope(block: Block, w: DriverWriter) -> None:
-    """A block whose allocations are released at its end."""
-    allocates = any(isinstance(op, driver.AllocOp) and op.dynamic.value.data for op in block.ops)
-    mark = w.c.fresh("mark") if allocates else None
+    """A block whose allocations are released at its end, but for those that it yields."""
+    mark = w.c.fresh("mark") if any(map(_allocates, block.ops)) else None
     if mark is None:
         w.block(block)
         return
@@ -214,18 +268,26 @@ def _scope(block: Block, w: DriverWriter) -> None:
     w.c.line(f"lowerdeck_block *const {mark} = {last};")
     w.block(block)
     only = f"if ({is_first}) " if is_first else ""
-    w.c.line(f"{only}lowerdeck_release(memory, {mark});")
+    if not (kept := _yielded(block)):
+        w.c.line(f"{only}lowerdeck_release(memory, {mark});")
+        return
+    list_ = f"(void *const[]){{{', '.join(map(w.c.value, kept))}}}"
+    w.c.line(f"{only}lowerdeck_keep(memory, {mark}, {list_}, {len(kept)});")
 
 
 @emit.register
 def _(op: driver.LoopOp, w: DriverWriter) -> None:
-    """A C `for`; pairs of slots are pairs of pointers that swap at the end of the body."""
+    """
+    A C `for`; pairs of slots are pairs of pointers that swap at the end of the body, where owned
+    buffers give way to the next ones.
+    """
     c = w.c
-    arguments = list(op.body.block.args)
+    arguments = op.body.block.args[: len(op.slots)]
     for argument, slot in zip(arguments, op.slots, strict=True):
         c.line(f"{w.pointer_type(argument)}{c.declare(argument, 'slot')} = {c.value(slot)};")
-    for number, result in enumerate(op.results):
+    for number, result in enumerate(op.results[: len(op.slots) // 2]):
         c.alias(result, c.value(arguments[2 * number]))
+    sizes = _declare_owned(op, w)
     count = c.bind_symbol(op.count.data) if op.count else c.fresh("count")
     c.line(f"int64_t {count} = 0;")
     tests: list[str] = []
@@ -238,12 +300,35 @@ def _(op: driver.LoopOp, w: DriverWriter) -> None:
     with c.block(f"for (; {' && '.join(tests)}; {count}++)"):
         if op.iteration is not None:
             w.symbol(op.iteration.data, count)
+        for size in sizes:
+            w.symbol(size.symbol, size.variable)
         _scope(op.body.block, w)
+        only = "" if w.threads is None else f"if ({w.threads.thread} == 0) "
+        for argument in op.owned_args:
+            c.line(f"{only}lowerdeck_free(memory, {c.value(argument)});")
+        _hand_on(op.body.block, op.owned_args, sizes, w)
         for current, following in zip(arguments[::2], arguments[1::2], strict=True):
             temporary = c.fresh("swap")
             c.line(f"{w.pointer_type(current)}const {temporary} = {c.value(current)};")
             c.line(f"{c.value(current)} = {c.value(following)};")
             c.line(f"{c.value(following)} = {temporary};")
+    for size, name in zip(sizes, names_in(op.result_symbols), strict=True):
+        w.symbol(name, size.variable)
+
+
+def _declare_owned(op: driver.LoopOp, w: DriverWriter) -> list[_Size]:
+    """The variables for owned buffers and for their sizes that change, in the order of symbols."""
+    for argument, result, value in zip(op.owned_args, op.owned_results, op.owned, strict=True):
+        name = w.c.declare(argument, "owned")
+        w.c.line(f"{w.pointer_type(argument)}{name} = {w.c.value(value)};")
+        w.c.alias(result, name)
+    names = names_in(op.carried_symbols)
+    made = sorted(_made(op.owned_args, names), key=lambda place: names.index(place[2]))
+    sizes = [_Size(number, axis, name, w.c.fresh(name)) for number, axis, name in made]
+    for size in sizes:
+        dim = ref_type(op.owned[size.number]).dims.data[size.axis]
+        w.c.line(f"int64_t {size.variable} = {w.expr(dim)};")
+    return sizes
 
 
 def dims_text(type_: RefType) -> str:

@@ -209,4 +209,30 @@ static inline void lowerdeck_release(lowerdeck_memory *memory, lowerdeck_block *
   }
 }
 
+/* Release what was allocated since `mark`, but for `count` pieces of memory. */
+static inline void lowerdeck_keep(
+    lowerdeck_memory *memory, lowerdeck_block *mark, void *const *kept, int count) {
+  lowerdeck_block **link = &memory->last;
+  while (*link != mark) {
+    lowerdeck_block *const block = *link;
+    int k = 0;
+    while (k < count && kept[k] != (void *)(block + 1)) k++;
+    if (k < count) {
+      link = &block->previous;
+    } else {
+      *link = block->previous;
+      memory->allocator->release(memory->allocator->context, block);
+    }
+  }
+}
+
+/* Release one piece of memory, which is among those allocated last. */
+static inline void lowerdeck_free(lowerdeck_memory *memory, void *address) {
+  lowerdeck_block **link = &memory->last;
+  while ((void *)(*link + 1) != address) link = &(*link)->previous;
+  lowerdeck_block *const block = *link;
+  *link = block->previous;
+  memory->allocator->release(memory->allocator->context, block);
+}
+
 #endif
