@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,13 +16,16 @@ from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.reduce import ReduceOp
-from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type, static_shape
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels import ACCUMULATING, ALONE, ANCHORS
 from lowerdeck.passes.provenance import derive
 
 MAX_OPS = 64
 """A chain longer than this is cut, so that no C function grows without bound."""
+
+Op = TypeVar("Op", bound=Operation)
 
 _DRIVER_OPS = (BindSymbolsOp, ReshapeOp, KernelOp)
 """Ops of `core` that the driver does without a kernel."""
@@ -44,6 +48,9 @@ class KernelFormer:
 
     def form(self, block: Block) -> None:
         """Replace the ops of a block, and of the blocks in it, by kernels."""
+        for op in list(block.ops):
+            if isinstance(op, SplitOp):
+                _slice_up(op)
         for op in list(block.ops):
             for region in op.regions:
                 KernelFormer(self._names).form(region.block)
@@ -137,6 +144,33 @@ class KernelFormer:
         return f"{stem}_{number}"
 
 
+def _slice_up(op: SplitOp) -> None:
+    """Replace a split by a slice for each part that is used: maps that their users can take in."""
+    axis, whole = op.axis.data, list(dims_of(op.input))
+    total = sum(op.sizes.data, Expr.const(0))
+    source = op.input
+    if total != whole[axis]:
+        # The slices alone would let the parts end before the dimension does.
+        whole[axis] = total
+        source = _insert_before(op, ReshapeOp(source, whole)).result
+    for start, part in zip(op.starts, op.parts, strict=True):
+        if not part.uses:
+            continue
+        starts = [start if k == axis else Expr.const(0) for k in range(len(whole))]
+        new = _insert_before(op, SliceOp(source, starts, dims_of(part))).result
+        new.name_hint = part.name_hint
+        part.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
+def _insert_before(op: SplitOp, new: Op) -> Op:
+    new.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+    return new
+
+
 def _belongs_in_kernel(op: Operation) -> bool:
     return isinstance(op, CoreOp) and not isinstance(op, (*_DRIVER_OPS, ConstantOp))
 
@@ -158,8 +192,8 @@ class FormKernelsPass(ModulePass):
     An elementwise op takes in the producer of an operand if nothing else uses it and both run over
     the same indices, so that a chain of maps is one loop nest, and the maps behind a convolution,
     product or reduction become its epilogue. A reduction takes in the maps before it. Constants of
-    one element become literals. Reshapes, control flow and symbols stay outside: the driver does
-    them without a kernel.
+    one element become literals. A split becomes slices. Reshapes, control flow and symbols stay
+    outside: the driver does them without a kernel.
     """
 
     name = "form-kernels"

@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.tensor import (
     PadOp,
     ReshapeOp,
     SliceOp,
+    SplitOp,
     TransposeOp,
     ints,
 )
@@ -71,6 +72,10 @@ def _concat(op: ConcatOp) -> SSAValue | None:
     return op.inputs[0] if len(op.inputs) == 1 else None
 
 
+def _split(op: SplitOp) -> SSAValue | None:
+    return op.input if len(op.parts) == 1 else None
+
+
 def _reduce(op: ReduceOp) -> SSAValue | None:
     return op.input if not ints(op.axes) else None
 
@@ -92,6 +97,7 @@ _IDENTITIES: Mapping[type[Operation], Callable[[Any], SSAValue | None]] = {
     SliceOp: _slice,
     PadOp: _pad,
     ConcatOp: _concat,
+    SplitOp: _split,
     ReduceOp: _reduce,
     SelectOp: _select,
 }
@@ -147,6 +153,7 @@ class FoldIdentitiesPass(CorePass):
     - transpose(x, identity) -> x
     - slice(x, everything), pad(x, nothing) -> x
     - concat(x) -> x; concat(x, empty, y) -> concat(x, y)
+    - split(x) -> x [one part]
     - reduce(x, no axes) -> x
     - select(constant, x, y) -> x or y [all elements of the constant are equal; no broadcasting]
     """

@@ -18,6 +18,7 @@ from lowerdeck.dialects.core.tensor import (
     ConcatOp,
     ReshapeOp,
     SliceOp,
+    SplitOp,
     TransposeOp,
     ints,
 )
@@ -353,6 +354,38 @@ def _keeps_dims(op: ConcatOp, parts: Sequence[SSAValue]) -> bool:
     return (*before[:axis], *before[axis + 1 :]) == (*after[:axis], *after[axis + 1 :])
 
 
+class JoinParts(_Algebra):
+    """concat(split(x)) -> x [all parts, in order, along the same axis]"""
+
+    name = "join-parts"
+    roots = (ConcatOp,)
+
+    def rule(self, op: ConcatOp) -> Rule | None:
+        split = producer(op.inputs[0], SplitOp)
+        if split is None or split.axis != op.axis or tuple(split.parts) != tuple(op.inputs):
+            return None
+        return "the parts in their order", split.input, (split,)
+
+
+class SplitOperands(Pattern[list[SSAValue]]):
+    """split(concat(x, y)) -> x, y [along the same axis, where the operands meet]"""
+
+    name = "split-operands"
+    roots = (SplitOp,)
+    ranked = True
+
+    def match(self, op: SplitOp) -> Match[list[SSAValue]] | None:
+        concat = producer(op.input, ConcatOp)
+        if concat is None or concat.axis != op.axis:
+            return None
+        if [value.type for value in concat.inputs] != [part.type for part in op.parts]:
+            return None
+        return Match((op, concat), "the parts are the operands", list(concat.inputs))
+
+    def rewrite(self, match: Match[list[SSAValue]], rewriter: Rewriter) -> None:
+        rewriter.replace(match.root, match.data)
+
+
 class BroadcastInElementwise(_Algebra):
     """f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]"""
 
@@ -431,6 +464,8 @@ class SimplifyPass(CorePass):
     - reshapes, transposes, broadcasts and slices of the same: composed
     - a transpose that moves only dimensions of one -> reshape
     - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
+    - concat(split(x)) -> x [all parts, in order, same axis]
+    - split(concat(x, y)) -> x, y [same axis, the same sizes]
     - f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]
     - cast(cast(x, a), b) -> cast(x, b) [a holds every value of x's type]
     """
@@ -452,6 +487,8 @@ class SimplifyPass(CorePass):
             ComposeBroadcasts(),
             ComposeSlices(),
             FlattenConcat(),
+            JoinParts(),
+            SplitOperands(),
             BroadcastInElementwise(),
             ComposeCasts(),
         ]

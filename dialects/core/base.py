@@ -34,12 +34,16 @@ class CoreOp(IRDLOperation, ABC):
         properties: Mapping[str, Attribute | None] | None = None,
         regions: Sequence[Region | Sequence[Region]] = (),
         results: int = 1,
+        *,
+        variadic: bool = False,
     ) -> None:
+        """With `variadic`, the results are those of one variadic definition."""
+        types = [UnrankedTensorType(UNKNOWN)] * results
         super().__init__(
             operands=operands,
             properties={} if properties is None else properties,
             regions=regions,
-            result_types=[UnrankedTensorType(UNKNOWN)] * results,
+            result_types=[types] if variadic else types,
         )
         self.refine()
 

@@ -16,6 +16,7 @@ from xdsl.irdl import (
     result_def,
     traits_def,
     var_operand_def,
+    var_result_def,
 )
 from xdsl.traits import Pure
 
@@ -268,6 +269,64 @@ class ConcatOp(CoreOp):
         return [tensor(element, [*shapes[0][:axis], total, *shapes[0][axis + 1 :]])]
 
 
+@irdl_op_definition
+class SplitOp(CoreOp):
+    """
+    Consecutive parts of the input along `axis`: result k has `sizes[k]` elements there.
+
+    Constraints:
+
+    - (C1) there is a result for each of `sizes`, and at least one.
+    - (C2) no size is negative, and together they are the dimension, where that is known.
+
+    Example:
+
+    ```mlir
+    %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[2, 5]>}
+        : (tensor<3x7xf32>) -> (tensor<3x2xf32>, tensor<3x5xf32>)
+    ```
+    """
+
+    name = "core.split"
+    input = operand_def()
+    axis = prop_def(IntAttr)
+    sizes = prop_def(DimsAttr)
+    parts = var_result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(self, input: SSAValue, axis: int, sizes: Sequence[ExprLike]):
+        super().__init__(
+            [input],
+            {"axis": IntAttr(axis), "sizes": DimsAttr.of(sizes)},
+            results=len(sizes),
+            variadic=True,
+        )
+
+    @property
+    def starts(self) -> list[Expr]:
+        """The index of the first element of each part along the axis."""
+        starts = [Expr.const(0)]
+        for size in self.sizes.data[:-1]:
+            starts.append(starts[-1] + size)
+        return starts
+
+    def infer(self) -> Sequence[Attribute]:
+        dims, sizes = dims_of(self.input), self.sizes.data
+        axis = require_axis(self.axis.data, len(dims))
+        require(  # C1
+            len(self.results) == len(sizes) > 0, f"{len(sizes)} sizes for {len(self.results)} parts"
+        )
+        require(all((size.value or 0) >= 0 for size in sizes), "a size is negative")  # C2
+        total = sum(sizes, Expr.const(0))
+        require(  # C2
+            None in (total.value, dims[axis].value) or total == dims[axis],
+            f"parts of {total} elements together in a dimension of {dims[axis]}",
+        )
+        element = element_type(self.input)
+        return [tensor(element, [*dims[:axis], size, *dims[axis + 1 :]]) for size in sizes]
+
+
 def _require_indices(indices: SSAValue) -> None:
     element = element_type(indices)
     require(is_integer(element), f"expected integer indices, got {element}")
@@ -509,6 +568,7 @@ TENSOR: tuple[type[CoreOp], ...] = (
     SliceOp,
     PadOp,
     ConcatOp,
+    SplitOp,
     GatherOp,
     GatherElementsOp,
     GatherNdOp,

@@ -411,6 +411,14 @@ def _concat(op: tensor.ConcatOp, args: Sequence[Array], symbols: Symbols) -> Arr
     return np.concatenate(args, op.axis.data)
 
 
+@_meaning_of(tensor.SplitOp)
+def _split(op: tensor.SplitOp, args: Sequence[Array], symbols: Symbols) -> tuple[Array, ...]:
+    (x,), sizes, axis = args, _numbers(op.sizes, symbols), op.axis.data
+    if min(sizes) < 0 or sum(sizes) != x.shape[axis]:
+        raise InterpretError(f"parts of {sizes} elements of a dimension of {x.shape[axis]}")
+    return tuple(np.split(x, np.cumsum(sizes)[:-1], axis))
+
+
 def _resolved(indices: Array, dim: int) -> Array:
     """Indices from the start; InterpretError if one is out of range."""
     index = indices.astype(np.int64)

@@ -71,8 +71,15 @@ def _mentions(text: str, name: str) -> bool:
 
 def emit_block(block: Block, c: CWriter) -> None:
     """Every op of a block but what ends it."""
+    checked: list[tuple[str, int]] = []
     for op in block.ops:
         emit(op, c)
+        if isinstance(op, kernel.CheckIndexOp):
+            checked.append((c.value(op.result), len(c.lines)))
+    for name, place in checked:
+        # The index is checked even if it does not matter, as in a tensor without elements.
+        if not _mentions("\n".join(c.lines[place:]), name):
+            c.line(f"(void){name};")
 
 
 @singledispatch

@@ -16,7 +16,7 @@ from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp, constant_array
 from lowerdeck.dialects.core.elementwise import CastOp, CompareOp, SelectOp
 from lowerdeck.dialects.core.reduce import ReduceOp
-from lowerdeck.dialects.core.tensor import BroadcastOp, ReshapeOp, SliceOp, TransposeOp
+from lowerdeck.dialects.core.tensor import BroadcastOp, ReshapeOp, SliceOp, SplitOp, TransposeOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -139,6 +139,12 @@ class CoreBuilder:
         sizes: list[ExprLike] = list(dims_of(value))
         starts[axis], sizes[axis] = start, size
         return self.slice(value, starts, sizes)
+
+    def split(self, value: SSAValue, axis: int, sizes: Sequence[ExprLike]) -> list[SSAValue]:
+        """Consecutive parts of `value` along one dimension, which they fill."""
+        if len(sizes) == 1 and dims_of(value)[axis] == Expr.of(sizes[0]):
+            return [value]
+        return list(self.insert(SplitOp(value, axis, sizes)))
 
     def compare(self, predicate: str, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
         """`lhs predicate rhs` as i1."""

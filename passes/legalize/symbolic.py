@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.ir import Attribute, Block, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
@@ -44,6 +44,7 @@ from lowerdeck.dialects.core.tensor import (
     GatherOp,
     ReshapeOp,
     SliceOp,
+    SplitOp,
     TransposeOp,
     ints,
 )
@@ -165,7 +166,7 @@ class SymbolicValues:
 
     def _transfer(self, value: SSAValue, shape: tuple[int, ...], *, bind: bool) -> Elements:
         op = value.owner
-        rule = _RULES.get(type(op)) if isinstance(op, Operation) else None
+        rule = _part(value) or (_RULES.get(type(op)) if isinstance(op, Operation) else None)
         if rule is None or not isinstance(op, Operation):
             return _unknown(shape)
         operands: list[Elements] = []
@@ -453,6 +454,23 @@ def _slice(
         for start, step, size in zip(starts, steps, shape, strict=True)
     ]
     return operands[0][np.ix_(*grids)] if grids else operands[0]
+
+
+def _part(value: SSAValue) -> Rule | None:
+    """The rule for one of the results of a split."""
+    if not isinstance(value, OpResult) or not isinstance(value.op, SplitOp):
+        return None
+    axis, start = value.op.axis.data, value.op.starts[value.index].value
+
+    def rule(
+        values: Any, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
+    ) -> Elements:
+        del values, op
+        if start is None:
+            return _unknown(shape)
+        return operands[0].take(range(start, start + shape[axis]), axis)
+
+    return rule
 
 
 def _gather(

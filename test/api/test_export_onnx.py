@@ -293,6 +293,14 @@ def test_concat() -> None:
     check({"x": floats(2, 3), "y": floats(2, 1)}, lambda x, y: tensor.ConcatOp([x, y, x], 1))
 
 
+def test_split() -> None:
+    x = floats(2, 7)
+    check({"x": x}, lambda x: tensor.SplitOp(x, 1, [2, 0, 5]).results)
+    check({"x": x}, lambda x: tensor.SplitOp(x, 0, [2]).results)
+    check({"x": x}, lambda x: tensor.SplitOp(x, 1, [3, n - 3]).results, {"x": [2, n]})
+    check({"x": x}, lambda x: tensor.SplitOp(x, 1, [1, 6]).results[1])
+
+
 INDEX = np.array([[0, -1, 2], [3, 1, -4]])
 
 

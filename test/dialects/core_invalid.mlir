@@ -112,6 +112,30 @@ func.func @select(%x : tensor<2xi32>, %y : tensor<2xf32>, %z : tensor<2xf32>) {
 
 // -----
 
+// CHECK: op 'core.split': 3 sizes for 2 parts
+func.func @split_c1(%x : tensor<2x3xf32>) {
+  %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[1, 1, 1]>} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>)
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.split': a size is negative
+func.func @split_c2_size(%x : tensor<2x3xf32>) {
+  %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[4, -1]>} : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x?xf32>)
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.split': parts of 3 elements together in a dimension of 2
+func.func @split_c2_total(%x : tensor<2x3xf32>) {
+  %a, %b = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[2, 1]>} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<1x3xf32>)
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.reshape': cannot reshape 6 elements to [7]
 func.func @reshape_c1(%x : tensor<2x3xf32>) {
   %r = core.reshape %x {dims = #core.dims<[7]>} : (tensor<2x3xf32>) -> tensor<7xf32>

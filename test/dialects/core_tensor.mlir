@@ -19,6 +19,7 @@ func.func @shape(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) {
 // CHECK-NEXT:    %b = core.pad %x, %v {begin = #core.dims<[1, 0]>, end = #core.dims<[n, 2]>, mode = "constant"} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<f32>) -> tensor<?x6xf32, #core.tensor<dims = [n * 2 + 1, 6]>>
 // CHECK-NEXT:    %c = core.pad %x {begin = #core.dims<[1, 0]>, end = #core.dims<[0, 2]>, mode = "reflect"} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x6xf32, #core.tensor<dims = [n + 1, 6]>>
 // CHECK-NEXT:    %d = core.concat %x, %x {axis = #builtin.int<0>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n * 2, 4]>>
+// CHECK-NEXT:    %e, %f = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[n - 1, 1]>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> (tensor<?x4xf32, #core.tensor<dims = [n - 1, 4]>>, tensor<1x4xf32>)
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @parts(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %v : tensor<f32>) {
@@ -26,6 +27,7 @@ func.func @parts(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %v : tensor<
   %b = core.pad %x, %v {begin = #core.dims<[1, 0]>, end = #core.dims<[n, 2]>, mode = "constant"} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<f32>) -> tensor<?x6xf32, #core.tensor<dims = [n * 2 + 1, 6]>>
   %c = core.pad %x {begin = #core.dims<[1, 0]>, end = #core.dims<[0, 2]>, mode = "reflect"} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x6xf32, #core.tensor<dims = [n + 1, 6]>>
   %d = core.concat %x, %x {axis = #builtin.int<0>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n * 2, 4]>>
+  %e, %f = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[n - 1, 1]>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> (tensor<?x4xf32, #core.tensor<dims = [n - 1, 4]>>, tensor<1x4xf32>)
   func.return
 }
 

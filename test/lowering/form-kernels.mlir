@@ -120,3 +120,29 @@ func.func @driver(%x: tensor<2x3xf32>, %c: tensor<i1>) -> tensor<6xf32> {
   }
   func.return %y : tensor<6xf32>
 }
+
+// -----
+
+// A split becomes slices of the parts that are used, and their users take them in.
+// CHECK-LABEL: @split
+// CHECK:         core.kernel @exp_0(
+// CHECK-NEXT:    ^
+// CHECK-NEXT:      core.slice {{.*}}starts = #core.dims<[0, 2]>, sizes = #core.dims<[2, 3]>
+// CHECK-NEXT:      core.exp
+// CHECK-NOT:     core.kernel
+func.func @split(%x: tensor<2x6xf32>) -> tensor<2x3xf32> {
+  %a, %b, %c = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[2, 3, 1]>} : (tensor<2x6xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x1xf32>)
+  %e = core.exp %b : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %e : tensor<2x3xf32>
+}
+
+// -----
+
+// That the parts fill the dimension is left to a reshape, where it is not known.
+// CHECK-LABEL: @split_of_unknown
+// CHECK:         %[[R:.*]] = core.reshape %x {dims = #core.dims<[(n floordiv 2) * 2]>}
+// CHECK:         core.kernel @slice_0(%[[R]]
+func.func @split_of_unknown(%x: tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n floordiv 2]>> {
+  %a, %b = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[n floordiv 2, n floordiv 2]>} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> (tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>, tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>)
+  func.return %b : tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>
+}

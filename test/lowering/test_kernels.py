@@ -231,7 +231,44 @@ def test_concat(suite: Suite) -> None:
     suite.check()
 
 
+def test_split(suite: Suite) -> None:
+    x = values((3, 7, 2))
+    for dtype in ALL:
+        suite.on(lambda x: t.SplitOp(x, 1, [2, 4, 1]).results, values((3, 7), dtype))
+    suite.on(lambda x: t.SplitOp(x, 0, [3]).results, x)
+    suite.on(lambda x: t.SplitOp(x, 2, [0, 2, 0]).results, x)
+
+    def mixed(x: Any) -> Any:
+        """Parts that are used by maps, by sums, twice, and not at all."""
+        a, _, c, d = t.SplitOp(e.NegOp(x).result, 1, [2, 1, 2, 2]).results
+        return [e.AddOp(a, c), ReduceOp("sum", d, [0, 1]), a, t.ConcatOp([d, a], 1)]
+
+    suite.on(mixed, x)
+    n, m = symbol("n"), symbol("m")
+    for size in (4, 5, 0):
+        suite.add(
+            [typed(np.float32, n, 3)],
+            lambda x: t.SplitOp(x, 0, [n // 2, n // 2]).results,
+            values((size, 3)),
+            may_fail=True,
+        )
+        suite.add(
+            [typed(np.float32, n), typed(np.float32, m)],
+            lambda x, y: t.SplitOp(x, 0, [m, n - m]).results,
+            values((4,)),
+            values((size,)),
+            may_fail=True,
+        )
+    suite.check()
+
+
 # Indices from data
+
+
+def test_gather_of_nothing(suite: Suite) -> None:
+    index = np.array([[1, 0], [-1, 2]])
+    suite.on(lambda x, i: t.GatherOp(x, i, 0), values((3, 0)), index)
+    suite.check()
 
 
 def test_gather(suite: Suite) -> None:

@@ -140,6 +140,13 @@ def _concat(rng: Random, values: list[SSAValue]) -> Operation:
     return t.ConcatOp([x, rng.choice(same), e.NegOp(x).result], axis)
 
 
+def _split(rng: Random, values: list[SSAValue]) -> Operation:
+    x = _pick(rng, values, 1)
+    axis = rng.randrange(len(dims_of(x)))
+    dim = dims_of(x)[axis]
+    return t.SplitOp(x, axis, [dim // 2, 0, dim - dim // 2] if rng.random() < 0.8 else [1, dim - 1])
+
+
 def _gather(rng: Random, values: list[SSAValue]) -> Operation:
     x = _pick(rng, values, 1)
     axis = rng.randrange(len(dims_of(x)))
@@ -192,6 +199,7 @@ MAKERS: tuple[Maker, ...] = (
     _slice,
     _pad,
     _concat,
+    _split,
     _gather,
     _matmul,
     _window,

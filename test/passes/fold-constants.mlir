@@ -80,3 +80,16 @@ func.func @large() -> tensor<20000xf32> {
   %b = core.neg %a : (tensor<20000xf32>) -> tensor<20000xf32>
   func.return %b : tensor<20000xf32>
 }
+
+// -----
+
+// All parts at once, also those that nobody uses.
+// CHECK-LABEL: @split
+// CHECK-NOT:     core.split
+// CHECK:         %[[B:.*]] = core.constant dense<[3, 4]> : tensor<2xi64>
+// CHECK:         func.return %[[B]]
+func.func @split() -> tensor<2xi64> {
+  %c = core.constant dense<[1, 2, 3, 4]> : tensor<4xi64>
+  %a, %b = core.split %c {axis = #builtin.int<0>, sizes = #core.dims<[2, 2]>} : (tensor<4xi64>) -> (tensor<2xi64>, tensor<2xi64>)
+  func.return %b : tensor<2xi64>
+}

@@ -55,3 +55,15 @@ func.func @empty_operand(%x : tensor<2x1xf32>, %e : tensor<2x0xf32>, %y : tensor
   %a = core.concat %x, %e, %y {axis = #builtin.int<1>} : (tensor<2x1xf32>, tensor<2x0xf32>, tensor<2x3xf32>) -> tensor<2x4xf32>
   func.return %a : tensor<2x4xf32>
 }
+
+// -----
+
+// Only a split that makes one part gives its operand back.
+// CHECK-LABEL: @split
+// CHECK-NEXT:    %[[B:.*]], %[[C:.*]] = core.split %x
+// CHECK-NEXT:    func.return %x, %[[C]]
+func.func @split(%x : tensor<3xf32>) -> (tensor<3xf32>, tensor<0xf32>) {
+  %a = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[3]>} : (tensor<3xf32>) -> tensor<3xf32>
+  %b, %c = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[3, 0]>} : (tensor<3xf32>) -> (tensor<3xf32>, tensor<0xf32>)
+  func.return %a, %c : tensor<3xf32>, tensor<0xf32>
+}

@@ -243,3 +243,57 @@ func.func @negated_choice(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) -
   %a = core.select %n, %x, %y : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
   func.return %a : tensor<f32>
 }
+
+// -----
+
+// CHECK-LABEL: @join_parts
+// CHECK-NEXT:    func.return %x
+func.func @join_parts(%x : tensor<2x3xf32>) -> tensor<2x3xf32> {
+  %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[1, 2]>} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x2xf32>)
+  %c = core.concat %a, %b {axis = #builtin.int<1>} : (tensor<2x1xf32>, tensor<2x2xf32>) -> tensor<2x3xf32>
+  func.return %c : tensor<2x3xf32>
+}
+
+// -----
+
+// In another order, along the other axis, without one part, and with one twice: all of x's type.
+// CHECK-LABEL: @parts_that_stay
+// CHECK:         %[[A:.*]], %[[B:.*]] = core.split %x
+// CHECK:         core.concat %[[B]], %[[A]] {axis = #builtin.int<0>}
+// CHECK:         core.concat %[[A]], %[[B]] {axis = #builtin.int<1>}
+// CHECK:         core.concat %[[A]], %[[A]] {axis = #builtin.int<0>}
+// CHECK:         %[[C:.*]], %[[D:.*]], %{{.*}} = core.split %x
+// CHECK:         core.concat %[[C]], %[[D]] {axis = #builtin.int<0>}
+func.func @parts_that_stay(%x : tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<1x4xf32>, tensor<2x2xf32>, tensor<2x2xf32>) {
+  %a, %b = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[1, 1]>} : (tensor<2x2xf32>) -> (tensor<1x2xf32>, tensor<1x2xf32>)
+  %r = core.concat %b, %a {axis = #builtin.int<0>} : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>
+  %s = core.concat %a, %b {axis = #builtin.int<1>} : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x4xf32>
+  %t = core.concat %a, %a {axis = #builtin.int<0>} : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>
+  %c, %d, %e = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[1, 1, 0]>} : (tensor<2x2xf32>) -> (tensor<1x2xf32>, tensor<1x2xf32>, tensor<0x2xf32>)
+  %u = core.concat %c, %d {axis = #builtin.int<0>} : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<2x2xf32>
+  func.return %r, %s, %t, %u : tensor<2x2xf32>, tensor<1x4xf32>, tensor<2x2xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// The parts are the operands: of two equal types, each keeps its place.
+// CHECK-LABEL: @split_operands
+// CHECK-NEXT:    func.return %y, %x
+func.func @split_operands(%x : tensor<2xf32>, %y : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %c = core.concat %x, %y {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %a, %b = core.split %c {axis = #builtin.int<0>, sizes = #core.dims<[2, 2]>} : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  func.return %b, %a : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// The parts meet elsewhere than the operands, or along another axis.
+// CHECK-LABEL: @split_across
+// CHECK-COUNT-2: core.split
+func.func @split_across(%x : tensor<1x4xf32>, %y : tensor<3x4xf32>, %z : tensor<4x2xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>) {
+  %c = core.concat %x, %y {axis = #builtin.int<0>} : (tensor<1x4xf32>, tensor<3x4xf32>) -> tensor<4x4xf32>
+  %a, %b = core.split %c {axis = #builtin.int<0>, sizes = #core.dims<[2, 2]>} : (tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  %d = core.concat %z, %z {axis = #builtin.int<1>} : (tensor<4x2xf32>, tensor<4x2xf32>) -> tensor<4x4xf32>
+  %e, %f = core.split %d {axis = #builtin.int<0>, sizes = #core.dims<[2, 2]>} : (tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
+  func.return %a, %f : tensor<2x4xf32>, tensor<2x4xf32>
+}

@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.tensor import (
     PadOp,
     ReshapeOp,
     SliceOp,
+    SplitOp,
     TransposeOp,
 )
 from lowerdeck.dialects.core.types import (
@@ -152,7 +153,7 @@ class Program:
 
     def _moved(self, x: SSAValue) -> SSAValue:
         rows, columns = static_shape(x) or (0, 0)
-        match self.random.choice(["T", "reshape", "flip", "cut", "pad", "join", "spread"]):
+        match self.random.choice(["T", "reshape", "flip", "cut", "pad", "join", "split", "spread"]):
             case "T":
                 return self.add(TransposeOp(x, [1, 0]))
             case "reshape":
@@ -168,6 +169,10 @@ class Program:
                 return self.add(PadOp(x, [amount, 0], [0, 0]))
             case "join":
                 return self.add(ConcatOp([x, x] if rows < 6 else [x], 0))
+            case "split":
+                self.add(split := SplitOp(x, 0, [rows // 2, rows - rows // 2]))
+                parts = split.parts if self.random.random() < 0.5 else split.parts[::-1]
+                return self.add(ConcatOp(parts, 0))
             case _:
                 if rows == 1:
                     return self.add(BroadcastOp(x, [2, columns]))

@@ -34,9 +34,9 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
+from lowerdeck.passes.legalize.movement import concat
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.onnx.tensor import concat, split
 from lowerdeck.passes.legalize.sizes import single, sizes_of
 
 
@@ -177,7 +177,7 @@ def legalize_split_to_sequence(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, sizes = lower.operand("input"), lower.input("split")
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
     keep = lower.attrs.flag("keepdims")
-    parts = split(lower, x, axis, _part_sizes(lower, dims_of(x)[axis], sizes))
+    parts = lower.split(x, axis, _part_sizes(lower, dims_of(x)[axis], sizes))
     if sizes is None and not keep:
         parts = [lower.squeeze(part, [axis]) for part in parts]
     return [make_list(lower, parts, _sequence_type(element_type(x)))]

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import ConcatOp, PadOp
-from lowerdeck.dialects.core.types import broadcast, dims_of, i64, rank_of
-from lowerdeck.dialects.dims import Expr, ExprLike, exprs, maximum, minimum
+from lowerdeck.dialects.core.types import broadcast, dims_of, rank_of
+from lowerdeck.dialects.dims import Expr, exprs
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.movement import (
+    concat,
+    pad,
+    positive_part,
+    signs_known,
+    sliced,
+    sliced_at_run_time,
+    tile,
+)
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.sizes import (
-    UNBOUNDED,
     Axes,
-    from_front,
-    is_nonnegative,
     length_of,
     sizes_of,
 )
@@ -39,11 +42,6 @@ def legalize_concat(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     return [concat(lower, inputs, lower.axis(axis, rank_of(inputs[0])))]
 
 
-def concat(lower: OnnxLegalizer, values: Sequence[SSAValue], axis: int) -> SSAValue:
-    """Tensors joined along an axis."""
-    return values[0] if len(values) == 1 else lower.add(ConcatOp(values, axis))
-
-
 @legalizes("Split")
 def legalize_split(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
@@ -56,20 +54,7 @@ def legalize_split(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     sizes = _split_sizes(op, lower, dims_of(x)[axis])
     if len(sizes) != len(op.results):
         lower.refuse(f"{len(sizes)} sizes for {len(op.results)} outputs", "as many")
-    return split(lower, x, axis, sizes)
-
-
-def split(lower: OnnxLegalizer, x: SSAValue, axis: int, sizes: Sequence[Expr]) -> list[SSAValue]:
-    """Consecutive parts of `x`."""
-    total = sum(sizes, Expr.const(0))
-    if None not in (total.value, dims_of(x)[axis].value) and total != dims_of(x)[axis]:
-        lower.refuse(f"parts of {total} elements together", f"{dims_of(x)[axis]}")
-    parts: list[SSAValue] = []
-    start = Expr.const(0)
-    for size in sizes:
-        parts.append(lower.slice_axis(x, axis, start, size))
-        start = start + size
-    return parts
+    return lower.split(x, axis, sizes)
 
 
 def _split_sizes(op: OnnxOp, lower: OnnxLegalizer, dim: Expr) -> list[Expr]:
@@ -98,7 +83,7 @@ def legalize_slice_attributes(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("data")
     starts, ends = lower.attrs.ints("starts"), lower.attrs.ints("ends")
     axes = lower.axes(lower.attrs.ints("axes", default=range(len(starts))), rank_of(x))
-    return [_sliced(lower, x, axes, exprs(starts), exprs(ends), exprs([1] * len(axes)))]
+    return [sliced(lower, x, axes, exprs(starts), exprs(ends), exprs([1] * len(axes)))]
 
 
 @legalizes("Slice", since=10)
@@ -110,132 +95,10 @@ def legalize_slice(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if steps is None:
         steps = lower.tensor(np.ones(count, np.int64))
     axes = Axes(list(range(count))) if given is None else Axes.of(lower, given, rank_of(x))
-    if axes.known is None or not _signs_known(lower, steps):
-        return [_sliced_at_run_time(lower, x, axes, starts, ends, steps)]
+    if axes.known is None or not signs_known(lower, steps):
+        return [sliced_at_run_time(lower, x, axes, starts, ends, steps)]
     first, last, step = (lower.require_exprs(v, "a bound") for v in (starts, ends, steps))
-    return [_sliced(lower, x, axes.known, first, last, step)]
-
-
-def _signs_known(lower: OnnxLegalizer, steps: SSAValue) -> bool:
-    elements = lower.symbols.elements(steps)
-    if elements is None:
-        return False
-    return all(step is not None and _sign(lower, step) for step in elements.reshape(-1))
-
-
-def _sign(lower: OnnxLegalizer, step: Expr) -> int:
-    """1 or -1; 0 if it is not known."""
-    if is_nonnegative(lower, step - 1):
-        return 1
-    return -1 if is_nonnegative(lower, -step - 1) else 0
-
-
-def _sliced(
-    lower: OnnxLegalizer,
-    x: SSAValue,
-    axes: Sequence[int],
-    starts: Sequence[Expr],
-    ends: Sequence[Expr],
-    steps: Sequence[Expr],
-) -> SSAValue:
-    if not len(axes) == len(starts) == len(ends) == len(steps):
-        lower.refuse(f"{len(starts)} starts, {len(ends)} ends, {len(steps)} steps", f"{len(axes)}")
-    all_starts: list[ExprLike] = [0] * rank_of(x)
-    all_steps: list[ExprLike] = [1] * rank_of(x)
-    sizes = list(dims_of(x))
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
-        dim = sizes[axis]
-        bounds = _forward if _sign(lower, step) > 0 else _backward
-        all_starts[axis], sizes[axis] = bounds(lower, dim, start, end, step)
-        all_steps[axis] = step
-    return lower.slice(x, all_starts, sizes, all_steps)
-
-
-def _forward(
-    lower: OnnxLegalizer, dim: Expr, start: Expr, end: Expr, step: Expr
-) -> tuple[Expr, Expr]:
-    """
-    First element and number of elements of start:end:step for a positive step.
-
-    A start past the end is left as it is: then there are no elements.
-    """
-    first, last = from_front(lower, start, dim), _forward_end(lower, dim, end)
-    distance = last - first
-    if not is_nonnegative(lower, first):
-        first, distance = maximum(first, 0), minimum(distance, last)
-    return _counted(lower, first, distance, step)
-
-
-def _forward_end(lower: OnnxLegalizer, dim: Expr, end: Expr) -> Expr:
-    if end.value is not None and end.value >= UNBOUNDED:
-        return dim
-    last = from_front(lower, end, dim)
-    return dim if is_nonnegative(lower, last - dim) else _at_most(lower, last, dim)
-
-
-def _backward(
-    lower: OnnxLegalizer, dim: Expr, start: Expr, end: Expr, step: Expr
-) -> tuple[Expr, Expr]:
-    """First element and number of elements of start:end:step for a negative step."""
-    if start == -1 or (start.value is not None and start.value >= UNBOUNDED):
-        first = dim - 1
-    else:
-        first = from_front(lower, start, dim)
-        first = first if is_nonnegative(lower, first) else maximum(first, 0)
-        first = _at_most(lower, first, dim - 1)
-    if end.value is not None and end.value <= -UNBOUNDED:
-        last = Expr.const(-1)
-    else:
-        last = from_front(lower, end, dim)
-        last = last if is_nonnegative(lower, last + 1) else maximum(last, -1)
-    return _counted(lower, first, first - last, -step)
-
-
-def _counted(lower: OnnxLegalizer, first: Expr, distance: Expr, step: Expr) -> tuple[Expr, Expr]:
-    """`first`, and how many elements `step` apart lie in a distance."""
-    count = distance.ceildiv(step)
-    if not is_nonnegative(lower, distance):
-        count = maximum(count, 0)
-    return (Expr.const(0), count) if count == 0 else (first, count)
-
-
-def _at_most(lower: OnnxLegalizer, index: Expr, limit: Expr) -> Expr:
-    return index if is_nonnegative(lower, limit - index) else minimum(index, limit)
-
-
-def _sliced_at_run_time(
-    lower: OnnxLegalizer,
-    x: SSAValue,
-    axes: Axes,
-    starts: SSAValue,
-    ends: SSAValue,
-    steps: SSAValue,
-) -> SSAValue:
-    """Axes or directions come from data: everything is resolved by arithmetic on vectors."""
-    rank = rank_of(x)
-    if axes.known is not None:
-        axes = Axes(None, Quantity(lower, np.array(axes.known, np.int64)))
-    first, last, step = (
-        axes.spread(lower, Quantity.of(lower, value), rank, fill)
-        for value, fill in ((starts, 0), (ends, np.iinfo(np.int64).max), (steps, 1))
-    )
-    dims = Quantity(lower, lower.dims(dims_of(x)))
-    back = step.lt(0)
-    zero = Quantity.number(lower, 0, i64)
-    low = back.where(Quantity.number(lower, -1, i64), zero)
-    high = back.where(dims - 1, dims)
-    # The lowest end for a negative step stays below every index that counts from the end.
-    first = first.lt(0).where(first + dims, first).clip(low.maximum(0), high)
-    last = last.lt(0).where(last.maximum(-UNBOUNDED) + dims, last).clip(low, high)
-    stride = step.abs().maximum(1)
-    distance = back.where(first - last, last - first).maximum(0)
-    sizes = (distance + stride - 1) // stride
-    return lower.slice(
-        x,
-        lower.require_exprs(first.value, "starts"),
-        sizes_of(lower, sizes.value, "sizes"),
-        lower.require_exprs(step.value, "steps"),
-    )
+    return [sliced(lower, x, axes.known, first, last, step)]
 
 
 # Padding
@@ -278,32 +141,6 @@ def _pads(op: OnnxOp, lower: OnnxLegalizer, rank: int) -> list[Expr]:
     return spread
 
 
-def pad(
-    lower: OnnxLegalizer,
-    x: SSAValue,
-    begin: Sequence[Expr],
-    end: Sequence[Expr],
-    value: SSAValue | None = None,
-    mode: str = "constant",
-) -> SSAValue:
-    """`x` with elements added, or removed by negative amounts, which comes first."""
-    cut_begin, cut_end = ([_positive(lower, -amount) for amount in side] for side in (begin, end))
-    sizes = [d - b - e for d, b, e in zip(dims_of(x), cut_begin, cut_end, strict=True)]
-    x = lower.slice(x, cut_begin, sizes)
-    begin, end = ([_positive(lower, amount) for amount in side] for side in (begin, end))
-    if all(amount == 0 for amount in (*begin, *end)):
-        return x
-    if mode != "constant":
-        return lower.add(PadOp(x, begin, end, None, mode))
-    return lower.add(PadOp(x, begin, end, lower.scalar(0, x) if value is None else value))
-
-
-def _positive(lower: OnnxLegalizer, amount: Expr) -> Expr:
-    if is_nonnegative(lower, -amount):
-        return Expr.const(0)
-    return amount if is_nonnegative(lower, amount) else maximum(amount, 0)
-
-
 @legalizes("CenterCropPad")
 def legalize_center_crop_pad(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """Centered; of an odd difference the smaller half is before."""
@@ -315,8 +152,8 @@ def legalize_center_crop_pad(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         lower.refuse(f"{len(targets)} sizes for {len(axes)} axes", "as many")
     begin, end = [Expr.const(0)] * rank, [Expr.const(0)] * rank
     for axis, target in zip(axes, targets, strict=True):
-        grow = _positive(lower, target - dims_of(x)[axis])
-        shrink = _positive(lower, dims_of(x)[axis] - target)
+        grow = positive_part(lower, target - dims_of(x)[axis])
+        shrink = positive_part(lower, dims_of(x)[axis] - target)
         begin[axis] = grow // 2 - shrink // 2
         end[axis] = grow - shrink - begin[axis]
     return [pad(lower, x, begin, end)]
@@ -351,21 +188,6 @@ def legalize_tile(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if len(repeats) != rank_of(x):
         lower.refuse(f"{len(repeats)} repeats", f"{rank_of(x)}")
     return [tile(lower, x, repeats)]
-
-
-def tile(lower: OnnxLegalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
-    """`x` repeated along each dimension."""
-    dims = dims_of(x)
-    inner: list[ExprLike] = []
-    outer: list[ExprLike] = []
-    for dim, repeat in zip(dims, repeats, strict=True):
-        if repeat != 1:
-            inner.append(1)
-            outer.append(repeat)
-        inner.append(dim)
-        outer.append(dim)
-    wide = lower.broadcast(lower.reshape(x, inner), outer)
-    return lower.reshape(wide, [dim * repeat for dim, repeat in zip(dims, repeats, strict=True)])
 
 
 # Blocks

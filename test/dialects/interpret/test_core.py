@@ -185,6 +185,8 @@ def test_scatter_in_order_of_updates() -> None:
         (partial(tensor.GatherOp, axis=0), (np.zeros(3), np.array([-4]))),
         (partial(tensor.SliceOp, starts=[S], sizes=[2]), (np.zeros(3),)),
         (partial(tensor.ReshapeOp, dims=[S]), (np.zeros(3),)),
+        (partial(tensor.SplitOp, axis=0, sizes=[S]), (np.zeros(3),)),
+        (partial(tensor.SplitOp, axis=0, sizes=[S - 3, 4]), (np.zeros(3),)),
         (partial(tensor.PadOp, begin=[S - 3], end=[0]), (np.zeros(3),)),
     ],
 )

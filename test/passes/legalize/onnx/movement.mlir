@@ -64,13 +64,37 @@ func.func @pad(%x: tensor<4x4xf32>) -> tensor<*xf32> {
 
 // Seven elements in three parts: the last is what is left.
 // CHECK-LABEL: @split
-// CHECK:         core.slice %x {starts = #core.dims<[0]>, sizes = #core.dims<[3]>
-// CHECK:         core.slice %x {starts = #core.dims<[3]>, sizes = #core.dims<[3]>
-// CHECK:         core.slice %x {starts = #core.dims<[6]>, sizes = #core.dims<[1]>
+// CHECK:         core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[3, 3, 1]>}
 func.func @split(%x: tensor<7xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
   %none = onnx.none : none
   %a, %b, %c = onnx.Split_18 %x, %none {axis = 0, num_outputs = 3} : (tensor<7xf32>, none) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)
   func.return %a, %b, %c : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
+}
+
+// -----
+
+// One part is the input; equal parts that may leave a rest are checked at run time.
+// CHECK-LABEL: @split_one
+// CHECK-NEXT:    %[[P:.*]], %{{.*}} = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[n floordiv 2, n floordiv 2]>}
+// CHECK-NEXT:    func.return %x, %[[P]]
+func.func @split_one(%x: tensor<?xf32, #core.tensor<dims = [n]>>) -> (tensor<*xf32>, tensor<*xf32>) {
+  %a = onnx.Split_2 %x {axis = 0} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<*xf32>
+  %b, %c = onnx.Split_2 %x {axis = 0} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> (tensor<*xf32>, tensor<*xf32>)
+  func.return %a, %b : tensor<*xf32>, tensor<*xf32>
+}
+
+// -----
+
+// A shape that is split stays known: rows and columns change places.
+// CHECK-LABEL: @split_shape
+// CHECK-NOT:     core.split
+// CHECK:         core.reshape %x {dims = #core.dims<[4, n]>}
+func.func @split_shape(%x: tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<*xf32> {
+  %s = onnx.Shape_15 %x : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<*xi64>
+  %a, %b = onnx.Split_11 %s {split = [1, 1]} : (tensor<*xi64>) -> (tensor<*xi64>, tensor<*xi64>)
+  %t = onnx.Concat_13 %b, %a {axis = 0} : (tensor<*xi64>, tensor<*xi64>) -> tensor<*xi64>
+  %y = onnx.Reshape_14 %x, %t : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<*xi64>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
 }
 
 // -----
