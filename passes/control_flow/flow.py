@@ -18,7 +18,7 @@ from lowerdeck.passes.control_flow.graph import FORWARDING, Kind, Node, Value
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
 
 _SAME = frozenset({"Identity", "RefIdentity", "StopGradient", "PreventGradient", "Snapshot"})
-"""Operators whose value is their input, where it decides a Switch."""
+"""Operators whose value is their input."""
 
 
 class Flow:
@@ -36,6 +36,7 @@ class Flow:
         self._numbers: dict[int, Node] = {}
         self._phis: dict[tuple[Value, Value, Value, int], Node] = {}
         self._unmerged: dict[Node, str] = {}
+        self._entered: dict[Value, Node] = {}
         self._atoms: dict[int, Value] = {}
         # By atom: the values that can decide a core.if, with their predicates.
         self._deciders: dict[int, dict[Value, int]] = {}
@@ -127,7 +128,11 @@ class Flow:
         self._alive[node] = self._when_alive(node)
         if node.kind in FORWARDING:
             self._forward(node)
-        if node.kind is Kind.SWITCH:
+        if node.kind is Kind.ENTER:
+            # Each use of a value may have its own Enter.
+            first = self._entered.setdefault(_origin(node.inputs[0]), node)
+            self._stands_for[Value(node, 0)] = Value(first, 0)
+        elif node.kind is Kind.SWITCH:
             self._add_decider(node.inputs[1])
         elif node.kind is Kind.SWITCH_N:
             for number in range(node.number - 1):
@@ -141,6 +146,8 @@ class Flow:
         data = [self.alive(value) for value in node.inputs]
         if node.kind is Kind.MERGE:  # a dead control input does not kill a Merge
             return self.predicates.any(data)
+        if node.op_type == "ControlTrigger":
+            return TRUE
         return self.predicates.all([*data, *(self._alive[node] for node in node.controls)])
 
     def _side(self, value: Value) -> int:
@@ -312,6 +319,13 @@ class Flow:
             self._alive[node] = context
             self._order[node] = self._order[merge]
         return Value(self._phis[key], 0)
+
+
+def _origin(value: Value) -> Value:
+    """Where a value comes from, through all that forwards it, into frames, too."""
+    while value.node.kind in (*FORWARDING, Kind.ENTER) or value.node.op_type in _SAME:
+        value = value.node.inputs[0]
+    return value
 
 
 def _constant(node: Node) -> int | None:

@@ -51,15 +51,15 @@ class Predicates:
     def all(self, predicates: Iterable[int]) -> int:
         """The conjunction of predicates, TRUE for none."""
         result = TRUE
-        for predicate in predicates:
-            result = self.both(result, predicate)
+        for predicate in self._from_below(predicates):
+            result = self.both(predicate, result)
         return result
 
     def any(self, predicates: Iterable[int]) -> int:
         """The disjunction of predicates, FALSE for none."""
         result = FALSE
-        for predicate in predicates:
-            result = self.either(result, predicate)
+        for predicate in self._from_below(predicates):
+            result = self.either(predicate, result)
         return result
 
     def implies(self, a: int, b: int) -> bool:
@@ -95,6 +95,10 @@ class Predicates:
                 return f"{' or '.join(terms)} or ..."
             terms.append(" and ".join(term))
         return " or ".join(terms)
+
+    def _from_below(self, predicates: Iterable[int]) -> list[int]:
+        """Distinct predicates in the order in which they are combined with the least work."""
+        return sorted(set(predicates), key=lambda p: self._nodes[p][0], reverse=True)
 
     def _terms(self, predicate: int) -> Iterator[list[str]]:
         """The ways to make a predicate true."""

@@ -38,7 +38,8 @@ def raise_graph(graph: GraphOp) -> FuncOp:
     PassFailedException lists every node that cannot be raised, with its frame and predicate.
     """
     read = read_graph(graph)
-    refuse(_lost_effects(read))
+    refuse([*_lost_effects(read), *_calls(read)])
+    arguments = read.arguments  # raising takes the graph apart
     *inner, root = find_frames(read)
     predicates = Predicates()
     raiser = LoopRaiser(predicates)
@@ -57,7 +58,6 @@ def raise_graph(graph: GraphOp) -> FuncOp:
     made, problems = plan(flow, read.fetches, TRUE)
     refuse(problems)
     assert made is not None
-    arguments = read.arguments
     block = Block(arg_types=[node.op.results[0].type for node in arguments])
     for node, argument in zip(arguments, block.args, strict=True):
         argument.name_hint = node.op.results[0].name_hint
@@ -106,6 +106,15 @@ def _lost_effects(graph: Graph) -> list[Problem]:
         )
         for node in graph.nodes
         if node not in kept and _has_effect(node)
+    ]
+
+
+def _calls(graph: Graph) -> list[Problem]:
+    return [
+        Problem(node, "found a call of a function, expected none; inline it before freezing")
+        for node in graph.nodes
+        if isinstance(node.op, Tf1Op)
+        and any(attr.kind in ("func", "list(func)") for attr in node.op.signature.attrs.values())
     ]
 
 
