@@ -35,7 +35,7 @@ def load_model(
 
     file = os.fspath(path)
     format_ = detect_format(file)
-    if weights is not None and format_ != "caffe-text":
+    if weights is not None and format_ not in ("caffe", "caffe-text"):
         raise FrontendError.of_file(file, f"weights are given apart for caffe only, not {format_}")
     match format_:
         case "caffe" | "caffe-text":

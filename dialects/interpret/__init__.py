@@ -217,6 +217,13 @@ class Interpreter:
         self, op: Operation, operands: Sequence[Value], symbols: Mapping[str, int]
     ) -> list[Value]:
         """An op of another dialect, whose interpreter is loaded only now."""
+        if op.name.startswith("caffe."):
+            from lowerdeck.dialects.caffe.ops import CaffeOp
+            from lowerdeck.dialects.interpret import caffe
+
+            assert isinstance(op, CaffeOp)
+            return list(caffe.run_op(op, cast(Sequence[NDArray[Any]], operands)))
+
         from lowerdeck.dialects.interpret import onnx
 
         def run_region(region: Region, args: Sequence[Value]) -> list[Value]:
