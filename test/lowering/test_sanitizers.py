@@ -125,6 +125,36 @@ def allocating() -> ModuleOp:
     return module_of([typed(np.float32, N, 3)], body)
 
 
+def changing() -> ModuleOp:
+    """Carried values that change their size and places, in and around a branch and another loop."""
+    s, u = symbol("s"), symbol("u")
+
+    def grown(limit: Any, value: Any, row: Any) -> Any:
+        block = Block(arg_types=[tensor(i64, []), tensor(f32, [symbol("p"), 3])])
+        with ImplicitBuilder(block) as (_, v):
+            YieldOp([t.ConcatOp([v, row], 0).result])
+        names: dict[str, Any] = {"carried_symbols": ["p"], "result_symbols": ["q"]}
+        return LoopOp(limit, None, [value], Region(block), **names).results[0]
+
+    def body(x: Any, limit: Any) -> Any:
+        block = Block(arg_types=[tensor(i64, []), tensor(f32, [s, 3]), tensor(f32, [u, 3])])
+        with ImplicitBuilder(block) as (index, a, b):
+            small = e.CompareOp("lt", index, scalar(2, i64).result).result
+            branches = [Block(), Block()]
+            with ImplicitBuilder(branches[0]):
+                YieldOp([grown(index, a, t.SliceOp(x, [0, 0], [1, 3]).result)])
+            with ImplicitBuilder(branches[1]):
+                YieldOp([t.SliceOp(a, [s // 2, 0], [s - s // 2, 3]).result])
+            regions = [Region(branch) for branch in branches]
+            chosen = IfOp(small, *regions, result_symbols=["r"]).results[0]
+            YieldOp([b, e.NegOp(chosen).result])
+        names = {"carried_symbols": ["s", "u"], "result_symbols": ["v", "w"]}
+        results = LoopOp(limit, None, [x, x], Region(block), iteration="i", **names).results
+        return [*results, ReduceOp("sum", t.ConcatOp(list(results), 0).result, [0])]
+
+    return module_of([typed(np.float32, N, 3), typed(np.int64)], body)
+
+
 def lstm() -> ModuleOp:
     """A recurrent layer: gates i, o, f, c, one step an iteration."""
     hidden = 4
@@ -154,6 +184,7 @@ MODELS: dict[str, tuple[Callable[[], ModuleOp], str]] = {
     "dynamic": (dynamic, ""),
     "loop": (loop, ""),
     "allocating": (allocating, ""),
+    "changing": (changing, ""),
     "lstm": (lstm, ""),
 }
 
