@@ -97,6 +97,18 @@ class Axes:
         return Quantity(lower, lower.add(op))
 
 
+def axes_of_one(lower: Legalizer, x: SSAValue) -> list[int]:
+    """The dimensions that are one; refused if that is not known of a dimension."""
+    unknown = [str(dim) for dim in dims_of(x) if dim.value is None]
+    if unknown:
+        lower.refuse(
+            f"no axes for dimensions {', '.join(unknown)}",
+            "axes, or an input of static shape",
+            "fix the input shape of the model",
+        )
+    return [axis for axis, dim in enumerate(dims_of(x)) if dim == 1]
+
+
 def resolved_shape(lower: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: bool) -> list[Expr]:
     """
     The dimensions that Reshape gives to `x`: -1 is what is left, 0 (unless allowed) copies.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
-
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import product
 from lowerdeck.dialects.onnx.ops import OnnxOp
@@ -11,6 +9,7 @@ from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.sizes import (
     Axes,
+    axes_of_one,
     extended_dims,
     kept_dims,
     length_of,
@@ -68,25 +67,13 @@ def legalize_squeeze(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("data")
     axes = _axes(op, lower, rank_of(x))
     if axes is None:
-        return [lower.squeeze(x, _ones(lower, x))]
+        return [lower.squeeze(x, axes_of_one(lower, x))]
     if axes.known is None:
         return [lower.reshape(x, kept_dims(lower, x, axes))]
     for axis in axes.known:
         if (size := dims_of(x)[axis].value) not in (None, 1):
             lower.refuse(f"dimension {axis} of {size}", "1")
     return [lower.squeeze(x, axes.known)]
-
-
-def _ones(lower: OnnxLegalizer, x: SSAValue) -> list[int]:
-    """The dimensions that are one; refused if that is not known of a dimension."""
-    unknown = [str(dim) for dim in dims_of(x) if dim.value is None]
-    if unknown:
-        lower.refuse(
-            f"no axes for dimensions {', '.join(unknown)}",
-            "axes, or an input of static shape",
-            "fix the input shape of the model",
-        )
-    return [axis for axis, dim in enumerate(dims_of(x)) if dim == 1]
 
 
 def _axes(op: OnnxOp, lower: OnnxLegalizer, rank: int) -> Axes | None:

@@ -2,10 +2,36 @@
 
 from types import ModuleType
 
-from lowerdeck.passes.legalize.tf1 import activation, basic, elementwise, tensor_array
+from lowerdeck.passes.legalize.tf1 import (
+    activation,
+    basic,
+    elementwise,
+    generators,
+    indexing,
+    layout,
+    matrix,
+    scatter,
+    shape,
+    slicing,
+    sorting,
+    tensor_array,
+)
 from lowerdeck.passes.legalize.tf1.registry import legalizes
 
-TOPICS: tuple[ModuleType, ...] = (activation, basic, elementwise, tensor_array)
+TOPICS: tuple[ModuleType, ...] = (
+    activation,
+    basic,
+    elementwise,
+    generators,
+    indexing,
+    layout,
+    matrix,
+    scatter,
+    shape,
+    slicing,
+    sorting,
+    tensor_array,
+)
 """The modules with handlers."""
 
 handler_of = legalizes.get

@@ -1,0 +1,126 @@
+"""Shapes as values, and operators that change only the shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.types import bit_width as width_of
+from lowerdeck.dialects.core.types import broadcast, dims_of, element_type, is_integer, rank_of
+from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.passes.legalize.sizes import (
+    Axes,
+    axes_of_one,
+    extended_dims,
+    resolved_shape,
+    sizes_of,
+)
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
+
+
+def integers(
+    lower: Tf1Legalizer,
+    values: Sequence[ExprLike],
+    shape: Sequence[int] | None = None,
+    result: int = 0,
+) -> SSAValue:
+    """Expressions as a tensor, a vector by default, of the element type of a result."""
+    return lower.cast(lower.dims(values, shape), lower.result_element(result))
+
+
+@legalizes("Shape", "ShapeN")
+def legalize_shape(lower: Tf1Legalizer) -> Results:
+    """One vector an operand."""
+    return [integers(lower, dims_of(value)) for value in lower.op.inputs]
+
+
+@legalizes("Size")
+def legalize_size(lower: Tf1Legalizer) -> Results:
+    return [integers(lower, [product(dims_of(lower.operand("input")))], [])]
+
+
+@legalizes("Rank")
+def legalize_rank(lower: Tf1Legalizer) -> Results:
+    return [integers(lower, [rank_of(lower.operand("input"))], [])]
+
+
+@legalizes("Reshape")
+def legalize_reshape(lower: Tf1Legalizer) -> Results:
+    """-1 is what is left; 0 is a dimension of no elements."""
+    x = lower.operand("tensor")
+    dims = resolved_shape(lower, x, lower.operand("shape"), allow_zero=True)
+    return [lower.reshape(x, dims)]
+
+
+@legalizes("ExpandDims")
+def legalize_expand_dims(lower: Tf1Legalizer) -> Results:
+    """The axis counts in the result."""
+    x = lower.operand("input")
+    axes = Axes.of(lower, lower.operand("dim"), rank_of(x) + 1)
+    if axes.known is None:
+        return [lower.reshape(x, extended_dims(lower, x, axes))]
+    return [lower.unsqueeze(x, axes.known)]
+
+
+@legalizes("Squeeze")
+def legalize_squeeze(lower: Tf1Legalizer) -> Results:
+    """Without axes, all dimensions of one go."""
+    x = lower.operand("input")
+    given = lower.attrs.ints("squeeze_dims")
+    if not given:
+        return [lower.squeeze(x, axes_of_one(lower, x))]
+    axes = lower.axes(given, rank_of(x))
+    for axis in axes:
+        if (size := dims_of(x)[axis].value) not in (None, 1):
+            lower.refuse(f"dimension {axis} of {size}", "1")
+    return [lower.squeeze(x, axes)]
+
+
+@legalizes("EnsureShape")
+def legalize_ensure_shape(lower: Tf1Legalizer) -> Results:
+    """The operand, whose shape must not be known to be another."""
+    x, shape = lower.operand("input"), lower.attrs.shape("shape")
+    if shape is None:
+        return [x]
+    dims = dims_of(x)
+    fits = len(dims) == len(shape) and all(
+        size < 0 or dim.value in (None, size) for size, dim in zip(shape, dims, strict=True)
+    )
+    if not fits:
+        lower.refuse(f"a shape of [{', '.join(map(str, dims))}]", f"{list(shape)}")
+    return [x]
+
+
+@legalizes("BroadcastArgs")
+def legalize_broadcast_args(lower: Tf1Legalizer) -> Results:
+    """The shape that tensors of two shapes broadcast to."""
+    shapes = [sizes_of(lower, lower.operand(name), "a shape") for name in ("s0", "s1")]
+    return [integers(lower, broadcast(shapes))]
+
+
+@legalizes("ConcatOffset")
+def legalize_concat_offset(lower: Tf1Legalizer) -> Results:
+    """Where each part of a concatenation begins: zeros, but for the axis."""
+    shapes = [sizes_of(lower, value, "a shape") for value in lower.operands("shape")]
+    rank = len(shapes[0])
+    axis = lower.axis(lower.require_ints(lower.operand("concat_dim"), "the axis")[0], rank)
+    start, offsets = Expr.const(0), list[SSAValue]()
+    for shape in shapes:
+        offsets.append(integers(lower, [start if k == axis else 0 for k in range(rank)]))
+        start = start + shape[axis]
+    return offsets
+
+
+@legalizes("Bitcast")
+def legalize_bitcast(lower: Tf1Legalizer) -> Results:
+    """Integers of one width: the bits of a signed and an unsigned one mean the same modulo 2^w."""
+    x, element = lower.operand("input"), lower.attrs.element("type")
+    if element == element_type(x):
+        return [x]
+    if not (is_integer(element) and is_integer(element_type(x))):
+        lower.refuse(f"the bits of {element_type(x)} as {element}", "integers of one width")
+    if width_of(element) != width_of(element_type(x)):
+        lower.refuse(f"the bits of {element_type(x)} as {element}", "integers of one width")
+    return [lower.cast(x, element)]
