@@ -377,8 +377,8 @@ class Model:
         except KeyError:
             missing = [name for name in self._names if name not in named]
             raise ValueError(f"no value for the inputs {missing}") from None
-        if len(named) != len(arrays):
-            unknown = [name for name in named if name not in self._names]
+        known = {*self._names, *self._metadata.get("unused_inputs", ())}
+        if unknown := [name for name in named if name not in known]:
             raise ValueError(f"{unknown} are not inputs; the inputs are {self._names}")
         return arrays
 

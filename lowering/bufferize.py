@@ -23,7 +23,7 @@ from lowerdeck.dialects.core.control_flow import (
     names_in,
     yielded,
 )
-from lowerdeck.dialects.core.names import value_names
+from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
@@ -408,10 +408,11 @@ class BufferizePass(ModulePass):
 
 
 def interface(function: func.FuncOp) -> DictionaryAttr:
-    """The tensor names of inputs and outputs, in order."""
+    """The tensor names of inputs and outputs, in order, and of inputs that are not needed."""
     names = {
         "inputs": value_names(function.arg_attrs, len(function.function_type.inputs)),
         "outputs": value_names(function.res_attrs, len(function.function_type.outputs)),
+        "unused": unused_inputs(function),
     }
     return DictionaryAttr(
         {key: ArrayAttr([StringAttr(name) for name in value]) for key, value in names.items()}

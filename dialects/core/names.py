@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
+from xdsl.ir import Attribute, Operation
 
 NAME = "core.name"
 """The attribute of an argument or result that holds the tensor's name."""
+
+
+UNUSED = "core.unused_inputs"
+"""The attribute of a function that lists inputs of the model that its results do not need."""
 
 
 def named(names: Iterable[str]) -> ArrayAttr[DictionaryAttr]:
@@ -24,3 +30,16 @@ def value_names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> lis
         if isinstance(name := entry.data.get(NAME), StringAttr):
             names[position] = name.data
     return names
+
+
+def unused_inputs(op: Operation) -> list[str]:
+    """
+    The names of the model's inputs that a function or graph does not have, because no result needs
+    them: to give them a value is no mistake.
+    """
+    names = op.attributes.get(UNUSED)
+    if not isinstance(names, ArrayAttr):
+        return []
+    return [
+        name.data for name in cast("ArrayAttr[Attribute]", names) if isinstance(name, StringAttr)
+    ]

@@ -18,7 +18,7 @@ from xdsl.utils.exceptions import InterpretationError, VerifyException
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
-from lowerdeck.dialects.core.names import value_names
+from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
@@ -47,7 +47,7 @@ def run_module(
 ) -> dict[str, Value]:
     """
     Run a function for inputs by tensor name; its results by tensor name. Of a module that is
-    lowered to `buffer`, that is the driver.
+    lowered to `buffer`, that is the driver; of one with a tf1.graph, that graph.
 
     Names are the `core.name` of arguments and results, or `0`, `1`, ... where there is none.
     InterpretError if a name is missing or unknown, an input does not fit its argument's type, or an
@@ -57,11 +57,17 @@ def run_module(
         from lowerdeck.dialects.interpret import buffer
 
         return dict(buffer.run_driver(module, inputs, max_steps=max_steps))
+    for op in module.body.block.ops:
+        if op.name == "tf1.graph":
+            from lowerdeck.dialects.interpret.tf1 import graph
+
+            return dict(graph.run_graph(cast(graph.GraphOp, op), inputs, max_steps=max_steps))
     target = find_function(module, function)
     names = value_names(target.arg_attrs, len(target.body.block.args))
     if missing := [name for name in names if name not in inputs]:
         raise InterpretError(f"no value for the inputs {missing}")
-    if unknown := [name for name in inputs if name not in names]:
+    known = {*names, *unused_inputs(target)}
+    if unknown := [name for name in inputs if name not in known]:
         raise InterpretError(f"{unknown} are not inputs; the inputs are {names}")
     results = Interpreter(max_steps=max_steps).call(target, [inputs[name] for name in names])
     return dict(zip(value_names(target.res_attrs, len(results)), results, strict=True))
@@ -224,12 +230,16 @@ class Interpreter:
             assert isinstance(op, CaffeOp)
             return list(caffe.run_op(op, cast(Sequence[NDArray[Any]], operands)))
 
-        from lowerdeck.dialects.interpret import onnx
-
         def run_region(region: Region, args: Sequence[Value]) -> list[Value]:
             return self._run_block(region.block, args, symbols)
 
         try:
+            if op.name.startswith("tf1."):
+                from lowerdeck.dialects.interpret import tf1
+
+                return tf1.run_op(op, operands)
+            from lowerdeck.dialects.interpret import onnx
+
             return onnx.run_op(op, operands, run_region=run_region)
         except InterpretError:
             raise

@@ -94,7 +94,8 @@ class Machine:
         arguments = function.body.block.args
         split = len(arguments) - function.outputs.data
         names = _interface(function)
-        symbols = self._bind_inputs(arguments[:split], names[0], inputs)
+        given = {name: array for name, array in inputs.items() if name not in names[2]}
+        symbols = self._bind_inputs(arguments[:split], names[0], given)
         self._outputs = set(arguments[split:])
         if isinstance(workspace := function.attributes.get("workspace"), DimsAttr):
             self._workspace = _fresh(max(workspace.data[0].evaluate(symbols), 0))
@@ -338,16 +339,16 @@ class Machine:
             symbols[op.count.data] = count
 
 
-def _interface(function: kernel.FuncOp) -> tuple[list[str], list[str]]:
-    """The tensor names of inputs and outputs."""
+def _interface(function: kernel.FuncOp) -> list[list[str]]:
+    """The tensor names of inputs and outputs, and of inputs that are not needed."""
     names = function.attributes.get("interface")
     if not isinstance(names, DictionaryAttr):
         raise InterpretError(f"@{DRIVER} has no attribute 'interface' with the tensors' names")
     lists: list[list[str]] = []
-    for key in ("inputs", "outputs"):
-        entries = cast(ArrayAttr[StringAttr], names.data[key])
+    for key in ("inputs", "outputs", "unused"):
+        entries = cast(ArrayAttr[StringAttr], names.data.get(key, ArrayAttr([])))
         lists.append([entry.data for entry in entries])
-    return lists[0], lists[1]
+    return lists
 
 
 def _made(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import (
+    ArrayAttr,
     FileLineColLoc,
     IntAttr,
     LocationAttr,
@@ -16,6 +17,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
+from lowerdeck.dialects.core.names import UNUSED
 from lowerdeck.dialects.core.types import element_type, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT, value_type
@@ -302,6 +304,13 @@ class _Importer:
         fetch.location = self.file_location
         graph = GraphOp("main", Region(Block([*ops.values(), fetch])), self.producer)
         graph.location = self.file_location
+        unused = sorted(
+            f"{node.name}:0"
+            for node in self.graph.nodes.values()
+            if node.op in PLACEHOLDERS and node.name not in ops
+        )
+        if unused:
+            graph.attributes[UNUSED] = ArrayAttr(map(StringAttr, unused))
         return ModuleOp([graph])
 
     def _op(self, checked: _Checked, shape: Sequence[int] | None, has_control: bool) -> Tf1Op:

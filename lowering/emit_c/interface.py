@@ -54,6 +54,8 @@ class Interface:
     name: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+    unused_inputs: list[str]
+    """Inputs of the model that no output needs, and the C does not have."""
     workspace: Expr
     """Bytes, without the slack for alignment."""
     weights_size: int
@@ -428,6 +430,7 @@ def metadata(i: Interface) -> dict[str, object]:
         "target": i.target,
         "inputs": [_port_data(port) for port in i.inputs],
         "outputs": [_port_data(port) for port in i.outputs],
+        "unused_inputs": i.unused_inputs,
         "workspace": _number(i.workspace_bytes),
         "weights_size": i.weights_size,
         "weights_header": i.weights_header.hex(),

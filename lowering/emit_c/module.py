@@ -143,6 +143,7 @@ def _interface(
         name,
         make_ports(_strings(ports.data["inputs"]), types[:split], taken),
         make_ports(_strings(ports.data["outputs"]), types[split:], taken),
+        _strings(ports.data["unused"]) if "unused" in ports.data else [],
         workspace.data[0],
         weights_size,
         header,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from lowerdeck.dialects.core.names import named
+from lowerdeck.dialects.core.names import UNUSED, named, unused_inputs
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.control_flow.emit import Emitter
 from lowerdeck.passes.control_flow.flow import Flow
@@ -26,7 +28,7 @@ from lowerdeck.passes.control_flow.graph import (
 )
 from lowerdeck.passes.control_flow.loops import LoopRaiser
 from lowerdeck.passes.control_flow.predicates import TRUE, Predicates
-from lowerdeck.passes.control_flow.regions import plan
+from lowerdeck.passes.control_flow.regions import Plan, plan
 from lowerdeck.passes.driver import is_enabled
 from lowerdeck.passes.options import options_of
 
@@ -39,7 +41,7 @@ def raise_graph(graph: GraphOp) -> FuncOp:
     """
     read = read_graph(graph)
     refuse([*_lost_effects(read), *_calls(read)])
-    arguments = read.arguments  # raising takes the graph apart
+    reached = data_reachable(read.fetches)  # raising takes the graph apart
     *inner, root = find_frames(read)
     predicates = Predicates()
     raiser = LoopRaiser(predicates)
@@ -58,6 +60,7 @@ def raise_graph(graph: GraphOp) -> FuncOp:
     made, problems = plan(flow, read.fetches, TRUE)
     refuse(problems)
     assert made is not None
+    arguments = _arguments(reached, [made, *raiser.plans])
     block = Block(arg_types=[node.op.results[0].type for node in arguments])
     for node, argument in zip(arguments, block.args, strict=True):
         argument.name_hint = node.op.results[0].name_hint
@@ -65,13 +68,31 @@ def raise_graph(graph: GraphOp) -> FuncOp:
     results = Emitter(raiser.loops, values).emit(made, {}, block)
     block.add_op(ReturnOp(*results))
     types = ([value.type for value in block.args], [value.type for value in results])
-    return FuncOp(
+    function = FuncOp(
         graph.sym_name.data,
         types,
         Region(block),
         arg_attrs=named(f"{node.name}:0" for node in arguments),
         res_attrs=named(read.names),
     )
+    # Some nodes are there only for what they control.
+    only_controls = {n.name for n in read.nodes if n.kind is Kind.ARGUMENT} - {
+        node.name for node in arguments
+    }
+    unused = sorted([*unused_inputs(graph), *(f"{name}:0" for name in only_controls)])
+    if unused:
+        function.attributes[UNUSED] = ArrayAttr(map(StringAttr, unused))
+    return function
+
+
+def _arguments(reached: Iterable[Node], plans: Sequence[Plan]) -> list[Node]:
+    """
+    The placeholders that the fetches need, by name. Not those that are needed only to run before
+    others, unless they decide what is alive.
+    """
+    leaves = (leaf.node for made in plans for leaf in made.leaves)
+    found = {node for node in (*reached, *leaves) if node.kind is Kind.ARGUMENT}
+    return sorted(found, key=lambda node: node.name)
 
 
 _OBSERVERS = frozenset(
