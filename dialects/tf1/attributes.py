@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import ComplexType, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
@@ -153,7 +154,7 @@ def fits(type_: Attribute, dtype: str) -> bool:
     element = ELEMENTS.get(dtype.removesuffix("_ref"))
     if element is None or not isinstance(type_, TensorType | UnrankedTensorType):
         return type_ == value_type(dtype)
-    return element_type(type_) == element
+    return element_type(cast(Attribute, type_)) == element
 
 
 def shape_attr(dims: Sequence[int] | None) -> ShapeAttr:
