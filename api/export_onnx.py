@@ -945,6 +945,8 @@ def _if(graph: _Graph, op: control_flow.IfOp) -> None:
         else_branch=bodies[1],
     )
     graph.set(op, *names)
+    for result in op.results:
+        graph.define_symbols_of(result)
 
 
 @_emits(control_flow.LoopOp)
@@ -958,6 +960,8 @@ def _loop(graph: _Graph, op: control_flow.LoopOp) -> None:
     outputs = names if count is None else [*names, count]
     graph.node("Loop", [limit, condition, *inits], outputs=outputs, body=body)
     graph.set(op, *names)
+    for result in op.results[: len(op.inits)]:
+        graph.define_symbols_of(result)
     if op.count is not None and count is not None:
         graph.define_symbol(op.count.data, graph.node("Shape", [count]))
 
@@ -976,6 +980,8 @@ def _loop_body(graph: _Graph, op: control_flow.LoopOp, counted: bool) -> onnx.Gr
     if op.iteration is not None:
         first = body.node("Unsqueeze", [names[0], body.literal([0])])
         body.define_symbol(op.iteration.data, first)
+    for value in carried:
+        body.define_symbols_of(value)
     body.add_block(op.body.block)
     if op.yielded_condition is None:
         again = body.node("Identity", [going])

@@ -39,6 +39,7 @@ Program = (
     | Callable[[Any], Any]
     | Callable[[Any, Any], Any]
     | Callable[[Any, Any, Any], Any]
+    | Callable[[Any, Any, Any, Any], Any]
     | Callable[[Any, Any, Any, Any, Any], Any]
 )
 """Builds ops on values; returns the values or the op that are the results."""
@@ -594,6 +595,44 @@ def test_loop_iteration_symbol_without_scans() -> None:
         return [*loop.results, constant.FromDimsOp([Expr.symbol("made")]).result]
 
     check({"trips": np.array(4), "x": floats(6)}, program)
+
+
+def test_if_of_different_sizes() -> None:
+    def program(c: SSAValue, x: SSAValue, y: SSAValue) -> Any:
+        both = tensor.ConcatOp([x, y], 0).result
+        then = region([], lambda: [both, y])
+        other = region([], lambda: [x, elementwise.NegOp(y).result])
+        results = IfOp(c, then, other, result_symbols=["r"]).results
+        size = constant.FromDimsOp([Expr.symbol("r") * 2]).result
+        return [*results, size, tensor.ConcatOp([results[0], results[0]], 0).result]
+
+    for flag in (True, False):
+        inputs = {"c": np.array(flag), "x": floats(3, 2), "y": floats(1, 2)}
+        check(inputs, program)
+        check(inputs, program, {"x": [n, 2]})
+
+
+def test_loop_with_changing_sizes() -> None:
+    """One value grows by another, whose place it takes; a third is cut until nothing is left."""
+    s, u, v = (Expr.symbol(name) for name in "suv")
+
+    def program(trips: SSAValue, x: SSAValue, y: SSAValue) -> Any:
+        def body(_: SSAValue, a: SSAValue, b: SSAValue, c: SSAValue) -> Any:
+            return [b, tensor.ConcatOp([a, b], 0).result, tensor.SliceOp(c, [0], [v // 2]).result]
+
+        args = [tensor_type(i64, []), *(tensor_type(f32, [size]) for size in (s, u, v))]
+        names: dict[str, Any] = {
+            "carried_symbols": ["s", "u", "v"],
+            "result_symbols": ["p", "q", "r"],
+        }
+        loop = LoopOp(trips, None, [x, y, x], region(args, body), **names)
+        sizes = constant.FromDimsOp([Expr.symbol(name) for name in "pqr"]).result
+        return [*loop.results, sizes, elementwise.AddOp(loop.results[0], y).result]
+
+    for trips in (0, 1, 4):
+        inputs = {"trips": np.array(trips), "x": floats(5), "y": floats(1)}
+        check(inputs, program)
+        check(inputs, program, {"x": [n]})
 
 
 def test_kernel_is_inlined() -> None:

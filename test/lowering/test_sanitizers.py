@@ -148,7 +148,7 @@ def changing() -> ModuleOp:
             regions = [Region(branch) for branch in branches]
             chosen = IfOp(small, *regions, result_symbols=["r"]).results[0]
             YieldOp([b, e.NegOp(chosen).result])
-        names = {"carried_symbols": ["s", "u"], "result_symbols": ["v", "w"]}
+        names: dict[str, Any] = {"carried_symbols": ["s", "u"], "result_symbols": ["v", "w"]}
         results = LoopOp(limit, None, [x, x], Region(block), iteration="i", **names).results
         return [*results, ReduceOp("sum", t.ConcatOp(list(results), 0).result, [0])]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from typing import cast
 
@@ -11,10 +11,19 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp, symbols_made_by, yielded
+from lowerdeck.dialects.core.control_flow import (
+    IfOp,
+    LoopOp,
+    YieldOp,
+    symbols_made_within,
+    unequal_dims,
+    with_dims,
+    yielded,
+)
 from lowerdeck.dialects.core.types import (
     OptionalType,
     SequenceType,
+    Tensor,
     dims_of,
     element_type,
     i1,
@@ -42,17 +51,20 @@ _ITERATION = tensor(i64, [])
 
 @legalizes("If")
 def legalize_if(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    """A constant condition leaves the branch that it chooses; the other is not looked at."""
+    """
+    A constant condition leaves the branch that it chooses; the other is not looked at.
+
+    Where the branches' results differ in size, the size gets a symbol.
+    """
     condition = lower.operand("cond")
     if (known := lower.constant(condition)) is not None:
         name = "then_branch" if bool(known.reshape(-1)[0]) else "else_branch"
         return inline(lower, lower.region(name))
     regions = [lower.region(name) for name in ("then_branch", "else_branch")]
     structures = [_flatten_yield(lower, region) for region in regions]
-    _require_same(lower, structures)
-    for region in regions:
-        _require_outer_symbols(lower, region, yielded(region), "a branch")
-    results = lower.insert(IfOp(condition, regions[0], regions[1]))
+    _require_alike(lower, structures)
+    symbols = [lower.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
+    results = lower.insert(IfOp(condition, regions[0], regions[1], result_symbols=symbols))
     tensors = iter(results)
     return [rebuild(lower, tensors, structure) for structure in structures[0]]
 
@@ -82,18 +94,36 @@ def _flatten_yield(lower: OnnxLegalizer, region: Region) -> list[Structure]:
     return [structure for _, structure in pairs]
 
 
-def _require_same(lower: OnnxLegalizer, structures: Sequence[Sequence[Structure]]) -> None:
+def _require_alike(lower: OnnxLegalizer, structures: Sequence[Sequence[Structure]]) -> None:
     yes, no = structures
     if len(yes) != len(no):
         lower.refuse(f"{len(yes)} results of then_branch, {len(no)} of else_branch", "as many")
     for index, (one, other) in enumerate(zip(yes, no, strict=True)):
-        if one != other:
+        if not _is_alike(one, other):
             lower.refuse(
                 f"result {index} of type {_text(one)} from then_branch and {_text(other)} from "
                 "else_branch",
-                "one type",
-                "give the branches results of one shape",
+                "one rank and element type",
+                "give the branches results of one rank",
             )
+
+
+def _is_alike(one: Structure, other: Structure) -> bool:
+    """True if only sizes differ."""
+    if one.parts is None or other.parts is None:
+        return one.parts is other.parts and _is_same_kind(one.type, other.type)
+    if one.type != other.type or len(one.parts) != len(other.parts):
+        return False
+    return all(map(_is_alike, one.parts, other.parts))
+
+
+def _is_same_kind(one: Attribute, other: Attribute) -> bool:
+    if one == other:
+        return True
+    if not (isinstance(one, TensorType) and isinstance(other, TensorType)):
+        return False
+    left, right = cast(Tensor, one), cast(Tensor, other)
+    return (element_type(left), rank_of(left)) == (element_type(right), rank_of(right))
 
 
 def _text(structure: Structure) -> str:
@@ -103,17 +133,14 @@ def _text(structure: Structure) -> str:
 
 
 def _require_outer_symbols(
-    lower: OnnxLegalizer, region: Region, values: Sequence[SSAValue], what: str
+    lower: OnnxLegalizer, region: Region, own: Iterable[str], values: Sequence[SSAValue]
 ) -> None:
-    """Refuse values whose shape is known only inside of the region."""
-    inner = {name for op in region.walk() for name in symbols_made_by(op)}
-    for op in region.walk():
-        if isinstance(op, LoopOp) and op.iteration is not None:
-            inner.add(op.iteration.data)
+    """Refuse values whose shape is known only inside of the region, which has `own` symbols."""
+    inner = symbols_made_within(region).union(own)
     for value in values:
         if any(dim.symbols & inner for dim in dims_of(value)):
             lower.refuse(
-                f"a result of type {value.type}, whose shape is decided inside of {what}",
+                f"a scan output of type {value.type}, whose shape is decided inside of the loop",
                 "a shape that is known outside",
                 "pad the result to a fixed size",
             )
@@ -127,7 +154,8 @@ def legalize_loop(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     A condition that is always true is dropped.
 
-    A short loop is unrolled if it carries sequences, or values whose shape changes.
+    A short loop is unrolled if it carries sequences, or values that change their size; a longer one
+    gets symbols for these sizes.
     """
     trips, condition = lower.input("M"), lower.input("cond")
     inits = list(op.operands[2:])
@@ -137,18 +165,23 @@ def legalize_loop(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     iteration = lower.symbols.fresh(nonnegative=True)
     if trip is not None:
         lower.symbols.assume_below(iteration, trip)
-    region = lower.region(
-        "body",
-        [_ITERATION, tensor(i1, []), *(init.type for init in inits)],
-        _loop_arguments(op.region("body").block.arg_types, iteration),
-    )
+    declared = op.region("body").block.arg_types
+
+    def body(types: Sequence[Attribute]) -> Region:
+        arguments = [_ITERATION, tensor(i1, []), *types]
+        return lower.region("body", arguments, _loop_arguments(declared, iteration))
+
+    region = body([init.type for init in inits])
     values = yielded(region)
     for value in values:
         if isinstance(value.type, SequenceType | OptionalType):
             return _unrolled(lower, trip, condition, inits, "sequences are yielded")
-    carried = values[1 : 1 + len(inits)]
-    if found := _changed(inits, carried):
-        return _unrolled(lower, trip, condition, inits, found)
+    changes = any(init.type != value.type for init, value in zip(inits, values[1:], strict=False))
+    goes_on = condition is None or (_is_true(lower, condition) and _is_true(lower, values[0]))
+    if changes and goes_on and _is_short(trip):
+        return _unrolled(lower, trip, condition, inits, "what is carried changes its size")
+    region, sizes = _with_sizes(lower, inits, body, region, 1)
+    values = yielded(region)
     if condition is not None and _is_true(lower, condition) and _is_true(lower, values[0]):
         condition = None
     if trips is None and condition is None:
@@ -156,7 +189,57 @@ def legalize_loop(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if condition is None:
         _yield(region, values[1:])
     count = None if condition is not None else trip
-    return _loop(lower, trips, condition, inits, region, iteration, count)
+    return _loop(lower, trips, condition, inits, region, iteration, count, sizes)
+
+
+def _with_sizes(
+    lower: OnnxLegalizer,
+    inits: Sequence[SSAValue],
+    body: Callable[[Sequence[Attribute]], Region],
+    region: Region,
+    first: int,
+) -> tuple[Region, list[str]]:
+    """
+    The region of a loop for carried values of types that it keeps, and the symbols that are their
+    sizes where it changes them.
+
+    `region` is what `body` makes of the initial types; it yields what is carried from `first` on.
+    """
+    types = [init.type for init in inits]
+    symbols: list[str] = []
+    while True:
+        carried = yielded(region)[first : first + len(inits)]
+        for index, (init, value) in enumerate(zip(inits, carried, strict=True)):
+            if not _is_same_kind(init.type, value.type):
+                lower.refuse(
+                    f"a loop in which carried value {index} starts as {init.type} and becomes "
+                    f"{value.type}",
+                    "values of one rank and element type",
+                )
+        places = _changes(types, carried, symbols)
+        if not places:
+            return region, symbols
+        for index, axis in places:
+            symbols.append(lower.symbols.fresh(nonnegative=True))
+            types[index] = with_dims(types[index], {axis: Expr.symbol(symbols[-1])})
+        region = body(types)
+
+
+def _changes(
+    types: Sequence[Attribute], carried: Sequence[SSAValue], symbols: Sequence[str]
+) -> list[tuple[int, int]]:
+    """The sizes, as (value, axis), that a body changes and that are no symbols yet."""
+    return [
+        (index, axis)
+        for index, (type_, value) in enumerate(zip(types, carried, strict=True))
+        if type_ != value.type
+        for axis, (before, after) in enumerate(zip(dims_of(type_), dims_of(value), strict=True))
+        if before != after and str(before) not in symbols
+    ]
+
+
+def _is_short(trip: Expr | None) -> bool:
+    return trip is not None and trip.value is not None and trip.value <= UNROLL_LIMIT
 
 
 def _expression(lower: OnnxLegalizer, value: SSAValue) -> Expr | None:
@@ -206,14 +289,6 @@ def _is_vector(declared: Attribute) -> bool:
     return isinstance(declared, TensorType) and rank_of(cast(Attribute, declared)) == 1
 
 
-def _changed(inits: Sequence[SSAValue], carried: Sequence[SSAValue]) -> str:
-    """What is wrong with the types of the carried values; empty if nothing is."""
-    for index, (init, value) in enumerate(zip(inits, carried, strict=False)):
-        if init.type != value.type:
-            return f"carried value {index} starts as {init.type} and becomes {value.type}"
-    return ""
-
-
 def _yield(region: Region, values: Sequence[SSAValue]) -> None:
     """Let a region yield other values."""
     end = region.block.last_op
@@ -231,17 +306,27 @@ def _loop(
     region: Region,
     iteration: str,
     count: Expr | None,
+    sizes: Sequence[str] = (),
 ) -> list[SSAValue]:
     """The `core.loop` for a legalized region; scan outputs have `count` rows, if that is known."""
     values = yielded(region)[condition is not None :]
     scans = values[len(inits) :]
-    _require_outer_symbols(lower, region, scans, "the loop")
     if any(iteration in dim.symbols for value in scans for dim in dims_of(value)):
         lower.refuse("a scan output whose shape changes between iterations", "a fixed shape")
+    _require_outer_symbols(lower, region, sizes, scans)
     symbol = lower.symbols.fresh(nonnegative=True) if scans else None
     if trips is not None:
         trips = lower.reshape(trips, [])
-    loop = LoopOp(trips, condition, inits, region, iteration=iteration, count=symbol)
+    loop = LoopOp(
+        trips,
+        condition,
+        inits,
+        region,
+        iteration=iteration,
+        count=symbol,
+        carried_symbols=sizes,
+        result_symbols=[lower.symbols.fresh(nonnegative=True) for _ in sizes],
+    )
     results = list(lower.insert(loop))
     if count is None:
         return results
@@ -272,11 +357,14 @@ def _unrolled(
     for index in range(trip.value):
         region = lower.region("body", prepare=_substitution(index, carried, declared))
         values = inline(lower, region)
-        if not _is_true(lower, values[0]) and condition is not None:
-            lower.refuse(f"a loop with a condition in which {reason}", "values of one type")
         carried = values[1 : 1 + len(inits)]
         for rows, value in zip(scans, values[1 + len(inits) :], strict=True):
             rows.append(value)
+        if condition is None or _is_true(lower, values[0]):
+            continue
+        if lower.constant(values[0]) is None:
+            lower.refuse(f"a loop with a condition in which {reason}", "values of one type")
+        break
     return [*carried, *(_stacked(lower, rows) for rows in scans)]
 
 
@@ -357,15 +445,18 @@ class _ScanPlan:
         iteration = lower.symbols.fresh(nonnegative=True)
         lower.symbols.assume_below(iteration, self.length)
         inits = [part(lower, value, batch, 0) for value in self.inits]
-        region = lower.region(
-            "body",
-            [init.type for init in inits],
-            lambda builder, block: self._arguments(builder, block, batch, iteration),
-        )
-        if found := _changed(inits, yielded(region)):
-            lower.refuse(f"a scan in which {found}", "states of one type")
+
+        def body(types: Sequence[Attribute]) -> Region:
+            return lower.region(
+                "body",
+                types,
+                lambda builder, block: self._arguments(builder, block, batch, iteration),
+            )
+
+        region = body([init.type for init in inits])
+        region, sizes = _with_sizes(lower, inits, body, region, 0)
         trips = lower.dims([self.length], [])
-        return _loop(lower, trips, None, inits, region, iteration, self.length)
+        return _loop(lower, trips, None, inits, region, iteration, self.length, sizes)
 
     def _arguments(
         self, builder: CoreBuilder, block: Block, batch: Sequence[Expr], iteration: str
