@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
-import onnx
+from lowerdeck.frontends.detect import detect_format
 
-from lowerdeck.dialects.onnx.ops import op_class
-from lowerdeck.frontends.onnx.parse import model_opset, parse_model
+if TYPE_CHECKING:
+    import os
+
+    import onnx
 
 _LISTED = 8
 """Nodes of an unsupported operator that are named before the rest is counted."""
@@ -44,11 +46,63 @@ class Operator:
         return f"{text}: {named}{more}"
 
 
-def used_operators(path: str) -> list[Operator]:
-    """Every operator of the model at `path`, sorted by name. FrontendError if it is unreadable."""
+def used_operators(
+    path: str,
+    *,
+    outputs: Sequence[str] | None = None,
+    weights: str | os.PathLike[str] | None = None,
+) -> list[Operator]:
+    """
+    Every operator of the model at `path`, sorted by name: of a TensorFlow graph those that
+    `outputs` need. FrontendError if the model is unreadable.
+    """
+    if detect_format(path) == "onnx":
+        found = _of_onnx(path)
+    else:
+        found = _of_module(path, outputs, weights)
+    return sorted(found.values(), key=lambda operator: (operator.domain, operator.op_type))
+
+
+_NOT_AN_OPERATOR = ""
+"""The support of ops that make up a module."""
+
+
+def _tf1_support(op_type: str) -> str | None:
+    from lowerdeck.dialects.tf1.signatures import signature_of
+    from lowerdeck.passes.control_flow.graph import is_raised
+    from lowerdeck.passes.legalize.tf1.framework import is_legalized
+
+    signature = signature_of(op_type)
+    if signature is None:
+        return _NOT_AN_OPERATOR
+    if is_raised(op_type):
+        return "raised"
+    if not signature.outputs:
+        return "left out: it computes nothing"
+    return "legalized" if is_legalized(op_type) else None
+
+
+def _caffe_support(op_type: str) -> str | None:
+    from lowerdeck.passes.legalize.caffe.handlers import handler_of
+
+    return None if handler_of(op_type) is None else "legalized"
+
+
+_SUPPORT: Mapping[str, Callable[[str], str | None]] = {
+    "tf1": _tf1_support,
+    "caffe": _caffe_support,
+}
+"""How an operator of a dialect is compiled, or None."""
+
+_Found = dict[tuple[str, str, int | None], Operator]
+
+
+def _of_onnx(path: str) -> _Found:
+    from lowerdeck.frontends.onnx.parse import model_opset, parse_model
+
     model = parse_model(path)
     local = {(function.domain, function.name) for function in model.functions}
-    found: dict[tuple[str, str, int | None], Operator] = {}
+    found: _Found = {}
     opset = model_opset(model)
     for node in _nodes(model.graph.node):
         _count(node, opset, local, found)
@@ -56,7 +110,26 @@ def used_operators(path: str) -> list[Operator]:
         own = {entry.domain: entry.version for entry in function.opset_import}
         for node in _nodes(function.node):
             _count(node, own or opset, local, found)
-    return sorted(found.values(), key=lambda operator: (operator.domain, operator.op_type))
+    return found
+
+
+def _of_module(
+    path: str, outputs: Sequence[str] | None, weights: str | os.PathLike[str] | None
+) -> _Found:
+    """The operators of a model whose nodes are ops one by one."""
+    from lowerdeck.frontends import load_model
+    from lowerdeck.passes.provenance import source_names
+
+    found: _Found = {}
+    for op in load_model(path, outputs=outputs, weights=weights).walk():
+        dialect, _, op_type = op.name.partition(".")
+        if dialect not in _SUPPORT:
+            continue
+        support = _SUPPORT[dialect](op_type)
+        if support != _NOT_AN_OPERATOR:
+            entry = found.setdefault(("", op_type, None), Operator("", op_type, None, support))
+            entry.nodes += source_names(op)
+    return found
 
 
 def _nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
@@ -74,7 +147,7 @@ def _count(
     node: onnx.NodeProto,
     opset: Mapping[str, int],
     local: set[tuple[str, str]],
-    found: dict[tuple[str, str, int | None], Operator],
+    found: _Found,
 ) -> None:
     domain = "" if node.domain == "ai.onnx" else node.domain
     if (node.domain, node.op_type) in local:

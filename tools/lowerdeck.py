@@ -272,7 +272,7 @@ def _ops(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
-        operators = used_operators(args.model)
+        operators = used_operators(args.model, outputs=args.output, weights=args.weights)
         for operator in operators:
             print(operator)
         if all(operator.support is not None for operator in operators):

@@ -62,18 +62,23 @@ _KINDS = {
 }
 
 
+def is_raised(op_type: str) -> bool:
+    """True for the operators that raising takes out of a graph."""
+    return op_type in _KINDS
+
+
 @dataclass(eq=False)
 class Node:
     """A node; `op` is the one of the graph that it is, or that it was made for."""
 
     kind: Kind
     op: Operation
-    inputs: list[Value] = field(default_factory=list["Value"])
-    controls: list[Node] = field(default_factory=list["Node"])
+    inputs: list[Value] = field(default_factory=list["Value"], repr=False)
+    controls: list[Node] = field(default_factory=list["Node"], repr=False)
     index: int = 0
     """The place in the order of all nodes."""
     number: int = 0
-    """The constant of a NUMBER or TEST; the outputs of a _SwitchN."""
+    """The constant of a NUMBER or TEST; the outputs of a _SwitchN; the Merge's output of a PHI."""
 
     @property
     def op_type(self) -> str:
@@ -123,13 +128,6 @@ class Graph:
     nodes: tuple[Node, ...]
     fetches: tuple[Value, ...]
     names: tuple[str, ...]
-
-    @property
-    def arguments(self) -> list[Node]:
-        """The placeholders that the fetches need by data, by name."""
-        reached = data_reachable(self.fetches)
-        found = [n for n in self.nodes if n.kind is Kind.ARGUMENT and n in reached]
-        return sorted(found, key=lambda node: node.name)
 
 
 def read_graph(graph: GraphOp) -> Graph:

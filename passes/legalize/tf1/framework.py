@@ -88,6 +88,13 @@ class LegalizeTf1Pass(ModulePass):
                 Tf1Walk(function).run()
 
 
+def is_legalized(op_type: str) -> bool:
+    """True if there is a legalization for an operator."""
+    from lowerdeck.passes.legalize.tf1.handlers import handler_of
+
+    return f"tf1.{op_type}" == ARRAY or handler_of(op_type) is not None
+
+
 def holds_nodes(function: func.FuncOp) -> bool:
     """True if there is something to legalize in a function."""
     return any(isinstance(op, Tf1Op) for op in function.walk())
