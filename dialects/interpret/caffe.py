@@ -792,10 +792,12 @@ def _multinomial_logistic_loss(call: _Call) -> Array:
 def _contrastive_loss(call: _Call) -> Array:
     p = call.layer.contrastive_loss_param
     first, second, similar = (bottom.reshape(len(bottom), -1) for bottom in call.bottoms)
-    squares = ((first - second) ** 2).sum(1)
+    squares: Array = ((first - second) ** 2).sum(1)
+    apart: Array
     if p.legacy_version:
         apart = np.maximum(p.margin - squares, 0)
     else:
         apart = np.maximum(p.margin - np.sqrt(squares), 0) ** 2
     is_similar = similar[:, 0].astype(np.int64) != 0
-    return np.array(np.where(is_similar, squares, apart).sum() / len(first) / 2)
+    total = squares[is_similar].sum() + apart[~is_similar].sum()
+    return np.array(total / len(first) / 2)

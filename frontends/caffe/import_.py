@@ -93,6 +93,8 @@ class _Importer:
         weights = Weights(self.file)
         for layer in layers:
             self._infer(layer, weights)
+        if not results and not self.problems:
+            self._report(None, "the net has no output: every blob is read by a layer")
         self._raise_problems()
         self._load(weights)
         self._raise_problems()
@@ -154,8 +156,6 @@ class _Importer:
             blobs = [blob for blob in self.last.values() if not blob.is_read]
             unread_data = {id(top) for layer in layers for top in self._left_out(layer)}
             results = [blob for blob in blobs if id(blob) not in unread_data]
-            if not results:
-                self._report(None, "the net has no output: every blob is read by a layer")
             return sorted(results, key=lambda blob: blob.name)
         for name in outputs:
             if name not in self.last:
@@ -198,6 +198,10 @@ class _Importer:
             return
         if parameter.phase == Phase.TRAIN and parameter.HasField("phase"):
             self._report(parameter, "the layer is fixed to the phase TRAIN, expected TEST")
+        fillers = parameter.dummy_data_param.data_filler
+        if parameter.type == "DummyData" and any(each.type != "constant" for each in fillers):
+            tops = " ".join(f"--input-shape {blob.name}=..." for blob in layer.tops)
+            self._report(parameter, f"its data are random; make them inputs with {tops}")
         bottoms = [blob.shape for blob in layer.bottoms if blob.shape is not None]
         if len(bottoms) != len(layer.bottoms):
             return  # what was wrong before is reported already
