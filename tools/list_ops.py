@@ -161,6 +161,7 @@ def _count(
 
 def _support(domain: str, op_type: str, opset: int | None) -> tuple[int | None, str | None]:
     """The version of the operator in an opset, and how it is compiled."""
+    from lowerdeck.dialects.onnx.ops import op_class
     from lowerdeck.passes.legalize.onnx.handlers import handler_of
 
     cls = None if opset is None else op_class(domain, op_type, opset)
