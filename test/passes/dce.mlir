@@ -133,3 +133,43 @@ func.func @condition_first(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) 
   }
   func.return %a : tensor<f32>
 }
+
+// -----
+
+// %a only feeds itself, so it is dropped with its symbols; the size of %b is used, so %b stays.
+// CHECK-LABEL: @changing
+// CHECK:         core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [q]>> {
+// CHECK-NEXT:    ^bb0(%i: tensor<i64>, %w: tensor<?xf32, #core.tensor<dims = [u]>>):
+// CHECK-NEXT:      core.concat %w, %x
+// CHECK-NEXT:      core.yield
+// CHECK-NEXT:    } {carried_symbols = ["u"], result_symbols = ["q"]}
+// CHECK-NEXT:    core.from_dims {values = #core.dims<[q]>
+func.func @changing(%n : tensor<i64>, %x : tensor<2xf32>) -> tensor<1xi64> {
+  %a, %b = core.loop trip %n : tensor<i64> carry %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<?xf32, #core.tensor<dims = [u]>>):
+    %e = core.concat %v, %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
+    %f = core.concat %w, %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [u]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [u + 2]>>
+    core.yield %e, %f : tensor<?xf32, #core.tensor<dims = [s + 2]>>, tensor<?xf32, #core.tensor<dims = [u + 2]>>
+  } {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
+  %d = core.from_dims {values = #core.dims<[q]>, shape = array<i64: 1>} : tensor<1xi64>
+  func.return %d : tensor<1xi64>
+}
+
+// -----
+
+// The size of one result is used, and nothing of the other.
+// CHECK-LABEL: @branches
+// CHECK:         core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [r]>> {
+// CHECK-NEXT:      core.yield %x : tensor<2xf32>
+// CHECK-NEXT:    } else {
+// CHECK-NEXT:      core.yield %y : tensor<3xf32>
+// CHECK-NEXT:    } {result_symbols = ["r"]}
+func.func @branches(%c : tensor<i1>, %x : tensor<2xf32>, %y : tensor<3xf32>) -> tensor<1xi64> {
+  %a, %b = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [q]>>, tensor<?xf32, #core.tensor<dims = [r]>> {
+    core.yield %y, %x : tensor<3xf32>, tensor<2xf32>
+  } else {
+    core.yield %x, %y : tensor<2xf32>, tensor<3xf32>
+  } {result_symbols = ["q", "r"]}
+  %d = core.from_dims {values = #core.dims<[r]>, shape = array<i64: 1>} : tensor<1xi64>
+  func.return %d : tensor<1xi64>
+}

@@ -61,3 +61,41 @@ func.func @one_trip(%x : tensor<f32>) -> tensor<f32> {
   }
   func.return %a : tensor<f32>
 }
+
+// -----
+
+// The size that the if has named is that of the branch which is taken.
+// CHECK-LABEL: @taken_size
+// CHECK-NOT:     core.if
+// CHECK:         %[[SIZE:.*]] = core.from_dims {values = #core.dims<[3]>
+// CHECK-NEXT:    core.bind_symbols %[[SIZE]] {symbols = ["r"]}
+// CHECK-NEXT:    %[[Y:.*]] = core.reshape %y {dims = #core.dims<[r]>}
+// CHECK-NEXT:    core.exp %[[Y]]
+func.func @taken_size(%x : tensor<2xf32>, %y : tensor<3xf32>) -> tensor<?xf32, #core.tensor<dims = [r]>> {
+  %c = core.constant dense<false> : tensor<i1>
+  %a = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [r]>> {
+    core.yield %x : tensor<2xf32>
+  } else {
+    core.yield %y : tensor<3xf32>
+  } {result_symbols = ["r"]}
+  %b = core.exp %a : (tensor<?xf32, #core.tensor<dims = [r]>>) -> tensor<?xf32, #core.tensor<dims = [r]>>
+  func.return %b : tensor<?xf32, #core.tensor<dims = [r]>>
+}
+
+// -----
+
+// No iteration: the final size is the initial one.
+// CHECK-LABEL: @empty_size
+// CHECK-NOT:     core.loop
+// CHECK:         core.from_dims {values = #core.dims<[2]>
+// CHECK-NEXT:    core.bind_symbols %{{.*}} {symbols = ["r"]}
+// CHECK-NEXT:    core.reshape %x {dims = #core.dims<[r]>}
+func.func @empty_size(%x : tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [r]>> {
+  %n = core.constant dense<0> : tensor<i64>
+  %a = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [r]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>):
+    %e = core.concat %v, %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
+    core.yield %e : tensor<?xf32, #core.tensor<dims = [s + 2]>>
+  } {carried_symbols = ["s"], result_symbols = ["r"]}
+  func.return %a : tensor<?xf32, #core.tensor<dims = [r]>>
+}

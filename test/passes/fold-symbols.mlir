@@ -86,3 +86,55 @@ func.func @negative_count(%x : tensor<f32>) -> tensor<?xf32, #core.tensor<dims =
   } {count = "t"}
   func.return %s : tensor<?xf32, #core.tensor<dims = [t]>>
 }
+
+// -----
+
+// The first value keeps its size, the second one grows.
+// CHECK-LABEL: @kept
+// CHECK-SAME:    -> (tensor<2xf32>, tensor<?xf32, #core.tensor<dims = [q]>>)
+// CHECK:         core.loop {{.*}} -> tensor<2xf32>, tensor<?xf32, #core.tensor<dims = [q]>> {
+// CHECK:           core.neg {{.*}} (tensor<2xf32>) -> tensor<2xf32>
+// CHECK:         } {carried_symbols = ["u"], result_symbols = ["q"]}
+func.func @kept(%n : tensor<i64>, %x : tensor<2xf32>) -> (tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>>) {
+  %a, %b = core.loop trip %n : tensor<i64> carry %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<?xf32, #core.tensor<dims = [u]>>):
+    %e = core.neg %v : (tensor<?xf32, #core.tensor<dims = [s]>>) -> tensor<?xf32, #core.tensor<dims = [s]>>
+    %f = core.concat %w, %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [u]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [u + 2]>>
+    core.yield %e, %f : tensor<?xf32, #core.tensor<dims = [s]>>, tensor<?xf32, #core.tensor<dims = [u + 2]>>
+  } {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
+  func.return %a, %b : tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>>
+}
+
+// -----
+
+// A value that takes the place of another one has its size, even if each keeps its own for now.
+// CHECK-LABEL: @swapped
+// CHECK:         {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
+func.func @swapped(%n : tensor<i64>, %x : tensor<2xf32>, %y : tensor<3xf32>) -> (tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>>) {
+  %a, %b = core.loop trip %n : tensor<i64> carry %x, %y : tensor<2xf32>, tensor<3xf32> -> tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<?xf32, #core.tensor<dims = [u]>>):
+    core.yield %w, %v : tensor<?xf32, #core.tensor<dims = [u]>>, tensor<?xf32, #core.tensor<dims = [s]>>
+  } {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
+  func.return %a, %b : tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>>
+}
+
+// -----
+
+// Both branches give the size m; each of the other sizes is known only in its branch.
+// CHECK-LABEL: @equal
+// CHECK-SAME:    -> (tensor<?xf32, #core.tensor<dims = [m]>>, tensor<?xf32, #core.tensor<dims = [r]>>)
+// CHECK:         {result_symbols = ["r"]}
+func.func @equal(%c : tensor<i1>, %x : tensor<?xf32, #core.tensor<dims = [m]>>, %n : tensor<i64>) -> (tensor<?xf32, #core.tensor<dims = [q]>>, tensor<?xf32, #core.tensor<dims = [r]>>) {
+  %a, %b = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [q]>>, tensor<?xf32, #core.tensor<dims = [r]>> {
+    core.bind_symbols %n {symbols = ["t"]} : tensor<i64>
+    %e = core.broadcast %n {dims = #core.dims<[t]>} : (tensor<i64>) -> tensor<?xi64, #core.tensor<dims = [t]>>
+    %f = core.cast %e {to = f32} : (tensor<?xi64, #core.tensor<dims = [t]>>) -> tensor<?xf32, #core.tensor<dims = [t]>>
+    core.yield %x, %f : tensor<?xf32, #core.tensor<dims = [m]>>, tensor<?xf32, #core.tensor<dims = [t]>>
+  } else {
+    core.bind_symbols %n {symbols = ["v"]} : tensor<i64>
+    %e = core.broadcast %n {dims = #core.dims<[v]>} : (tensor<i64>) -> tensor<?xi64, #core.tensor<dims = [v]>>
+    %f = core.cast %e {to = f32} : (tensor<?xi64, #core.tensor<dims = [v]>>) -> tensor<?xf32, #core.tensor<dims = [v]>>
+    core.yield %x, %f : tensor<?xf32, #core.tensor<dims = [m]>>, tensor<?xf32, #core.tensor<dims = [v]>>
+  } {result_symbols = ["q", "r"]}
+  func.return %a, %b : tensor<?xf32, #core.tensor<dims = [q]>>, tensor<?xf32, #core.tensor<dims = [r]>>
+}

@@ -44,3 +44,29 @@ func.func @branches(%c : tensor<i1>, %z : tensor<2xf32>, %x : tensor<?xf32, #cor
   }
   func.return %a, %b : tensor<*xf32>, tensor<?xf32, #core.tensor<dims = [n]>>
 }
+
+// -----
+
+// Sizes that are symbols of the op may be any in its regions, and are never reshaped.
+// CHECK-LABEL: @sizes
+// CHECK:         core.if {{.*}} -> tensor<?x3xf32, #core.tensor<dims = [r, 3]>> {
+// CHECK-NEXT:      core.yield %x
+// CHECK:         core.loop {{.*}} carry %x : tensor<2x3xf32> -> tensor<?x3xf32, #core.tensor<dims = [p, 3]>> {
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      core.concat {{.*}} -> tensor<?x3xf32, #core.tensor<dims = [s + 2, 3]>>
+// CHECK-NEXT:      core.reshape
+// CHECK-NEXT:      core.yield %{{.*}} : tensor<?x3xf32, #core.tensor<dims = [s + 2, 3]>>
+func.func @sizes(%c : tensor<i1>, %n : tensor<i64>, %x : tensor<2x3xf32>, %y : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> (tensor<?x3xf32, #core.tensor<dims = [r, 3]>>, tensor<?x3xf32, #core.tensor<dims = [p, 3]>>) {
+  %a = core.if %c : tensor<i1> -> tensor<?x3xf32, #core.tensor<dims = [r, 3]>> {
+    core.yield %x : tensor<2x3xf32>
+  } else {
+    core.yield %y : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  } {result_symbols = ["r"]}
+  %z = core.loop trip %n : tensor<i64> carry %x : tensor<2x3xf32> -> tensor<?x3xf32, #core.tensor<dims = [p, 3]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x3xf32, #core.tensor<dims = [s, 3]>>):
+    %e = core.concat %v, %x {axis = #builtin.int<0>} : (tensor<?x3xf32, #core.tensor<dims = [s, 3]>>, tensor<2x3xf32>) -> tensor<*xf32>
+    %f = core.reshape %e {dims = #core.dims<[s + 2, 3]>} : (tensor<*xf32>) -> tensor<?x3xf32, #core.tensor<dims = [s + 2, 3]>>
+    core.yield %f : tensor<?x3xf32, #core.tensor<dims = [s + 2, 3]>>
+  } {carried_symbols = ["s"], result_symbols = ["p"]}
+  func.return %a, %z : tensor<?x3xf32, #core.tensor<dims = [r, 3]>>, tensor<?x3xf32, #core.tensor<dims = [p, 3]>>
+}
