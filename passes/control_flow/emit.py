@@ -79,6 +79,7 @@ class Emitter:
         op.location = derive(phi.op.location for phi in step.phis)
         block.add_op(op)
         for phi, result in zip(step.phis, op.results, strict=True):
+            result.name_hint = phi.op.results[phi.number].name_hint
             values[Value(phi, 0)] = result
 
     def _emit_loop(self, node: Node, inputs: Sequence[SSAValue], block: Block) -> list[SSAValue]:
@@ -98,11 +99,11 @@ class Emitter:
             return {**captured, **dict(zip(loop.carried, values, strict=True))}
 
         condition = self.emit(loop.condition, given(first), block)
-        types = [value.node.op.results[value.output].type for value in loop.carried]
+        types = [merged.type for merged in _merges(loop)]
         body = Block(arg_types=[tensor(i64, []), *types])
         arguments = body.args[1:]
-        for value, argument in zip(loop.carried, arguments, strict=True):
-            argument.name_hint = value.node.op.results[value.output].name_hint
+        for merged, argument in zip(_merges(loop), arguments, strict=True):
+            argument.name_hint = merged.name_hint
         following = self.emit(loop.body, given(arguments), body)
         again = self.emit(loop.condition, given(following), body)
         _add(body, YieldOp([*again, *following]), node)
@@ -111,6 +112,8 @@ class Emitter:
             Rewriter.replace_value_with_new_type(result, type_)
             for result, type_ in zip(tuple(op.results), types, strict=True)
         ]
+        for merged, result in zip(_merges(loop), results, strict=True):
+            result.name_hint = merged.name_hint
         return self._emit_after(loop, results, captured, block)
 
     def _emit_after(
@@ -118,6 +121,11 @@ class Emitter:
     ) -> list[SSAValue]:
         given = {**captured, **dict(zip(loop.carried, final, strict=True))}
         return self.emit(loop.after, given, block)
+
+
+def _merges(loop: Loop) -> list[SSAValue]:
+    """The results of the graph's Merges that stand for the carried values."""
+    return [value.node.op.results[value.output] for value in loop.carried]
 
 
 def _add(block: Block, op: Op, node: Node) -> Op:

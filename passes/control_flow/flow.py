@@ -28,7 +28,7 @@ class Flow:
         self.frame = frame
         self.predicates = predicates
         self.cyclic: list[Node] = []
-        """Nodes of a cycle without a NextIteration; if there are any, nothing else is known."""
+        """Nodes of a cycle through a loop inside; if there are any, nothing else is known."""
         self._alive: dict[Node, int] = {}
         self._stands_for: dict[Value, Value] = {}
         self._truths: dict[Value, int] = {}
@@ -253,7 +253,7 @@ class Flow:
         values = [(alive, self.stands_for(value)) for alive, value, _ in inputs]
         indices = [(alive, self.number(k, node)) for alive, _, k in inputs]
         for index, choices in enumerate((values, indices)):
-            choice = self._choice(node, choices, seen)
+            choice = self._choice(Value(node, index), choices, seen)
             if choice is None:
                 when = "; ".join(self.predicates.describe(alive) for alive, _ in choices)
                 self._unmerged[node] = (
@@ -264,7 +264,7 @@ class Flow:
             self._stands_for[Value(node, index)] = choice
 
     def _choice(
-        self, merge: Node, inputs: Sequence[tuple[int, Value]], context: int
+        self, merge: Value, inputs: Sequence[tuple[int, Value]], context: int
     ) -> Value | None:
         """The value among `inputs` that is alive in a context; None if nothing decides."""
         both, negate = self.predicates.both, self.predicates.negate
@@ -311,13 +311,14 @@ class Flow:
         implies, negate = self.predicates.implies, self.predicates.negate
         return implies(when, truth) or implies(when, negate(truth))
 
-    def _phi(self, merge: Node, decider: Value, yes: Value, no: Value, context: int) -> Value:
+    def _phi(self, merge: Value, decider: Value, yes: Value, no: Value, context: int) -> Value:
         key = (decider, yes, no, context)
         if key not in self._phis:
-            node = Node(Kind.PHI, merge.op, [decider, yes, no], [], merge.index)
+            origin, output = merge
+            node = Node(Kind.PHI, origin.op, [decider, yes, no], [], origin.index, output)
             self._phis[key] = node
             self._alive[node] = context
-            self._order[node] = self._order[merge]
+            self._order[node] = self._order[origin]
         return Value(self._phis[key], 0)
 
 

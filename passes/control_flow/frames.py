@@ -7,8 +7,8 @@ Every other node is in the frame of all its inputs.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from lowerdeck.dialects.tf1.ops import Tf1Op
@@ -57,17 +57,12 @@ def find_frames(graph: Graph) -> list[Frame]:
     """
     root = Frame("")
     frames, problems = _assign(graph.nodes, root)
-    for node in graph.nodes:
-        if node not in frames and not problems:
-            problems.append(
-                Problem(node, "found no input from outside of the cycle, expected an Enter")
-            )
     for value, name in zip(graph.fetches, graph.names, strict=True):
-        frame = _outside(value.node, frames.get(value.node, root))
-        if frame is not None and frame is not root:
+        node = value.node
+        if node in frames and (frame := _outside(node, frames[node])) not in (None, root):
             problems.append(
                 Problem(
-                    value.node,
+                    node,
                     f"found the fetch '{name}' in {frame}, expected it outside of all loops; "
                     "fetch what an Exit gives",
                 )
@@ -76,48 +71,113 @@ def find_frames(graph: Graph) -> list[Frame]:
     for node in graph.nodes:
         frames[node].nodes.append(node)
     ordered = _below(root)
+    replaced = {node for frame in ordered for node in _merge_enters(frame)}
+    used = {
+        n for frame in ordered for user in frame.nodes for n in (*_inputs(user), *user.controls)
+    }
     for frame in ordered:
-        _merge_enters(frame)
+        frame.nodes = [node for node in frame.nodes if node not in replaced or node in used]
     return ordered
 
 
 def _assign(nodes: Sequence[Node], root: Frame) -> tuple[dict[Node, Frame], list[Problem]]:
-    """The frame of each node, found forward from the nodes without inputs."""
+    """
+    The frame of each node, found forward from the nodes without inputs.
+
+    Nodes behind one that has no frame have none either, and are no problem of their own.
+    """
     users: dict[Node, list[Node]] = defaultdict(list)
+    missing: dict[Node, int] = {}
     for node in nodes:
-        for source in _sources(node):
+        sources = _sources(node)
+        missing[node] = len(sources)
+        for source in sources:
             users[source].append(node)
     frames: dict[Node, Frame] = {}
-    # Of each node: the producer that decided, and where its value is.
-    decided: dict[Node, tuple[Node | None, Frame]] = {}
     problems: list[Problem] = []
-    queue: deque[Node] = deque()
-
-    def reach(node: Node, source: Node | None, outside: Frame) -> None:
-        if node in decided:
-            if decided[node][1] is not outside:
-                problems.append(_two_frames(node, decided[node], (source, outside)))
-            return
-        decided[node] = (source, outside)
-        frames[node] = outside.child(_frame_name(node)) if node.kind is Kind.ENTER else outside
-        queue.append(node)
-
-    for node in nodes:
-        if not node.inputs and not node.controls:
-            reach(node, None, root)
-    while queue:
-        node = queue.popleft()
-        frame = _outside(node, frames[node])
-        if frame is None:
-            problems.append(Problem(node, "found an Exit in no frame, expected it inside a loop"))
-            continue
+    ready = [node for node in nodes if not missing[node]]
+    for node in ready:
+        frame = _frame(node, frames, root, problems)
+        if frame is not None:
+            frames[node] = frame
         for user in users[node]:
-            reach(user, node, frame)
+            missing[user] -= 1
+            if not missing[user]:
+                ready.append(user)
+    for node in nodes:
+        problems += _wrong_turns(node, frames)
+    if len(ready) < len(nodes):
+        cycle = _cycle([node for node in nodes if missing[node]], missing)
+        problems += [
+            Problem(node, "found it in a cycle without a NextIteration, expected none")
+            for node in cycle
+        ]
     return frames, problems
 
 
-def _sources(node: Node) -> Iterable[Node]:
-    return dict.fromkeys([*(value.node for value in node.inputs), *node.controls])
+def _sources(node: Node) -> dict[Node, None]:
+    """What a node takes, but for the way back to the next iteration."""
+    data = (value.node for value in node.inputs if not _is_back(node, value.node))
+    return dict.fromkeys([*data, *node.controls])
+
+
+def _is_back(node: Node, source: Node) -> bool:
+    return node.kind is Kind.MERGE and source.kind is Kind.NEXT
+
+
+def _frame(
+    node: Node, frames: dict[Node, Frame], root: Frame, problems: list[Problem]
+) -> Frame | None:
+    """The frame of a node whose sources have theirs, or None with a reason in `problems`."""
+    sources = _sources(node)
+    if not all(source in frames for source in sources):
+        return None
+    places: dict[Frame | None, Node] = {}
+    for source in sources:
+        places.setdefault(_outside(source, frames[source]), source)
+    if len(places) > 1:
+        listed = " and ".join(f"{frame} (from '{at.name}')" for frame, at in places.items())
+        problems.append(
+            Problem(
+                node,
+                f"found inputs in {listed}, expected all of them in one; "
+                "values go into a frame by an Enter and leave it by an Exit",
+            )
+        )
+        return None
+    outside = next(iter(places), root)
+    if node.kind is Kind.ENTER and outside is not None:
+        return outside.child(_frame_name(node))
+    if node.kind is Kind.EXIT and outside is root:
+        problems.append(Problem(node, "found an Exit in no frame, expected it inside of a loop"))
+        return None
+    return outside
+
+
+def _wrong_turns(node: Node, frames: dict[Node, Frame]) -> list[Problem]:
+    """The NextIterations that lead a Merge to another frame."""
+    if node not in frames:
+        return []
+    return [
+        Problem(
+            node,
+            f"found it in {frames[node]} and its input '{source.name}' in {frames[source]}, "
+            "expected a NextIteration of one frame",
+        )
+        for source in (value.node for value in node.inputs)
+        if _is_back(node, source) and frames.get(source, frames[node]) is not frames[node]
+    ]
+
+
+def _cycle(nodes: Sequence[Node], missing: Mapping[Node, int]) -> list[Node]:
+    """The nodes of one cycle among those that wait for each other."""
+    path: dict[Node, None] = {}
+    node = nodes[0]
+    while node not in path:
+        path[node] = None
+        node = next(source for source in _sources(node) if missing[source])
+    steps = list(path)
+    return steps[steps.index(node) :]
 
 
 def _outside(node: Node, frame: Frame) -> Frame | None:
@@ -130,18 +190,6 @@ def _frame_name(node: Node) -> str:
     return node.op.attr("frame_name")
 
 
-def _two_frames(
-    node: Node, one: tuple[Node | None, Frame], other: tuple[Node | None, Frame]
-) -> Problem:
-    places = " and ".join(
-        f"{frame} (from '{'' if source is None else source.name}')"
-        for source, frame in (one, other)
-    )
-    return Problem(
-        node, f"found inputs in {places}, expected all of them in one; values go in by an Enter"
-    )
-
-
 def _below(root: Frame) -> list[Frame]:
     """All frames, the deepest first, in the order of their first nodes."""
     found = [root]
@@ -151,11 +199,13 @@ def _below(root: Frame) -> list[Frame]:
     return sorted(found, key=lambda frame: (-frame.depth, first[frame]))
 
 
-def _merge_enters(frame: Frame) -> None:
+def _merge_enters(frame: Frame) -> list[Node]:
     """
     Let the Merge of each loop variable have one Enter and one NextIteration: several of them, of
-    which one is alive, are a Merge outside of the loop or at the end of an iteration.
+    which one is alive, are a Merge outside of the loop or at the end of an iteration. Returns those
+    that are replaced.
     """
+    replaced: list[Node] = []
     for node in tuple(frame.nodes):
         if not is_loop_variable(node):
             continue
@@ -168,8 +218,14 @@ def _merge_enters(frame: Frame) -> None:
         if len(following) > 1:
             following = [_merged(node, following, frame, frame)]
         if len(enters) + len(following) < len(node.inputs):
+            replaced += _inputs(node)
             node.number = len(node.inputs)
             node.inputs = [*enters, *following]
+    return replaced
+
+
+def _inputs(node: Node) -> list[Node]:
+    return [value.node for value in node.inputs]
 
 
 def _merged(merge: Node, values: Sequence[Value], outer: Frame, inner: Frame) -> Value:

@@ -78,7 +78,10 @@ class Node:
     index: int = 0
     """The place in the order of all nodes."""
     number: int = 0
-    """The constant of a NUMBER or TEST; the outputs of a _SwitchN; the Merge's output of a PHI."""
+    """
+    The constant of a NUMBER or TEST; how many outputs a _SwitchN has, or inputs a loop's Merge had
+    before they became two; which output of a Merge a PHI is.
+    """
 
     @property
     def op_type(self) -> str:

@@ -15,7 +15,7 @@ from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import Frame, is_loop_variable
 from lowerdeck.passes.control_flow.graph import Kind, Node, Problem, Value
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
-from lowerdeck.passes.control_flow.regions import Plan, is_leaf, needs_of, plan
+from lowerdeck.passes.control_flow.regions import Plan, is_leaf, needs_of, plan, unmerged
 
 
 @dataclass(frozen=True)
@@ -66,11 +66,17 @@ class LoopRaiser:
         """The loops made so far, by their nodes."""
         self._rings: dict[Node, _Ring] = {}
 
+    @property
+    def plans(self) -> list[Plan]:
+        """All that is computed for loops."""
+        loops = self.loops.values()
+        return [part for loop in loops for part in (loop.condition, loop.body, loop.after)]
+
     def flow(self, frame: Frame) -> tuple[Flow, list[Problem]]:
         """The analysis of a frame whose inner frames are raised, and what is wrong with it."""
         flow = Flow(frame, self._predicates)
         if flow.cyclic:
-            return flow, [_in_cycle(node, frame) for node in flow.cyclic]
+            return flow, [_in_cycle(node) for node in flow.cyclic]
         loops = [node for node in frame.nodes if node.kind is Kind.LOOP]
         return flow, [problem for node in loops for problem in self._check_enters(flow, node)]
 
@@ -101,18 +107,14 @@ class LoopRaiser:
             if variables.following[value] != value
         )
         following = [variables.following[value] for value in carried]
-        plans: list[Plan] = []
-        problems: list[Problem] = []
-        for values, context in (
+        tasks = (
             ([condition.inputs[0]], TRUE),
             (following, going),
             (ends, self._predicates.negate(going)),
-        ):
-            made, found = plan(flow, values, context)
-            problems += found
-            plans += [] if made is None else [made]
-        if problems:
+        )
+        if problems := [p for values, _ in tasks for p in unmerged(flow, values)]:
             return problems
+        plans = [plan(flow, values, context) for values, context in tasks]
         leaves = dict.fromkeys(leaf for made in plans for leaf in made.leaves)
         captured = tuple(
             leaf for leaf in leaves if leaf not in carried and leaf.node.kind is not Kind.ARGUMENT
@@ -186,19 +188,22 @@ def _check_form(frame: Frame) -> list[Problem]:
     borders = [node for node in frame.nodes if node.kind in (Kind.ENTER, Kind.EXIT)]
     count = f"found {len(conditions)} LoopConds in {frame}, expected one"
     problems = [Problem(node, count) for node in conditions or borders if len(conditions) != 1]
-    for node in frame.nodes:
-        if not is_loop_variable(node):
-            continue
+    indexed = _indexed(frame)
+    for node in filter(is_loop_variable, frame.nodes):
         kinds = {value.node.kind for value in node.inputs}
         if len(node.inputs) != 2 or kinds != {Kind.ENTER, Kind.NEXT}:
             found = ", ".join(value.node.op_type for value in node.inputs)
             text = f"found inputs from {found} in {frame}, expected Enters and NextIterations"
             problems.append(Problem(node, text))
+        elif node in indexed and node.number:
+            text = f"found the index of {node.number} inputs in {frame} in use, expected 2 inputs"
+            problems.append(Problem(node, text))
     return problems
 
 
-def _in_cycle(node: Node, frame: Frame) -> Problem:
-    return Problem(node, f"found it in a cycle of {frame} without a NextIteration, expected none")
+def _in_cycle(node: Node) -> Problem:
+    text = "found it in a cycle through a whole loop, expected Enters that wait for no Exit of it"
+    return Problem(node, text)
 
 
 def _if(predicate: str) -> str:
@@ -217,7 +222,7 @@ def _guard(enter: Node) -> Node:
 def _variables(flow: Flow, parent: Frame) -> _Variables:
     """The loop variables, and which input their Merges took where that is used."""
     found = _Variables()
-    indexed = {v.node for node in flow.frame.nodes for v in node.inputs if v.output == 1}
+    indexed = _indexed(flow.frame)
     for merge in flow.frame.nodes:
         if not is_loop_variable(merge):
             continue
@@ -230,6 +235,11 @@ def _variables(flow: Flow, parent: Frame) -> _Variables:
             found.first[Value(merge, 1)] = Value(first, 0)
             found.following[Value(merge, 1)] = flow.number(following, merge)
     return found
+
+
+def _indexed(frame: Frame) -> set[Node]:
+    """The nodes the second output of which is used, as that of a Merge."""
+    return {v.node for node in frame.nodes for v in node.inputs if v.output == 1}
 
 
 def _needed(flow: Flow, values: Sequence[Value], variables: _Variables) -> list[Value]:

@@ -28,7 +28,7 @@ from lowerdeck.passes.control_flow.graph import (
 )
 from lowerdeck.passes.control_flow.loops import LoopRaiser
 from lowerdeck.passes.control_flow.predicates import TRUE, Predicates
-from lowerdeck.passes.control_flow.regions import Plan, plan
+from lowerdeck.passes.control_flow.regions import Plan, plan, unmerged
 from lowerdeck.passes.driver import is_enabled
 from lowerdeck.passes.options import options_of
 
@@ -56,10 +56,8 @@ def raise_graph(graph: GraphOp) -> FuncOp:
     refuse(problems)
     flow, problems = raiser.flow(root)
     refuse(problems)
-    refuse(_dead_fetches(read, flow))
-    made, problems = plan(flow, read.fetches, TRUE)
-    refuse(problems)
-    assert made is not None
+    refuse([*_dead_fetches(read, flow), *unmerged(flow, read.fetches)])
+    made = plan(flow, read.fetches, TRUE)
     arguments = _arguments(reached, [made, *raiser.plans])
     block = Block(arg_types=[node.op.results[0].type for node in arguments])
     for node, argument in zip(arguments, block.args, strict=True):

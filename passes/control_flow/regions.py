@@ -76,15 +76,17 @@ class Plan:
     leaves: tuple[Value, ...]
 
 
-def plan(flow: Flow, values: Sequence[Value], context: int) -> tuple[Plan | None, list[Problem]]:
-    """The plan for values that are alive in a context, or what is wrong with their Merges."""
+def unmerged(flow: Flow, values: Sequence[Value]) -> list[Problem]:
+    """The Merges that values need and that cannot become choices."""
+    order = _post_order(flow, map(flow.stands_for, values))
+    return [Problem(node, why) for node in order if (why := flow.unmerged(node)) is not None]
+
+
+def plan(flow: Flow, values: Sequence[Value], context: int) -> Plan:
+    """The plan for values that are alive in a context and need no unmerged Merge."""
     outputs = tuple(map(flow.stands_for, values))
-    order = _post_order(flow, outputs)
-    problems = [Problem(node, why) for node in order if (why := flow.unmerged(node)) is not None]
-    if problems:
-        return None, problems
-    units = _units(flow, order, outputs)
-    return _Planner(flow, context).place(units, outputs), []
+    units = _units(flow, _post_order(flow, outputs), outputs)
+    return _Planner(flow, context).place(units, outputs)
 
 
 def needs_of(flow: Flow, node: Node) -> list[Value]:
