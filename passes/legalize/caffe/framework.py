@@ -2,43 +2,79 @@
 `legalize-caffe`: the walk over a function, and what a handler works with.
 
 A handler sees one layer whose operands are `core` values with exact types already, builds `core`
-ops before it, and returns a value for each of its tops.
+ops before it, and returns a value for each of its tops:
+
+    @legalizes("AbsVal")
+    def legalize_abs_val(lower: CaffeLegalizer) -> Results:
+        return [lower.quantity.abs().value]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Operation
 from xdsl.passes import ModulePass
 
-from lowerdeck.passes.legalize.legalizer import Legalizer, RefusalError
-from lowerdeck.passes.legalize.table import HandlerTable
+from lowerdeck.dialects.caffe.ops import CaffeOp
+from lowerdeck.dialects.caffe.shapes import ShapeError, layer_shapes
+from lowerdeck.dialects.core.types import static_shape
+from lowerdeck.passes.driver import is_trivially_dead
+from lowerdeck.passes.legalize.caffe.handlers import handler_of
+from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
+from lowerdeck.passes.legalize.caffe.registry import Results
+from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.walk import FunctionWalk
-
-Results: TypeAlias = "Sequence[SSAValue | None]"
-Handler: TypeAlias = Callable[[Operation, Legalizer], Results]
-
-legalizes: HandlerTable[Handler] = HandlerTable()
 
 
 class _CaffeWalk(FunctionWalk):
     """The legalization of one function of caffe ops."""
 
     def converts(self, op: Operation) -> bool:
-        return op.name.startswith("caffe.")
+        return isinstance(op, CaffeOp)
 
     def convert(self, op: Operation) -> None:
-        handler = legalizes.get(op.name.removeprefix("caffe."))
+        assert isinstance(op, CaffeOp)
+        lower = CaffeLegalizer(op, self.symbols)
+        handler = handler_of(lower.layer.type)
         if handler is None:
-            raise RefusalError(f"no legalization for {op.name}")
-        lower = Legalizer(op, self.symbols)
-        self.handle(op, lower, lambda: handler(op, lower))
+            raise RefusalError(f"no legalization for {lower.layer.type}")
+
+        def results() -> Results:
+            try:
+                _check_shapes(lower)
+                return handler(lower)
+            except ShapeError as error:
+                raise RefusalError(str(error)) from None
+
+        self.handle(op, lower, results)
+        for absorbed in lower.absorbed:
+            _erase(absorbed)
+
+
+def _erase(op: Operation) -> None:
+    """Erase an op that nobody uses, and the producers of its operands if it was their only user."""
+    producers = [value.owner for value in op.operands]
+    op.detach()
+    op.erase()
+    for producer in dict.fromkeys(producers):
+        if isinstance(producer, Operation) and is_trivially_dead(producer):
+            _erase(producer)
+
+
+def _check_shapes(lower: CaffeLegalizer) -> None:
+    """Refuse what Caffe's layer refuses, if the shapes of the bottoms are numbers."""
+    shapes = [static_shape(bottom) for bottom in lower.bottoms]
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) < len(shapes):
+        return
+    expected = layer_shapes(lower.layer, known, len(lower.op.results)).blobs
+    for number, (blob, shape) in enumerate(zip(lower.blobs, expected, strict=True)):
+        if static_shape(blob) != shape:
+            lower.refuse(f"blob {number} of type {blob.type}", f"the shape {list(shape)}")
 
 
 @dataclass(frozen=True)
@@ -46,7 +82,8 @@ class LegalizeCaffePass(ModulePass):
     """
     Convert every caffe op to `core` ops with exact types.
 
-    All layers that cannot be converted are listed in one LegalizationError.
+    A BatchNorm layer and a Scale layer that is its only user become one `core.batch_norm`. All
+    layers that cannot be converted are listed in one LegalizationError.
     """
 
     name = "legalize-caffe"

@@ -1,0 +1,160 @@
+"""Layers that bring blobs to a scale, given or found."""
+
+from __future__ import annotations
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.caffe.caffe_pb2 import LRNParameter
+from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, SqrtOp, SubOp
+from lowerdeck.dialects.core.linear import BatchNormOp
+from lowerdeck.dialects.core.types import dims_of, f32, rank_of
+from lowerdeck.dialects.dims import exprs
+from lowerdeck.passes.fold_identities import uniform_value
+from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
+from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
+from lowerdeck.passes.legalize.normalization import (
+    by_neighbors,
+    deviation,
+    moments,
+    sum_of_squares,
+)
+from lowerdeck.passes.legalize.pooling import pool
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.reduction import mean
+from lowerdeck.passes.legalize.windows import Window
+
+# Batch normalization and scale
+
+
+@legalizes("BatchNorm")
+def legalize_batch_norm(lower: CaffeLegalizer) -> Results:
+    """
+    (x - mean) / sqrt(variance + eps) with the stored statistics, which are sums: the third blob is
+    what they are divided by, where 0 makes zeros of them. There is no scale and no bias.
+
+    With `use_global_stats: false` the statistics are those of the batch.
+    """
+    p = lower.layer.batch_norm_param
+    if p.HasField("use_global_stats") and not p.use_global_stats:
+        return [_by_own_moments(lower, p.eps)]
+    mean_, variance = (_unscaled(lower, blob) for blob in lower.blobs[:2])
+    channels = dims_of(mean_)[0].value or 0
+    x = lower.x if rank_of(lower.x) > 1 else lower.unsqueeze(lower.x, [1])
+    ones, zeros = (lower.tensor(np.full(channels, number, np.float32)) for number in (1, 0))
+    result = lower.add(BatchNormOp(x, ones, zeros, mean_, variance, p.eps))
+    return [lower.reshape(result, lower.shape)]
+
+
+def _unscaled(lower: CaffeLegalizer, blob: SSAValue) -> SSAValue:
+    """A sum of statistics times 1 / factor, or 0 if the factor is 0."""
+    factor = Quantity(lower, lower.blobs[2])
+    zero, one = (Quantity.number(lower, number, f32) for number in (0, 1))
+    return (Quantity(lower, blob) * factor.eq(0).where(zero, one / factor)).value
+
+
+def _by_own_moments(lower: CaffeLegalizer, epsilon: float) -> SSAValue:
+    axes = [axis for axis in range(rank_of(lower.x)) if axis != 1]
+    _, centered, variance = moments(lower, lower.x, axes)
+    return lower.add(DivOp(centered, deviation(lower, variance, epsilon)))
+
+
+@legalizes("Scale")
+def legalize_scale(lower: CaffeLegalizer) -> Results:
+    """
+    x * scale + bias, along the dimensions from `axis` on that the scale has.
+
+    The scale is the first blob or the second bottom; both may have a bias behind them. Behind a
+    BatchNorm layer whose only user this is, scale and bias become those of its `core.batch_norm`.
+    """
+    p = lower.layer.scale_param
+    learned = len(lower.bottoms) == 1
+    scale = lower.blobs[0] if learned else lower.bottoms[1]
+    bias = lower.blobs[-1] if p.bias_term else None
+    axis = _start(lower, p.axis, scale)
+    normalization = lower.x.owner
+    if learned and isinstance(normalization, BatchNormOp):
+        if _is_plain(normalization) and (axis, rank_of(scale)) == (normalization.axis.data, 1):
+            return [_scaled_normalization(lower, normalization, scale, bias)]
+    result = lower.quantity * lower.along(scale, axis)
+    return [result.value if bias is None else (result + lower.along(bias, axis)).value]
+
+
+def _is_plain(op: BatchNormOp) -> bool:
+    """True if the op neither scales nor adds, and the layer in question is its only user."""
+    is_unscaled = uniform_value(op.scale) == 1 and uniform_value(op.bias) == 0
+    return is_unscaled and op.result.has_one_use()
+
+
+def _scaled_normalization(
+    lower: CaffeLegalizer, op: BatchNormOp, scale: SSAValue, bias: SSAValue | None
+) -> SSAValue:
+    lower.absorb(op)
+    new = BatchNormOp(
+        op.input,
+        scale,
+        op.bias if bias is None else bias,
+        op.mean,
+        op.variance,
+        op.epsilon.value.data,
+        op.axis.data,
+    )
+    return lower.add(new)
+
+
+def _start(lower: CaffeLegalizer, axis: int, value: SSAValue) -> int:
+    """The dimension from which on `value` runs; a single number runs along none."""
+    return lower.axis(axis, rank_of(lower.x)) if rank_of(value) else 0
+
+
+@legalizes("Bias")
+def legalize_bias(lower: CaffeLegalizer) -> Results:
+    """x + bias, as Scale has it."""
+    bias = lower.blobs[0] if len(lower.bottoms) == 1 else lower.bottoms[1]
+    axis = _start(lower, lower.layer.bias_param.axis, bias)
+    return [(lower.quantity + lower.along(bias, axis)).value]
+
+
+# By what is in the blob
+
+
+@legalizes("LRN")
+def legalize_lrn(lower: CaffeLegalizer) -> Results:
+    """
+    Across channels x / (k + alpha / size * sum of squares)^beta; within a channel the squares of a
+    window are averaged with its padding, and k is 1 whatever it says.
+    """
+    p = lower.layer.lrn_param
+    size, reach = p.local_size, (p.local_size - 1) // 2
+    if p.norm_region == LRNParameter.ACROSS_CHANNELS:
+        total = sum_of_squares(lower, lower.x, 1, reach, reach)
+        return [by_neighbors(lower, lower.x, total, p.alpha / size, p.k, p.beta)]
+    ones, pads = [1, 1], list(exprs([reach, reach]))
+    window = Window(exprs([size, size]), ones, ones, pads, pads, list(exprs([0, 0])))
+    square = lower.add(MulOp(lower.x, lower.x))
+    average = pool(lower, "average", square, window, count_pads=True)
+    return [by_neighbors(lower, lower.x, average, p.alpha, 1, p.beta)]
+
+
+@legalizes("MVN")
+def legalize_mvn(lower: CaffeLegalizer) -> Results:
+    """(x - mean) / (sqrt(variance) + eps) for each channel, or each item."""
+    p = lower.layer.mvn_param
+    axes = list(range(1 if p.across_channels else 2, rank_of(lower.x)))
+    center = mean(lower, lower.x, axes, keep_dims=True)
+    rest = lower.add(SubOp(lower.x, center))
+    if not p.normalize_variance:
+        return [rest]
+    variance = mean(lower, lower.add(MulOp(rest, rest)), axes, keep_dims=True)
+    spread = lower.add(AddOp(lower.add(SqrtOp(variance)), lower.scalar(p.eps, f32)))
+    return [lower.add(DivOp(rest, spread))]
+
+
+@legalizes("Normalize")
+def legalize_normalize(lower: CaffeLegalizer) -> Results:
+    """x / sqrt(sum of squares + eps) * scale; the sum is over channels, or all of an item."""
+    p = lower.layer.norm_param
+    axes = list(range(1, rank_of(lower.x))) if p.across_spatial else [1]
+    total = (lower.quantity * lower.quantity).reduce("sum", axes, keep_dims=True)
+    norm = lower.add(SqrtOp((total + p.eps).value))
+    return [(lower.quantity / Quantity(lower, norm) * lower.along(lower.blobs[0], 1)).value]
