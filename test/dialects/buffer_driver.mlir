@@ -67,3 +67,30 @@ buffer.func @run {
   buffer.copy %q, %y : !buffer.ref<[n * 4] x f32>, !buffer.ref<[n * 4] x f32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// CHECK-LABEL: buffer.func @run_sizes
+// CHECK:         %r = buffer.if %c : !buffer.ref<[] x i1> -> !buffer.ref<[p] x f32> {
+// CHECK-NEXT:      %a = buffer.alloc
+// CHECK-NEXT:      buffer.yield %a : !buffer.ref<[2] x f32>
+// CHECK:         } {result_symbols = ["p"]}
+// CHECK-NEXT:    %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %r : !buffer.ref<[p] x f32> -> !buffer.ref<[q] x f32> {
+// CHECK-NEXT:    ^bb0(%d: !buffer.ref<[k] x f32>):
+// CHECK-NEXT:      %e = buffer.alloc {dynamic = true} : !buffer.ref<[k + 1] x f32>
+// CHECK-NEXT:      buffer.yield %e : !buffer.ref<[k + 1] x f32>
+// CHECK-NEXT:    } {carried_symbols = ["k"], result_symbols = ["q"]}
+buffer.func @run_sizes {
+^bb0(%c : !buffer.ref<[] x i1>, %t : !buffer.ref<[] x i64>):
+  %r = buffer.if %c : !buffer.ref<[] x i1> -> !buffer.ref<[p] x f32> {
+    %a = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>
+    buffer.yield %a : !buffer.ref<[2] x f32>
+  } else {
+    %b = buffer.alloc {dynamic = true} : !buffer.ref<[3] x f32>
+    buffer.yield %b : !buffer.ref<[3] x f32>
+  } {result_symbols = ["p"]}
+  %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %r : !buffer.ref<[p] x f32> -> !buffer.ref<[q] x f32> {
+  ^bb1(%d : !buffer.ref<[k] x f32>):
+    %e = buffer.alloc {dynamic = true} : !buffer.ref<[k + 1] x f32>
+    buffer.yield %e : !buffer.ref<[k + 1] x f32>
+  } {carried_symbols = ["k"], result_symbols = ["q"]}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}

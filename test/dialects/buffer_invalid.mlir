@@ -233,3 +233,87 @@ buffer.func @loop_arguments {
   }
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.loop': the region's arguments: found !buffer.ref<[4] x f32>, expected !buffer.ref<[k + 1] x f32>
+buffer.func @own_type {
+^bb0(%t : !buffer.ref<[] x i64>):
+  %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
+  %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[q] x f32> {
+  ^bb1(%d : !buffer.ref<[k + 1] x f32>):
+    %e = buffer.alloc {dynamic = true} : !buffer.ref<[k + 1] x f32>
+    buffer.yield %e : !buffer.ref<[k + 1] x f32>
+  } {carried_symbols = ["k"], result_symbols = ["q"]}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.loop': what the region yields: found !buffer.ref<[k, 1] x f32>, expected !buffer.ref<[k] x f32>
+buffer.func @own_rank {
+^bb0(%t : !buffer.ref<[] x i64>):
+  %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
+  %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[q] x f32> {
+  ^bb1(%d : !buffer.ref<[k] x f32>):
+    %e = buffer.alloc {dynamic = true} : !buffer.ref<[k, 1] x f32>
+    buffer.yield %e : !buffer.ref<[k, 1] x f32>
+  } {carried_symbols = ["k"], result_symbols = ["q"]}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.loop': a buffer is yielded twice
+buffer.func @own_twice {
+^bb0(%t : !buffer.ref<[] x i64>):
+  %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
+  %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[q] x f32> {
+  ^bb1(%d : !buffer.ref<[k] x f32>):
+    %e = buffer.alloc {dynamic = true} : !buffer.ref<[k + 1] x f32>
+    buffer.yield %e, %e : !buffer.ref<[k + 1] x f32>, !buffer.ref<[k + 1] x f32>
+  } {carried_symbols = ["k"], result_symbols = ["q"]}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.loop': the results are not the arguments with the result symbols
+buffer.func @own_result {
+^bb0(%t : !buffer.ref<[] x i64>):
+  %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
+  %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[k] x f32> {
+  ^bb1(%d : !buffer.ref<[k] x f32>):
+    %e = buffer.alloc {dynamic = true} : !buffer.ref<[k + 1] x f32>
+    buffer.yield %e : !buffer.ref<[k + 1] x f32>
+  } {carried_symbols = ["k"], result_symbols = ["q"]}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.loop': carried symbols and result symbols are pairs
+buffer.func @own_pairs {
+^bb0(%t : !buffer.ref<[] x i64>):
+  %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
+  %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[q] x f32> {
+  ^bb1(%d : !buffer.ref<[k] x f32>):
+    %e = buffer.alloc {dynamic = true} : !buffer.ref<[k + 1] x f32>
+    buffer.yield %e : !buffer.ref<[k + 1] x f32>
+  } {carried_symbols = ["k"]}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.if': what the region yields: found 0 buffers, expected 1
+buffer.func @if_yields {
+^bb0(%c : !buffer.ref<[] x i1>):
+  %r = buffer.if %c : !buffer.ref<[] x i1> -> !buffer.ref<[p] x f32> {
+    %a = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>
+    buffer.yield %a : !buffer.ref<[2] x f32>
+  } else {
+    buffer.yield
+  } {result_symbols = ["p"]}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}

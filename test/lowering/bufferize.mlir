@@ -104,3 +104,43 @@ func.func @main(%x: tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]
   %r = core.nonzero %x {count = #core.dims<[u]>} : (tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]>>
   func.return %r : tensor<1x?xi64, #core.tensor<dims = [1, u]>>
 }
+
+// -----
+
+// A value that grows gets a new buffer in each iteration, to which the kernel writes; the initial
+// one, which is an argument, is copied. Beside it, what keeps its size has two slots.
+// CHECK-LABEL: buffer.func @run
+// CHECK-COUNT-2: buffer.alloc {dynamic = false} : !buffer.ref<[2] x f32>
+// CHECK:         %[[FIRST:.*]] = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>
+// CHECK-NEXT:    buffer.copy %{{.*}}, %[[FIRST]]
+// CHECK-NEXT:    buffer.loop {{.*}} swap {{.*}} own %[[FIRST]] : !buffer.ref<[2] x f32> -> !buffer.ref<[2] x f32>, !buffer.ref<[r] x f32> {
+// CHECK-NEXT:    ^{{.*}}(%{{.*}}: !buffer.ref<[2] x f32>, %{{.*}}: !buffer.ref<[2] x f32>, %[[V:.*]]: !buffer.ref<[s] x f32>):
+// CHECK-NEXT:      %[[NEXT:.*]] = buffer.alloc {dynamic = true} : !buffer.ref<[s + 2] x f32>
+// CHECK-NEXT:      buffer.call @concat_0(%[[V]], %{{.*}}, %[[NEXT]])
+// CHECK:           buffer.yield %[[NEXT]]
+func.func @main(%x: tensor<2xf32>, %n: tensor<i64>) -> tensor<?xf32, #core.tensor<dims = [r]>> {
+  %r, %f = core.loop trip %n : tensor<i64> carry %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [r]>>, tensor<2xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<2xf32>):
+    %e = core.concat %v, %w {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
+    core.yield %e, %w : tensor<?xf32, #core.tensor<dims = [s + 2]>>, tensor<2xf32>
+  } {carried_symbols = ["s"], result_symbols = ["r"]}
+  func.return %r : tensor<?xf32, #core.tensor<dims = [r]>>
+}
+
+// -----
+
+// A branch hands on the buffer of its value, or a copy of what is not its own.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.if %{{.*}} -> !buffer.ref<[r] x f32> {
+// CHECK-NEXT:      %[[COPY:.*]] = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>
+// CHECK-NEXT:      buffer.copy %{{.*}}, %[[COPY]]
+// CHECK-NEXT:      buffer.yield %[[COPY]]
+// CHECK:         } {result_symbols = ["r"]}
+func.func @main(%x: tensor<2xf32>, %y: tensor<?xf32, #core.tensor<dims = [n]>>, %c: tensor<i1>) -> tensor<?xf32, #core.tensor<dims = [r]>> {
+  %r = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [r]>> {
+    core.yield %x : tensor<2xf32>
+  } else {
+    core.yield %y : tensor<?xf32, #core.tensor<dims = [n]>>
+  } {result_symbols = ["r"]}
+  func.return %r : tensor<?xf32, #core.tensor<dims = [r]>>
+}

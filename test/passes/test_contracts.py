@@ -175,6 +175,25 @@ def test_loop_symbols_have_their_scopes() -> None:
     check_contract(module, "optimized")
 
 
+SIZES = """
+func.func @main(%n : tensor<i64>, %x : tensor<1xf32>) -> tensor<?xf32, #core.tensor<dims = [r]>> {{
+  %y = core.loop trip %n : tensor<i64> carry %x : tensor<1xf32> -> tensor<?xf32, #core.tensor<dims = [r]>> {{
+  ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>):
+    %d = core.from_dims {{values = #core.dims<[{inside}]>, shape = array<i64>}} : tensor<i64>
+    core.yield %x : tensor<1xf32>
+  }} {{carried_symbols = ["s"], result_symbols = ["r"]}}
+  %d = core.from_dims {{values = #core.dims<[{after}]>, shape = array<i64>}} : tensor<i64>
+  func.return %y : tensor<?xf32, #core.tensor<dims = [r]>>
+}}"""
+
+
+def test_sizes_of_carried_values_are_known_in_their_scope() -> None:
+    check_contract(parse(SIZES.format(inside="s", after="r")), "optimized")
+    for inside, after, unknown in (("r", "r", "r"), ("s", "s", "s")):
+        (problem,) = violations(parse(SIZES.format(inside=inside, after=after)), "optimized")
+        assert f"uses the symbol '{unknown}' before it is made" in problem
+
+
 def test_every_registered_pass_has_its_name_and_can_be_made() -> None:
     for name, factory in PASSES.items():
         assert factory().name == name

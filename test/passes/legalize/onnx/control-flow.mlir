@@ -124,3 +124,35 @@ func.func @sequence(%x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<*xf32> {
   %z = onnx.ConcatFromSequence_11 %b {axis = 0} : (!core.sequence<tensor<*xf32>>) -> tensor<*xf32>
   func.return %z : tensor<*xf32>
 }
+
+// -----
+
+// The number of trips is not known, so the size gets a symbol in each iteration and one after them.
+// CHECK-LABEL: @grow_by_data
+// CHECK:         core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = {{\[}}[[R:u[0-9]+]]]>>
+// CHECK:           tensor<?xf32, #core.tensor<dims = {{\[}}[[S:u[0-9]+]]]>>):
+// CHECK:           core.concat {{.*}} -> tensor<?xf32, #core.tensor<dims = {{\[}}[[S]] + 1]>>
+// CHECK:         carried_symbols = ["[[S]]"], result_symbols = ["[[R]]"]
+func.func @grow_by_data(%n: tensor<i64>, %x: tensor<2xf32>, %y: tensor<1xf32>) -> tensor<*xf32> {
+  %none = onnx.none : none
+  %z = onnx.Loop_13 %n, %none, %x body {
+  ^bb0(%i: tensor<i64>, %go: tensor<i1>, %v: tensor<*xf32>):
+    %next = onnx.Concat_13 %v, %y {axis = 0} : (tensor<*xf32>, tensor<1xf32>) -> tensor<*xf32>
+    onnx.yield %go, %next : tensor<i1>, tensor<*xf32>
+  } : (tensor<i64>, none, tensor<2xf32>) -> tensor<*xf32>
+  func.return %z : tensor<*xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @different_sizes
+// CHECK:         core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = {{\[}}[[R:u[0-9]+]]]>>
+// CHECK:         result_symbols = ["[[R]]"]
+func.func @different_sizes(%c: tensor<i1>, %x: tensor<2xf32>, %y: tensor<3xf32>) -> tensor<*xf32> {
+  %0 = onnx.If_13 %c else_branch {
+    onnx.yield %y : tensor<3xf32>
+  } then_branch {
+    onnx.yield %x : tensor<2xf32>
+  } : (tensor<i1>) -> tensor<*xf32>
+  func.return %0 : tensor<*xf32>
+}
