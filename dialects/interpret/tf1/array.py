@@ -16,6 +16,7 @@ from lowerdeck.dialects.interpret.tf1.registry import (
     positive_axis,
     require,
     scalar,
+    where,
 )
 from lowerdeck.dialects.tf1.constants import constant_array
 from lowerdeck.dialects.tf1.ops import Tf1Op
@@ -184,7 +185,8 @@ def run_range(_: Tf1Op, args: Sequence[Any]) -> Array:
 @kernel("LinSpace")
 def run_lin_space(_: Tf1Op, args: Sequence[Any]) -> Array:
     """Evenly spaced numbers, both ends included."""
-    return np.linspace(args[0], args[1], scalar(args[2])).astype(args[0].dtype)
+    start, stop = float(args[0]), float(args[1])
+    return np.array(np.linspace(start, stop, scalar(args[2])), args[0].dtype)
 
 
 @kernel("OneHot")
@@ -193,7 +195,7 @@ def run_one_hot(op: Tf1Op, args: Sequence[Any]) -> Array:
     indices, depth, on, off = args[0], scalar(args[1]), args[2], args[3]
     axis = positive_axis(op.attr("axis"), indices.ndim + 1)
     places = np.arange(depth).reshape(-1, *[1] * (indices.ndim - axis))
-    return np.where(np.expand_dims(indices, axis) == places, on, off)
+    return where(np.expand_dims(indices, axis) == places, on, off)
 
 
 @kernel("Diag")
@@ -214,7 +216,7 @@ def run_diag_part(_: Tf1Op, args: Sequence[Any]) -> Array:
 def run_matrix_diag(_: Tf1Op, args: Sequence[Any]) -> Array:
     """Square matrices with the given diagonals."""
     x = args[0]
-    return np.where(np.eye(x.shape[-1], dtype=bool), x[..., None], x.dtype.type(0))
+    return where(np.eye(x.shape[-1], dtype=bool), x[..., None], x.dtype.type(0))
 
 
 @kernel("MatrixDiagPart")
@@ -227,7 +229,7 @@ def run_matrix_diag_part(_: Tf1Op, args: Sequence[Any]) -> Array:
 def run_matrix_set_diag(_: Tf1Op, args: Sequence[Any]) -> Array:
     """Matrices with other diagonals."""
     result = args[0].copy()
-    index = np.arange(args[1].shape[-1])
+    index = np.arange(int(args[1].shape[-1]))
     result[..., index, index] = args[1]
     return result
 
@@ -236,9 +238,10 @@ def run_matrix_set_diag(_: Tf1Op, args: Sequence[Any]) -> Array:
 def run_matrix_band_part(_: Tf1Op, args: Sequence[Any]) -> Array:
     """Zero but for so many diagonals below and above; -1 is all."""
     x, lower, upper = args[0], scalar(args[1]), scalar(args[2])
-    row, column = np.indices(x.shape[-2:])
+    rows, columns = x.shape[-2:]
+    row, column = np.arange(int(rows))[:, None], np.arange(int(columns))
     inside = ((lower < 0) | (row - column <= lower)) & ((upper < 0) | (column - row <= upper))
-    return np.where(inside, x, x.dtype.type(0))
+    return where(inside, x, x.dtype.type(0))
 
 
 # Slices
@@ -333,7 +336,7 @@ def run_tile(_: Tf1Op, args: Sequence[Any]) -> Array:
 @kernel("ReverseV2")
 def run_reverse(_: Tf1Op, args: Sequence[Any]) -> Array:
     """Backwards along the axes."""
-    return np.flip(args[0], ints(args[1]))
+    return np.flip(args[0], tuple(ints(args[1])))
 
 
 @kernel("ReverseSequence")
@@ -520,8 +523,8 @@ def run_sparse_to_dense(_: Tf1Op, args: Sequence[Any]) -> Array:
     indices, shape, values, default = args
     result = np.full(ints(shape), default, default.dtype)
     rows = indices.reshape(-1, result.ndim) if indices.ndim != 1 else indices.reshape(-1, 1)
-    for place, value in zip(rows, np.broadcast_to(values, len(rows)), strict=True):
-        result[tuple(place)] = value
+    for number, place in enumerate(rows):
+        result[tuple(place)] = values if values.ndim == 0 else values[number]
     return result
 
 

@@ -77,11 +77,12 @@ def run_resize_bicubic(op: Tf1Op, args: Sequence[Any]) -> Array:
     Keys' kernel over four neighbours in each direction: a = -0.5 for half-pixel centers, where
     neighbours outside have no weight, else a = -0.75 with the edge repeated.
     """
-    x = args[0].astype(_F32)
+    x: Array = args[0].astype(_F32)
     for axis, out in zip((1, 2), ints(args[1]), strict=True):
         index, weights = _cubic(op, x.shape[axis], out)
         shape = (-1, *[1] * (3 - axis))
-        x = sum(np.take(x, index[k], axis) * weights[k].reshape(shape) for k in range(4))
+        parts = [np.take(x, index[k], axis) * weights[k].reshape(shape) for k in range(4)]
+        x = (parts[0] + parts[1]) + (parts[2] + parts[3])
     return x
 
 

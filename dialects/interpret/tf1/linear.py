@@ -16,6 +16,7 @@ from lowerdeck.dialects.interpret.tf1.registry import (
     ints,
     kernel,
     require,
+    where,
     widened,
 )
 from lowerdeck.dialects.tf1.ops import Tf1Op
@@ -239,7 +240,7 @@ def run_pool(op: Tf1Op, args: Sequence[Any]) -> Array:
 @kernel("MaxPoolWithArgmax")
 def run_max_pool_with_argmax(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, Array]:
     """The maximum, and its index in the flattened image, or in the flattened batch."""
-    x = args[0]
+    x: Array = args[0]
     ksize, strides = _spatial(op.attr("ksize"), False), _spatial(op.attr("strides"), False)
     pads = window_pads(op, x.shape[1:-1], ksize, strides, [1, 1], False)
     view = windows(x, ksize, strides, [1, 1], pads, lowest(x.dtype))
@@ -249,7 +250,7 @@ def run_max_pool_with_argmax(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, Arr
     places = windows(flat, ksize, strides, [1, 1], pads, -1)
     shape = (*view.shape[:3], -1, x.shape[-1])
     view, places = view.reshape(shape), places.reshape(shape)
-    best = np.argmax(np.where(places < 0, lowest(x.dtype), view), 3)[:, :, :, None]
+    best = np.argmax(where(places < 0, lowest(x.dtype), view), 3)[:, :, :, None]
     index = np.take_along_axis(places, best, 3)[:, :, :, 0]
     dtype = np.int32 if op.attr("Targmax") == "int32" else np.int64
     return np.take_along_axis(view, best, 3)[:, :, :, 0], index.astype(dtype)

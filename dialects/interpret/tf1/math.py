@@ -15,6 +15,7 @@ from lowerdeck.dialects.interpret.tf1.registry import (
     fail,
     kernel,
     require,
+    where,
 )
 from lowerdeck.dialects.tf1.ops import Tf1Op
 
@@ -40,7 +41,7 @@ def _lgamma(x: float) -> float:
 def sigmoid(x: Array) -> Array:
     """1 / (1 + exp(-x)), without overflow."""
     e = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
+    return where(x >= 0, 1 / (1 + e), e / (1 + e)).astype(x.dtype)
 
 
 def _softplus(x: Array) -> Array:
@@ -53,12 +54,12 @@ def _round(x: Array) -> Array:
 
 
 def _elu(x: Array) -> Array:
-    return np.where(x < 0, np.expm1(np.minimum(x, 0)), x).astype(x.dtype)
+    return where(x < 0, np.expm1(np.minimum(x, 0)), x).astype(x.dtype)
 
 
 def _selu(x: Array) -> Array:
     scale, alpha = x.dtype.type(SELU_SCALE), x.dtype.type(SELU_SCALE * SELU_ALPHA)
-    return np.where(x < 0, alpha * np.expm1(np.minimum(x, 0)), scale * x).astype(x.dtype)
+    return where(x < 0, alpha * np.expm1(np.minimum(x, 0)), scale * x).astype(x.dtype)
 
 
 def _relu6(x: Array) -> Array:
@@ -143,7 +144,7 @@ def _truncate_mod(x: Array, y: Array) -> Array:
 
 def _floor_mod(x: Array, y: Array) -> Array:
     rest = _truncate_mod(x, y)
-    return np.where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest).astype(rest.dtype)
+    return where((rest != 0) & ((y < 0) != (rest < 0)), rest + y, rest).astype(rest.dtype)
 
 
 def _refuse_zero(divisor: Array) -> None:
@@ -160,7 +161,7 @@ def _unless_zero(function: Callable[[Array, Array], Array]) -> Callable[[Array, 
     """Zero where the first operand is, whatever the function gives there."""
 
     def apply(x: Array, y: Array) -> Array:
-        return np.where(x == 0, x.dtype.type(0), function(x, y)).astype(x.dtype)
+        return where(x == 0, x.dtype.type(0), function(x, y)).astype(x.dtype)
 
     return apply
 
@@ -173,7 +174,7 @@ def _shift_amount(x: Array, y: Array) -> Array:
 def _safe_divide(x: Array, y: Array) -> Array:
     """Zero where the divisor is zero."""
     zero = y == 0
-    return np.where(zero, x.dtype.type(0), x / np.where(zero, y.dtype.type(1), y)).astype(x.dtype)
+    return where(zero, x.dtype.type(0), x / where(zero, y.dtype.type(1), y)).astype(x.dtype)
 
 
 _BINARY: dict[str, Callable[[Array, Array], Array]] = {
@@ -181,7 +182,7 @@ _BINARY: dict[str, Callable[[Array, Array], Array]] = {
     "AddV2": np.add,
     "Sub": np.subtract,
     "Mul": np.multiply,
-    "MulNoNan": lambda x, y: np.where(y == 0, y.dtype.type(0), x * y).astype(x.dtype),
+    "MulNoNan": lambda x, y: where(y == 0, y.dtype.type(0), x * y).astype(x.dtype),
     "Div": _divide,
     "RealDiv": np.divide,
     "DivNoNan": _safe_divide,
@@ -246,7 +247,7 @@ def run_approximate_equal(op: Tf1Op, args: Sequence[Any]) -> Array:
 def run_leaky_relu(op: Tf1Op, args: Sequence[Any]) -> Array:
     """x where positive, else alpha * x"""
     x = args[0]
-    return np.where(x > 0, x, x * x.dtype.type(op.attr("alpha"))).astype(x.dtype)
+    return where(x > 0, x, x * x.dtype.type(op.attr("alpha"))).astype(x.dtype)
 
 
 @kernel("Cast")
@@ -268,7 +269,7 @@ def _float_to_integer(x: Array, dtype: np.dtype[Any]) -> Array:
         return wide.astype(np.uint64)
     limit = 2.0**31 if dtype.itemsize <= 4 and dtype != np.uint32 else 2.0**63
     inside = (wide >= -limit) & (wide < limit)
-    return np.where(inside, wide, -limit).astype(np.int64).astype(dtype)
+    return where(inside, wide, -limit).astype(np.int64).astype(dtype)
 
 
 @kernel("Select")
@@ -281,13 +282,13 @@ def run_select(_: Tf1Op, args: Sequence[Any]) -> Array:
         require(len(condition) == len(x), f"{len(condition)} conditions for {len(x)} rows")
     elif condition.ndim:
         require(condition.shape == x.shape, "the condition has another shape")
-    return np.where(condition, x, y)
+    return where(condition, x, y)
 
 
 @kernel("SelectV2")
 def run_select_v2(_: Tf1Op, args: Sequence[Any]) -> Array:
     """With broadcasting."""
-    return np.where(*args)
+    return where(*args)
 
 
 @kernel("ClipByValue")

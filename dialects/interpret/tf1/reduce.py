@@ -15,6 +15,7 @@ from lowerdeck.dialects.interpret.tf1.registry import (
     positive_axis,
     require,
     scalar,
+    where,
     widened,
 )
 from lowerdeck.dialects.tf1.ops import Tf1Op
@@ -186,4 +187,4 @@ def run_segment(op: Tf1Op, args: Sequence[Any]) -> Array:
     sizes = np.bincount(ids, minlength=count).reshape(-1, *[1] * (data.ndim - 1))
     if kind == "Mean":
         result = (result / np.maximum(sizes, 1)).astype(data.dtype)
-    return np.where(sizes == 0, data.dtype.type(0), result).astype(data.dtype)
+    return where(sizes == 0, data.dtype.type(0), result).astype(data.dtype)

@@ -61,6 +61,12 @@ def widened(array: Array) -> Array:
     return array.astype(_WIDER[array.dtype]) if array.dtype in _WIDER else array
 
 
+def where(condition: Any, x: Any, y: Any) -> Array:
+    """`x` where the condition holds, else `y`."""
+    choose: Any = np.where
+    return choose(condition, x, y)
+
+
 def ints(value: Array) -> list[int]:
     """The elements of an integer tensor of any rank."""
     return [int(item) for item in value.reshape(-1)]
