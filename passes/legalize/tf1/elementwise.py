@@ -98,39 +98,30 @@ _UNARY: Mapping[str, type[UnaryOp]] = {
     "Asinh": AsinhOp,
     "Atan": AtanOp,
     "Atanh": AtanhOp,
+    "Ceil": CeilOp,
     "Cos": CosOp,
     "Cosh": CoshOp,
     "Erf": ErfOp,
     "Exp": ExpOp,
+    "Floor": FloorOp,
     "Invert": NotOp,
     "Log": LogOp,
     "LogicalNot": NotOp,
     "Neg": NegOp,
+    "Rint": RoundOp,
+    "Round": RoundOp,
     "Sign": SignOp,
     "Sin": SinOp,
     "Sinh": SinhOp,
     "Sqrt": SqrtOp,
     "Tan": TanOp,
 }
-_ROUNDINGS: Mapping[str, type[UnaryOp]] = {
-    "Ceil": CeilOp,
-    "Floor": FloorOp,
-    "Rint": RoundOp,
-    "Round": RoundOp,
-}
 
 
 @legalizes(*_UNARY)
 def legalize_unary(lower: Tf1Legalizer) -> Results:
-    """The function of the same name."""
+    """The function of the same name; `Round` and `Rint` round halves to even."""
     return [lower.add(_UNARY[lower.op_type](number(lower, 0)))]
-
-
-@legalizes(*_ROUNDINGS)
-def legalize_rounding(lower: Tf1Legalizer) -> Results:
-    """The nearest integer (halves to even), or the next one; integers stay."""
-    x = number(lower, 0)
-    return [lower.add(_ROUNDINGS[lower.op_type](x)) if is_float(element_type(x)) else x]
 
 
 @legalizes("Square")
