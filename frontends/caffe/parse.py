@@ -99,10 +99,8 @@ def _is_text(path: str) -> bool:
 
 
 def _parse_text(path: str, message: M) -> M:
-    # Bytes that are no UTF-8 do no harm in comments; a string cannot hold them.
-    text = _read(path).decode("utf-8", "surrogateescape")
     try:
-        text_format.Parse(text, message)
+        text_format.Parse(_decoded(path), message)
     except text_format.ParseError as error:
         line = error.GetLine()
         place = "" if line is None else f"line {line}: "
@@ -113,6 +111,22 @@ def _parse_text(path: str, message: M) -> M:
             path, f"is not valid text of a net: {_shown(str(error))}; correct the text"
         ) from None
     return _checked(path, message)
+
+
+def _decoded(path: str) -> str:
+    """The text of a file; comments may be in another encoding than UTF-8."""
+    lines: list[str] = []
+    for number, line in enumerate(_read(path).split(b"\n"), 1):
+        try:
+            lines.append(line.decode())
+        except UnicodeDecodeError:
+            code, comment, _ = line.partition(b"#")
+            is_in_string = code.count(b'"') % 2 or code.count(b"'") % 2
+            if not comment or is_in_string or not code.isascii():
+                message = f"line {number}: it is not UTF-8 text; correct the text"
+                raise FrontendError.of_file(path, message) from None
+            lines.append(code.decode())
+    return "\n".join(lines)
 
 
 def _shown(text: str) -> str:

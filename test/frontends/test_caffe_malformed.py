@@ -128,7 +128,9 @@ def test_names_that_are_no_text(tmp_path: Path) -> None:
     path.write_bytes(b"# \xff in a comment does no harm\n" + NET.encode())
     assert load(path) is None
     path.write_bytes(NET.encode().replace(b'"prob"', b'"pr\xffob"'))
-    assert load(path) is not None
+    assert "line 11: it is not UTF-8 text" in str(load(path))
+    path.write_bytes(NET.encode().replace(b"eps", b"e\xffs"))
+    assert "line 5: it is not UTF-8 text" in str(load(path))
     path.write_text(NET)
     data = net_weights().SerializeToString().replace(b"conv", b"c\xffnv")
     (tmp_path / "net.caffemodel").write_bytes(data)
