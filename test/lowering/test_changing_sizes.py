@@ -192,9 +192,12 @@ def stays(n: Any, x: Any) -> Any:
         s, less = symbol("s"), symbol("less")
         return [t.SliceOp(v, [less], [s - less]).result, v]
 
-    double = e.AddOp(x, x).result
-    results = loop(n, [double, double], [vector("s"), vector("u")], body, [("s", "p"), ("u", "q")])
-    return [*results, double]
+    first = t.SliceOp(x, [0], [1]).result
+    (grown,) = loop(n, [x], [vector("k")], lambda _, v: [concat(v, first)], [("k", "r")])
+    (once,) = loop(n, [grown], [vector("l")], lambda _, v: [concat(first, v)], [("l", "m")])
+    (once,) = loop(n, [once], [vector("t")], lambda _, v: [concat(v, first)], [("t", "o")])
+    results = loop(n, [grown, grown], [vector("s"), vector("u")], body, [("s", "p"), ("u", "q")])
+    return [*results, once, e.NegOp(grown)]
 
 
 def collects(n: Any, x: Any) -> Any:
@@ -273,7 +276,7 @@ def test_long_loop_is_bounded(tmp_path: Path) -> None:
         def _on_allocate(self, context: int | None, size: int) -> int | None:
             assert size <= 1024
             self.calls += 1
-            return free.pop()
+            return free.pop() if free else None
 
         def _on_release(self, context: int | None, memory: int) -> None:
             free.append(memory)

@@ -177,7 +177,8 @@ def test_loop_symbols_have_their_scopes() -> None:
 
 SIZES = """
 func.func @main(%n : tensor<i64>, %x : tensor<1xf32>) -> tensor<?xf32, #core.tensor<dims = [r]>> {{
-  %y = core.loop trip %n : tensor<i64> carry %x : tensor<1xf32> -> tensor<?xf32, #core.tensor<dims = [r]>> {{
+  %y = core.loop trip %n : tensor<i64> carry %x : tensor<1xf32>
+      -> tensor<?xf32, #core.tensor<dims = [r]>> {{
   ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>):
     %d = core.from_dims {{values = #core.dims<[{inside}]>, shape = array<i64>}} : tensor<i64>
     core.yield %x : tensor<1xf32>
