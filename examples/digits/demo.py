@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
@@ -123,7 +124,8 @@ def tensors(infos: tuple[TensorInfo, ...]) -> str:
 
 def side_by_side(results: list[Result]) -> Table:
     """A column for each model."""
-    table = Table("", *(result.example.file for result in results))
+    files = (result.example.file for result in results)
+    table = Table("", *files, box=box.SIMPLE, collapse_padding=True, pad_edge=False)
 
     def row(title: str, *cells: str) -> None:
         table.add_row(title, *cells)
@@ -136,7 +138,7 @@ def side_by_side(results: list[Result]) -> Table:
     row("accuracy", *(f"{r.accuracy:.2%}" for r in results))
     row("compared with", *(r.example.framework for r in results))
     row("same class", *(f"{r.same} of {r.images}" for r in results))
-    row("largest difference", *(f"{r.difference:.2e}" for r in results))
+    row("max difference", *(f"{r.difference:.2e}" for r in results))
     row("an image alone", *(f"{r.alone:.2f} us" for r in results))
     at_once = (None if r.at_once is None else f"{r.at_once:.2f} us" for r in results)
     row(f"one of {results[0].images}", *(text or "-" for text in at_once))
