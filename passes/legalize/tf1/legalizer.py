@@ -66,6 +66,9 @@ class Attributes:
     def floats(self, name: str) -> list[Any]:
         return list(self._get(name))
 
+    def strings(self, name: str) -> list[str]:
+        return [str(text) for text in self._get(name)]
+
     def element(self, name: str) -> Attribute:
         """An element type."""
         dtype = str(self._get(name)).removesuffix("_ref")

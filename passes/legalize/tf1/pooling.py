@@ -1,0 +1,100 @@
+"""Pools over windows of images, volumes and channels."""
+
+from __future__ import annotations
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.constant import IotaOp
+from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.legalize.pooling import max_places, pool
+from lowerdeck.passes.legalize.reduction import mean
+from lowerdeck.passes.legalize.tf1.elementwise import number
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
+from lowerdeck.passes.legalize.tf1.windows import Layout, require_image, spatial_dims, window_of
+from lowerdeck.passes.legalize.windows import Window
+
+_RANKS = {"AvgPool3D": 5, "MaxPool3D": 5}
+
+
+@legalizes("MaxPool", "MaxPoolV2", "MaxPool3D")
+def legalize_max_pool(lower: Tf1Legalizer) -> Results:
+    """The largest element of each window."""
+    return [_pool(lower, "max")]
+
+
+@legalizes("AvgPool", "AvgPool3D")
+def legalize_average_pool(lower: Tf1Legalizer) -> Results:
+    """The mean of each window, of which padding is no part."""
+    return [_pool(lower, "average")]
+
+
+def _pool(lower: Tf1Legalizer, kind: str) -> SSAValue:
+    x = require_image(lower, number(lower, 0), _RANKS.get(lower.op_type, 4))
+    layout = Layout.of(lower)
+    kernel, strides = _kernel(lower)
+    axis = layout.axis(rank_of(x))
+    if kernel[axis] != 1:
+        return _channel_pool(lower, kind, x, axis, kernel, strides)
+    value = layout.to_first(x)
+    window = _window(lower, layout, value, kernel, strides)
+    return layout.from_first(pool(lower, kind, value, window))
+
+
+def _kernel(lower: Tf1Legalizer) -> tuple[list[int], list[int]]:
+    """The sizes and strides of the window, one number a dimension."""
+    if lower.op_type == "MaxPoolV2":
+        ksize = lower.require_ints(lower.operand("ksize"), "ksize")
+        return ksize, lower.require_ints(lower.operand("strides"), "strides")
+    return lower.attrs.ints("ksize"), lower.attrs.ints("strides")
+
+
+def _window(
+    lower: Tf1Legalizer, layout: Layout, x: SSAValue, kernel: list[int], strides: list[int]
+) -> Window:
+    sizes = [Expr.const(size) for size in layout.spatial(kernel)]
+    steps = layout.spatial(strides)
+    return window_of(lower, layout, spatial_dims(x), sizes, steps, [1] * len(sizes))
+
+
+def _channel_pool(
+    lower: Tf1Legalizer, kind: str, x: SSAValue, axis: int, kernel: list[int], strides: list[int]
+) -> SSAValue:
+    """A pool over groups of channels that do not overlap."""
+    size = kernel[axis]
+    others = [*kernel[:axis], *kernel[axis + 1 :], *strides[:axis], *strides[axis + 1 :]]
+    dims = dims_of(x)
+    is_even = dims[axis].value is not None and dims[axis] % size == 0
+    if set(others) != {1} or strides[axis] != size or not is_even:
+        lower.refuse(
+            f"a window {kernel} with strides {strides} over {dims[axis]} channels",
+            "one over channels or over the image, and channels in whole groups",
+        )
+    lower.attrs.ignore("padding")
+    groups = lower.reshape(x, [*dims[:axis], dims[axis] // size, size, *dims[axis + 1 :]])
+    if kind == "max":
+        return lower.reduce("max", groups, [axis + 1])
+    return mean(lower, groups, [axis + 1])
+
+
+@legalizes("MaxPoolWithArgmax")
+def legalize_max_pool_with_places(lower: Tf1Legalizer) -> Results:
+    """The largest elements, and their places in the flattened image or batch of images."""
+    layout = Layout(lower, False)
+    given = require_image(lower, number(lower, "input"), 4)
+    x = layout.to_first(given)
+    window = _window(lower, layout, x, *_kernel(lower))
+    result = pool(lower, "max", x, window)
+    in_batch = lower.attrs.flag("include_batch_in_index")
+    lower.attrs.ignore("Targmax")
+    if not lower.wants(1):
+        return [layout.from_first(result)]
+    dims = dims_of(given) if in_batch else (Expr.const(1), *dims_of(given)[1:])
+    places = lower.reshape(lower.add(IotaOp([product(dims)])), dims)
+    places = layout.to_first(lower.broadcast(places, dims_of(given)))
+    found = max_places(lower, x, places, window, dims_of(result))
+    return [
+        layout.from_first(result),
+        lower.cast(layout.from_first(found), lower.result_element(1)),
+    ]

@@ -1,0 +1,92 @@
+"""Layouts of images, and the windows over them that attributes describe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.windows import Window, same
+
+_LAST = ("NHWC", "NDHWC", "CHANNELS_LAST")
+_FIRST = ("NCHW", "NCDHW", "CHANNELS_FIRST")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the channels of an image are: in dimension 1 or in the last one."""
+
+    lower: Tf1Legalizer
+    is_first: bool
+
+    @staticmethod
+    def of(lower: Tf1Legalizer) -> Layout:
+        """The layout of `data_format`, without which the channels are last."""
+        if not lower.attrs.has("data_format"):
+            return Layout(lower, False)
+        return Layout(lower, lower.attrs.string("data_format", among=_LAST + _FIRST) in _FIRST)
+
+    def axis(self, rank: int) -> int:
+        """The dimension of the channels."""
+        return 1 if self.is_first else rank - 1
+
+    def spatial(self, values: Sequence[int], outer: int = 1) -> list[int]:
+        """Of one number a dimension those of the spatial dimensions; the others must be `outer`."""
+        values = list(values)
+        others = values[:2] if self.is_first else [values[0], values[-1]]
+        if others != [outer, outer]:
+            self.lower.refuse(f"{values} with {others} for batch and channels", f"{outer} for both")
+        return values[2:] if self.is_first else values[1:-1]
+
+    def to_first(self, x: SSAValue) -> SSAValue:
+        """[N, spatial..., C] or [N, C, spatial...] as the latter."""
+        rank = rank_of(x)
+        return x if self.is_first else self.lower.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+
+    def from_first(self, x: SSAValue) -> SSAValue:
+        """[N, C, spatial...] in this layout."""
+        rank = rank_of(x)
+        return x if self.is_first else self.lower.transpose(x, [0, *range(2, rank), 1])
+
+
+def require_image(lower: Tf1Legalizer, x: SSAValue, rank: int) -> SSAValue:
+    """`x`; refused unless it has `rank` dimensions."""
+    if rank_of(x) != rank:
+        lower.refuse(f"an operand of {rank_of(x)} dimensions", str(rank))
+    return x
+
+
+def window_of(
+    lower: Tf1Legalizer,
+    layout: Layout,
+    dims: Sequence[Expr],
+    kernel: Sequence[Expr],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> Window:
+    """The window over the spatial dimensions `dims`, padded as `padding` says."""
+    zeros = [Expr.const(0)] * len(dims)
+    begin, end = zeros, zeros
+    padding = lower.attrs.string("padding", among=("SAME", "VALID", "EXPLICIT"))
+    if padding == "EXPLICIT":
+        begin, end = _explicit_pads(lower, layout)
+    elif lower.attrs.has("explicit_paddings") and lower.attrs.ints("explicit_paddings"):
+        lower.refuse(f"explicit_paddings with padding {padding}", "padding EXPLICIT")
+    window = Window(tuple(kernel), list(strides), list(dilations), begin, end, zeros)
+    return same(window, dims, upper=True) if padding == "SAME" else window
+
+
+def _explicit_pads(lower: Tf1Legalizer, layout: Layout) -> tuple[list[Expr], list[Expr]]:
+    """The attribute has both amounts of the first dimension, then those of the next one."""
+    pads = lower.attrs.ints("explicit_paddings")
+    begin, end = (layout.spatial(pads[k::2], outer=0) for k in (0, 1))
+    return [Expr.const(pad) for pad in begin], [Expr.const(pad) for pad in end]
+
+
+def spatial_dims(x: SSAValue) -> tuple[Expr, ...]:
+    """The dimensions of [N, C, spatial...] without the first two."""
+    return dims_of(x)[2:]
