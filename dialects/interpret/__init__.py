@@ -199,11 +199,11 @@ class Interpreter:
         carried, count = rest, 0
         has_condition, width = int(op.condition is not None), len(rest)
         scans: list[list[NDArray[Any]]] = [[] for _ in op.yielded_scans]
-        scope = dict(symbols)
+        scope, made = dict(symbols), op.made_dims
         while going and (limit is None or count < limit):
             if op.iteration is not None:
                 scope[op.iteration.data] = count
-            scope.update(_sizes(op.made_dims, carried))
+            scope.update(_sizes(made, carried))
             yielded = self._run_block(op.body.block, [np.array(count), *carried], scope)
             going = not has_condition or _truth(yielded[0])
             carried = yielded[has_condition : has_condition + width]
