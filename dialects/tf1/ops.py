@@ -40,6 +40,7 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.dialects.core.base import FORMAT
 from lowerdeck.dialects.core.types import i1
 from lowerdeck.dialects.tf1.attributes import CONTROL, DTypeAttr, ShapeAttr, fits, value_type
+from lowerdeck.dialects.tf1.constants import verify_constant
 from lowerdeck.dialects.tf1.signatures import Argument, Signature, known_operators, signature_of
 
 
@@ -76,6 +77,10 @@ class GraphOp(IRDLOperation):
             regions=[body],
         )
 
+    def verify_(self) -> None:
+        if not isinstance(self.body.block.last_op, FetchOp):
+            raise VerifyException("a graph ends with tf1.fetch")
+
 
 @irdl_op_definition
 class FetchOp(IRDLOperation):
@@ -107,6 +112,7 @@ class Tf1Op(IRDLOperation, ABC):
     - (C1) There are as many data operands as the signature and the attributes say, of their types.
     - (C2) So for the results; the last one may be a control token.
     - (C3) Attributes without a default are present.
+    - (C4) A constant has as many elements as its result.
     """
 
     operands_ = var_operand_def()
@@ -190,6 +196,9 @@ class Tf1Op(IRDLOperation, ABC):
         for name, definition in self.signature.attrs.items():  # C3
             if not definition.has_default and name not in self.properties:
                 raise VerifyException(f"attribute '{name}' is missing")
+        for name, attribute in self.properties.items():
+            if self.signature.attrs[name].kind == "tensor":  # C4
+                verify_constant(self.results[0].type, attribute)
         self._verify_values("operands", self.inputs, self.signature.inputs)  # C1
         self._verify_values("results", self.outputs, self.signature.outputs)  # C2
         if len(self.outputs) < len(self.results) - 1:

@@ -105,13 +105,13 @@ def run_rank(_: Tf1Op, args: Sequence[Any]) -> Array:
 
 @kernel("Reshape")
 def run_reshape(_: Tf1Op, args: Sequence[Any]) -> Array:
-    """One size may be -1: what is left."""
+    """One size may be -1: what is left, of which sizes of zero are not part on either side."""
     x, shape = args[0], ints(args[1])
     require(min(shape, default=0) >= -1 and shape.count(-1) <= 1, f"the shape {shape} is not valid")
     if -1 in shape:
-        known = math.prod(dim for dim in shape if dim != -1)
-        require(known > 0 or x.size == 0, f"{shape} does not tell the size that is left")
-        shape[shape.index(-1)] = x.size // known if known else 0
+        known = math.prod(dim for dim in shape if dim > 0)
+        sizes = [size for size in x.shape if size or 0 not in shape]
+        shape[shape.index(-1)] = math.prod(sizes) // known
     return x.reshape(shape)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,10 +39,16 @@ def highest(dtype: np.dtype[Any]) -> Any:
 
 
 def _mean(x: Array, **how: Any) -> Array:
+    """Of integers, cut off towards zero; those of less than 32 bits are summed in 64."""
     if x.dtype.kind not in "iu":
-        return np.mean(x, **how)
-    total = np.sum(x, dtype=x.dtype, **how)
-    return np.trunc(total / max(1, x.size // max(1, total.size)))
+        return _sum(x, **how) / x.dtype.type(_fold(x, **how))
+    total = np.asarray(np.sum(x, dtype=x.dtype if x.dtype.itemsize >= 4 else np.int64, **how))
+    return np.trunc(total / max(1, _fold(x, **how)))
+
+
+def _fold(x: Array, *, axis: tuple[int, ...], **_: Any) -> int:
+    """How many elements become one."""
+    return math.prod(x.shape[k] for k in axis)
 
 
 def _maximum(x: Array, **how: Any) -> Array:
@@ -88,10 +95,13 @@ def run_reduction(op: Tf1Op, args: Sequence[Any]) -> Array:
 
 @kernel("ArgMax", "ArgMin")
 def run_arg(op: Tf1Op, args: Sequence[Any]) -> Array:
-    """The first index of the extreme value."""
-    find = np.argmax if op.op_type == "ArgMax" else np.argmin
-    axis = positive_axis(scalar(args[1]), args[0].ndim)
-    return find(args[0], axis=axis).astype(dtype_of(op, "output_type"))
+    """The first index of the extreme value; NaN is never chosen before a number."""
+    is_max, x = op.op_type == "ArgMax", args[0]
+    if x.dtype.kind not in "iub":
+        x = where(np.isnan(x), lowest(x.dtype) if is_max else highest(x.dtype), x)
+    find: Any = np.argmax if is_max else np.argmin
+    axis = positive_axis(scalar(args[1]), x.ndim)
+    return find(x, axis=axis).astype(dtype_of(op, "output_type"))
 
 
 @kernel("Cumsum", "Cumprod")
@@ -176,7 +186,7 @@ def run_unsorted_segment(op: Tf1Op, args: Sequence[Any]) -> Array:
 
 @kernel(*(f"Segment{name}" for name in _SEGMENTS), "SegmentMean")
 def run_segment(op: Tf1Op, args: Sequence[Any]) -> Array:
-    """Ids ascend; segments without elements are zero."""
+    """Ids ascend; segments without elements are zero, their product is one."""
     data, ids = args
     require(np.all(np.diff(ids) >= 0) and np.all(ids >= 0), "the ids do not ascend from 0")
     kind = op.op_type.removeprefix("Segment")
@@ -187,4 +197,5 @@ def run_segment(op: Tf1Op, args: Sequence[Any]) -> Array:
     sizes = np.bincount(ids, minlength=count).reshape(-1, *[1] * (data.ndim - 1))
     if kind == "Mean":
         result = (result / np.maximum(sizes, 1)).astype(data.dtype)
-    return where(sizes == 0, data.dtype.type(0), result).astype(data.dtype)
+    empty = data.dtype.type(1 if kind == "Prod" else 0)
+    return where(sizes == 0, empty, result).astype(data.dtype)
