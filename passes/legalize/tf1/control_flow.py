@@ -28,7 +28,7 @@ from lowerdeck.dialects.core.control_flow import (
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError
-from lowerdeck.passes.legalize.tf1.tensor_array import empty_array, is_unwritten
+from lowerdeck.passes.legalize.tf1.tensor_array import empty_array, first_elements, is_unwritten
 
 if TYPE_CHECKING:
     from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -182,12 +182,13 @@ def _update(
             state.remove(one)
             changed = True
         elif is_unwritten(one.init):
-            if any(dim.symbols & inner for dim in dims_of(value)):
+            # Only the number of elements may be another one before the loop.
+            if any(dim.symbols & inner for dim in dims_of(value)[1:]):
                 lower.refuse(
                     f"an array of elements whose shape is decided in the loop: {value.type}",
                     "elements of a shape that is known before it",
                 )
-            one.init = empty_array(lower, value.type)
+            one.init = first_elements(lower, one.init, value)
             one.type = _tensor_type(one.init)
             changed = True
         else:

@@ -21,6 +21,7 @@ from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.tf1.attributes import ELEMENTS
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
@@ -38,6 +39,14 @@ def empty_array(builder: CoreBuilder, type_: Attribute) -> SSAValue:
     return builder.broadcast(builder.scalar(0, element_type(type_)), dims_of(type_))
 
 
+def first_elements(lower: Legalizer, flow: SSAValue, elements: SSAValue) -> SSAValue:
+    """An array that was not written yet, with elements as those of a tensor, all zero."""
+    array = flow.owner
+    assert isinstance(array, Tf1Op)
+    size = _size(lower, array)
+    return empty_array(lower, tensor(element_type(elements), [size, *dims_of(elements)[1:]]))
+
+
 def _array(lower: Tf1Legalizer) -> Tf1Op:
     """The op that made the array; refused if the handle does not lead there."""
     owner = lower.operand("handle").owner
@@ -46,19 +55,21 @@ def _array(lower: Tf1Legalizer) -> Tf1Op:
     return lower.refuse("a handle that control flow decides on", "the handle of one TensorArrayV3")
 
 
-def _size(lower: Tf1Legalizer, array: Tf1Op) -> Expr:
+def _size(lower: Legalizer, array: Tf1Op) -> Expr:
     """The number of elements that the array was made with."""
     found = lower.exprs(array.inputs[0])
     return lower.refuse("an array whose size is no scalar") if found is None else found[0]
 
 
-def _elements(
-    lower: Tf1Legalizer, dims: Sequence[Expr], what: str, *, flow: str = "flow_in"
-) -> SSAValue:
-    """The array as a tensor, its elements of shape `dims`."""
-    value = lower.operand(flow)
+def _elements(lower: Tf1Legalizer, dims: Sequence[Expr], what: str) -> SSAValue:
+    """
+    The array as a tensor, for elements of shape `dims`: they may differ in one dimension that is
+    not known, which has to turn out to be the same.
+    """
+    value = lower.operand("flow_in")
     if not is_unwritten(value):
-        if (found := dims_of(value)[1:]) != tuple(dims):
+        found = dims_of(value)[1:]
+        if len(found) != len(dims) or _differing(found, dims) > 1:
             lower.refuse(
                 f"{what} of shape [{', '.join(map(str, dims))}] in an array of elements of shape "
                 f"[{', '.join(map(str, found))}]",
@@ -68,6 +79,14 @@ def _elements(
     array = _array(lower)
     element = ELEMENTS[array.attr("dtype")]
     return empty_array(lower, tensor(element, [_size(lower, array), *dims]))
+
+
+def _differing(found: Sequence[Expr], dims: Sequence[Expr]) -> int:
+    """The number of different dimensions; more than their number if two can never be equal."""
+    pairs = [pair for pair in zip(found, dims, strict=True) if pair[0] != pair[1]]
+    if any(None not in (one.value, other.value) for one, other in pairs):
+        return len(dims) + 1
+    return len(pairs)
 
 
 def _grown(lower: Tf1Legalizer, elements: SSAValue, size: Expr) -> SSAValue:
@@ -110,7 +129,7 @@ def legalize_write(lower: Tf1Legalizer) -> Results:
         assert number is not None
         elements = _grown(lower, elements, number[0] + 1)
     position = lower.reshape(lower.cast(index, i64), [1, 1])
-    update = lower.unsqueeze(value, [0])
+    update = lower.reshape(value, [1, *dims_of(elements)[1:]])
     return [lower.add(ScatterNdOp(elements, position, update))]
 
 
@@ -163,7 +182,8 @@ def legalize_scatter(lower: Tf1Legalizer) -> Results:
         if not _covers(lower, indices, count):
             lower.refuse("scattering into an array that may grow", "the indices 0, 1, ...")
         elements = _grown(lower, elements, count)
-    return [lower.add(ScatterNdOp(elements, positions, value))]
+    rows = lower.reshape(value, [count, *dims_of(elements)[1:]])
+    return [lower.add(ScatterNdOp(elements, positions, rows))]
 
 
 def _has_elements(lower: Tf1Legalizer) -> bool:
