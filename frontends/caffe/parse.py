@@ -52,8 +52,8 @@ def parse_prototxt(path: str) -> NetParameter:
     if not _is_text(path):
         raise FrontendError.of_file(
             path,
-            "is no text, expected the .prototxt of a net; a caffemodel does not say all of how it is "
-            "computed: give it with --weights, and the .prototxt as the model",
+            "is no text, expected the .prototxt of a net; a caffemodel does not say all of how it "
+            "is computed: give it with --weights, and the .prototxt as the model",
         )
     return _parse_text(path, NetParameter())
 
