@@ -79,6 +79,11 @@ class CaffeOp(Operation, ABC):
     # Reading
 
     @property
+    def op_type(self) -> str:
+        """The layer type, as messages about the layer name it."""
+        return self.layer_type.name
+
+    @property
     def bottoms(self) -> Sequence[SSAValue]:
         """The blobs that the layer reads."""
         return self.operands[: self._bottom_count]
