@@ -114,9 +114,8 @@ def _is_whole_range(indices: SSAValue, count: Expr) -> bool:
 def _covers(lower: Tf1Legalizer, indices: SSAValue, count: Expr) -> bool:
     if _is_whole_range(indices, count):
         return True
-    known = lower.symbols.elements(indices)
-    expected = range(count.value if count.value is not None else -1)
-    return known is not None and [str(k) for k in known.reshape(-1)] == [str(k) for k in expected]
+    known = lower.ints(indices)
+    return known is not None and count.value == len(known) and known == list(range(len(known)))
 
 
 @legalizes("TensorArrayWriteV3")

@@ -1,0 +1,88 @@
+// RUN: opt-tool %s --split-input-file --pass-pipeline=legalize-tf1 | filecheck %s
+
+// What a loop carries keeps its type; a value that the body hands on is not carried.
+// CHECK-LABEL: func.func @keeps
+// CHECK:       core.loop cond %{{.*}} : tensor<i1> carry %{{.*}} : tensor<2xf32> -> tensor<2xf32>
+// CHECK-NEXT:  ^bb0(%{{.*}}: tensor<i64>, [[V:%[a-z0-9]+]]: tensor<2xf32>):
+// CHECK-NEXT:    core.mul [[V]], %y
+func.func @keeps(%x : tensor<2xf32>, %y : tensor<2xf32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>) {
+  %r, %s = core.loop cond %c : tensor<i1> carry %x, %y : tensor<2xf32>, tensor<2xf32> -> tensor<*xf32>, tensor<*xf32> {
+  ^bb0(%i : tensor<i64>, %a : tensor<*xf32>, %b : tensor<*xf32>):
+    %m = tf1.Mul %a, %b {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+    %k = tf1.Identity %b {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+    core.yield %c, %m, %k : tensor<i1>, tensor<*xf32>, tensor<*xf32>
+  }
+  func.return %r, %s : tensor<*xf32>, tensor<*xf32>
+}
+
+// -----
+
+// A dimension that an iteration changes becomes a symbol; the other one does not.
+// CHECK-LABEL: func.func @grows
+// CHECK:       core.loop cond %{{.*}} carry %x : tensor<2x3xf32> -> tensor<?x3xf32, #core.tensor<dims = [[[R:u[0-9]+]], 3]>>
+// CHECK-NEXT:  ^bb0(%{{.*}}: tensor<i64>, %{{.*}}: tensor<?x3xf32, #core.tensor<dims = [[[S:u[0-9]+]], 3]>>):
+// CHECK:         core.yield %{{.*}} : tensor<i1>, tensor<?x3xf32, #core.tensor<dims = [[[S]] + 2, 3]>>
+// CHECK:       {carried_symbols = ["[[S]]"], result_symbols = ["[[R]]"]}
+func.func @grows(%x : tensor<2x3xf32>, %c : tensor<i1>) -> tensor<*xf32> {
+  %axis = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
+  %r = core.loop cond %c : tensor<i1> carry %x : tensor<2x3xf32> -> tensor<*xf32> {
+  ^bb0(%i : tensor<i64>, %a : tensor<*xf32>):
+    %m = tf1.ConcatV2 %a, %x, %axis {N = 2 : i64, T = #tf1.dtype<float>, Tidx = #tf1.dtype<int32>} : (tensor<*xf32>, tensor<2x3xf32>, tensor<i32>) -> tensor<*xf32>
+    core.yield %c, %m : tensor<i1>, tensor<*xf32>
+  }
+  func.return %r : tensor<*xf32>
+}
+
+// -----
+
+// A branch that is known is not a branch: the other one may be anything.
+// CHECK-LABEL: func.func @known
+// CHECK-NOT:   core.if
+// CHECK:       [[R:%.+]] = core.neg %x
+// CHECK-NEXT:  func.return [[R]]
+func.func @known(%x : tensor<2xf32>) -> tensor<*xf32> {
+  %c = tf1.Const {dtype = #tf1.dtype<bool>, value = #core.blob<"0x01">} : () -> tensor<i1>
+  %r = core.if %c : tensor<i1> -> tensor<*xf32> {
+    %n = tf1.Neg %x {T = #tf1.dtype<float>} : (tensor<2xf32>) -> tensor<*xf32>
+    core.yield %n : tensor<*xf32>
+  } else {
+    %n = tf1.MatrixInverse %x {T = #tf1.dtype<float>} : (tensor<2xf32>) -> tensor<*xf32>
+    core.yield %n : tensor<*xf32>
+  }
+  func.return %r : tensor<*xf32>
+}
+
+// -----
+
+// A loop whose condition is false at once gives the initial values.
+// CHECK-LABEL: func.func @never
+// CHECK-NOT:   core.loop
+// CHECK:       func.return %x
+func.func @never(%x : tensor<2xf32>) -> tensor<*xf32> {
+  %c = tf1.Const {dtype = #tf1.dtype<bool>, value = #core.blob<"0x00">} : () -> tensor<i1>
+  %r = core.loop cond %c : tensor<i1> carry %x : tensor<2xf32> -> tensor<*xf32> {
+  ^bb0(%i : tensor<i64>, %a : tensor<*xf32>):
+    %m = tf1.MatrixInverse %a {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+    core.yield %c, %m : tensor<i1>, tensor<*xf32>
+  }
+  func.return %r : tensor<*xf32>
+}
+
+// -----
+
+// Branches of different size, and a result that is the same outer value in both.
+// CHECK-LABEL: func.func @sizes
+// CHECK:       [[R:%.+]] = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [[[S:u[0-9]+]]]>> {
+// CHECK-NEXT:    core.yield %x : tensor<2xf32>
+// CHECK:         core.yield %y : tensor<3xf32>
+// CHECK:       {result_symbols = ["[[S]]"]}
+// CHECK-NEXT:  func.return [[R]], %x
+func.func @sizes(%x : tensor<2xf32>, %y : tensor<3xf32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>) {
+  %r, %s = core.if %c : tensor<i1> -> tensor<*xf32>, tensor<*xf32> {
+    core.yield %x, %x : tensor<2xf32>, tensor<2xf32>
+  } else {
+    %k = tf1.Identity %x {T = #tf1.dtype<float>} : (tensor<2xf32>) -> tensor<*xf32>
+    core.yield %y, %k : tensor<3xf32>, tensor<*xf32>
+  }
+  func.return %r, %s : tensor<*xf32>, tensor<*xf32>
+}
