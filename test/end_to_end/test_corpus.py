@@ -1,0 +1,110 @@
+"""Models of TensorFlow 1 and Caffe give the answers that the frameworks gave, or are refused."""
+
+from __future__ import annotations
+
+import random
+import string
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
+
+from .corpus import cases, compiled, exported, interpreted, run_case
+
+REFUSED: Mapping[str, frozenset[str]] = {
+    "tf1": frozenset({"tensorarray_split_concat"}),
+    "caffe": frozenset(),
+}
+"""The cases that are refused so far; a case that is refused no more must leave the list."""
+
+
+@pytest.fixture(autouse=True)
+def _quick_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The C compiler takes most of the time, and these programs run once."""
+    monkeypatch.setenv("CFLAGS", "-O1")
+
+
+def _check(kind: str, case: Any, prepare: Any) -> None:
+    outcome = run_case(case, prepare)
+    expected = "refused" if case.name in REFUSED[kind] else "pass"
+    assert outcome.status == expected, outcome.message
+
+
+@pytest.mark.parametrize("case", cases("tf1"))
+def test_tf1_through_c(case: Any) -> None:
+    _check("tf1", case, compiled)
+
+
+@pytest.mark.parametrize("case", cases("caffe"))
+def test_caffe_through_c(case: Any) -> None:
+    _check("caffe", case, compiled)
+
+
+@pytest.mark.parametrize("case", cases("tf1"))
+def test_names_and_order_mean_nothing(case: Any, tmp_path: Path) -> None:
+    """Every node renamed to random letters, the file shuffled: the same answers."""
+    graph = GraphDef.FromString(case.model.read_bytes())
+    names = renamed(graph, random.Random(case.name))
+    path = tmp_path / "model.pb"
+    path.write_bytes(graph.SerializeToString())
+    _check("tf1", _Renamed(case, path, names), interpreted)
+
+
+def renamed(graph: GraphDef, generator: random.Random) -> dict[str, str]:
+    """Rename all nodes and frames of a graph, and shuffle it; the new names by the old ones."""
+    names = {node.name: _letters(generator, index) for index, node in enumerate(graph.node)}
+    frames: dict[bytes, bytes] = {}
+    for node in graph.node:
+        node.name = names[node.name]
+        node.input[:] = [_with_name(text, names) for text in node.input]
+        if "frame_name" in node.attr:
+            frame = node.attr["frame_name"]
+            frame.s = frames.setdefault(frame.s, _letters(generator, len(frames)).encode())
+        for attribute in [name for name in node.attr if name.startswith("_")]:
+            del node.attr[attribute]
+    nodes = list(graph.node)
+    generator.shuffle(nodes)
+    del graph.node[:]
+    graph.node.extend(nodes)
+    return names
+
+
+def _letters(generator: random.Random, number: int) -> str:
+    return "".join(generator.choices(string.ascii_letters, k=6)) + str(number)
+
+
+def _with_name(text: str, names: Mapping[str, str]) -> str:
+    """An input of a node: `name`, `name:port` or `^name`."""
+    mark = "^" if text.startswith("^") else ""
+    name, colon, port = text.removeprefix("^").partition(":")
+    return f"{mark}{names[name]}{colon}{port}"
+
+
+class _Renamed:
+    """A case whose tensors have other names."""
+
+    def __init__(self, case: Any, model: Path, names: Mapping[str, str]) -> None:
+        self.name, self.model = case.name, model
+        self._case, self._names = case, names
+        self.outputs: Sequence[str] = [_with_name(name, names) for name in case.outputs]
+
+    def samples(self) -> Any:
+        for inputs, expected in self._case.samples():
+            yield {_with_name(name, self._names): array for name, array in inputs.items()}, expected
+
+    def difference(self, found: Mapping[str, Any], expected: Any) -> str:
+        old = dict(zip(self.outputs, self._case.outputs, strict=True))
+        return self._case.difference({old[name]: array for name, array in found.items()}, expected)
+
+
+@pytest.mark.parametrize("case", cases("tf1"))
+def test_tf1_through_onnx(case: Any) -> None:
+    _check("tf1", case, exported)
+
+
+@pytest.mark.parametrize("case", cases("caffe"))
+def test_caffe_through_onnx(case: Any) -> None:
+    _check("caffe", case, exported)
