@@ -153,6 +153,11 @@ def read_graph(graph: GraphOp) -> Graph:
     return Graph(tuple(nodes.values()), fetches, tuple(name.data for name in fetch.names))
 
 
+def placeholders(graph: GraphOp) -> list[Node]:
+    """All placeholders of a graph, needed or not."""
+    return [Node(kind, op) for op in graph.body.block.ops if (kind := _kind(op)) is Kind.ARGUMENT]
+
+
 def data_reachable(values: Sequence[Value]) -> set[Node]:
     """The nodes that values depend on by data."""
     seen: set[Node] = set()

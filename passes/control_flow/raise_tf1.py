@@ -23,6 +23,7 @@ from lowerdeck.passes.control_flow.graph import (
     Problem,
     Value,
     data_reachable,
+    placeholders,
     read_graph,
     refuse,
 )
@@ -73,12 +74,10 @@ def raise_graph(graph: GraphOp) -> FuncOp:
         arg_attrs=named(f"{node.name}:0" for node in arguments),
         res_attrs=named(read.names),
     )
-    # Some nodes are there only for what they control.
-    only_controls = {n.name for n in read.nodes if n.kind is Kind.ARGUMENT} - {
-        node.name for node in arguments
-    }
-    unused = sorted([*unused_inputs(graph), *(f"{name}:0" for name in only_controls)])
-    if unused:
+    # Inputs that are there only for what they control may be given, but change nothing.
+    names = {node.name for node in arguments}
+    others = {f"{node.name}:0" for node in placeholders(graph) if node.name not in names}
+    if unused := sorted(others.union(unused_inputs(graph))):
         function.attributes[UNUSED] = ArrayAttr(map(StringAttr, unused))
     return function
 
