@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,9 @@ class Type(str):
     """An element type as the value of an attribute: `Type("float")`."""
 
     @property
-    def number(self) -> DataType:
-        return DataType.Value(f"DT_{self.upper()}")
+    def enumerator(self) -> str:
+        """Its name in DataType."""
+        return f"DT_{self.upper()}"
 
 
 class Shape(tuple[int, ...]):
@@ -45,7 +46,7 @@ def attribute(value: Any) -> AttrValue:
         case AttrValue():
             return value
         case Type():
-            return AttrValue(type=value.number)
+            return AttrValue(type=value.enumerator)
         case Shape():
             return AttrValue(shape=shape_proto(value))
         case bool():
@@ -59,7 +60,7 @@ def attribute(value: Any) -> AttrValue:
         case TensorProto():
             return AttrValue(tensor=value)
         case np.ndarray():
-            return AttrValue(tensor=tensor(value))
+            return AttrValue(tensor=tensor(cast(NDArray[Any], value)))
         case _:
             items = [attribute(item) for item in value]
             return AttrValue(
