@@ -17,6 +17,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from types import CodeType
 from typing import Any, cast
 
@@ -232,6 +233,26 @@ class Binding:
         self._free.append(slot)
         return outputs
 
+    def prepare(self, inputs: Sequence[Array]) -> PreparedCall:
+        """
+        A call that reads `inputs` (in order) where they lie and writes the same outputs each time.
+
+        The model runs once here, which finds sizes that depend on data. ValueError for inputs that
+        do not fit the model or would have to be copied, RunError if the run fails.
+        """
+        arrays = [
+            self._checked(array, info) for array, info in zip(inputs, self.inputs, strict=True)
+        ]
+        for array, given, info in zip(arrays, inputs, self.inputs):
+            if array is not given:
+                raise ValueError(f"input '{info.name}' is not a contiguous, aligned array")
+        plan, slot = self._plan_for(arrays), self._new_slot()
+        self._apply(plan, slot)
+        for position, array in zip(self._input_at, arrays):
+            slot.words[position] = _address(array)
+        written = partial(self._written, self._run_into_new(plan, slot), plan, slot)
+        return PreparedCall(self._run, slot.words, arrays, self._error, written)
+
     def _checked(self, value: object, info: TensorInfo) -> Array:
         """The array as C reads it: copied only if it is not contiguous or not aligned."""
         array = cast(Array, value if isinstance(value, np.ndarray) else np.asarray(value))
@@ -298,6 +319,10 @@ class Binding:
         slot.plan = plan
 
     def _call(self, plan: _Plan, slot: _Slot) -> list[Array]:
+        return self._written(self._run_into_new(plan, slot), plan, slot)
+
+    def _run_into_new(self, plan: _Plan, slot: _Slot) -> list[Array]:
+        """Run with new arrays for the outputs; returns them with all the room that they have."""
         words = slot.words
         while True:
             outputs: list[Array] = []
@@ -309,9 +334,15 @@ class Binding:
                 outputs.append(array)
             status = self._run(words)
             if status == 0:
-                return [self._cut(array, k, plan, slot) for k, array in enumerate(outputs)]
+                return outputs
             if status != OUTPUT_CAPACITY or not self._grow(plan, slot):
-                raise RunError(status, self._status_text(status).decode())
+                raise self._error(status)
+
+    def _error(self, status: int) -> RunError:
+        return RunError(status, self._status_text(status).decode())
+
+    def _written(self, outputs: Sequence[Array], plan: _Plan, slot: _Slot) -> list[Array]:
+        return [self._cut(array, k, plan, slot) for k, array in enumerate(outputs)]
 
     def _cut(self, array: Array, k: int, plan: _Plan, slot: _Slot) -> Array:
         """The part of an output that was written, where only the run knows its size."""
@@ -332,6 +363,33 @@ class Binding:
                 grown = grown or size > plan.capacities[k]
                 plan.capacities[k] = max(plan.capacities[k], size)
         return grown
+
+
+@dataclass(frozen=True)
+class PreparedCall:
+    """
+    A call whose arrays stay where they are; `Binding.prepare` makes it.
+
+    It has a workspace of its own and is for one thread at a time. `run(arguments)` is the call of
+    C itself, which returns a status, for callers that are not Python.
+    """
+
+    run: Callable[..., int]
+    arguments: ctypes.Array[ctypes.c_int64]
+    _inputs: Sequence[Array]
+    """Kept because C has their addresses."""
+    _error: Callable[[int], RunError]
+    _written: Callable[[], list[Array]]
+
+    def __call__(self) -> None:
+        """Run; RunError if it fails, also because an output has outgrown its array."""
+        if status := self.run(self.arguments):
+            raise self._error(status)
+
+    @property
+    def outputs(self) -> list[Array]:
+        """What the last run has written, in order: arrays that the next run overwrites."""
+        return self._written()
 
 
 def read_metadata(folder: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 from numpy.typing import NDArray
 
 from lowerdeck import cache as disk_cache
-from lowerdeck.binding import Binding, RunError, TensorInfo, read_metadata
+from lowerdeck.binding import Binding, PreparedCall, RunError, TensorInfo, read_metadata
 from lowerdeck.build import (
     BuildError,
     build_library,
@@ -41,6 +41,7 @@ __all__ = [
     "BuildError",
     "CompileOptions",
     "Model",
+    "PreparedCall",
     "RunError",
     "TensorInfo",
     "compile",
@@ -370,6 +371,15 @@ class Model:
         if len(inputs) != len(self._names):
             raise ValueError(f"{len(inputs)} inputs for a model with {len(self._names)}")
         return tuple(self._binding.run(inputs))
+
+    def prepare(self, inputs: Mapping[str, Array]) -> PreparedCall:
+        """
+        A call that reads these arrays where they lie and writes the same outputs each time.
+
+        The model runs once here. ValueError if the inputs are not those of the model or would have
+        to be copied, RunError if the run fails.
+        """
+        return self._binding.prepare(self._in_order(inputs))
 
     def _in_order(self, named: Mapping[str, Array]) -> list[Array]:
         try:

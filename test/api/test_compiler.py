@@ -159,6 +159,38 @@ def test_output_whose_size_depends_on_data() -> None:
         np.testing.assert_array_equal(model(x)[0], np.array(np.nonzero(x)))
 
 
+def test_prepared_call_reuses_its_arrays(model: lowerdeck.Model) -> None:
+    a, b = arrays()
+    call = model.prepare({"b": b, "a:0": a})
+    difference, total = call.outputs
+    np.testing.assert_array_equal(difference, a - b)
+    a += 5
+    call()
+    np.testing.assert_array_equal(difference, a - b)
+    np.testing.assert_array_equal(total, (a - b).sum(1))
+    assert call.run(call.arguments) == 0
+    model(b, a)
+    np.testing.assert_array_equal(difference, a - b)
+
+
+def test_prepared_call_copies_no_input(model: lowerdeck.Model) -> None:
+    a, b = arrays()
+    with pytest.raises(ValueError, match="'a:0' is not a contiguous"):
+        model.prepare({"a:0": np.asfortranarray(a), "b": b})
+
+
+def test_prepared_call_with_an_output_whose_size_depends_on_data() -> None:
+    x = np.arange(5000, dtype=np.float32) % 3
+    call = lowerdeck.compile(nonzero()).prepare({"x": x})
+    np.testing.assert_array_equal(call.outputs[0], np.array(np.nonzero(x)))
+    x[:4000] = 0
+    call()
+    np.testing.assert_array_equal(call.outputs[0], np.array(np.nonzero(x)))
+    x[:] = 1
+    with pytest.raises(RunError, match="output"):
+        call()
+
+
 def test_failing_run_raises() -> None:
     gather = model_of(
         [helper.make_node("Gather", ["x", "i"], ["y"])],
