@@ -106,11 +106,7 @@ def legalize_cumulative(lower: Tf1Legalizer) -> Results:
 
 @legalizes("CumulativeLogsumexp")
 def legalize_cumulative_log_sum_exp(lower: Tf1Legalizer) -> Results:
-    """
-    Running log(sum(exp(x))): a matrix has the elements that belong to each sum in its rows.
-
-    The sum of nothing is the lowest number, not minus infinity.
-    """
+    """Running log(sum(exp(x))): the rows of a matrix have the elements of each sum."""
     x = widened(lower, "x")
     exclusive, reverse = lower.attrs.flag("exclusive"), lower.attrs.flag("reverse")
     rank = len(x.dims)
@@ -124,12 +120,12 @@ def legalize_cumulative_log_sum_exp(lower: Tf1Legalizer) -> Results:
     if reverse:
         row, column = column, row
     belongs = column.lt(row) if exclusive else column.le(row)
+    # Of nothing but minus infinity, a finite maximum leaves minus infinity.
     lowest = float(np.finfo(numpy_dtype(x.element)).min)
     parts = belongs.where(elements, Quantity.number(lower, -math.inf, x.element))
     top = parts.reduce("max", [axis + 1], keep_dims=True).maximum(lowest)
     total = (parts - top).exp().reduce("sum", [axis + 1], keep_dims=True)
-    result = (total.log() + top).maximum(lowest)
-    return narrowed(lower, result.reshape(dims))
+    return narrowed(lower, (total.log() + top).reshape(dims))
 
 
 # Ranks
