@@ -55,6 +55,8 @@ class FunctionWalk(ABC):
         self.refusals: list[str] = []
         self._failed: set[SSAValue] = set()
         self._function = function
+        self.companions: dict[SSAValue, SSAValue] = {}
+        """What goes with a value where one of the framework's becomes two of `core`."""
         self.on_results: Callable[[Operation, Sequence[SSAValue | None]], None] | None = None
         """Told of each op that is replaced, and by what."""
         self.on_arguments: Callable[[Operation, Sequence[Attribute]], None] | None = None

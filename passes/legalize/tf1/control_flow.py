@@ -10,7 +10,7 @@ same in every iteration is refused.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import TensorType
@@ -27,8 +27,10 @@ from lowerdeck.dialects.core.control_flow import (
 )
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError
 from lowerdeck.passes.legalize.tf1.tensor_array import empty_array, first_elements, is_unwritten
+from lowerdeck.passes.legalize.tf1.uneven import uniform_lengths
 
 if TYPE_CHECKING:
     from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -64,11 +66,14 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
         kept.append(index)
     for region in regions:
         _yield(region, [yielded(region)[index] for index in kept])
-    _write_arrays(lower, regions)
+    _write_arrays(lower, regions, walk)
     _require_one_type(lower, regions)
+    uneven = _yield_lengths(lower, regions, walk)
     names = [walk.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
     new = IfOp(op.condition, regions[0], regions[1], result_symbols=names)
-    found |= zip(kept, lower.insert(new), strict=True)
+    made = lower.insert(new)
+    walk.companions.update(zip((made[index] for index in uneven), made[len(kept) :], strict=True))
+    found |= zip(kept, made[: len(kept)], strict=True)
     walk.replace(op, [found.get(index) for index in range(len(results))])
 
 
@@ -81,7 +86,24 @@ def _is_inside(value: SSAValue, regions: Sequence[Region]) -> bool:
     return False
 
 
-def _write_arrays(lower: Legalizer, regions: Sequence[Region]) -> None:
+def _yield_lengths(lower: Legalizer, regions: Sequence[Region], walk: FunctionWalk) -> list[int]:
+    """Let branches yield the lengths of uneven arrays, too; the places of these arrays."""
+    pairs = list(zip(*map(yielded, regions), strict=True))
+    uneven = [k for k, values in enumerate(pairs) if any(v in walk.companions for v in values)]
+    for region in regions if uneven else ():
+        values = yielded(region)
+        builder = lower.at(InsertPoint.before(_end(region)))
+        _yield(region, [*values, *(_lengths(builder, values[k], walk) for k in uneven)])
+    return uneven
+
+
+def _lengths(builder: CoreBuilder, elements: SSAValue, walk: FunctionWalk) -> SSAValue:
+    """The lengths of the elements of an array, known or all the same."""
+    known = walk.companions.get(elements)
+    return uniform_lengths(builder, elements) if known is None else known
+
+
+def _write_arrays(lower: Legalizer, regions: Sequence[Region], walk: FunctionWalk) -> None:
     """An array that one branch writes is, in the other one, as many elements of zero."""
     for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
         written = [value for value in values if not is_unwritten(value)]
@@ -92,10 +114,11 @@ def _write_arrays(lower: Legalizer, regions: Sequence[Region]) -> None:
                 continue
             if not written:
                 lower.refuse("an array that no branch writes, and two of them", "one array")
-            end = region.block.last_op
-            assert end is not None
+            end = _end(region)
             builder = lower.at(InsertPoint.before(end))
-            end.operands[index] = empty_array(builder, written[0].type)
+            end.operands[index] = empty_array(
+                builder, written[0], is_uneven=written[0] in walk.companions
+            )
 
 
 def _require_one_type(lower: Legalizer, regions: Sequence[Region]) -> None:
@@ -119,7 +142,9 @@ class _Carried:
     init: SSAValue
     type: Tensor | None
     """The type at the start of an iteration; None for a value that is no tensor."""
-    symbols: dict[int, str]
+    is_lengths: bool = False
+    """True for the lengths of an uneven array, which are carried beside it."""
+    symbols: dict[int, str] = field(default_factory=dict[int, str])
     """The symbols of dimensions that change, by axis."""
 
 
@@ -134,7 +159,8 @@ def legalize_loop(op: LoopOp, walk: FunctionWalk) -> None:
     known = lower.constant(op.condition)
     if known is not None and not known.all():
         return walk.replace(op, op.inits)
-    state = [_Carried(k, init, _tensor_type(init), {}) for k, init in enumerate(op.inits)]
+    state = [_Carried(k, init, _tensor_type(init)) for k, init in enumerate(op.inits)]
+    _add_lengths(lower, state, op.inits, walk)
     for _ in range(_MAX_TRIALS):
         body = _body(op, state, walk)
         if not _update(lower, op, state, body, walk):
@@ -155,13 +181,18 @@ def _body(op: LoopOp, state: Sequence[_Carried], walk: FunctionWalk) -> Region:
     An array that is not known to be written is the outer one.
     """
     body = op.body.clone()
-    carried = {one.index: one for one in state}
+    carried = {one.index: one for one in state if not one.is_lengths}
     for index, argument in enumerate(tuple(body.block.args)[1:]):
         one = carried.get(index)
         if one is None or one.type is None or is_unwritten(one.init):
             argument.replace_all_uses_with(op.inits[index])
         elif argument.type != one.type:
             Rewriter.replace_value_with_new_type(argument, one.type)
+    for one in state:
+        if one.is_lengths:
+            assert one.type is not None
+            lengths = body.block.insert_arg(one.type, len(body.block.args))
+            walk.companions[body.block.args[1 + one.index]] = lengths
     if not walk.block(body.block):
         raise PoisonedError
     return body
@@ -174,26 +205,57 @@ def _update(
     values = yielded(body)[1:]
     arguments = tuple(body.block.args)[1:]
     inner = set(symbols_made_within(body))
+    end = lower.at(InsertPoint.before(_end(body)))
     changed = False
     for one in tuple(state):
         value = values[one.index]
-        if value in (arguments[one.index], one.init):
+        if one.is_lengths:
+            changed |= _join(lower, one, _lengths(end, value, walk), inner, walk)
+        elif value in (arguments[one.index], one.init):
             # Handed on: what uses the argument uses the initial value in the next trial.
-            state.remove(one)
+            state[:] = [other for other in state if other.index != one.index]
             changed = True
         elif is_unwritten(one.init):
-            # Only the number of elements may be another one before the loop.
-            if any(dim.symbols & inner for dim in dims_of(value)[1:]):
-                lower.refuse(
-                    f"an array of elements whose shape is decided in the loop: {value.type}",
-                    "elements of a shape that is known before it",
-                )
-            one.init = first_elements(lower, one.init, value)
-            one.type = _tensor_type(one.init)
+            _write_first(lower, one, value, inner, walk)
             changed = True
         else:
             changed |= _join(lower, one, value, inner, walk)
-    return changed
+    return changed | _add_lengths(lower, state, values, walk)
+
+
+def _write_first(
+    lower: Legalizer, one: _Carried, value: SSAValue, inner: set[str], walk: FunctionWalk
+) -> None:
+    """
+    The array that the body writes as `value`, before the loop: it may have another number of
+    elements, and other lengths, but the rest of an element's shape must be known.
+    """
+    decided_inside = [axis for axis, dim in enumerate(dims_of(value)) if dim.symbols & inner]
+    if any(axis > 1 for axis in decided_inside):
+        lower.refuse(
+            f"an array of elements whose shape is decided in the loop: {value.type}",
+            "elements of a shape that is known before it, but for their length",
+        )
+    is_uneven = value in walk.companions or 1 in decided_inside
+    one.init = first_elements(lower, one.init, value, is_uneven=is_uneven)
+    one.type = _tensor_type(one.init)
+    if is_uneven:
+        walk.companions[one.init] = uniform_lengths(lower, one.init)
+
+
+def _add_lengths(
+    lower: Legalizer, state: list[_Carried], values: Sequence[SSAValue], walk: FunctionWalk
+) -> bool:
+    """Carry the lengths of arrays that are, or become, uneven; False if they are carried."""
+    known = {one.index for one in state if one.is_lengths}
+    added: list[_Carried] = []
+    for one in state:
+        is_uneven = one.init in walk.companions or values[one.index] in walk.companions
+        if is_uneven and not one.is_lengths and one.index not in known:
+            init = _lengths(lower, one.init, walk)
+            added.append(_Carried(one.index, init, _tensor_type(init), is_lengths=True))
+    state += added
+    return bool(added)
 
 
 def _join(
@@ -229,7 +291,12 @@ def _finish(
 ) -> None:
     """The loop of a body that fits the types of what it carries."""
     values = yielded(body)
-    _yield(body, [values[0], *(values[1 + one.index] for one in state)])
+    end = lower.at(InsertPoint.before(_end(body)))
+    carried = [
+        _lengths(end, values[1 + one.index], walk) if one.is_lengths else values[1 + one.index]
+        for one in state
+    ]
+    _yield(body, [values[0], *carried])
     kept = {one.index for one in state}
     types = [argument.type for argument in body.block.args]
     handed_on = [init.type for init in op.inits]
@@ -237,7 +304,7 @@ def _finish(
         walk.on_arguments(
             op, [types[0], *(types[1 + k] if k in kept else t for k, t in enumerate(handed_on))]
         )
-    for index, argument in reversed(list(enumerate(tuple(body.block.args)[1:]))):
+    for index, argument in reversed(list(enumerate(body.block.args[1 : 1 + len(op.inits)]))):
         if index not in kept:
             body.block.erase_arg(argument)
     names = [name for one in state for name in one.symbols.values()]
@@ -249,9 +316,12 @@ def _finish(
         carried_symbols=names,
         result_symbols=[walk.symbols.fresh(nonnegative=True) for _ in names],
     )
-    found: dict[int, SSAValue] = dict(
-        zip([one.index for one in state], lower.insert(loop), strict=True)
-    )
+    found: dict[int, SSAValue] = {}
+    for one, result in zip(state, lower.insert(loop), strict=True):
+        if one.is_lengths:
+            walk.companions[found[one.index]] = result
+        else:
+            found[one.index] = result
     walk.replace(op, [found.get(index, init) for index, init in enumerate(op.inits)])
 
 
@@ -277,10 +347,15 @@ def _inlined(op: Operation, region: Region) -> list[SSAValue]:
     return values
 
 
-def _yield(region: Region, values: Sequence[SSAValue]) -> None:
-    """Let a region yield other values."""
+def _end(region: Region) -> Operation:
     end = region.block.last_op
     assert end is not None
+    return end
+
+
+def _yield(region: Region, values: Sequence[SSAValue]) -> None:
+    """Let a region yield other values."""
+    end = _end(region)
     new = YieldOp(values)
     new.location = end.location
     Rewriter.replace_op(end, new, [])

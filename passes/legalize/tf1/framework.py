@@ -59,7 +59,7 @@ class Tf1Walk(FunctionWalk):
         handler = handler_of(op.op_type)
         if handler is None:
             raise RefusalError(f"no legalization for {op.op_type}")
-        lower = Tf1Legalizer(op, self.symbols)
+        lower = Tf1Legalizer(op, self.symbols, self.companions)
 
         def results() -> Sequence[SSAValue | None]:
             values = handler(lower)

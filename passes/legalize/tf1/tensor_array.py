@@ -2,8 +2,8 @@
 TensorArrays as values: the flow of an array is the tensor of its elements, stacked.
 
 An array has no tensor until the first write gives its elements a shape; until then its flow is that
-of the `tf1.TensorArrayV3` op itself. Elements that were not written are zero. Elements of different
-shapes are refused.
+of the `tf1.TensorArrayV3` op itself. Elements that were not written are zero. Elements may differ
+in their length (`uneven`), and in nothing else.
 """
 
 from __future__ import annotations
@@ -24,6 +24,14 @@ from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
+from lowerdeck.passes.legalize.tf1.uneven import (
+    element_at,
+    joined_rows,
+    split_rows,
+    stacked,
+    uniform_lengths,
+    with_element,
+)
 
 ARRAY = "tf1.TensorArrayV3"
 """The op that makes an array; it stays while something refers to its handle."""
@@ -34,17 +42,27 @@ def is_unwritten(value: SSAValue) -> bool:
     return isinstance(value.owner, Operation) and value.owner.name == ARRAY
 
 
-def empty_array(builder: CoreBuilder, type_: Attribute) -> SSAValue:
+def zeros(builder: CoreBuilder, type_: Attribute) -> SSAValue:
     """The elements, all zero, of an array that is a tensor of `type_` once it is written."""
     return builder.broadcast(builder.scalar(0, element_type(type_)), dims_of(type_))
 
 
-def first_elements(lower: Legalizer, flow: SSAValue, elements: SSAValue) -> SSAValue:
-    """An array that was not written yet, with elements as those of a tensor, all zero."""
+def empty_array(builder: CoreBuilder, like: SSAValue, *, is_uneven: bool) -> SSAValue:
+    """An array of elements like those of another one: all zero, or of length zero if uneven."""
+    count, *dims = dims_of(like)
+    dims = [Expr.const(0), *dims[1:]] if is_uneven else dims
+    return zeros(builder, tensor(element_type(like), [count, *dims]))
+
+
+def first_elements(
+    lower: Legalizer, flow: SSAValue, elements: SSAValue, *, is_uneven: bool
+) -> SSAValue:
+    """An array that was not written yet, with elements like those of a tensor, as they begin."""
     array = flow.owner
     assert isinstance(array, Tf1Op)
-    size = _size(lower, array)
-    return empty_array(lower, tensor(element_type(elements), [size, *dims_of(elements)[1:]]))
+    dims = list(dims_of(elements)[1:])
+    dims = [Expr.const(0), *dims[1:]] if is_uneven else dims
+    return zeros(lower, tensor(element_type(elements), [_size(lower, array), *dims]))
 
 
 def _array(lower: Tf1Legalizer) -> Tf1Op:
@@ -59,6 +77,11 @@ def _size(lower: Legalizer, array: Tf1Op) -> Expr:
     """The number of elements that the array was made with."""
     found = lower.exprs(array.inputs[0])
     return lower.refuse("an array whose size is no scalar") if found is None else found[0]
+
+
+def _lengths(lower: Tf1Legalizer) -> SSAValue | None:
+    """The lengths of the elements, if they are not known to be equal."""
+    return lower.lengths_of(lower.operand("flow_in"))
 
 
 def _elements(lower: Tf1Legalizer, dims: Sequence[Expr], what: str) -> SSAValue:
@@ -78,7 +101,7 @@ def _elements(lower: Tf1Legalizer, dims: Sequence[Expr], what: str) -> SSAValue:
         return value
     array = _array(lower)
     element = ELEMENTS[array.attr("dtype")]
-    return empty_array(lower, tensor(element, [_size(lower, array), *dims]))
+    return zeros(lower, tensor(element, [_size(lower, array), *dims]))
 
 
 def _differing(found: Sequence[Expr], dims: Sequence[Expr]) -> int:
@@ -122,6 +145,8 @@ def _covers(lower: Tf1Legalizer, indices: SSAValue, count: Expr) -> bool:
 def legalize_write(lower: Tf1Legalizer) -> Results:
     """The array with another element at `index`."""
     value, index = lower.operand("value"), lower.operand("index")
+    if _is_uneven(lower, dims_of(value)):
+        return [_write_uneven(lower, value, lower.cast(index, i64))]
     elements = _elements(lower, dims_of(value), "an element")
     if _array(lower).attr("dynamic_size"):
         number = lower.exprs(index)
@@ -132,11 +157,35 @@ def legalize_write(lower: Tf1Legalizer) -> Results:
     return [lower.add(ScatterNdOp(elements, position, update))]
 
 
+def _is_uneven(lower: Tf1Legalizer, dims: Sequence[Expr]) -> bool:
+    """True if the array has lengths, or needs them for an element of shape `dims`."""
+    flow = lower.operand("flow_in")
+    if is_unwritten(flow) or rank_of(flow) != len(dims) + 1 or not dims:
+        return False
+    length, *rest = dims
+    found = dims_of(flow)
+    known = None not in (found[1].value, length.value)
+    return list(found[2:]) == rest and (
+        lower.lengths_of(flow) is not None or (known and found[1] != length)
+    )
+
+
+def _write_uneven(lower: Tf1Legalizer, value: SSAValue, index: SSAValue) -> SSAValue:
+    if _array(lower).attr("dynamic_size"):
+        lower.refuse("elements of different lengths in an array that may grow", "one length")
+    flow = lower.operand("flow_in")
+    lengths = _lengths(lower)
+    lengths = uniform_lengths(lower, flow) if lengths is None else lengths
+    return lower.set_lengths(*with_element(lower, flow, lengths, index, value))
+
+
 @legalizes("TensorArrayReadV3")
 def legalize_read(lower: Tf1Legalizer) -> Results:
     """The element at `index`."""
     elements = _written(lower)
     index = lower.cast(lower.operand("index"), i64)
+    if (lengths := _lengths(lower)) is not None:
+        return [element_at(lower, elements, lengths, index)]
     return [lower.add(GatherOp(elements, index, 0))]
 
 
@@ -150,7 +199,7 @@ def _written(lower: Tf1Legalizer) -> SSAValue:
     if shape is None or min(cast("tuple[int, ...]", shape), default=0) < 0:
         lower.refuse("an array that is read and never written", "a write before it")
     dims = [Expr.const(dim) for dim in shape]
-    return empty_array(lower, tensor(ELEMENTS[array.attr("dtype")], [_size(lower, array), *dims]))
+    return zeros(lower, tensor(ELEMENTS[array.attr("dtype")], [_size(lower, array), *dims]))
 
 
 @legalizes("TensorArrayGatherV3")
@@ -158,6 +207,8 @@ def legalize_gather(lower: Tf1Legalizer) -> Results:
     """The elements at `indices`, stacked."""
     lower.attrs.ignore("element_shape")
     elements, indices = _written(lower), lower.operand("indices")
+    if (lengths := _lengths(lower)) is not None:
+        return [stacked(lower, elements, lengths, lower.cast(indices, i64))]
     if _covers(lower, indices, dims_of(elements)[0]):
         return [elements]
     return [lower.add(GatherOp(elements, lower.cast(indices, i64), 0))]
@@ -175,6 +226,8 @@ def legalize_scatter(lower: Tf1Legalizer) -> Results:
             return [value]
         if size == count:
             return [value]
+    if _lengths(lower) is not None:
+        lower.refuse("scattering into an array of elements of different lengths", "one length")
     elements = _elements(lower, rest, "elements")
     positions = lower.unsqueeze(lower.cast(indices, i64), [1])
     if array.attr("dynamic_size"):
@@ -204,6 +257,8 @@ def legalize_concat(lower: Tf1Legalizer) -> Results:
     elements = _written(lower)
     if rank_of(elements) < 2:
         lower.refuse("elements of rank 0", "elements with a first dimension")
+    if (own := _lengths(lower)) is not None:
+        return [joined_rows(lower, elements, own), own]
     count, length, *rest = dims_of(elements)
     joined = lower.reshape(elements, [count * length, *rest])
     lengths = lower.broadcast(lower.dims([length], []), [count])
@@ -212,19 +267,19 @@ def legalize_concat(lower: Tf1Legalizer) -> Results:
 
 @legalizes("TensorArraySplitV3")
 def legalize_split(lower: Tf1Legalizer) -> Results:
-    """Pieces of `value`, all of one length, become the elements."""
+    """Consecutive pieces of `value` become the elements."""
     value, lengths = lower.operand("value"), lower.operand("lengths")
-    known = lower.symbols.elements(lengths)
-    pieces = None if known is None else list(known.reshape(-1))
-    if not pieces or None in pieces or len({str(piece) for piece in pieces}) > 1:
-        lower.refuse("pieces of different lengths", "lengths that are known to be equal")
-    total, *rest = dims_of(value)
-    count = Expr.const(len(pieces))
-    if pieces[0] * len(pieces) != total:
-        lower.refuse(f"pieces of {pieces[0]} of {total} rows", "pieces that make up all of them")
+    count = dims_of(lengths)[0]
     if _has_elements(lower) or _size(lower, _array(lower)) != count:
         lower.refuse("a split into a part of an array", "as many pieces as elements")
-    return [lower.reshape(value, [count, pieces[0], *rest])]
+    known = lower.symbols.elements(lengths)
+    pieces: list[Expr | None] = [] if known is None else list(known.reshape(-1))
+    if pieces and (length := pieces[0]) is not None and all(p == length for p in pieces):
+        total, *rest = dims_of(value)
+        if length * len(pieces) != total:
+            lower.refuse(f"pieces of {length} of {total} rows", "pieces that are all of them")
+        return [lower.reshape(value, [count, length, *rest])]
+    return [lower.set_lengths(*split_rows(lower, value, lengths))]
 
 
 @legalizes("TensorArrayCloseV3")

@@ -2,19 +2,19 @@
 
 // All nodes at once; what depends on a refused node is not listed again.
 // CHECK:      node 'inverse' (MatrixInverse): no legalization for MatrixInverse
-// CHECK-NEXT: node 'uneven' (TensorArrayWriteV3): found an element of shape [3] in an array of elements of shape [2], expected elements of one shape
+// CHECK-NEXT: node 'uneven' (TensorArrayWriteV3): found an element of shape [2, 1] in an array of elements of shape [2], expected elements of one shape
 // CHECK-NEXT: node 'unwritten' (TensorArrayReadV3): found an array that is read and never written, expected a write before it
 // CHECK-NEXT: node 'retyped' (core.loop): found a loop variable that starts as tensor<2xf32> and becomes tensor<1x2xf32>, expected one rank and one element type
 // CHECK-NEXT: node 'ranks' (core.if): found a result of type tensor<2xf32> if the condition holds, tensor<2x2xf32> if not, expected one rank and one element type
 // CHECK-NOT:  (Neg)
-func.func @refused(%x : tensor<2xf32>, %m : tensor<2x2xf32>, %v : tensor<3xf32>, %k : tensor<i32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
+func.func @refused(%x : tensor<2xf32>, %m : tensor<2x2xf32>, %v : tensor<2x1xf32>, %k : tensor<i32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
   %i = tf1.MatrixInverse %m {T = #tf1.dtype<float>} : (tensor<2x2xf32>) -> tensor<*xf32> loc("inverse")
   %j = tf1.Neg %i {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("negated")
   %n = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
   %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
   %h, %f = tf1.TensorArrayV3 %n {dtype = #tf1.dtype<float>} : (tensor<i32>) -> (!tf1.resource, tensor<*xf32>)
   %w = tf1.TensorArrayWriteV3 %h, %k, %x, %f {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<2xf32>, tensor<*xf32>) -> tensor<*xf32>
-  %u = tf1.TensorArrayWriteV3 %h, %k, %v, %w {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<3xf32>, tensor<*xf32>) -> tensor<*xf32> loc("uneven")
+  %u = tf1.TensorArrayWriteV3 %h, %k, %v, %w {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<2x1xf32>, tensor<*xf32>) -> tensor<*xf32> loc("uneven")
   %p = tf1.TensorArrayReadV3 %h, %k, %f {dtype = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>) -> tensor<*xf32> loc("unwritten")
   %r = core.loop cond %c : tensor<i1> carry %x : tensor<2xf32> -> tensor<*xf32> {
   ^bb0(%it : tensor<i64>, %a : tensor<*xf32>):

@@ -73,3 +73,25 @@ func.func @one_branch(%x : tensor<2xf32>, %k : tensor<i32>, %c : tensor<i1>) -> 
   %y = tf1.TensorArrayReadV3 %h, %k, %r {dtype = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
 }
+
+// -----
+
+// Elements of different lengths are padded; their lengths are carried beside them.
+// CHECK-LABEL: func.func @uneven
+// CHECK:       [[E:%.+]], [[L:%.+]] = core.loop cond %c : tensor<i1> carry {{.*}} : tensor<2x{{.*}}>, tensor<2xi64> -> tensor<2x?xf32, #core.tensor<dims = [2, [[R:u[0-9]+]]]>>, tensor<2xi64>
+// CHECK:         core.scatter_nd {{.*}} -> tensor<2x?xf32
+// CHECK:         core.scatter_nd {{.*}} : (tensor<2xi64>, tensor<1x1xi64>, tensor<1xi64>) -> tensor<2xi64>
+// CHECK:       core.nonzero
+// CHECK:       func.return {{.*}}, [[L]]
+func.func @uneven(%x : tensor<2xf32>, %v : tensor<3xf32>, %j : tensor<i32>, %k : tensor<i32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xi64>) {
+  %n = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
+  %h, %f = tf1.TensorArrayV3 %n {dtype = #tf1.dtype<float>} : (tensor<i32>) -> (!tf1.resource, tensor<*xf32>)
+  %r = core.loop cond %c : tensor<i1> carry %f : tensor<*xf32> -> tensor<*xf32> {
+  ^bb0(%i : tensor<i64>, %g : tensor<*xf32>):
+    %w = tf1.TensorArrayWriteV3 %h, %j, %x, %g {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<2xf32>, tensor<*xf32>) -> tensor<*xf32>
+    %u = tf1.TensorArrayWriteV3 %h, %k, %v, %w {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<3xf32>, tensor<*xf32>) -> tensor<*xf32>
+    core.yield %c, %u : tensor<i1>, tensor<*xf32>
+  }
+  %y, %l = tf1.TensorArrayConcatV3 %h, %r {dtype = #tf1.dtype<float>} : (!tf1.resource, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi64>)
+  func.return %y, %l : tensor<*xf32>, tensor<*xi64>
+}
