@@ -25,6 +25,12 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.interpolation import (
+    cubic_weights,
+    inner_cubic,
+    outer_cubic,
+    weighted_taps,
+)
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity, stack
@@ -345,13 +351,7 @@ def _interpolated(
     weights = weights.cast(element_type(x))
     if method.antialias:
         return _weighted_reduction(lower, x, plan.axis, index, weights)
-    total: Quantity | None = None
-    for tap in range(2 if method.mode == "linear" else 4):
-        part = Quantity(lower, lower.add(GatherOp(x, index.pick(1, tap).value, plan.axis)))
-        term = part * weights.pick(1, tap).column(rank_of(x), plan.axis)
-        total = term if total is None else total + term
-    assert total is not None
-    return total.value
+    return weighted_taps(lower, x, plan.axis, index, weights)
 
 
 def _taps(places: Quantity, method: _Method) -> tuple[Quantity, Quantity]:
@@ -363,25 +363,6 @@ def _taps(places: Quantity, method: _Method) -> tuple[Quantity, Quantity]:
         return stack([base, base + 1], 1), stack([1.0 - after, after], 1)
     weights = cubic_weights(after, method.coefficient)
     return stack([base + k for k in (-1, 0, 1, 2)], 1), stack(weights, 1)
-
-
-def cubic_weights(after: Quantity, a: float) -> list[Quantity]:
-    """Keys' cubic convolution for the four neighbors of a place that lies `after` the second."""
-    before = 1.0 - after
-    return [
-        _outer_cubic(after + 1.0, a),
-        _inner_cubic(after, a),
-        _inner_cubic(before, a),
-        _outer_cubic(before + 1.0, a),
-    ]
-
-
-def _inner_cubic(x: Quantity, a: float) -> Quantity:
-    return (x * (a + 2) - (a + 3)) * x * x + 1.0
-
-
-def _outer_cubic(x: Quantity, a: float) -> Quantity:
-    return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a
 
 
 def _antialiased(
@@ -406,8 +387,8 @@ def _filter(distance: Quantity, method: _Method) -> Quantity:
     if method.mode == "linear":
         return (1.0 - distance).clip(0.0, 1.0)
     a = method.coefficient
-    outer = distance.lt(2.0).where(_outer_cubic(distance, a), 0.0)
-    return distance.le(1.0).where(_inner_cubic(distance, a), outer)
+    outer = distance.lt(2.0).where(outer_cubic(distance, a), 0.0)
+    return distance.le(1.0).where(inner_cubic(distance, a), outer)
 
 
 def _weighted_reduction(
