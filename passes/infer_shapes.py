@@ -78,6 +78,9 @@ class _Inference:
                 self.visit_block(block)
 
     def _visit_function(self, op: FuncOp) -> None:
+        if any(inner.name.startswith("tf1.") for inner in op.walk()):
+            # What a loop of such ops carries may change in ways that only legalizing it tells.
+            return _infer_of_tf1(op)
         self._visit_regions(op)
         last = op.body.blocks.last.last_op if op.body.blocks.last is not None else None
         if isinstance(last, ReturnOp):
@@ -212,15 +215,10 @@ class InferShapesPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if is_enabled(self, options_of(ctx)):
             infer_types(op)
-            _infer_framework_types(op)
 
 
-def _infer_framework_types(module: ModuleOp) -> None:
-    if not any(op.name.startswith("tf1.") for op in module.walk()):
-        return
+def _infer_of_tf1(function: FuncOp) -> None:
     from lowerdeck.passes.legalize.inference import annotate
     from lowerdeck.passes.legalize.tf1.framework import Tf1Walk
 
-    for function in list(module.ops):
-        if isinstance(function, FuncOp) and not function.is_declaration:
-            annotate(function, Tf1Walk)
+    annotate(function, Tf1Walk)
