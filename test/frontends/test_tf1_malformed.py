@@ -49,7 +49,7 @@ def imports(path: Path, data: bytes) -> bool:
 def test_files_that_end_too_early(data: bytes, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"cut{suffix}"
     assert imports(path, data)
-    step = max(1, len(data) // 400)
+    step = max(1, len(data) // 200)
     results = [imports(path, data[:size]) for size in range(0, len(data) - 1, step)]
     # What ends after a whole node is a graph that lacks nodes, and perhaps no needed one.
     assert sum(results) < len(results) // 10
