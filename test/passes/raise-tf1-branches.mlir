@@ -9,8 +9,8 @@ tf1.graph @main {
   %y = tf1.AddV2 %z, %a {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
   %z = tf1.Mul %b, %a {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
   %unused = tf1.Neg %b {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
-  %b = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %a = tf1.Placeholder %n_c {dtype = #tf1.dtype<float>} : (!tf1.control) -> tensor<*xf32>
+  %b = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("b")
+  %a = tf1.Placeholder %n_c {dtype = #tf1.dtype<float>} : (!tf1.control) -> tensor<*xf32> loc("a")
   %n_c = tf1.NoOp %c_c : (!tf1.control) -> !tf1.control
   %c, %c_c = tf1.Const {dtype = #tf1.dtype<float>, value = #core.blob<"0x0000803F">} : () -> (tensor<f32>, !tf1.control)
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
@@ -32,8 +32,8 @@ tf1.graph @main {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %m
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %shared = tf1.Exp %x {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %s0, %s1 = tf1.Switch %shared, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %w = tf1.Tanh %x {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -53,8 +53,8 @@ tf1.graph @main {
 // CHECK:         } else {
 // CHECK-NEXT:      %b = tf1.Relu %x
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %np = tf1.LogicalNot %p : (tensor<*xi1>) -> tensor<*xi1>
   %same = tf1.Identity %np {T = #tf1.dtype<bool>} : (tensor<*xi1>) -> tensor<*xi1>
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
@@ -76,7 +76,7 @@ tf1.graph @main {
 // CHECK-NEXT:      %b = tf1.Const
 // CHECK-NEXT:      core.yield %b
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
   %s0, %s1 = tf1.Switch %p, %p {T = #tf1.dtype<bool>} : (tensor<*xi1>, tensor<*xi1>) -> (tensor<*xi1>, tensor<*xi1>)
   %pivot_t, %pivot_t_c = tf1.Identity %s1 {T = #tf1.dtype<bool>} : (tensor<*xi1>) -> (tensor<*xi1>, !tf1.control)
   %pivot_f, %pivot_f_c = tf1.Identity %s0 {T = #tf1.dtype<bool>} : (tensor<*xi1>) -> (tensor<*xi1>, !tf1.control)
@@ -95,8 +95,8 @@ tf1.graph @main {
 // CHECK:         } else {
 // CHECK-NEXT:      %b = tf1.Exp
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1 = tf1.Switch %p, %p {T = #tf1.dtype<bool>} : (tensor<*xi1>, tensor<*xi1>) -> (tensor<*xi1>, tensor<*xi1>)
   %t, %t_c = tf1.Identity %s1 {T = #tf1.dtype<bool>} : (tensor<*xi1>) -> (tensor<*xi1>, !tf1.control)
   %f, %f_c = tf1.Identity %s0 {T = #tf1.dtype<bool>} : (tensor<*xi1>) -> (tensor<*xi1>, !tf1.control)
@@ -122,8 +122,8 @@ tf1.graph @main {
 // CHECK-NEXT:    } else {
 // CHECK-NEXT:      %c = tf1.Tanh %x
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %zero = tf1.Const {dtype = #tf1.dtype<float>, value = #core.blob<"0x00000000">} : () -> tensor<f32>
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %q = tf1.Less %s1, %zero {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<f32>) -> tensor<*xi1>
@@ -154,9 +154,9 @@ tf1.graph @main {
 // CHECK-NEXT:      core.yield %x, %[[I]]
 // CHECK:         func.return %m, %k
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("q")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %r0, %r1 = tf1.Switch %s0, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -177,8 +177,8 @@ tf1.graph @main {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %y = tf1.AddV2 %m, %n
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %y = tf1.AddV2 %m, %n {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
   %a0, %a1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %b0, %b1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
@@ -198,8 +198,8 @@ tf1.graph @main {
 // CHECK-NEXT:    %n = core.if %p
 // CHECK:         func.return %n
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %a0, %a1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %a1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %a0, %a {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -219,9 +219,9 @@ tf1.graph @main {
 // CHECK:         %r = core.if %p
 // CHECK-NOT:     core.if
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("q")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %a0, %a1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %a1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %a0, %a {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -245,8 +245,8 @@ tf1.graph @main {
 // CHECK-NOT:     tf1.Exp
 // CHECK:         %y = tf1.Identity %m
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %a, %s0 {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -263,7 +263,7 @@ tf1.graph @main {
 // CHECK-NEXT:    %b = tf1.Exp %x
 // CHECK-NEXT:    func.return %b
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %yes = tf1.Const {dtype = #tf1.dtype<bool>, value = #core.blob<"0x01">} : () -> tensor<i1>
   %p = tf1.LogicalNot %yes : (tensor<i1>) -> tensor<*xi1>
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
@@ -279,8 +279,8 @@ tf1.graph @main {
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    func.return %x
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %r0, %r1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %m, %m_1 = tf1.Merge %s0, %r1 {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -294,8 +294,8 @@ tf1.graph @main {
 // CHECK-NEXT:    %k = core.if %p : tensor<*xi1> -> tensor<i32> {
 // CHECK:         func.return %x, %k
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %m, %k = tf1.Merge %s1, %s0 {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
   tf1.fetch %m, %k : tensor<*xf32>, tensor<*xi32> {names = ["m", "k"]}
@@ -317,8 +317,8 @@ tf1.graph @main {
 // CHECK:           } else {
 // CHECK-NEXT:        %c = tf1.Tanh %x
 tf1.graph @main {
-  %i = tf1.Placeholder {dtype = #tf1.dtype<int32>} : () -> tensor<*xi32>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %i = tf1.Placeholder {dtype = #tf1.dtype<int32>} : () -> tensor<*xi32> loc("i")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1, %s2 = tf1._SwitchN %x, %i {T = #tf1.dtype<float>, num_outs = 3 : i64} : (tensor<*xf32>, tensor<*xi32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %s0 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %b = tf1.Exp %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -335,7 +335,7 @@ tf1.graph @main {
 // CHECK-NEXT:    func.return %b
 tf1.graph @main {
   %i = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0xFFFFFFFF">} : () -> tensor<i32>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1 = tf1._SwitchN %x, %i {T = #tf1.dtype<float>, num_outs = 2 : i64} : (tensor<*xf32>, tensor<i32>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %s0 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %b = tf1.Exp %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -351,8 +351,8 @@ tf1.graph @main {
 // CHECK-NEXT:    %m = core.if %p
 // CHECK-NEXT:      %a = tf1.Neg %r
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %r = tf1.RefIdentity %x {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %s0, %s1 = tf1.RefSwitch %r, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -373,9 +373,9 @@ tf1.graph @main {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("q")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %both = tf1.LogicalAnd %p, %q : (tensor<*xi1>, tensor<*xi1>) -> tensor<*xi1>
   %s0, %s1 = tf1.Switch %x, %both {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -394,9 +394,9 @@ tf1.graph @main {
 // CHECK:         } else {
 // CHECK-NEXT:      %b = tf1.Exp %x
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("q")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %both = tf1.LogicalAnd %p, %q : (tensor<*xi1>, tensor<*xi1>) -> tensor<*xi1>
   %np = tf1.LogicalNot %p : (tensor<*xi1>) -> tensor<*xi1>
   %nq = tf1.LogicalNot %q : (tensor<*xi1>) -> tensor<*xi1>
@@ -423,9 +423,9 @@ tf1.graph @main {
 // CHECK-NEXT:    } else {
 // CHECK-NEXT:      %[[B:.*]] = tf1.Exp %x
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("q")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %r0, %r1 = tf1.Switch %s1, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %r0 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -445,8 +445,8 @@ tf1.graph @main {
 // CHECK-NEXT:    %n = core.if %q
 // CHECK-NEXT:      core.yield %m
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %zero = tf1.Const {dtype = #tf1.dtype<float>, value = #core.blob<"0x00000000">} : () -> tensor<f32>
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.Neg %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -466,10 +466,10 @@ tf1.graph @main {
 // CHECK:           core.yield %a : tensor<f32>
 // CHECK:           core.yield %b : tensor<*xf32>
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
   %s0, %s1 = tf1.Switch %p, %p {T = #tf1.dtype<bool>} : (tensor<*xi1>, tensor<*xi1>) -> (tensor<*xi1>, tensor<*xi1>)
   %a = tf1.Const %pt_c {dtype = #tf1.dtype<float>, value = #core.blob<"0x0000803F">} : (!tf1.control) -> tensor<f32>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %b = tf1.Neg %x, %pf_c {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %a, %b {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<f32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
   %pt, %pt_c = tf1.Identity %s1 {T = #tf1.dtype<bool>} : (tensor<*xi1>) -> (tensor<*xi1>, !tf1.control)
@@ -496,8 +496,8 @@ tf1.graph @main {
 // CHECK-LABEL: func.func @main(%x: {{.*}} attributes {core.unused_inputs = ["p:0"]}
 // CHECK-NEXT:    %y = tf1.Neg %x
 tf1.graph @main {
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %i, %i_c = tf1.Identity %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> (tensor<*xf32>, !tf1.control)
   %t_c = tf1.ControlTrigger %i_c : (!tf1.control) -> !tf1.control

@@ -10,7 +10,7 @@
 // CHECK-NEXT:      core.yield %[[C1]], %
 // CHECK:         func.return %m1
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
   %e0 = tf1.Enter %zero {T = #tf1.dtype<int32>, frame_name = "w"} : (tensor<i32>) -> tensor<*xi32>
   %e1 = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
@@ -45,8 +45,8 @@ tf1.graph @main {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %m, %m
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %l = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %n, %e {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -73,9 +73,9 @@ tf1.graph @main {
 // CHECK-NEXT:      core.yield %[[C]], %[[B]], %s
 // CHECK:         func.return %ma
 tf1.graph @main {
-  %a = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %b = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %a = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("a")
+  %b = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("b")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %ea = tf1.Enter %a {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %eb = tf1.Enter %b {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %el = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
@@ -106,8 +106,8 @@ tf1.graph @main {
 // CHECK-NEXT:    %more = tf1.Exp %after
 // CHECK-NEXT:    func.return %more
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %l = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -127,29 +127,29 @@ tf1.graph @main {
 // A conditional in the condition, and another one in the body on the same predicate.
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    %v = core.if %p
-// CHECK-NEXT:      %u = tf1.Neg %x
+// CHECK-NEXT:      %u = tf1.Tanh %x
 // CHECK:         %c = tf1.Less %v, %limit
 // CHECK-NEXT:    %m = core.loop cond %c
 // CHECK-NEXT:    ^bb0(%{{.*}}: tensor<i64>, %[[V:.*]]: tensor<*xf32>):
 // CHECK-NEXT:      %k = core.if %p
-// CHECK-NEXT:        %h = tf1.Mul %[[V]], %[[V]]
+// CHECK-NEXT:        %h = tf1.Exp %[[V]]
 // CHECK:           } else {
 // CHECK-NEXT:        %g = tf1.AddV2 %[[V]], %[[V]]
 // CHECK:           %[[W:.*]] = core.if %p
-// CHECK-NEXT:        %{{.*}} = tf1.Neg %k
+// CHECK-NEXT:        %{{.*}} = tf1.Tanh %k
 // CHECK:           %[[C:.*]] = tf1.Less %[[W]], %limit
 // CHECK-NEXT:      core.yield %[[C]], %k
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %l = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %q = tf1.Enter %p {T = #tf1.dtype<bool>, frame_name = "w", is_constant = true} : (tensor<*xi1>) -> tensor<*xi1>
   %r = tf1.Enter %p {T = #tf1.dtype<bool>, frame_name = "w", is_constant = true} : (tensor<*xi1>) -> tensor<*xi1>
   %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
   %s0, %s1 = tf1.Switch %m, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
-  %u = tf1.Neg %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %u = tf1.Tanh %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %v, %v_1 = tf1.Merge %u, %s0 {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
   %c = tf1.Less %v, %l {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1>
   %go = tf1.LoopCond %c : (tensor<*xi1>) -> tensor<*xi1>
@@ -157,7 +157,7 @@ tf1.graph @main {
   %r0, %r1 = tf1.Switch %t, %r {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %q0, %q1 = tf1.Switch %t, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %g = tf1.AddV2 %r0, %r0 {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
-  %h = tf1.Mul %q1, %q1 {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %h = tf1.Exp %q1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %k, %k_1 = tf1.Merge %g, %h {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
   %n = tf1.NextIteration %k {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %y = tf1.Exit %f {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -184,8 +184,8 @@ tf1.graph @main {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %m
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %le = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -212,28 +212,28 @@ tf1.graph @main {
 // A loop in the condition of a loop: it runs before, and again in each iteration.
 // CHECK-LABEL: func.func @main
 // CHECK:         %mi = core.loop
-// CHECK:         %c = tf1.Less %mi, %limit
+// CHECK:         %c = tf1.Less %x, %mi
 // CHECK-NEXT:    %m = core.loop cond %c
 // CHECK:           %a = tf1.AddV2
 // CHECK:           %[[MI:.*]] = core.loop
-// CHECK:           %[[C:.*]] = tf1.Less %[[MI]], %limit
+// CHECK:           %[[C:.*]] = tf1.Less %a, %[[MI]]
 // CHECK-NEXT:      core.yield %[[C]], %a
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %le = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
   %ie = tf1.Enter %m {T = #tf1.dtype<float>, frame_name = "v"} : (tensor<*xf32>) -> tensor<*xf32>
   %lie = tf1.Enter %le {T = #tf1.dtype<float>, frame_name = "v", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %mi, %mi_1 = tf1.Merge %ie, %ni {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
-  %ci = tf1.Greater %mi, %lie {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1>
+  %ci = tf1.Less %mi, %lie {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1>
   %goi = tf1.LoopCond %ci : (tensor<*xi1>) -> tensor<*xi1>
   %fi, %ti = tf1.Switch %mi, %goi {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
-  %d = tf1.Mul %ti, %lie {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %d = tf1.AddV2 %ti, %ti {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
   %ni = tf1.NextIteration %d {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %xi = tf1.Exit %fi {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
-  %c = tf1.Less %xi, %le {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1>
+  %c = tf1.Less %m, %xi {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1>
   %go = tf1.LoopCond %c : (tensor<*xi1>) -> tensor<*xi1>
   %f, %t = tf1.Switch %m, %go {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.AddV2 %t, %t {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
@@ -254,8 +254,8 @@ tf1.graph @main {
 // CHECK-NEXT:    }
 // CHECK-NEXT:    func.return %y
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %e1 = tf1.Enter %s1 {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %pt, %pt_c = tf1.Identity %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> (tensor<*xf32>, !tf1.control)
@@ -290,8 +290,8 @@ tf1.graph @main {
 // CHECK-NEXT:    %mi = core.loop cond %ci : tensor<*xi1> carry %m
 // CHECK:         func.return %mi
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %le = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -320,7 +320,7 @@ tf1.graph @main {
 // CHECK-NEXT:    %g = tf1.Neg %x
 // CHECK-NEXT:    func.return %g
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %no = tf1.Const {dtype = #tf1.dtype<bool>, value = #core.blob<"0x00">} : () -> tensor<i1>
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %q = tf1.Enter %no {T = #tf1.dtype<bool>, frame_name = "w", is_constant = true} : (tensor<i1>) -> tensor<*xi1>
@@ -343,19 +343,19 @@ tf1.graph @main {
 // CHECK-NEXT:    %[[I:.*]] = core.if %p
 // CHECK-NEXT:      core.yield %x
 // CHECK-NEXT:    } else {
-// CHECK-NEXT:      %neg = tf1.Neg %x
+// CHECK-NEXT:      %neg = tf1.Exp %x
 // CHECK:         %[[M:.*]] = core.loop cond %c : tensor<*xi1> carry %[[I]]
 // CHECK:           %[[N:.*]] = core.if %p
-// CHECK-NEXT:        %b = tf1.Mul
+// CHECK-NEXT:        %b = tf1.AddV2 %{{.*}}, %limit
 // CHECK:           } else {
 // CHECK-NEXT:        %a = tf1.AddV2
 // CHECK:           core.yield %{{.*}}, %[[N]]
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
-  %neg = tf1.Neg %s0 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %neg = tf1.Exp %s0 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %e = tf1.Enter %s1 {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %ee = tf1.Enter %neg {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %l = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
@@ -366,7 +366,7 @@ tf1.graph @main {
   %f, %t = tf1.Switch %m, %go {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %r0, %r1 = tf1.Switch %t, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
   %a = tf1.AddV2 %r0, %r0 {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
-  %b = tf1.Mul %r1, %r1 {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %b = tf1.AddV2 %r1, %l {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
   %n = tf1.NextIteration %a {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %nn = tf1.NextIteration %b {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   %y = tf1.Exit %f {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
@@ -383,8 +383,8 @@ tf1.graph @main {
 // CHECK:           core.yield %{{.*}}, %a, %[[ZERO]]
 // CHECK:         func.return %m, %i
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %l = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %i = tf1.Merge %n, %e {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -406,8 +406,8 @@ tf1.graph @main {
 // CHECK:         %m = core.loop cond %c
 // CHECK:         func.return %m
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.RefEnter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %l = tf1.RefEnter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
   %m, %m_1 = tf1.RefMerge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
@@ -427,8 +427,8 @@ tf1.graph @main {
 // CHECK:         %m = core.loop cond %c : tensor<*xi1> carry %x : tensor<*xf32> -> tensor<*xf32> {
 // CHECK-NOT:     tf1.Neg
 tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
-  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
   %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %z = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
   %l = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>

@@ -1,4 +1,4 @@
-"""Random programs as graphs of TensorFlow 1: nested conditionals and loops, written in many ways."""
+"""Random programs as graphs of TensorFlow 1: nested conditionals and loops, in many spellings."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from lowerdeck.passes.provenance import source_location
 
 FLOAT, BOOL, INT = DTypeAttr("float"), DTypeAttr("bool"), DTypeAttr("int32")
 
+_NUMPY = {FLOAT: np.float32, BOOL: np.bool_, INT: np.int32}
+
 Import = Callable[[SSAValue], SSAValue]
 
 
@@ -27,7 +29,7 @@ class Builder:
 
     random: Random
     block: Block = field(default_factory=Block)
-    frames: int = 0
+    count: int = 0
 
     def node(
         self,
@@ -39,23 +41,22 @@ class Builder:
         """A new node."""
         cls = op_class(op_type)
         assert cls is not None
-        types = None
-        if op_type == "Const":
-            blob = attributes["value"]
-            assert isinstance(blob, BlobAttr)
-            name = attributes["dtype"]
-            dtype = {FLOAT: np.float32, BOOL: np.bool_, INT: np.int32}[name]  # pyright: ignore[reportArgumentType]
-            types = [tensor(element_of(np.dtype(dtype)), [])]
-        op = cls([*inputs, *controls], attributes, has_control=True, result_types=types)
-        op.location = source_location(f"n{len(self.block.ops)}_{op_type}")
-        self.block.add_op(op)
-        return op
+        return self._add(cls([*inputs, *controls], attributes, has_control=True))
 
     def constant(self, value: object, dtype: DTypeAttr, controls: Sequence[SSAValue]) -> SSAValue:
         """A scalar constant, which is in the frame of its controls."""
-        numpy = {FLOAT: np.float32, BOOL: np.bool_, INT: np.int32}[dtype]
-        blob = BlobAttr(Blob.of(np.array(value, numpy)))
-        return self.node("Const", [], controls, dtype=dtype, value=blob).results[0]
+        array = np.array(value, _NUMPY[dtype])
+        cls = op_class("Const")
+        assert cls is not None
+        attributes = {"dtype": dtype, "value": BlobAttr(Blob.of(array))}
+        types = [tensor(element_of(array.dtype), [])]
+        return self._add(cls(controls, attributes, has_control=True, result_types=types)).results[0]
+
+    def _add(self, op: Tf1Op) -> Tf1Op:
+        self.count += 1
+        op.location = source_location(f"n{self.count}_{op.op_type}")
+        self.block.add_op(op)
+        return op
 
 
 @dataclass
@@ -66,6 +67,8 @@ class Scope:
     outer: Scope | None
     bring: Import
     pivot: SSAValue | None
+    frames: list[str] = field(default_factory=list[str])
+    """The names of the loops in this frame, which branches share."""
     floats: list[SSAValue] = field(default_factory=list[SSAValue])
     bools: list[SSAValue] = field(default_factory=list[SSAValue])
 
@@ -94,7 +97,7 @@ class Scope:
         return self.builder.node("Less", inputs, T=FLOAT).results[0]
 
 
-def random_graph(seed: int, size: int = 12) -> ModuleOp:
+def random_graph(seed: int, size: int = 6) -> ModuleOp:
     """A module with a graph of random nested code over inputs x:0 and y:0 (float), p:0 (bool)."""
     random = Random(seed)
     builder = Builder(random)
@@ -105,7 +108,7 @@ def random_graph(seed: int, size: int = 12) -> ModuleOp:
         (root.bools if dtype is BOOL else root.floats).append(op.results[0])
     for _ in range(size):
         _statement(root, 3)
-    fetched = root.floats[-4:]
+    fetched = root.floats[2:]
     builder.block.add_op(FetchOp(fetched, [f"out{k}" for k in range(len(fetched))]))
     return ModuleOp([GraphOp("main", Region(builder.block))])
 
@@ -154,7 +157,7 @@ def _branch(scope: Scope, predicate: SSAValue, side: bool) -> Scope:
     def bring(value: SSAValue) -> SSAValue:
         return _switch(scope, value, predicate, _dtype(value))[side]
 
-    return Scope(scope.builder, scope, bring, waiting)
+    return Scope(scope.builder, scope, bring, waiting, scope.frames)
 
 
 def _conditional(scope: Scope, depth: int) -> None:
@@ -189,12 +192,8 @@ def _loop(scope: Scope, depth: int) -> None:
     """A loop of a few trips over up to three floats; any variable may follow any other."""
     builder, random = scope.builder, scope.builder.random
     node = builder.node
-    frame = StringAttr(random.choice(("w", f"w{builder.frames}")))
-    if frame.data == "w" and scope.outer is None:
-        frame = StringAttr(f"w{builder.frames}")
-    elif frame.data == "w":
-        frame = StringAttr(f"v{builder.frames}")
-    builder.frames += 1
+    frame = StringAttr(f"w{len(scope.frames)}")  # inner loops may have the names of outer ones
+    scope.frames.append(frame.data)
 
     def enter(value: SSAValue, dtype: DTypeAttr, constant: bool) -> SSAValue:
         flag = IntegerAttr(int(constant), i1)
@@ -213,10 +212,11 @@ def _loop(scope: Scope, depth: int) -> None:
         return enter(value, _dtype(value), True)
 
     alive = node("Identity", [counter.results[0]], T=INT).results[1]
-    head = Scope(builder, scope, bring, alive, [m.results[0] for m in merges])
+    inner: list[str] = []
+    head = Scope(builder, scope, bring, alive, inner, [m.results[0] for m in merges])
     if random.random() < 0.4:
         _statement(head, depth - 1)
-    limit = builder.constant(random.randint(0, 3), INT, [alive])
+    limit = builder.constant(random.randint(0, 2), INT, [alive])
     going = node("Less", [counter.results[0], limit], T=INT).results[0]
     if random.random() < 0.4:
         going = node("LogicalAnd", [going, head.value(True)]).results[0]
@@ -233,8 +233,8 @@ def _loop(scope: Scope, depth: int) -> None:
             return node("Switch", [inside, condition], T=dtype).results[1]
         return node("Identity", [inside], [pivot.results[1]], T=dtype).results[0]
 
-    inside = [switch.results[1] for switch in switches]
-    body = Scope(builder, scope, bring_if_alive, pivot.results[1], inside)
+    inside: list[SSAValue] = [switch.results[1] for switch in switches]
+    body = Scope(builder, scope, bring_if_alive, pivot.results[1], inner, inside)
     for _ in range(random.randint(0, 4)):
         _statement(body, depth - 1)
     one = builder.constant(1, INT, [pivot.results[1]])
@@ -257,4 +257,3 @@ def _loop(scope: Scope, depth: int) -> None:
 
 def _dtype(value: SSAValue) -> DTypeAttr:
     return BOOL if element_type(value) == i1 else FLOAT
-
