@@ -9,28 +9,25 @@ leaves the state of sequences alone that do not reach it, and their output is ze
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
 
-from xdsl.ir import Block, Region, SSAValue
-from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.elementwise import AddOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of, tensor
+from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize import activation as formulas
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.recurrent import State, parts, run_steps, times
 
 Function: TypeAlias = Callable[[Quantity], Quantity]
-State: TypeAlias = "tuple[Quantity, ...]"
 
 
 # Activation functions
@@ -194,22 +191,22 @@ class _Sequence:
 
     def run(self, direction: _Direction, projected: SSAValue, step: Step) -> list[SSAValue]:
         """The outputs of all steps in order (if they are wanted), and the final states."""
-        lower = self.lower
-        symbol = lower.symbols.fresh(nonnegative=True)
-        block = Block(arg_types=[tensor(i64, []), *(state.type for state in direction.states)])
-        number, *states = block.args
-        index = Expr.symbol(symbol)
-        lower.symbols.know(number, [index])
-        inner = copy(lower)
-        inner.point = InsertPoint.at_end(block)
-        index = self.time - 1 - index if direction.is_reverse else index
-        slice_ = inner.slice_axis(projected, 0, index, 1)
-        before = tuple(Quantity(inner, state) for state in states)
-        after = step(inner, Quantity(inner, inner.squeeze(slice_, [0])), before)
-        output, after = self._masked(inner, index, before, after)
-        outputs = [output.value] if lower.wants(0) else []
-        inner.insert(YieldOp([*(state.value for state in after), *outputs]))
-        return self._loop(direction, Region(block), symbol)
+
+        def one(inner: OnnxLegalizer, number: Expr, before: State) -> tuple[State, State]:
+            index = self.time - 1 - number if direction.is_reverse else number
+            slice_ = inner.squeeze(inner.slice_axis(projected, 0, index, 1), [0])
+            after = step(inner, Quantity(inner, slice_), before)
+            output, after = self._masked(inner, index, before, after)
+            return after, (output,) if self.lower.wants(0) else ()
+
+        states, outputs = run_steps(self.lower, self.time, direction.states, one)
+        return [*(self._in_order(output, direction) for output in outputs), *states]
+
+    def _in_order(self, output: SSAValue, direction: _Direction) -> SSAValue:
+        """The steps of the reverse direction ran from the last one."""
+        if not direction.is_reverse:
+            return output
+        return self.lower.slice(output, [self.time - 1, 0, 0], dims_of(output), [-1, 1, 1])
 
     def _masked(
         self, inner: OnnxLegalizer, index: Expr, before: State, after: State
@@ -221,23 +218,6 @@ class _Sequence:
         runs = Quantity.dim(inner, index).lt(Quantity(inner, lengths))
         kept = tuple(runs.where(new, old) for new, old in zip(after, before, strict=True))
         return runs.where(after[0], 0), kept
-
-    def _loop(self, direction: _Direction, body: Region, symbol: str) -> list[SSAValue]:
-        lower = self.lower
-        count = lower.symbols.fresh(nonnegative=True) if lower.wants(0) else None
-        trips = lower.dims([self.time], [])
-        loop = LoopOp(trips, None, direction.states, body, iteration=symbol, count=count)
-        *states, output = (*lower.insert(loop), None)
-        if lower.wants(0):
-            *states, output = states
-        if output is None:
-            return states
-        type_ = tensor(element_type(output), [self.time, *dims_of(output)[1:]])
-        output = Rewriter.replace_value_with_new_type(output, type_)
-        if direction.is_reverse:
-            dims = dims_of(output)
-            output = lower.slice(output, [self.time - 1, 0, 0], dims, [-1, 1, 1])
-        return [output, *states]
 
     def results(self, directions: Sequence[Sequence[SSAValue]]) -> Results:
         """The outputs of all directions joined: Y along axis 1, the states along axis 0."""
@@ -255,18 +235,6 @@ class _Sequence:
         if not self.is_batch_major:
             return result
         return lower.transpose(result, [2, 0, 1, 3] if axis else [1, 0, 2])
-
-
-def _matmul(x: Quantity, weights: SSAValue) -> Quantity:
-    return Quantity(x.lower, x.lower.add(MatmulOp(x.value, weights)))
-
-
-def _parts(x: Quantity, count: int, size: Expr) -> list[Quantity]:
-    """The last dimension in `count` parts."""
-    axis = len(x.dims) - 1
-    return [
-        Quantity(x.lower, x.lower.slice_axis(x.value, axis, size * k, size)) for k in range(count)
-    ]
 
 
 def _sum(lower: OnnxLegalizer, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
@@ -289,7 +257,7 @@ def legalize_rnn(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
         def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
             del inner
-            return (f(x + _matmul(state[0], weights)),)
+            return (f(x + times(state[0], weights)),)
 
         return sequence.run(own, sequence.project(own.w, bias), step)
 
@@ -324,10 +292,10 @@ def _gru_step(lower: OnnxLegalizer, own: _Direction, hidden: Expr) -> tuple[SSAV
     def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
         del inner
         (h,) = state
-        xz, xr, xh = _parts(x, 3, hidden)
-        hz, hr = _parts(_matmul(h, gates), 2, hidden)
+        xz, xr, xh = parts(x, 3, hidden)
+        hz, hr = parts(times(h, gates), 2, hidden)
         z, r = f(xz + hz), f(xr + hr)
-        new = g(xh + _matmul(r * h, candidate))
+        new = g(xh + times(r * h, candidate))
         return ((1 - z) * new + z * h,)
 
     return _sum(lower, own.input_bias, own.state_bias), step
@@ -341,10 +309,10 @@ def _gru_linear_step(
 
     def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
         (h,) = state
-        xz, xr, xh = _parts(x, 3, hidden)
-        projected = _matmul(h, weights)
+        xz, xr, xh = parts(x, 3, hidden)
+        projected = times(h, weights)
         projected = projected if bias is None else projected + Quantity(inner, bias)
-        hz, hr, hh = _parts(projected, 3, hidden)
+        hz, hr, hh = parts(projected, 3, hidden)
         z, r = f(xz + hz), f(xr + hr)
         new = g(xh + r * hh)
         return ((1 - z) * new + z * h,)
@@ -372,7 +340,7 @@ def legalize_lstm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 def _lstm_step(lower: OnnxLegalizer, own: _Direction, hidden: Expr, *, is_coupled: bool) -> Step:
     weights = lower.transpose(own.r, [1, 0])
-    peepholes = None if own.peepholes is None else _parts(Quantity(lower, own.peepholes), 3, hidden)
+    peepholes = None if own.peepholes is None else parts(Quantity(lower, own.peepholes), 3, hidden)
     f, g, h = own.functions
 
     def peek(gate: Quantity, cell: Quantity, which: int) -> Quantity:
@@ -383,7 +351,7 @@ def _lstm_step(lower: OnnxLegalizer, own: _Direction, hidden: Expr, *, is_couple
     def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
         del inner
         hidden_state, cell = state
-        i, o, forget, c = _parts(x + _matmul(hidden_state, weights), 4, hidden)
+        i, o, forget, c = parts(x + times(hidden_state, weights), 4, hidden)
         i = f(peek(i, cell, 0))
         forget = 1 - i if is_coupled else f(peek(forget, cell, 2))
         cell = forget * cell + i * g(c)

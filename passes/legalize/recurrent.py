@@ -1,0 +1,68 @@
+"""Steps over time as a `core.loop`, whose outputs are stacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from typing import TypeAlias, TypeVar
+
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
+
+from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i64, tensor
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.quantity import Quantity
+
+L = TypeVar("L", bound=CoreBuilder)
+State: TypeAlias = "tuple[Quantity, ...]"
+
+
+def run_steps(
+    lower: L,
+    count: Expr,
+    states: Sequence[SSAValue],
+    step: Callable[[L, Expr, State], tuple[State, State]],
+) -> tuple[list[SSAValue], list[SSAValue]]:
+    """
+    The states after `count` steps, and the outputs of all steps along a new first dimension.
+
+    `step` gets a builder inside of the loop, the number of the step and the states, and gives the
+    next states and the outputs.
+    """
+    symbol = lower.symbols.fresh(nonnegative=True)
+    block = Block(arg_types=[tensor(i64, []), *(state.type for state in states)])
+    number, *before = block.args
+    index = Expr.symbol(symbol)
+    lower.symbols.know(number, [index])
+    inner = copy(lower)
+    inner.point = InsertPoint.at_end(block)
+    after, outputs = step(inner, index, tuple(Quantity(inner, state) for state in before))
+    inner.insert(YieldOp([*(state.value for state in after), *(out.value for out in outputs)]))
+    made = lower.symbols.fresh(nonnegative=True) if outputs else None
+    trips = lower.dims([count], [])
+    loop = LoopOp(trips, None, list(states), Region(block), iteration=symbol, count=made)
+    results = list(lower.insert(loop))
+    stacked = [_with_length(value, count) for value in results[len(states) :]]
+    return results[: len(states)], stacked
+
+
+def _with_length(value: SSAValue, count: Expr) -> SSAValue:
+    """A stacked output, which has as many elements as there are steps."""
+    type_ = tensor(element_type(value), [count, *dims_of(value)[1:]])
+    return Rewriter.replace_value_with_new_type(value, type_)
+
+
+def times(x: Quantity, weights: SSAValue) -> Quantity:
+    """The matrix product of `x` and weights."""
+    return Quantity(x.lower, x.lower.add(MatmulOp(x.value, weights)))
+
+
+def parts(x: Quantity, count: int, size: Expr) -> list[Quantity]:
+    """The last dimension in `count` parts."""
+    axis = len(x.dims) - 1
+    return [
+        Quantity(x.lower, x.lower.slice_axis(x.value, axis, size * k, size)) for k in range(count)
+    ]
