@@ -96,6 +96,13 @@ def test_nodes_that_are_not_needed_are_left_out_with_what_is_wrong_in_them() -> 
     assert sorted(ops(module)) == ["x", "y"]
 
 
+def test_inputs_that_are_not_needed_may_be_given() -> None:
+    nodes = [placeholder("x"), placeholder("z"), node("y", "Neg", "x", T=FLOAT)]
+    module = import_graph(graph(*nodes), outputs=["y"])
+    one = np.array(1, np.float32)
+    assert run_module(module, {"x:0": one, "z:0": one}) == {"y:0": -1}
+
+
 def test_control_inputs_are_operands_and_control_results_are_made_for_them() -> None:
     module = import_graph(
         graph(placeholder("x"), const("c", 1, "^x"), node("y", "AddV2", "c", "c", T=FLOAT)),

@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import NameLoc
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
+from lowerdeck.dialects.core.names import unused_inputs
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
 from lowerdeck.dialects.interpret.tf1 import run_op
 from lowerdeck.dialects.tf1.attributes import CONTROL
@@ -83,7 +84,8 @@ def run_graph(
     known = placeholders(graph)
     if missing := [name for name in known if name not in inputs]:
         raise InterpretError(f"no value for the inputs {missing}")
-    if unknown := [name for name in inputs if name not in known]:
+    allowed = {*known, *unused_inputs(graph)}
+    if unknown := [name for name in inputs if name not in allowed]:
         raise InterpretError(f"{unknown} are not inputs; the inputs are {list(known)}")
     fed = {op: np.asarray(inputs[name]) for name, op in known.items()}
     return _Executor(graph, fed, max_steps).run()
