@@ -10,7 +10,7 @@ from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum
 from lowerdeck.passes.legalize.movement import concat, pad, tile
 from lowerdeck.passes.legalize.quantity import Quantity
-from lowerdeck.passes.legalize.sizes import is_nonnegative, sizes_of
+from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
@@ -158,14 +158,7 @@ def legalize_pad_value(lower: Tf1Legalizer) -> Results:
 def _paddings(lower: Tf1Legalizer, name: str) -> tuple[list[Expr], list[Expr]]:
     """The amounts before and after, from an operand of shape [n, 2]."""
     amounts = sizes_of(lower, lower.operand(name), "amounts")
-    for amount in amounts:
-        _require_nonnegative(lower, amount)
     return amounts[::2], amounts[1::2]
-
-
-def _require_nonnegative(lower: Tf1Legalizer, amount: Expr) -> None:
-    if is_nonnegative(lower, -amount - 1):
-        lower.refuse(f"an amount of {amount}", "no negative number")
 
 
 @legalizes("MirrorPad")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, cast
 
 import ml_dtypes
@@ -14,6 +13,7 @@ from lowerdeck.dialects.core.tensor import GatherOp, ScatterNdOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
+    i1,
     i64,
     is_float,
     numpy_dtype,
@@ -31,6 +31,8 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 def legalize_scatter_nd(lower: Tf1Legalizer) -> Results:
     """Updates of one place add up; the rest is zero."""
     indices, updates = lower.operand("indices"), lower.operand("updates")
+    if element_type(updates) == i1:
+        lower.refuse("a sum of truth values", "numbers")
     shape = sizes_of(lower, lower.operand("shape"), "the shape")
     zeros = lower.broadcast(lower.scalar(0, updates), shape)
     return [lower.add(ScatterNdOp(zeros, indices, updates, "add"))]
@@ -205,8 +207,4 @@ def _sizes(lower: Tf1Legalizer, data: SSAValue, numbers: SSAValue, count: Expr) 
     """The number of parts of each segment, in the element type of `data`, as a column."""
     ones = lower.broadcast(lower.scalar(1, data), dims_of(numbers))
     sizes = _combined(lower, "add", ones, numbers, count)
-    return lower.reshape(sizes, [count, *_ones(rank_of(data) - 1)])
-
-
-def _ones(count: int) -> Sequence[int]:
-    return [1] * count
+    return lower.reshape(sizes, [count, *[1] * (rank_of(data) - 1)])

@@ -119,8 +119,7 @@ def legalize_bitcast(lower: Tf1Legalizer) -> Results:
     x, element = lower.operand("input"), lower.attrs.element("type")
     if element == element_type(x):
         return [x]
-    if not (is_integer(element) and is_integer(element_type(x))):
-        lower.refuse(f"the bits of {element_type(x)} as {element}", "integers of one width")
-    if width_of(element) != width_of(element_type(x)):
+    integers_only = is_integer(element) and is_integer(element_type(x))
+    if not integers_only or bit_width(element) != bit_width(element_type(x)):
         lower.refuse(f"the bits of {element_type(x)} as {element}", "integers of one width")
     return [lower.cast(x, element)]

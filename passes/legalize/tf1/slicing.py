@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ReshapeOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.movement import signs_known, sliced
@@ -121,8 +121,7 @@ def _strided_slice(lower: Tf1Legalizer, x: SSAValue) -> SSAValue:
     }
     kept = [axis for axis in range(rank) if axis not in at_run_time]
     for axis in sorted(at_run_time, reverse=True):
-        index = Quantity(lower, begin).pick(0, at_run_time[axis])
-        x = lower.add(GatherOp(x, index.value, axis))
+        x = lower.add(GatherOp(x, _component(lower, begin, at_run_time[axis]), axis))
     part = _ranges(lower, x, kept, selection)
     sizes = dict(zip(kept, dims_of(part), strict=True))
     return lower.reshape(part, [1 if axis is None else sizes[axis] for axis in selection.layout])
@@ -171,7 +170,21 @@ def _bound(lower: Tf1Legalizer, name: str, k: int) -> Expr:
     found = None if elements is None else elements.reshape(-1)[k]
     if found is not None:
         return found
-    return lower.require_exprs(Quantity(lower, value).pick(0, k).value, "a bound")[0]
+    return lower.require_exprs(_component(lower, value, k), "a bound")[0]
+
+
+def _component(lower: Tf1Legalizer, vector: SSAValue, k: int) -> SSAValue:
+    """Element `k` of a vector as a scalar; of one that was packed, what went in."""
+    owner = vector.owner
+    if isinstance(owner, ConcatOp) and all(dims_of(part) == (1,) for part in owner.inputs):
+        return lower.reshape(_unshaped(owner.inputs[k]), [])
+    return Quantity(lower, vector).pick(0, k).value
+
+
+def _unshaped(value: SSAValue) -> SSAValue:
+    """What a value of one element was reshaped from."""
+    owner = value.owner
+    return owner.input if isinstance(owner, ReshapeOp) else value
 
 
 @legalizes("TensorStridedSliceUpdate")
