@@ -6,8 +6,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import bit_width as width_of
-from lowerdeck.dialects.core.types import broadcast, dims_of, element_type, is_integer, rank_of
+from lowerdeck.dialects.core.types import (
+    bit_width,
+    broadcast,
+    dims_of,
+    element_type,
+    is_integer,
+    rank_of,
+)
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.sizes import (
     Axes,
