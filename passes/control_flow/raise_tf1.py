@@ -94,23 +94,23 @@ def _arguments(reached: Iterable[Node], plans: Sequence[Plan]) -> list[Node]:
 
 _OBSERVERS = frozenset(
     {
-        "Assert",
-        "IteratorGetNext",
-        "Print",
-        "PrintV2",
+        "IsVariableInitialized",
+        "LookupTableFindV2",
+        "LookupTableSizeV2",
         "ReadVariableOp",
+        "RefIdentity",
+        "ResourceGather",
+        "ResourceGatherNd",
         "TensorArrayCloseV3",
         "TensorArrayConcatV3",
         "TensorArrayGatherV3",
         "TensorArrayReadV3",
         "TensorArraySizeV3",
-        "TensorArrayV3",
-        "VarHandleOp",
         "VarIsInitializedOp",
-        "VariableV2",
+        "VariableShape",
     }
 )
-"""Stateful operators that change nothing that another node of an inference graph can see."""
+"""Operators on handles and references that change nothing that another node can see."""
 
 
 def _lost_effects(graph: Graph) -> list[Problem]:
@@ -119,8 +119,8 @@ def _lost_effects(graph: Graph) -> list[Problem]:
     return [
         Problem(
             node,
-            "found a stateful node that is needed only because it runs before others, expected "
-            "none; remove the control dependency or freeze the graph",
+            "found a node that changes state before others run, expected none; remove the control "
+            "dependency or freeze the graph",
         )
         for node in graph.nodes
         if node not in kept and _has_effect(node)
@@ -137,13 +137,11 @@ def _calls(graph: Graph) -> list[Problem]:
 
 
 def _has_effect(node: Node) -> bool:
+    """True if a node may change what others read; printing and checking does not."""
     op = node.op
-    if not isinstance(op, Tf1Op) or node.kind is not Kind.OP:
+    if not isinstance(op, Tf1Op) or node.kind is not Kind.OP or op.op_type in _OBSERVERS:
         return False
-    signature = op.signature
-    is_random = "seed2" in signature.attrs
-    changes = signature.is_stateful or any(argument.is_ref for argument in signature.inputs)
-    return changes and not is_random and op.op_type not in {*_OBSERVERS, "RefIdentity"}
+    return any(part.is_ref or part.dtype == "resource" for part in op.signature.inputs)
 
 
 def _dead_fetches(graph: Graph, flow: Flow) -> list[Problem]:

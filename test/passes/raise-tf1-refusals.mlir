@@ -267,12 +267,13 @@ tf1.graph @main {
 // -----
 
 // A node that is needed for its effect only.
-// CHECK: node 'asg' (Assign): found a stateful node that is needed only because it runs before others
+// CHECK: node 'asg' (Assign): found a node that changes state before others run, expected none
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %v = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("v")
   %asg, %asg_c = tf1.Assign %v, %x {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("asg")
-  %y = tf1.Neg %x, %asg_c {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control) -> tensor<*xf32> loc("y")
+  %seen, %seen_c = tf1.CheckNumerics %x {T = #tf1.dtype<float>, message = ""} : (tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("seen")
+  %y = tf1.Neg %x, %asg_c, %seen_c {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control, !tf1.control) -> tensor<*xf32> loc("y")
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
 
@@ -299,6 +300,16 @@ tf1.graph @main {
   %y = tf1.Exit %f {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("y")
   %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
   tf1.fetch %y, %k : tensor<*xf32>, tensor<*xi32> {names = ["y", "k"]}
+}
+
+// -----
+
+// A call of a function.
+// CHECK: node 'y' (PartitionedCall): found a call of a function, expected none
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %y = tf1.PartitionedCall %x {Tin = [#tf1.dtype<float>], Tout = [#tf1.dtype<float>], f = @body} : (tensor<*xf32>) -> tensor<*xf32> loc("y")
+  tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
 
 // -----

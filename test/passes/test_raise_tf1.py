@@ -13,20 +13,26 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
+from xdsl.ir import Operation, Region
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core import Core
+from lowerdeck.dialects.core.types import i64
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.dialects.tf1 import tf1_dialect
-from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
+from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op
 from lowerdeck.frontends import load_model
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.control_flow import RaiseTf1ControlFlowPass
 from lowerdeck.passes.provenance import source_location
 
-from .tf1_programs import random_graph  # noqa: TID251  (these are tests)
+from .tf1_programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    FLOAT,
+    Builder,
+    random_graph,
+)
 
 Arrays = Mapping[str, Any]
 
@@ -165,32 +171,51 @@ def test_random_graphs(seed: int) -> None:
         assert_same(run_module(function, inputs), run_module(module, inputs))
 
 
-def chain(count: int) -> ModuleOp:
-    """`count` conditionals one after another, each on a predicate of its own."""
-    lines = ['%x0 = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")']
-    binary = "{T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>)"
-    for k in range(count):
-        lines += [
-            f"%p{k} = tf1.Less %x{k}, %x0 {binary} -> tensor<*xi1>",
-            f"%f{k}, %t{k} = tf1.Switch %x{k}, %p{k} {{T = #tf1.dtype<float>}} : "
-            "(tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)",
-            f"%n{k} = tf1.Neg %t{k} {{T = #tf1.dtype<float>}} : (tensor<*xf32>) -> tensor<*xf32>",
-            f"%x{k + 1}, %i{k} = tf1.Merge %f{k}, %n{k} {{T = #tf1.dtype<float>, N = 2 : i64}} : "
-            "(tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)",
-        ]
-    lines.append(f'tf1.fetch %x{count} : tensor<*xf32> {{names = ["y"]}}')
-    return parsed("tf1.graph @main {\n" + "\n".join(lines) + "\n}")
+def chain(count: int, one_sided: bool) -> ModuleOp:
+    """
+    `count` conditionals one after another, each on a predicate of its own; `one_sided` ones use
+    the one before only where the predicate holds.
+    """
+    build = Builder(Random(0))
+    x = build.node("Placeholder", [], dtype=FLOAT).results[0]
+    value = x
+    for number in range(count):
+        limit = build.constant(number / count, FLOAT, [])
+        left = x if one_sided else value
+        predicate = build.node("Less", [left, limit], T=FLOAT).results[0]
+        switch = build.node("Switch", [value, predicate], T=FLOAT)
+        other = build.node("Switch", [x, predicate], T=FLOAT) if one_sided else switch
+        changed = build.node("Tanh", [switch.results[1]], T=FLOAT).results[0]
+        inputs = [other.results[0], changed]
+        value = build.node("Merge", inputs, T=FLOAT, N=IntegerAttr(2, i64)).results[0]
+    build.block.add_op(FetchOp([value], ["y"]))
+    return ModuleOp([GraphOp("main", Region(build.block))])
 
 
 def test_long_chains_take_linear_time_and_no_recursion() -> None:
     times: list[float] = []
-    for count in (300, 1500):
-        module = chain(count)
+    for count in (200, 1000):
+        module = chain(count, one_sided=False)
         start = process_time()
         RaiseTf1ControlFlowPass().apply(Context(), module)
         times.append(process_time() - start)
         assert sum(op.name == "core.if" for op in module.walk()) == count
     assert times[1] < 12 * times[0] + 0.5
+
+
+def test_branches_do_not_nest_without_end() -> None:
+    module = chain(200, one_sided=True)
+    function = raised(module)
+    assert sum(op.name == "core.if" for op in function.walk()) == 200
+    assert max(map(_depth, function.walk())) < 40
+    for number in (-1.0, 0.5, 0.999, 2.0):
+        inputs = {"n1_Placeholder:0": np.array(number, np.float32)}
+        assert_same(run_module(function, inputs), run_module(module, inputs))
+
+
+def _depth(op: Operation) -> int:
+    parent = op.parent_op()
+    return 0 if parent is None else 1 + _depth(parent)
 
 
 def test_all_problems_are_listed() -> None:
