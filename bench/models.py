@@ -14,11 +14,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +24,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+from measuring import PeakMemory
 from numpy.typing import NDArray
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -95,7 +94,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def measure(path: str, folder: str, outputs: Sequence[str] | None) -> None:
     """Compile `path` into `folder` and print the times and the peak of anonymous memory."""
-    peak = _PeakMemory()
+    peak = PeakMemory()
     start = time.perf_counter()
     from lowerdeck.compiler import CompileOptions, generate
 
@@ -110,33 +109,6 @@ def measure(path: str, folder: str, outputs: Sequence[str] | None) -> None:
     build_library(folder, metadata, str(Path(folder) / library_name(metadata["name"])))
     cc_seconds = time.perf_counter() - start
     json.dump([python_seconds, cc_seconds, peak_bytes], sys.stdout)
-
-
-class _PeakMemory:
-    """Samples this process's anonymous memory from a thread."""
-
-    def __init__(self) -> None:
-        self._peak = 0
-        self._ends = threading.Event()
-        self._thread = threading.Thread(target=self._sample, daemon=True)
-        self._thread.start()
-
-    def _sample(self) -> None:
-        while not self._ends.wait(0.005):
-            self._look()
-
-    def _look(self) -> None:
-        text = Path("/proc/self/status").read_text()
-        match = re.search(r"RssAnon:\s+(\d+) kB", text)
-        assert match is not None
-        self._peak = max(self._peak, int(match[1]) * 1024)
-
-    def stop(self) -> int:
-        """The largest number of bytes seen."""
-        self._ends.set()
-        self._thread.join()
-        self._look()
-        return self._peak
 
 
 def _compile(path: Path, folder: str, outputs: Sequence[str] | None) -> list[float]:

@@ -1,0 +1,310 @@
+"""
+Our compiled models beside onnxruntime and OpenVINO.
+
+    python bench/peers.py FOLDER [NAME ...] [--seconds S] [--json F] [--markdown F]
+
+FOLDER holds NAME.onnx and NAME.npz (arrays "input:<tensor>") for every model. All contenders take
+turns in one process, on arrays that stay where they are, so that all of them see the same noise.
+`pip install '.[bench]'` brings the peers.
+
+Errors are largest differences from the model in double precision (`bench/reference.py`); that takes
+minutes for large models, so `--references DIR` keeps the results. Shares of the peak are of the
+multiply-adds that this machine makes in registers in the same process. Models that the fastest
+contender runs in less than 0.2 ms have a table of their own: there it is calls that are measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib import metadata as packages
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from machine import description, resident_of_example
+from measuring import geometric_mean, markdown_table, text_table
+from peer_runs import OPENVINO, ORT, OURS, OURS_IN_C
+
+from lowerdeck.binding import read_metadata
+
+Result: TypeAlias = "dict[str, Any]"
+Table: TypeAlias = "Callable[[Sequence[str], Iterable[Sequence[str]]], str]"
+
+SHORT_SECONDS = 0.2e-3
+"""Below this, the time of a call is not small beside the time of the model."""
+
+MEGABYTE = 1e6
+_HERE = Path(__file__).parent
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print; 1 if a model cannot be compiled or measured."""
+    options = _parse(arguments)
+    if missing := [name for name in (ORT, OPENVINO) if find_spec(name) is None]:
+        raise SystemExit(f"{' and '.join(missing)} is not installed: pip install '.[bench]'")
+    folder = Path(options.folder)
+    names: list[str] = options.names or sorted(path.stem for path in folder.glob("*.onnx"))
+    versions = {name: packages.version(name) for name in (OURS, ORT, OPENVINO)}
+    report: Result = {"machine": description(), "versions": versions, "models": []}
+    failed: list[str] = []
+    for name in names:
+        print(f"{time.strftime('%H:%M:%S')} {name}", file=sys.stderr, flush=True)
+        try:
+            report["models"].append(_measure(folder, name, options))
+        except PartError as error:
+            failed.append(name)
+            print(f"{name}: {error}", file=sys.stderr, flush=True)
+    report["machine"]["load after"] = os.getloadavg()
+    print(render(report, text_table))
+    if options.json is not None:
+        Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
+    if options.markdown is not None:
+        Path(options.markdown).write_text(render(report, markdown_table) + "\n")
+    return int(bool(failed))
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument(
+        "--seconds", type=float, default=10.0, help="for each model and number of threads"
+    )
+    parser.add_argument("--no-reference", action="store_true", help="measure no errors")
+    parser.add_argument("--references", metavar="DIR", help="keep results in double precision")
+    parser.add_argument("--json", metavar="F")
+    parser.add_argument("--markdown", metavar="F")
+    return parser.parse_args(arguments)
+
+
+# One model
+
+
+class PartError(Exception):
+    """A part of a measurement failed."""
+
+
+def _measure(folder: Path, name: str, options: argparse.Namespace) -> Result:
+    model, inputs = str(folder / f"{name}.onnx"), str(folder / f"{name}.npz")
+    result: Result = {"name": name, "runs": {}, **_part("inspect", model=model, inputs=inputs)}
+    with tempfile.TemporaryDirectory() as scratch:
+        kept = Path(options.references or scratch)
+        reference = None if options.no_reference else _reference(model, inputs, kept)
+        for threads in options.threads:
+            built = Path(scratch, str(threads))
+            built.mkdir()
+            times = _part("compile", model=model, folder=str(built), threads=threads)
+            run = _part(
+                "measure",
+                model=model,
+                inputs=inputs,
+                folder=str(built),
+                threads=threads,
+                seconds=options.seconds,
+                reference=reference,
+            )
+            result["runs"][str(threads)] = {**times, **run}
+        result["memory"] = _memory(model, inputs, Path(scratch, str(options.threads[0])))
+    return result
+
+
+def _reference(model: str, inputs: str, folder: Path) -> str:
+    """The file with the outputs in double precision, made anew if it is older than the model."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{Path(model).stem}.f64.npz"
+    newest = max(os.stat(file).st_mtime for file in (model, inputs))
+    if not path.exists() or path.stat().st_mtime < newest:
+        _run([str(_HERE / "reference.py"), model, inputs, str(path)])
+    return str(path)
+
+
+def _memory(model: str, inputs: str, built: Path) -> Result:
+    data = read_metadata(str(built))
+    is_static = isinstance(data["workspace"], int)
+    memory: Result = {
+        "workspace": data["workspace"],
+        "weights": data["weights_size"],
+        # The example program takes 1 for dimensions that are not known.
+        "example": resident_of_example(str(built), data) if is_static else None,
+    }
+    for peer in (ORT, OPENVINO):
+        memory[peer] = _part("resident", model=model, inputs=inputs, peer=peer)
+    return memory
+
+
+def _part(part: str, **options: Any) -> Result:
+    return json.loads(_run([str(_HERE / "peer_runs.py"), part, json.dumps(options)]))
+
+
+def _run(command: Sequence[str]) -> str:
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise PartError(f"{' '.join(command)} failed:\n{done.stderr}")
+    return done.stdout
+
+
+# Tables
+
+
+def render(report: Result, table: Table) -> str:
+    """The report as text, with tables in one style."""
+    models: Sequence[Result] = report["models"]
+    machine = report["machine"]
+    parts = [
+        f"{machine['cpu']}, {machine['cpus']} CPUs; {machine['compiler']}; load "
+        f"{machine['load'][0]:.1f} before, {machine['load after'][0]:.1f} after; "
+        + ", ".join(f"{name} {version}" for name, version in report["versions"].items())
+    ]
+    for threads in sorted({threads for model in models for threads in model["runs"]}, key=int):
+        parts += _time_tables([m for m in models if threads in m["runs"]], threads, table)
+    parts.append(table(_ERROR_HEAD, [_error_line(model) for model in models]))
+    parts.append(table(_MEMORY_HEAD, [_memory_line(model) for model in models]))
+    parts.append(table(_COMPILE_HEAD, [line for m in models for line in _compile_lines(m)]))
+    return "\n\n".join(parts)
+
+
+_TIME_HEAD = (
+    "model",
+    "lowerdeck ms",
+    "p10",
+    "in C ms",
+    "onnxruntime ms",
+    "p10",
+    "openvino ms",
+    "p10",
+    "ratio",
+    "ratio p10",
+    "peak",
+    "best peer's",
+)
+
+
+def _time_tables(models: Sequence[Result], threads: str, table: Table) -> list[str]:
+    """The models of some length, with the mean of their ratios, and the short ones."""
+    parts: list[str] = []
+    title = f"{threads} thread{'s' if threads != '1' else ''}"
+    short = [model for model in models if is_short(model["runs"][threads])]
+    long = [model for model in models if model not in short]
+    if long:
+        medians, tenths = (ratios([m["runs"][threads] for m in long], s) for s in ("median", "p10"))
+        rows = [_time_line(model, threads) for model in long]
+        parts += [
+            f"{title}: the better peer takes {geometric_mean(medians):.3f} times as long "
+            f"(geometric mean over {len(medians)} models; {geometric_mean(tenths):.3f} by p10)",
+            table(_TIME_HEAD, rows),
+        ]
+    if short:
+        rows = [_time_line(model, threads) for model in short]
+        parts += [f"{title}, less than {SHORT_SECONDS * 1e3} ms", table(_TIME_HEAD, rows)]
+    return parts
+
+
+def is_short(run: Result) -> bool:
+    """True if the fastest contender takes less than 0.2 ms."""
+    return min(times["median"] for times in run["times"].values()) < SHORT_SECONDS
+
+
+def best_peer(run: Result, statistic: str) -> float:
+    """The seconds of the faster peer; NaN if none runs the model."""
+    found = [run["times"][peer][statistic] for peer in (ORT, OPENVINO) if peer in run["times"]]
+    return min(found, default=math.nan)
+
+
+def ratio(run: Result, statistic: str) -> float:
+    """The faster peer's time by ours: above 1 we are faster."""
+    return best_peer(run, statistic) / run["times"][OURS][statistic]
+
+
+def ratios(runs: Iterable[Result], statistic: str) -> list[float]:
+    """The ratios of the runs that a peer made, too."""
+    found = [ratio(run, statistic) for run in runs]
+    return [value for value in found if not math.isnan(value)]
+
+
+def share_of_peak(multiply_adds: int, seconds: float, peak_flops: float) -> float:
+    """The part of the machine's floating-point operations that the model's are."""
+    return 2 * multiply_adds / seconds / peak_flops
+
+
+def _time_line(model: Result, threads: str) -> list[str]:
+    run = model["runs"][threads]
+    times: Mapping[str, Mapping[str, float]] = run["times"]
+
+    def cells(name: str, *statistics: str) -> list[str]:
+        return [f"{times[name][s] * 1e3:.3f}" if name in times else "-" for s in statistics]
+
+    mark = "" if model["is_exact"] else ">="
+    shares = [
+        f"{mark}{share_of_peak(model['multiply_adds'], seconds, run['peak_flops']):.1%}"
+        for seconds in (times[OURS]["median"], best_peer(run, "median"))
+    ]
+    return [
+        model["name"],
+        *cells(OURS, "median", "p10"),
+        *cells(OURS_IN_C, "median"),
+        *cells(ORT, "median", "p10"),
+        *cells(OPENVINO, "median", "p10"),
+        f"{ratio(run, 'median'):.3f}",
+        f"{ratio(run, 'p10'):.3f}",
+        *shares,
+    ]
+
+
+_ERROR_HEAD = ("max|y - y64|", "lowerdeck", "onnxruntime", "openvino", "max|y64|")
+
+
+def _error_line(model: Result) -> list[str]:
+    errors: Mapping[str, float] = next(iter(model["runs"].values()))["errors"]
+    columns = (OURS, ORT, OPENVINO, "largest value")
+    return [model["name"], *(f"{errors[c]:.2e}" if c in errors else "-" for c in columns)]
+
+
+_MEMORY_HEAD = (
+    "memory MB",
+    "example program",
+    "onnxruntime",
+    "its peak",
+    "openvino",
+    "its peak",
+    "weights",
+    "arena",
+    "live at once",
+    "arena by live",
+)
+
+
+def _memory_line(model: Result) -> list[str]:
+    memory, live = model["memory"], model["live_bytes"]
+    workspace = memory["workspace"]
+    is_known = isinstance(workspace, int) and live
+    peers = [memory[peer][key] for peer in (ORT, OPENVINO) for key in ("resident", "peak")]
+    sizes = [memory["example"], *peers, memory["weights"], workspace, live]
+    cells = [_megabytes(size) for size in sizes]
+    return [model["name"], *cells, f"{workspace / live:.3f}" if is_known else "-"]
+
+
+def _megabytes(size: object) -> str:
+    return f"{size / MEGABYTE:.2f}" if isinstance(size, int) else "-"
+
+
+_COMPILE_HEAD = ("compile", "threads", "python s", "gcc s")
+
+
+def _compile_lines(model: Result) -> list[list[str]]:
+    return [
+        [model["name"], threads, f"{run['python_seconds']:.2f}", f"{run['cc_seconds']:.2f}"]
+        for threads, run in model["runs"].items()
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,126 @@
+"""How much a model asks for, whoever runs it: multiply-adds, and bytes in use at once."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+
+from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.names import value_names
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.interpret import find_function
+from lowerdeck.lowering.bufferize import DRIVER
+from lowerdeck.lowering.plan_memory import Buffer, Lifetimes
+
+
+@dataclass(frozen=True)
+class Work:
+    """Multiply-adds of convolutions and matrix products."""
+
+    multiply_adds: int
+    is_exact: bool
+    """False if a size or a number of iterations depends on data; it was left out or taken as 1."""
+
+
+def count_work(module: ModuleOp, shapes: Mapping[str, Sequence[int]]) -> Work:
+    """
+    The work of `main` of a legal module for inputs of these shapes.
+
+    Every tap of a window counts, also on padding: the usual way to count, and what the others do.
+    Of the branches of an `if` the larger one counts.
+    """
+    function = find_function(module, "main")
+    arguments = function.body.block.args
+    counter = _Counter()
+    for name, argument in zip(value_names(function.arg_attrs, len(arguments)), arguments):
+        for dim, size in zip(dims_of(argument), shapes[name], strict=True):
+            if str(dim) in dim.symbols:
+                counter.symbols.setdefault(str(dim), size)
+    total = counter.block(function.body.block)
+    return Work(total, counter.is_exact)
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self.symbols: dict[str, int] = {}
+        self.is_exact = True
+
+    def block(self, block: Block) -> int:
+        return sum(self._op(op) for op in block.ops)
+
+    def _op(self, op: Operation) -> int:
+        match op:
+            case ConvOp():
+                return self._product(*dims_of(op.result), *dims_of(op.weight)[1:])
+            case ConvTransposeOp():
+                return self._product(*dims_of(op.input), *dims_of(op.weight)[1:])
+            case MatmulOp():
+                return self._product(*dims_of(op.result), dims_of(op.lhs)[-1])
+            case IfOp():
+                return max(self.block(region.block) for region in op.regions)
+            case LoopOp():
+                return self._loop(op)
+            case _:
+                return sum(self.block(block) for region in op.regions for block in region.blocks)
+
+    def _loop(self, op: LoopOp) -> int:
+        trips = None if op.condition is not None else self._value(op.trip_count)
+        if trips is not None and op.count is not None:
+            self.symbols[op.count.data] = trips
+        body = self.block(op.body.block)
+        if trips is None and body:
+            self.is_exact = False
+        return body * (1 if trips is None else trips)
+
+    def _value(self, value: SSAValue | None) -> int | None:
+        """An integer that follows from constants and the shapes of inputs."""
+        owner = None if value is None else value.owner
+        if isinstance(owner, ConstantOp):
+            return int(owner.array.reshape(-1)[0])
+        return self._size(owner.values.data[0]) if isinstance(owner, FromDimsOp) else None
+
+    def _size(self, dim: Expr) -> int | None:
+        return dim.evaluate(self.symbols) if dim.symbols <= self.symbols.keys() else None
+
+    def _product(self, *dims: Expr) -> int:
+        sizes = [size for dim in dims if (size := self._size(dim)) is not None]
+        if len(sizes) == len(dims):
+            return math.prod(sizes)
+        self.is_exact = False
+        return 0
+
+
+def live_bytes(module: ModuleOp) -> int | None:
+    """
+    The most bytes that buffers of the driver occupy at once, below which no plan of memory gets.
+
+    None if sizes are not numbers.
+    """
+    for op in module.body.block.ops:
+        if isinstance(op, kernel.FuncOp) and op.sym_name.data == DRIVER:
+            return largest_sum(Lifetimes(op).buffers.values())
+    return 0
+
+
+def largest_sum(buffers: Iterable[Buffer]) -> int | None:
+    """The largest sum of sizes of buffers in use at one position, both ends included."""
+    changes: defaultdict[int, int] = defaultdict(int)
+    for buffer in buffers:
+        if (size := buffer.size.value) is None:
+            return None
+        changes[buffer.start] += size
+        changes[buffer.end + 1] -= size
+    current = largest = 0
+    for position in sorted(changes):
+        current += changes[position]
+        largest = max(largest, current)
+    return largest
