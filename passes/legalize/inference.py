@@ -8,6 +8,7 @@ legalizing a copy, and written to the ops they were found for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from xdsl.dialects.builtin import FunctionType, IntAttr, TensorType
 from xdsl.dialects.func import FuncOp
@@ -54,16 +55,21 @@ def _types_found(walk: FunctionWalk, copy: FuncOp) -> tuple[_Types, _Types]:
     arguments: _Types = {}
 
     def note_results(op: Operation, values: Sequence[SSAValue | None]) -> None:
-        if isinstance(number := op.attributes.get(_NUMBER), IntAttr):
-            results[number.data] = [None if value is None else value.type for value in values]
+        if (number := _number_of(op)) is not None:
+            results[number] = [None if value is None else value.type for value in values]
 
     def note_arguments(op: Operation, types: Sequence[Attribute]) -> None:
-        if isinstance(number := op.attributes.get(_NUMBER), IntAttr):
-            arguments[number.data] = types
+        if (number := _number_of(op)) is not None:
+            arguments[number] = types
 
     walk.on_results, walk.on_arguments = note_results, note_arguments
     walk.block(copy.body.block)
     return results, arguments
+
+
+def _number_of(op: Operation) -> int | None:
+    found: Attribute | None = op.attributes.get(_NUMBER)
+    return cast(IntAttr, found).data if isinstance(found, IntAttr) else None
 
 
 def _set_types(
