@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
-from lowerdeck.dialects.core.elementwise import SinhOp, UnaryOp
 from lowerdeck.passes.legalize.quantity import Quantity
-
-
-def apply(function: type[UnaryOp], x: Quantity) -> Quantity:
-    """A function of one element that `Quantity` has no method for."""
-    return Quantity(x.lower, x.lower.add(function(x.value)))
+from lowerdeck.passes.legalize.special import log1p
 
 
 def relu(x: Quantity) -> Quantity:
@@ -46,20 +39,6 @@ def softsign(x: Quantity) -> Quantity:
 def softplus(x: Quantity) -> Quantity:
     """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))"""
     return x.maximum(0) + log1p((-x.abs()).exp())
-
-
-def log1p(x: Quantity) -> Quantity:
-    """log(1 + x), also where 1 + x rounds x away: what was lost scales with the logarithm"""
-    total = x + 1
-    exact = total.log() * (x / (total - 1))
-    return total.eq(1).where(x, total.abs().lt(math.inf).where(exact, total.log()))
-
-
-def expm1(x: Quantity) -> Quantity:
-    """exp(x) - 1 = 2 exp(x / 2) sinh(x / 2), where the difference cancels nothing"""
-    half = x * 0.5
-    small = apply(SinhOp, half.clip(-1, 1)) * half.exp() * 2
-    return x.abs().lt(1).where(small, x.exp() - 1)
 
 
 def log_softmax(x: Quantity, axis: int) -> Quantity:

@@ -14,6 +14,7 @@ from lowerdeck.passes.legalize import activation
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.special import apply
 
 
 @legalizes("AbsVal")
@@ -126,7 +127,7 @@ def legalize_softmax(lower: CaffeLegalizer) -> Results:
 def legalize_swish(lower: CaffeLegalizer) -> Results:
     """x * sigmoid(beta x)"""
     x = lower.quantity
-    gate = activation.apply(SigmoidOp, _times(x, lower.layer.swish_param.beta))
+    gate = apply(SigmoidOp, _times(x, lower.layer.swish_param.beta))
     return [(x * gate).value]
 
 

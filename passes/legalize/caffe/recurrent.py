@@ -15,10 +15,10 @@ from lowerdeck.dialects.core.elementwise import AddOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, tensor
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.legalize.activation import apply
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.special import apply
 
 State: TypeAlias = "tuple[Quantity, ...]"
 Step: TypeAlias = "Callable[[Quantity, Quantity, State], tuple[Quantity, State]]"

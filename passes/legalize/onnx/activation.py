@@ -11,7 +11,6 @@ from lowerdeck.dialects.core.reduce import ArgReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.activation import (
-    apply,
     elu,
     hard_sigmoid,
     leaky_relu,
@@ -24,6 +23,7 @@ from lowerdeck.passes.legalize.activation import (
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity, index_vector
+from lowerdeck.passes.legalize.special import apply
 
 
 def _operand(lower: OnnxLegalizer, index: int = 0) -> Quantity:

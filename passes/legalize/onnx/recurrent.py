@@ -26,6 +26,7 @@ from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.recurrent import State, parts, run_steps, times
+from lowerdeck.passes.legalize.special import apply
 
 Function: TypeAlias = Callable[[Quantity], Quantity]
 
@@ -46,7 +47,7 @@ def _affine(x: Quantity, alpha: float, beta: float) -> Quantity:
 
 
 def _scaled_tanh(x: Quantity, alpha: float, beta: float) -> Quantity:
-    return formulas.apply(TanhOp, x * beta) * alpha
+    return apply(TanhOp, x * beta) * alpha
 
 
 _FUNCTIONS = {
@@ -56,10 +57,10 @@ _FUNCTIONS = {
     "leakyrelu": _Kind(formulas.leaky_relu, (0.01,)),
     "relu": _Kind(formulas.relu),
     "scaledtanh": _Kind(_scaled_tanh, (None, None)),
-    "sigmoid": _Kind(partial(formulas.apply, SigmoidOp)),
+    "sigmoid": _Kind(partial(apply, SigmoidOp)),
     "softplus": _Kind(formulas.softplus),
     "softsign": _Kind(formulas.softsign),
-    "tanh": _Kind(partial(formulas.apply, TanhOp)),
+    "tanh": _Kind(partial(apply, TanhOp)),
     "thresholdedrelu": _Kind(formulas.thresholded_relu, (1.0,)),
 }
 

@@ -10,7 +10,6 @@ from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import rank_of
 from lowerdeck.passes.legalize.activation import (
-    apply,
     elu,
     leaky_relu,
     log_softmax,
@@ -19,6 +18,7 @@ from lowerdeck.passes.legalize.activation import (
     softsign,
 )
 from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.special import apply
 from lowerdeck.passes.legalize.tf1.elementwise import narrowed, number, widened
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes

@@ -63,8 +63,8 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
-from lowerdeck.passes.legalize.activation import apply, expm1, log1p
 from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.special import apply, erfc, expm1, log1p
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
@@ -148,6 +148,12 @@ def legalize_reciprocal_root(lower: Tf1Legalizer) -> Results:
 def legalize_expm1(lower: Tf1Legalizer) -> Results:
     """exp(x) - 1"""
     return narrowed(lower, expm1(widened(lower, 0)))
+
+
+@legalizes("Erfc")
+def legalize_erfc(lower: Tf1Legalizer) -> Results:
+    """1 - erf(x)"""
+    return narrowed(lower, erfc(widened(lower, 0)))
 
 
 @legalizes("Log1p")

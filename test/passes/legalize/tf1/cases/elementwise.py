@@ -17,7 +17,9 @@ REALS = np.array(
     [-3.5, -2.5, -1.5, -0.5, -1e-5, -0.0, 0.0, 1e-6, 0.3, 0.5, 1.5, 2.5, 7.0, 40.0], np.float32
 )
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0, 2.0], np.float32)
-UNARY = "Abs Neg Sign Square Exp Expm1 Erf Sin Cos Tan Atan Sinh Asinh Tanh Floor Ceil Round Rint"
+UNARY = (
+    "Abs Neg Sign Square Exp Expm1 Erf Erfc Sin Cos Tan Atan Sinh Asinh Tanh Floor Ceil Round Rint"
+)
 ACTIVATIONS = "Sigmoid Relu Relu6 Elu Selu Softplus Softsign"
 POSITIVE = "Sqrt Rsqrt Log Log1p Reciprocal Inv"
 BINARY = "Add AddV2 Sub Mul Maximum Minimum SquaredDifference"
@@ -57,8 +59,10 @@ def _reals(record: Recorder) -> None:
             record.case(f"{op}_{suffix}", _call(op, unit))
         record.case(f"Acosh_{suffix}", raw.Acosh(x=positive + tf.ones([], dtype)))
         record.case(f"LeakyRelu_{suffix}", raw.LeakyRelu(features=x, alpha=0.3))
+        tail = record.input(np.array([-3.0, 0.7, 2.0, 3.0, 5.0, 8.5, 12.0], dtype))
+        record.case(f"Erfc_tail_{suffix}", raw.Erfc(x=tail))
     special = record.input(SPECIAL)
-    for op in ("IsNan", "IsInf", "IsFinite", "Log1p", "Expm1", "Sign", "Softplus"):
+    for op in ("IsNan", "IsInf", "IsFinite", "Log1p", "Expm1", "Erfc", "Sign", "Softplus"):
         record.case(f"{op}_special", _call(op, special))
 
 
