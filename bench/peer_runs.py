@@ -53,7 +53,7 @@ def load_ours(folder: str, inputs: Arrays, threads: int) -> tuple[Loaded, Any]:
 
 
 def load_onnxruntime(path: str, inputs: Arrays, threads: int) -> Loaded:
-    """Inputs and outputs bound to arrays; outputs whose size nobody knows are allocated."""
+    """Inputs and outputs bound to arrays; a first run finds the sizes of outputs."""
     ort: Any = import_module("onnxruntime")
     settings = ort.SessionOptions()
     settings.intra_op_num_threads, settings.inter_op_num_threads = threads, 1
@@ -92,7 +92,7 @@ def load_openvino(path: str, inputs: Arrays, threads: int) -> Loaded:
     outputs: Arrays = {}
     for port in compiled.outputs:
         array = np.array(request.get_tensor(port).data)
-        outputs[min(port.get_names())] = array
+        outputs.update(dict.fromkeys(port.get_names(), array))
         request.set_tensor(port, openvino.Tensor(array, shared_memory=True))
 
     def call() -> None:
@@ -158,7 +158,7 @@ def measure(
     for name, load in _PEERS.items():
         try:
             loaded[name] = load(model, arrays, threads)
-        except RuntimeError as error:  # a peer that cannot run a model says so in this way
+        except RuntimeError as error:  # so OpenVINO says that it does not run a model
             failures[name] = str(error)
     with tempfile.TemporaryDirectory() as scratch:
         native = Native(scratch)
@@ -194,9 +194,13 @@ def largest_difference(found: Arrays, expected: Arrays) -> float:
         got = widened(found[name])
         if got.shape != want.shape:
             return float("inf")
-        # Equal infinities have no difference that is a number.
-        difference = np.abs(np.where(got == want, 0, got.astype(np.float64) - want))
-        worst = max(worst, float(difference.max(initial=0)))
+        with np.errstate(invalid="ignore"):
+            difference = np.abs(got.astype(np.float64) - want)
+        # Where both are the same infinity or no number, there is no difference; where one is not,
+        # nothing is as bad.
+        same = (got == want) | ((got != got) & (want != want))
+        difference[same] = 0
+        worst = max(worst, float(np.nan_to_num(difference, nan=np.inf).max(initial=0)))
     return worst
 
 

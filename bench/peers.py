@@ -113,7 +113,10 @@ def _measure(folder: Path, name: str, options: argparse.Namespace) -> Result:
                 reference=reference,
             )
             result["runs"][str(threads)] = {**times, **run}
-        result["memory"] = _memory(model, inputs, Path(scratch, str(options.threads[0])))
+        first = str(options.threads[0])
+        failures = result["runs"][first]["failures"]
+        peers = [peer for peer in (ORT, OPENVINO) if peer not in failures]
+        result["memory"] = _memory(model, inputs, Path(scratch, first), peers)
     return result
 
 
@@ -127,7 +130,7 @@ def _reference(model: str, inputs: str, folder: Path) -> str:
     return str(path)
 
 
-def _memory(model: str, inputs: str, built: Path) -> Result:
+def _memory(model: str, inputs: str, built: Path, peers: Sequence[str]) -> Result:
     data = read_metadata(str(built))
     is_static = isinstance(data["workspace"], int)
     memory: Result = {
@@ -136,7 +139,7 @@ def _memory(model: str, inputs: str, built: Path) -> Result:
         # The example program takes 1 for dimensions that are not known.
         "example": resident_of_example(str(built), data) if is_static else None,
     }
-    for peer in (ORT, OPENVINO):
+    for peer in peers:
         memory[peer] = _part("resident", model=model, inputs=inputs, peer=peer)
     return memory
 
@@ -286,7 +289,9 @@ def _memory_line(model: Result) -> list[str]:
     memory, live = model["memory"], model["live_bytes"]
     workspace = memory["workspace"]
     is_known = isinstance(workspace, int) and live
-    peers = [memory[peer][key] for peer in (ORT, OPENVINO) for key in ("resident", "peak")]
+    peers = [
+        memory.get(peer, {}).get(key) for peer in (ORT, OPENVINO) for key in ("resident", "peak")
+    ]
     sizes = [memory["example"], *peers, memory["weights"], workspace, live]
     cells = [_megabytes(size) for size in sizes]
     return [model["name"], *cells, f"{workspace / live:.3f}" if is_known else "-"]

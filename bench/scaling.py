@@ -106,7 +106,7 @@ def _run(kind: str, length: int, repeats: int) -> dict[str, Any]:
 
 
 def measure(path: str, warm_up: str, repeats: int) -> dict[str, Any]:
-    """The least CPU seconds of some compilations, and the memory that the first one adds at most."""
+    """The least CPU seconds of some compilations, and the most that the first adds to memory."""
     _compile(warm_up)
     before, memory = memory_status("RssAnon"), PeakMemory()
     first = _compile(path)
@@ -147,16 +147,14 @@ def render(chains: Sequence[dict[str, Any]]) -> str:
         for key in ("python_seconds", "cc_seconds"):
             cells.append(f"{per_op(entry, key) * 1e3:.3f}")
             cells.append("" if entry is first else f"{growth(first, entry, key):.2f}")
-        cells += [
-            f"{entry['peak_bytes'] / MEGABYTE:.1f}",
-            f"{per_op(entry, 'peak_bytes') / 1e3:.1f}",
-        ]
+        cells.append(f"{entry['peak_bytes'] / MEGABYTE:.1f}")
+        cells.append(f"{per_op(entry, 'peak_bytes') / 1e3:.1f}")
         rows.append(cells)
     return text_table(head, rows)
 
 
 def per_op(entry: dict[str, Any], key: str) -> float:
-    """A measurement by the number of ops."""
+    """A measurement, divided by the number of ops."""
     return entry[key] / entry["length"]
 
 

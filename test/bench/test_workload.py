@@ -1,0 +1,92 @@
+"""Multiply-adds of models of which they are known, and bytes in use at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+from workload import Work, count_work, largest_sum, live_bytes
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.parser import Parser
+
+from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.lowering.plan_memory import Buffer
+from lowerdeck.passes.options import LowerdeckContext
+
+DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
+
+TRANSPOSED = """
+func.func @main(%x : tensor<1x4x5xf32>, %w : tensor<4x3x2xf32>) -> tensor<1x6x10xf32> {
+  %y = core.conv_transpose %x, %w {strides = array<i64: 2>, dilations = array<i64: 1>,
+    pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, output_padding = array<i64: 0>,
+    groups = #builtin.int<2>} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x10xf32>
+  func.return %y : tensor<1x6x10xf32>
+}
+"""
+
+LOOP = """
+func.func @main(%x : tensor<?x3x3xf32, #core.tensor<dims = [n, 3, 3]>>, %m : tensor<i64>)
+    -> (tensor<3x3xf32>) {
+  %a = core.constant dense<[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]> : tensor<3x3xf32>
+  %n = core.from_dims {values = #core.dims<[n * 2]>, shape = array<i64>} : tensor<i64>
+  %r = core.loop trip TRIPS : tensor<i64> carry %a : tensor<3x3xf32> -> tensor<3x3xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<3x3xf32>):
+    %p = core.matmul %v, %v : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>
+    core.yield %p : tensor<3x3xf32>
+  }
+  func.return %r : tensor<3x3xf32>
+}
+"""
+
+
+def parse(text: str) -> ModuleOp:
+    context = LowerdeckContext()
+    register_dialects(context)
+    module = Parser(context, text).parse_module()
+    module.verify()
+    return module
+
+
+def test_convolutions_and_products_of_a_network() -> None:
+    module, _ = import_and_lower(str(DIGITS), "legal", CompileOptions())
+    convolutions = 64 * 16 * (1 * 9) + 64 * 32 * (16 * 9) + 16 * 48 * (32 * 9)
+    products = 48 * 32 + 32 * 10
+    assert count_work(module, {"image": (5, 1, 8, 8)}) == Work(5 * (convolutions + products), True)
+
+
+def test_transposed_convolution_with_groups() -> None:
+    # Each input element meets the 3 filters of its group, 2 taps each.
+    shapes = {"0": (1, 4, 5), "1": (4, 3, 2)}
+    assert count_work(parse(TRANSPOSED), shapes) == Work(4 * 5 * 3 * 2, True)
+
+
+def test_loop_over_a_dimension() -> None:
+    module = parse(LOOP.replace("TRIPS", "%n"))
+    assert count_work(module, {"0": (7, 3, 3), "1": ()}) == Work(2 * 7 * 27, True)
+
+
+def test_loop_whose_length_depends_on_data_counts_once() -> None:
+    module = parse(LOOP.replace("TRIPS", "%m"))
+    assert count_work(module, {"0": (7, 3, 3), "1": ()}) == Work(27, False)
+
+
+def buffer(size: int, start: int, end: int) -> Buffer:
+    return Buffer(cast(Any, None), Expr.const(size), start, end)
+
+
+def test_largest_sum() -> None:
+    assert largest_sum([]) == 0
+    assert largest_sum([buffer(8, 0, 2), buffer(4, 2, 5), buffer(8, 3, 4)]) == 12
+    assert largest_sum([buffer(8, 0, 2), buffer(5, 3, 3), buffer(2, 3, 9), buffer(9, 4, 4)]) == 11
+    assert largest_sum([Buffer(cast(Any, None), Expr.symbol("n"), 0, 1)]) is None
+
+
+def test_live_bytes_of_a_plan() -> None:
+    options = CompileOptions(input_shapes={"image": [1, 1, 8, 8]})
+    module, _ = import_and_lower(str(DIGITS), "scheduled", options)
+    live = live_bytes(module)
+    assert live is not None
+    # The second convolution's input and output are alive together.
+    assert live >= (16 + 32) * 64 * 4
