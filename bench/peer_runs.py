@@ -199,8 +199,8 @@ def largest_difference(found: Arrays, expected: Arrays) -> float:
         # Where both are the same infinity or no number, there is no difference; where one is not,
         # nothing is as bad.
         same = (got == want) | ((got != got) & (want != want))
-        difference[same] = 0
-        worst = max(worst, float(np.nan_to_num(difference, nan=np.inf).max(initial=0)))
+        difference = np.nan_to_num(np.where(same, 0.0, difference), nan=np.inf, posinf=np.inf)
+        worst = max(worst, float(difference.max(initial=0)))
     return worst
 
 

@@ -76,3 +76,4 @@ def test_no_number_is_as_bad_as_can_be() -> None:
     one, none = {"a": np.array([1.0])}, {"a": np.array([np.nan])}
     assert largest_difference(none, one) == largest_difference(one, none) == float("inf")
     assert largest_difference(none, none) == 0
+    assert largest_difference({"a": np.array(2.0)}, {"a": np.array(np.inf)}) == float("inf")
