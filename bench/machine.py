@@ -19,7 +19,6 @@ CHAINS = 12
 """Sums that do not wait for each other: more than units times latency, fewer than registers."""
 
 _SECONDS = 0.02
-_REPEATS = 15
 
 _RUNNER = """\
 #define _POSIX_C_SOURCE 200809L
@@ -113,12 +112,12 @@ class Native:
 
         return call
 
-    def peak_flops(self, threads: int) -> float:
+    def peak_flops(self, threads: int, repeats: int = 40) -> float:
         """Floating-point operations a second on this many threads: the best of several runs."""
         count = 1 << 16
         while self._fma_seconds(count, 1) < _SECONDS:
             count *= 2
-        best = min(self._fma_seconds(count, threads) for _ in range(_REPEATS))
+        best = min(self._fma_seconds(count, threads) for _ in range(repeats))
         return 2 * CHAINS * self._lanes * count * threads / best
 
     def _fma_seconds(self, count: int, threads: int) -> float:
