@@ -30,7 +30,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-_LARGEST_FLOAT = float(np.finfo(np.float32).max)
+from lowerdeck.dialects.numbers import parse_float32, parse_int64
 
 
 def fields_of(kind: type[Message]) -> Mapping[str, FieldDescriptor]:
@@ -225,10 +225,10 @@ def _parse_field(parser: Parser, fields: Mapping[str, FieldDescriptor]) -> tuple
         return name, _parse_single(parser, field)
     square = parser.Delimiter.SQUARE
     if _is_integer(field):
-        integers = parser.parse_comma_separated_list(square, lambda: _parse_int(parser))
+        integers = parser.parse_comma_separated_list(square, lambda: parse_int64(parser))
         return name, cast(Attribute, DenseArrayBase.from_list(i64, integers))
     if field.cpp_type == field.CPPTYPE_FLOAT:
-        floats = parser.parse_comma_separated_list(square, lambda: _parse_float(parser))
+        floats = parser.parse_comma_separated_list(square, lambda: parse_float32(parser))
         return name, cast(Attribute, DenseArrayBase.from_list(f32, floats))
     items = parser.parse_comma_separated_list(square, lambda: _parse_single(parser, field))
     return name, ArrayAttr(items)
@@ -241,27 +241,7 @@ def _parse_single(parser: Parser, field: FieldDescriptor) -> Attribute:
     if field.cpp_type == field.CPPTYPE_BOOL:
         return IntegerAttr(int(parser.parse_boolean()), i1)
     if field.cpp_type == field.CPPTYPE_FLOAT:
-        return FloatAttr(_parse_float(parser), f32)
+        return FloatAttr(parse_float32(parser), f32)
     if _is_integer(field):
-        return IntegerAttr(_parse_int(parser), i64)
+        return IntegerAttr(parse_int64(parser), i64)
     return StringAttr(parser.parse_str_literal())
-
-
-def _parse_int(parser: Parser) -> int:
-    start = parser.pos
-    value = parser.parse_integer(allow_boolean=False)
-    if not -(1 << 63) <= value < 1 << 63:
-        parser.raise_error("expected an integer of 64 bits", start, parser.pos)
-    return value
-
-
-def _parse_float(parser: Parser) -> float:
-    start = parser.pos
-    if (text := parser.parse_optional_str_literal()) is None:
-        value = parser.parse_number()
-        if abs(value) > _LARGEST_FLOAT:
-            parser.raise_error("expected a float of 32 bits", start, parser.pos)
-        return float(value)
-    if text not in ("nan", "inf", "-inf"):
-        parser.raise_error('expected a number, or one of "nan", "inf", "-inf"', start, parser.pos)
-    return float(text)

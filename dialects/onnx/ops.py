@@ -41,6 +41,7 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.numbers import parse_float32, parse_int64
 from lowerdeck.dialects.onnx.tensors import (
     SparseTensorAttr,
     TensorAttr,
@@ -573,41 +574,18 @@ def _parse_property(parser: Parser, cls: type[OnnxOp]) -> tuple[str, Attribute]:
     parser.parse_punctuation("=")
     match kind:
         case Kind.INT:
-            return name, IntegerAttr(_parse_int(parser), i64)
+            return name, IntegerAttr(parse_int64(parser), i64)
         case Kind.FLOAT:
-            return name, FloatAttr(_parse_float(parser), f32)
+            return name, FloatAttr(parse_float32(parser), f32)
         case Kind.INTS:
             values = parser.parse_comma_separated_list(
-                parser.Delimiter.SQUARE, lambda: _parse_int(parser)
+                parser.Delimiter.SQUARE, lambda: parse_int64(parser)
             )
             return name, cast(Attribute, DenseArrayBase.from_list(i64, values))
         case Kind.FLOATS:
             numbers = parser.parse_comma_separated_list(
-                parser.Delimiter.SQUARE, lambda: _parse_float(parser)
+                parser.Delimiter.SQUARE, lambda: parse_float32(parser)
             )
             return name, cast(Attribute, DenseArrayBase.from_list(f32, numbers))
         case _:
             return name, parser.parse_attribute()
-
-
-def _parse_int(parser: Parser) -> int:
-    start = parser.pos
-    value = parser.parse_integer(allow_boolean=False)
-    if not -(1 << 63) <= value < 1 << 63:
-        parser.raise_error("expected an integer of 64 bits", start, parser.pos)
-    return value
-
-
-def _parse_float(parser: Parser) -> float:
-    start = parser.pos
-    if (text := parser.parse_optional_str_literal()) is None:
-        value = parser.parse_number()
-        if abs(value) > _LARGEST_FLOAT:
-            parser.raise_error("expected a float of 32 bits", start, parser.pos)
-        return float(value)
-    if text not in ("nan", "inf", "-inf"):
-        parser.raise_error('expected a number, or one of "nan", "inf", "-inf"', start, parser.pos)
-    return float(text)
-
-
-_LARGEST_FLOAT = float(np.finfo(np.float32).max)
