@@ -155,9 +155,9 @@ static inline int64_t lowerdeck_bytes(const int64_t *dims, int rank, int64_t ite
   return bytes;
 }
 
-/* Copy what may be nothing, from or to nowhere. */
+/* Copy what may be nothing, from or to nowhere; compilers warn where they see NULL for one. */
 static inline void lowerdeck_copy(void *target, const void *source, int64_t size) {
-  if (size > 0) memcpy(target, source, (size_t)size);
+  if (size > 0 && target != NULL && source != NULL) memcpy(target, source, (size_t)size);
 }
 
 typedef struct lowerdeck_span {

@@ -292,6 +292,21 @@ def test_flags_of_the_environment_come_last(monkeypatch: pytest.MonkeyPatch) -> 
         lowerdeck.compile(difference_and_sum(), cache=False)
 
 
+def test_padding_of_pairs_at_full_optimization() -> None:
+    """gcc 12 vectorizes conditional loads of pairs with a wrong mask, unless it is kept from it."""
+    x = np.arange(162, dtype=np.float32).reshape(9, 9, 2)
+    graph = helper.make_graph(
+        [helper.make_node("Pad", ["x", "pads"], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [9, 9, 2])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [14, 14, 2])],
+        [helper.make_tensor("pads", TensorProto.INT64, [6], [2, 2, 0, 3, 3, 0])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
+    (y,) = lowerdeck.compile(model, cache=False)(x)
+    np.testing.assert_array_equal(y, np.pad(x, [(2, 3), (2, 3), (0, 0)]))
+
+
 def weighted() -> onnx.ModelProto:
     """Two constants whose sizes are no multiples of what weights are padded to."""
     values = np.arange(13, dtype=np.uint8) * 7

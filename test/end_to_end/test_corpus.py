@@ -21,12 +21,6 @@ REFUSED: Mapping[str, frozenset[str]] = {
 """The cases that are refused so far; a case that is refused no more must leave the list."""
 
 
-@pytest.fixture(autouse=True)
-def _quick_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The C compiler takes most of the time, and these programs run once."""
-    monkeypatch.setenv("CFLAGS", "-O1")
-
-
 def _check(kind: str, case: Any, prepare: Any) -> None:
     outcome = run_case(case, prepare)
     expected = "refused" if case.name in REFUSED[kind] else "pass"
