@@ -62,7 +62,7 @@ class Case:
         for sample in self.data["samples"]:
             yield _arrays(self.folder / sample["inputs"]), _arrays(self.folder / sample["expected"])
 
-    def difference(self, found: Arrays, expected: Arrays) -> str:
+    def difference(self, found: Mapping[str, Any], expected: Arrays) -> str:
         """How outputs differ from the expected ones; empty if they do not."""
         for name in self.outputs:
             if name not in found:
@@ -158,7 +158,7 @@ class Outcome:
 
 
 def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
-    """Run all samples of a case."""
+    """Run all samples of a case; what is no refusal is raised."""
     from xdsl.utils.exceptions import PassFailedException
 
     from lowerdeck.export_onnx import ExportError
@@ -175,8 +175,6 @@ def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
                     return Outcome(case.name, "wrong", f"sample {number}: {difference}")
         except refusals as error:
             return Outcome(case.name, "refused", str(error))
-        except Exception:  # whatever it is, it is a result: this case crashes
-            return Outcome(case.name, "error", traceback.format_exc(limit=-4))
     return Outcome(case.name, "pass")
 
 
@@ -185,6 +183,10 @@ _WAYS = {"compile": compiled, "interpret": interpreted, "export": exported}
 
 def _run(case: Case, way: str, disable: Sequence[str]) -> Outcome:
     return run_case(case, partial(_WAYS[way], disable=disable))
+
+
+def _crash(case: Case, error: BaseException) -> Outcome:
+    return Outcome(case.name, "error", "".join(traceback.format_exception(error, limit=-4)))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -199,7 +201,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run = partial(_run, way=way, disable=options.disable)
     counts: Counter[str] = Counter()
     with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
-        for outcome in pool.map(run, cases):
+        for case, future in [(case, pool.submit(run, case)) for case in cases]:
+            outcome = _crash(case, error) if (error := future.exception()) else future.result()
             counts[outcome.status] += 1
             message = outcome.message.rstrip().replace("\n", "\n    ")
             print(f"{outcome.status:8} {outcome.name:28} {message}".rstrip(), flush=True)

@@ -4,6 +4,7 @@ import os
 
 import hypothesis
 import pytest
+from corpus import PATH_VARIABLE, corpus_folder, load_cases
 
 # Random programs are the same in every run; the first failure is printed as a blob that
 # reproduces it.
@@ -16,3 +17,19 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Compiled models are not taken from, nor left in, the user's cache."""
     cache = tmp_path_factory.mktemp("cache")
     os.environ["XDG_CACHE_HOME"] = str(cache)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """
+    `tf1_case` and `caffe_case` are the cases of the corpus, one after the other; a test of them
+    skips, with the reason, where there is no corpus.
+    """
+    for kind in ("tf1", "caffe"):
+        if (name := f"{kind}_case") not in metafunc.fixturenames:
+            continue
+        if (folder := corpus_folder()) is None:
+            reason = f"no corpus; {PATH_VARIABLE} names its folder"
+            parameters = [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
+        else:
+            parameters = [pytest.param(case, id=case.name) for case in load_cases(folder, kind)]
+        metafunc.parametrize(name, parameters)

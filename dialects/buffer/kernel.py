@@ -20,6 +20,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     SymbolNameConstraint,
+    UnitAttr,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
@@ -29,6 +30,7 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     region_def,
     result_def,
@@ -184,12 +186,17 @@ class ForOp(IRDLOperation):
 
 @irdl_op_definition
 class LoadOp(IRDLOperation):
-    """The element of a buffer at `map(indices)`, one expression a dimension."""
+    """
+    The element of a buffer at `map(indices)`, one expression a dimension.
+
+    A `volatile` load is made as it stands, by itself, whatever the C compiler would make of it.
+    """
 
     name = "buffer.load"
     ref = operand_def(RefType)
     indices = var_operand_def(IndexType())
     map = prop_def(DimsAttr)
+    volatile = opt_prop_def(UnitAttr)
     result = result_def()
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect())

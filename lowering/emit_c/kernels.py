@@ -160,9 +160,7 @@ def _(op: kernel.LoadOp, c: CWriter) -> None:
     """Read an element; its offset is the indices times the strides."""
     type_ = ref_type(op.ref)
     buffer = c.value(op.ref)
-    if isinstance(op.parent_op(), scf.IfOp):
-        # Vectorizing, gcc 12 makes masked loads of pairs of such loads, with a wrong mask. What is
-        # volatile it leaves alone.
+    if op.volatile is not None:
         buffer = f"((const volatile {storage_type(type_.element)} *){buffer})"
     element = f"{buffer}[{c.index(type_.offset(op.map.data), op.indices)}]"
     if type_.element == i1:

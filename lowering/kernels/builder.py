@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
@@ -210,6 +211,7 @@ class KernelBuilder:
             self._open(blocks[-1])
             self.append(scf.YieldOp(build()))
             self._close()
+            _keep_apart(blocks[-1])
         return self.add(scf.IfOp(condition, [type_], Region(blocks[0]), Region(blocks[1])))
 
     @contextmanager
@@ -220,6 +222,7 @@ class KernelBuilder:
         yield
         self.append(scf.YieldOp())
         self._close()
+        _keep_apart(block)
         self.append(scf.IfOp(condition, [], Region(block)))
 
     # Scalars
@@ -248,3 +251,13 @@ def _order(name: str) -> tuple[int, int, str]:
     if name.startswith(INDEX_MARK):
         return (0, int(name[1:]), "")
     return (1, 0, name)
+
+
+def _keep_apart(block: Block) -> None:
+    """
+    Make the loads of a branch volatile: vectorizing, gcc 12 makes masked loads of pairs of them,
+    with a wrong mask.
+    """
+    for op in block.ops:
+        if isinstance(op, LoadOp):
+            op.volatile = UnitAttr()

@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
+from corpus import Case, compiled, exported, interpreted, run_case
 
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
-
-from .corpus import cases, compiled, exported, interpreted, run_case
 
 REFUSED: Mapping[str, frozenset[str]] = {
     "tf1": frozenset(),
@@ -27,24 +25,21 @@ def _check(kind: str, case: Any, prepare: Any) -> None:
     assert outcome.status == expected, outcome.message
 
 
-@pytest.mark.parametrize("case", cases("tf1"))
-def test_tf1_through_c(case: Any) -> None:
-    _check("tf1", case, compiled)
+def test_tf1_through_c(tf1_case: Case) -> None:
+    _check("tf1", tf1_case, compiled)
 
 
-@pytest.mark.parametrize("case", cases("caffe"))
-def test_caffe_through_c(case: Any) -> None:
-    _check("caffe", case, compiled)
+def test_caffe_through_c(caffe_case: Case) -> None:
+    _check("caffe", caffe_case, compiled)
 
 
-@pytest.mark.parametrize("case", cases("tf1"))
-def test_names_and_order_mean_nothing(case: Any, tmp_path: Path) -> None:
+def test_names_and_order_mean_nothing(tf1_case: Case, tmp_path: Path) -> None:
     """Every node renamed to random letters, the file shuffled: the same answers."""
-    graph = GraphDef.FromString(case.model.read_bytes())
-    names = renamed(graph, random.Random(case.name))
+    graph = GraphDef.FromString(tf1_case.model.read_bytes())
+    names = renamed(graph, random.Random(tf1_case.name))
     path = tmp_path / "model.pb"
     path.write_bytes(graph.SerializeToString())
-    _check("tf1", _Renamed(case, path, names), interpreted)
+    _check("tf1", _Renamed(tf1_case, path, names), interpreted)
 
 
 def renamed(graph: GraphDef, generator: random.Random) -> dict[str, str]:
@@ -94,11 +89,9 @@ class _Renamed:
         return self._case.difference({old[name]: array for name, array in found.items()}, expected)
 
 
-@pytest.mark.parametrize("case", cases("tf1"))
-def test_tf1_through_onnx(case: Any) -> None:
-    _check("tf1", case, exported)
+def test_tf1_through_onnx(tf1_case: Case) -> None:
+    _check("tf1", tf1_case, exported)
 
 
-@pytest.mark.parametrize("case", cases("caffe"))
-def test_caffe_through_onnx(case: Any) -> None:
-    _check("caffe", case, exported)
+def test_caffe_through_onnx(caffe_case: Case) -> None:
+    _check("caffe", caffe_case, exported)

@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from corpus import Case
 
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends import load_model
 
-from .corpus import cases
 
-
-@pytest.mark.parametrize("case", cases("tf1"))
-def test_the_imported_graph(case: Any) -> None:
-    module = load_model(case.model, outputs=case.outputs)
+def test_the_imported_graph(tf1_case: Case) -> None:
+    module = load_model(tf1_case.model, outputs=tf1_case.outputs)
     module.verify()
-    for inputs, expected in case.samples():
-        assert case.difference(run_module(module, inputs), expected) == ""
+    for inputs, expected in tf1_case.samples():
+        assert tf1_case.difference(run_module(module, inputs), expected) == ""
 
 
-@pytest.mark.parametrize("case", cases("tf1"))
-def test_outputs_are_found_where_nothing_reads_them(case: Any) -> None:
+def test_outputs_are_found_where_nothing_reads_them(tf1_case: Case) -> None:
     """What is asked for and is read by no node is found, and nothing else is."""
-    (fetch,) = (op for op in load_model(case.model).walk() if op.name == "tf1.fetch")
+    (fetch,) = (op for op in load_model(tf1_case.model).walk() if op.name == "tf1.fetch")
     found: Any = fetch.properties["names"]
-    assert {name.data for name in found} <= set(case.outputs)
+    assert {name.data for name in found} <= set(tf1_case.outputs)

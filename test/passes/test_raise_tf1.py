@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from random import Random
@@ -11,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from corpus import Case
 from numpy.typing import NDArray
 from xdsl.context import Context
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp
@@ -37,18 +37,8 @@ from .tf1_programs import (  # noqa: TID251  (these are tests, not the folder of
 Arrays = Mapping[str, Any]
 
 _ROOT = Path(__file__).parents[2]
-_CORPUS: Any = runpy.run_path(str(_ROOT / "bench" / "corpus.py"))
 
 _LEFT = ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "Placeholder", "Assert")
-
-
-def corpus_cases() -> list[Any]:
-    """A parameter for each model of TensorFlow; one that skips where there is no corpus."""
-    folder = _CORPUS["corpus_folder"]()
-    if folder is None:
-        reason = f"no corpus; {_CORPUS['PATH_VARIABLE']} names its folder"
-        return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
-    return [pytest.param(case, id=case.name) for case in _CORPUS["load_cases"](folder, "tf1")]
 
 
 def written_graphs() -> list[Any]:
@@ -131,21 +121,19 @@ def shuffled(module: ModuleOp, random: Random) -> ModuleOp:
     return copy
 
 
-@pytest.mark.parametrize("case", corpus_cases())
-def test_models_of_the_corpus(case: Any) -> None:
-    module = load_model(str(case.model), outputs=case.outputs)
+def test_models_of_the_corpus(tf1_case: Case) -> None:
+    module = load_model(str(tf1_case.model), outputs=tf1_case.outputs)
     function = raised(module)
-    for inputs, expected in case.samples():
+    for inputs, expected in tf1_case.samples():
         found = run_module(function, inputs)
         assert_same(found, run_module(module, inputs))
-        assert case.difference(found, expected) == ""
+        assert tf1_case.difference(found, expected) == ""
 
 
-@pytest.mark.parametrize("case", corpus_cases())
-def test_names_and_order_of_nodes_mean_nothing(case: Any) -> None:
-    module = load_model(str(case.model), outputs=case.outputs)
+def test_names_and_order_of_nodes_mean_nothing(tf1_case: Case) -> None:
+    module = load_model(str(tf1_case.model), outputs=tf1_case.outputs)
     expected = str(raised(module))
-    assert str(raised(shuffled(module, Random(case.name)))) == expected
+    assert str(raised(shuffled(module, Random(tf1_case.name)))) == expected
 
 
 @pytest.mark.parametrize("text", written_graphs())

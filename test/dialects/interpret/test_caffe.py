@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import runpy
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
+from corpus import Case
 from google.protobuf import text_format
 from numpy.typing import NDArray
 from onnx import helper
@@ -25,23 +24,12 @@ from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.frontends import load_model
 
 Array = NDArray[Any]
-CORPUS: Any = runpy.run_path(str(Path(__file__).parents[3] / "bench" / "corpus.py"))
 
 
-def recorded() -> list[Any]:
-    """The cases with Caffe's own answers, or one that is skipped."""
-    folder = CORPUS["corpus_folder"]()
-    if folder is None:
-        reason = f"no corpus; {CORPUS['PATH_VARIABLE']} names its folder"
-        return [pytest.param(None, marks=pytest.mark.skip(reason=reason))]
-    return [pytest.param(case, id=case.name) for case in CORPUS["load_cases"](folder, "caffe")]
-
-
-@pytest.mark.parametrize("case", recorded())
-def test_the_answers_of_caffe(case: Any) -> None:
-    module = load_model(case.model)
-    for inputs, expected in case.samples():
-        assert case.difference(run_module(module, inputs), expected) == ""
+def test_the_answers_of_caffe(caffe_case: Case) -> None:
+    module = load_model(caffe_case.model)
+    for inputs, expected in caffe_case.samples():
+        assert caffe_case.difference(run_module(module, inputs), expected) == ""
 
 
 def run(text: str, *bottoms: Any, blobs: Sequence[Any] = (), tops: int = 1) -> list[Array]:

@@ -10,7 +10,7 @@
 // CHECK-NEXT: buffer.apply(%{{.*}}) <[d0 - 4]>
 // CHECK: arith.cmpi slt, %{{.*}}
 // CHECK: scf.if %{{.*}} -> (f32)
-// CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0, d1 - 1]>
+// CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0, d1 - 1]>{{.*}}{volatile}
 // CHECK: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
 // CHECK: buffer.func @run
 // CHECK: buffer.call @pad_0(%{{.*}}) <[]>
