@@ -14,6 +14,7 @@ from lowerdeck.dialects.buffer.driver import (
     CopyOp,
     IfOp,
     LoopOp,
+    MarkOp,
     OnceOp,
     RequireOp,
     ViewOp,
@@ -31,6 +32,15 @@ from lowerdeck.dialects.buffer.kernel import (
     YieldOp,
 )
 from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.buffer.vector import (
+    CompareOp,
+    ConvertOp,
+    MaxfOp,
+    MinfOp,
+    PrefetchOp,
+    ReduceOp,
+    SelectOp,
+)
 
 Buffer = Dialect(
     "buffer",
@@ -44,6 +54,13 @@ Buffer = Dialect(
         ApplyOp,
         CheckIndexOp,
         RemfOp,
+        CompareOp,
+        SelectOp,
+        MaxfOp,
+        MinfOp,
+        ConvertOp,
+        ReduceOp,
+        PrefetchOp,
         WeightOp,
         AllocOp,
         ViewOp,
@@ -53,6 +70,7 @@ Buffer = Dialect(
         RequireOp,
         BarrierOp,
         CheckStatusOp,
+        MarkOp,
         OnceOp,
         IfOp,
         LoopOp,

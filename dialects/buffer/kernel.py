@@ -51,8 +51,13 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
+
+
+MODES = ("lanes", "unroll")
+"""How a loop may be made to disappear."""
 
 
 def value_type(element: Attribute) -> Attribute:
@@ -132,7 +137,9 @@ class ForOp(IRDLOperation):
     Run the body for the index from `range[0]` up to, not including, `range[1]` in steps of
     `range[2]` > 0, carrying values from iteration to iteration.
 
-    A `parallel` loop has independent iterations, so they may be split over threads.
+    A `parallel` loop has independent iterations, so they may be split over threads. Schedules know
+    a loop by its `label`. By `mode` it is to disappear: into the lanes of vectors (`lanes`), or into
+    copies of its body side by side (`unroll`); until then it is a loop like any other.
     """
 
     name = "buffer.for"
@@ -140,6 +147,8 @@ class ForOp(IRDLOperation):
     inits = var_operand_def()
     range = prop_def(DimsAttr)
     parallel = prop_def(BoolAttr)
+    label = opt_prop_def(StringAttr)
+    mode = opt_prop_def(StringAttr)
     results_ = var_result_def()
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
@@ -157,10 +166,17 @@ class ForOp(IRDLOperation):
         body: Region,
         *,
         parallel: bool = False,
+        label: str | None = None,
+        mode: str | None = None,
     ):
         super().__init__(
             operands=[indices, inits],
-            properties={"range": DimsAttr.of(bounds), "parallel": BoolAttr.from_bool(parallel)},
+            properties={
+                "range": DimsAttr.of(bounds),
+                "parallel": BoolAttr.from_bool(parallel),
+                "label": None if label is None else StringAttr(label),
+                "mode": None if mode is None else StringAttr(mode),
+            },
             regions=[body],
             result_types=[[value.type for value in inits]],
         )
@@ -169,6 +185,8 @@ class ForOp(IRDLOperation):
         _verify_operands(self.range.data, self.indices)
         if len(self.range.data) != 3:
             raise VerifyException("the range is [lower, upper, step]")
+        if self.mode is not None and self.mode.data not in MODES:
+            raise VerifyException(f"mode '{self.mode.data}' is not one of {MODES}")
         carried = [value.type for value in self.inits]
         last = self.body.block.last_op
         if not isinstance(last, YieldOp):
@@ -187,7 +205,8 @@ class ForOp(IRDLOperation):
 @irdl_op_definition
 class LoadOp(IRDLOperation):
     """
-    The element of a buffer at `map(indices)`, one expression a dimension.
+    The element of a buffer at `map(indices)`, one expression a dimension; or, as a vector, that and
+    the elements after it in the last dimension.
 
     A `volatile` load is made as it stands, by itself, whatever the C compiler would make of it.
     """
@@ -202,22 +221,30 @@ class LoadOp(IRDLOperation):
     traits = traits_def(MemoryReadEffect())
     assembly_format = "$ref (`(` $indices^ `)`)? $map `:` type($ref) `->` type($result) attr-dict"
 
-    def __init__(self, ref: SSAValue, map: Sequence[ExprLike], indices: Sequence[SSAValue]):
+    def __init__(
+        self,
+        ref: SSAValue,
+        map: Sequence[ExprLike],
+        indices: Sequence[SSAValue],
+        lanes: int = 0,
+    ):
+        type_ = value_type(ref_type(ref).element)
         super().__init__(
             operands=[ref, indices],
             properties={"map": DimsAttr.of(map)},
-            result_types=[value_type(ref_type(ref).element)],
+            result_types=[vector_type(type_, lanes) if lanes else type_],
         )
 
     def verify_(self) -> None:
         _verify_access(self.ref, self.map.data, self.indices)
-        if self.result.type != value_type(ref_type(self.ref).element):
+        _verify_lanes(self.ref, self.result.type)
+        if scalar_of(self.result.type) != value_type(ref_type(self.ref).element):
             raise VerifyException(f"a load from {self.ref.type} does not give {self.result.type}")
 
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """Set the element of a buffer at `map(indices)`."""
+    """Set the element of a buffer at `map(indices)`; or, to a vector, that and those after it."""
 
     name = "buffer.store"
     value = operand_def()
@@ -241,7 +268,8 @@ class StoreOp(IRDLOperation):
 
     def verify_(self) -> None:
         _verify_access(self.ref, self.map.data, self.indices)
-        if self.value.type != value_type(ref_type(self.ref).element):
+        _verify_lanes(self.ref, self.value.type)
+        if scalar_of(self.value.type) != value_type(ref_type(self.ref).element):
             raise VerifyException(f"cannot store {self.value.type} to {self.ref.type}")
 
 
@@ -321,6 +349,11 @@ def _verify_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValu
     if len(map) != rank:
         raise VerifyException(f"{len(map)} indices for a buffer of rank {rank}")
     _verify_operands(map, indices)
+
+
+def _verify_lanes(ref: SSAValue, type_: Attribute) -> None:
+    if lanes_of(type_) and ref_type(ref).strides.data[-1:] != (Expr.const(1),):
+        raise VerifyException("the elements of the last dimension do not lie side by side")
 
 
 def _verify_operands(exprs: Sequence[Expr], indices: Sequence[SSAValue]) -> None:

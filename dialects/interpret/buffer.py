@@ -28,10 +28,12 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     StringAttr,
 )
+from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import driver, kernel, vector
 from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.types import DimsAttr, bf16, f16, f32, f64, i1, numpy_dtype
 from lowerdeck.dialects.dims import Atom, Expr
@@ -218,6 +220,7 @@ class Machine:
     @_run_op.register(kernel.ReturnOp)
     @_run_op.register(driver.BarrierOp)
     @_run_op.register(driver.CheckStatusOp)
+    @_run_op.register(driver.MarkOp)
     def _(self, op: Operation, symbols: dict[str, int]) -> None:
         """Threads run one after the other, and an error is raised where it happens."""
 
@@ -435,18 +438,27 @@ class _KernelWriter:
         names = {f"d{k}": self._names[operand] for k, operand in enumerate(operands)}
         return _python(expr, names)
 
-    def _element(self, op: kernel.LoadOp | kernel.StoreOp) -> str:
+    def _element(self, op: kernel.LoadOp | kernel.StoreOp, lanes: int = 1) -> str:
         """`memory[offset]`, where each index is checked against its dimension."""
         type_ = ref_type(op.ref)
         offset: list[str] = []
-        for index, size, stride in zip(
-            op.map.data, self._sizes[op.ref], type_.strides.data, strict=True
+        last = len(op.map.data) - 1
+        for axis, (index, size, stride) in enumerate(
+            zip(op.map.data, self._sizes[op.ref], type_.strides.data, strict=True)
         ):
             text = self._index(index, op.indices)
+            if axis == last and lanes > 1:
+                size = f"{size} - {lanes - 1}"
             if not (index == 0 and size == "1"):
                 text = f"(i if 0 <= (i := {text}) < {size} else outside(i, {size}))"
             offset.append(text if stride == 1 else f"{text} * ({_python(stride, {})})")
         return f"{self._names[op.ref]}[{' + '.join(offset) or '0'}]"
+
+    def _vector(self, op: kernel.LoadOp | kernel.StoreOp, lanes: int) -> str:
+        """`memory[offset:offset + lanes]`; the last index is checked for all lanes."""
+        element = self._element(op, lanes)
+        start = element[element.index("[") + 1 : -1]
+        return f"{self._names[op.ref]}[(o := {start}):o + {lanes}]"
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
@@ -454,7 +466,10 @@ class _KernelWriter:
 
     @singledispatchmethod
     def _op(self, op: Operation) -> None:
-        if (form := _FORMS.get(type(op))) is None:
+        form = _FORMS.get(type(op))
+        if op.results and lanes_of(op.results[0].type):
+            form = _LANE_FORMS.get(type(op), form)
+        if form is None:
             raise InterpretError(f"{describe(op)}: no meaning in a kernel")
         text = form(op, *(self._names[operand] for operand in op.operands))
         self._line(f"{self._declare(op.results[0])} = {text}")
@@ -511,7 +526,11 @@ class _KernelWriter:
 
     @_op.register
     def _(self, op: kernel.LoadOp) -> None:
-        text, type_ = self._element(op), op.result.type
+        type_ = op.result.type
+        if lanes := lanes_of(type_):
+            self._line(f"{self._declare(op.result)} = {self._vector(op, lanes)}.copy()")
+            return
+        text = self._element(op)
         if type_ == i1:
             text = f"bool({text})"
         elif isinstance(type_, IntegerType):
@@ -520,7 +539,13 @@ class _KernelWriter:
 
     @_op.register
     def _(self, op: kernel.StoreOp) -> None:
-        self._line(f"{self._element(op)} = {self._names[op.value]}")
+        lanes = lanes_of(op.value.type)
+        target = self._vector(op, lanes) if lanes else self._element(op)
+        self._line(f"{target} = {self._names[op.value]}")
+
+    @_op.register
+    def _(self, op: vector.PrefetchOp) -> None:
+        """Nothing that can be seen."""
 
     @_op.register
     def _(self, op: kernel.ApplyOp) -> None:
@@ -657,6 +682,18 @@ def _float_power(a: np.float64, b: np.float64) -> np.float64:
     return np.power(np.array([a, a]), np.array([b, b]))[0]
 
 
+def _halves(combine: Callable[[Any, Any], Any]) -> Callable[[Array], Any]:
+    """All lanes combined: halves upon each other, as the generated C does it."""
+
+    def reduce(lanes: Array) -> Any:
+        while len(lanes) > 1:
+            half = len(lanes) // 2
+            lanes = combine(lanes[:half], lanes[half:])
+        return lanes[0]
+
+    return reduce
+
+
 _NAMESPACE: dict[str, Any] = {
     "outside": _outside,
     "resolve": _resolve,
@@ -670,6 +707,10 @@ _NAMESPACE: dict[str, Any] = {
     "to_unsigned": _to_unsigned,
     "f64_to_bf16": _f64_to_bf16,
     "maximum": _maximum,
+    "reduce_add": _halves(np.add),
+    "reduce_mul": _halves(np.multiply),
+    "reduce_max": _halves(lambda a, b: np.where(a > b, a, b)),
+    "reduce_min": _halves(lambda a, b: np.where(a < b, a, b)),
     "minimum": _minimum,
     "bf16": ml_dtypes.bfloat16,
     "f16": np.float16,
@@ -812,6 +853,38 @@ def _function(name: str) -> Form:
     return form
 
 
+def _splat(op: Operation, a: str) -> str:
+    type_ = op.results[0].type
+    dtype = _memory_dtype(scalar_of(type_)).name
+    return f"np.full({lanes_of(type_)}, {a}, np.{dtype})"
+
+
+def _reinterpret(op: Operation, a: str) -> str:
+    source, target = op.operands[0].type, _memory_dtype(scalar_of(op.results[0].type))
+    if lanes_of(source):
+        return f"{a}.view(np.{target.name})"
+    text = f"np.{_memory_dtype(source).name}({a}).view(np.{target.name})"
+    return f"int({text})" if target.kind == "i" else text
+
+
+def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
+    operator = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+    return f"-({a} {operator[op.predicate.data]} {b}).astype(np.int32)"
+
+
+def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
+    return f"{a}.astype(np.{_memory_dtype(scalar_of(op.result.type)).name})"
+
+
+def _reduce_lanes(op: vector.ReduceOp, a: str) -> str:
+    return f"reduce_{op.kind.data}({a})"
+
+
+def _shift_lanes_right(op: Operation, a: str, b: str) -> str:
+    bits = _memory_dtype(scalar_of(op.results[0].type)).itemsize * 8
+    return f"({a}.view(np.uint{bits}) >> {b}.view(np.uint{bits})).view(np.int{bits})"
+
+
 _FORMS: dict[type[Operation], Form] = {
     arith.AddiOp: _arithmetic("+"),
     arith.SubiOp: _arithmetic("-"),
@@ -873,4 +946,22 @@ _FORMS: dict[type[Operation], Form] = {
     math.PowFOp: _function("float_power"),
     math.CopySignOp: _function("np.copysign"),
     math.IPowIOp: _plain("power({0}, {1})"),
+    math.FmaOp: _plain("{0} * {1} + {2}"),
+    arith.BitcastOp: _reinterpret,
+    vector.ReduceOp: _reduce_lanes,
 }
+
+_LANE_FORMS: dict[type[Operation], Form] = {
+    arith.AddiOp: _plain("{0} + {1}"),
+    arith.SubiOp: _plain("{0} - {1}"),
+    arith.MuliOp: _plain("{0} * {1}"),
+    arith.ShLIOp: _plain("{0} << {1}"),
+    arith.ShRUIOp: _shift_lanes_right,
+    BroadcastOp: _splat,
+    vector.CompareOp: _compare_lanes,
+    vector.SelectOp: _plain("np.where({0} != 0, {1}, {2})"),
+    vector.MaxfOp: _plain("np.where({0} > {1}, {0}, {1})"),
+    vector.MinfOp: _plain("np.where({0} < {1}, {0}, {1})"),
+    vector.ConvertOp: _convert_lanes,
+}
+"""What differs for vectors: they are arrays, whose integers wrap around by themselves."""

@@ -37,6 +37,8 @@ class DriverWriter:
     """The kernels that take a status."""
     threads: Threads | None = None
     """How threads are told apart; None if there is only one."""
+    clock: str | None = None
+    """The variable that holds the time of the last mark; None if there are no marks."""
     constant: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers that must not be written."""
 
@@ -163,6 +165,14 @@ def _(op: driver.BarrierOp, w: DriverWriter) -> None:
     """A barrier; there is none to print for one thread."""
     if w.threads is not None:
         w.c.line(f"lowerdeck_team_barrier({w.threads.team});")
+
+
+@emit.register
+def _(op: driver.MarkOp, w: DriverWriter) -> None:
+    """The first thread's clock."""
+    only = "" if w.threads is None else f"if ({w.threads.thread} == 0) "
+    slot = -1 if op.slot is None else op.slot.data
+    w.c.line(f"{only}lowerdeck_mark(args->profile, &{w.clock}, {slot});")
 
 
 @emit.register

@@ -66,6 +66,8 @@ class Interface:
     embeds_weights: bool
     """The constants are part of the C, so that none need be loaded."""
     target: str
+    slots: tuple[dict[str, object], ...] | None = None
+    """What the driver takes the time of, for JSON; None if it takes none."""
 
     @property
     def workspace_bytes(self) -> Expr:
@@ -88,6 +90,7 @@ def header(i: Interface) -> str:
         f"#define {guard}",
         "",
         '#include "lowerdeck.h"',
+        *(['#include "lowerdeck_profile.h"'] if i.slots is not None else []),
         "",
         "#ifdef __cplusplus",
         'extern "C" {',
@@ -118,6 +121,10 @@ def header(i: Interface) -> str:
     lines += [
         ARGUMENTS_AFTER_TENSORS.format(name=i.name, weights=weights, allocator=allocator).rstrip()
     ]
+    if i.slots is not None:
+        lines.append(
+            f"  const lowerdeck_profile *profile; /* room for {len(i.slots)} slots, or NULL */"
+        )
     lines += [
         f"}} {i.name}_args;",
         "",
@@ -424,14 +431,16 @@ def _print_output(port: Port) -> list[str]:
 
 def metadata(i: Interface) -> dict[str, object]:
     """The interface as JSON, for bindings."""
+    profile = {} if i.slots is None else {"profile": list(i.slots)}
     return {
+        **profile,
         "name": i.name,
         "abi": 1,
         "target": i.target,
         "inputs": [_port_data(port) for port in i.inputs],
         "outputs": [_port_data(port) for port in i.outputs],
         "unused_inputs": i.unused_inputs,
-        "workspace": _number(i.workspace_bytes),
+        "workspace": number(i.workspace_bytes),
         "weights_size": i.weights_size,
         "weights_header": i.weights_header.hex(),
         "embeds_weights": i.embeds_weights,
@@ -449,9 +458,9 @@ def _port_data(port: Port) -> dict[str, object]:
         "name": port.name,
         "field": port.field,
         "dtype": dtype.name,
-        "dims": [_number(dim) for dim in port.type.dims.data],
+        "dims": [number(dim) for dim in port.type.dims.data],
     }
 
 
-def _number(expr: Expr) -> int | str:
+def number(expr: Expr) -> int | str:
     return expr.value if expr.value is not None else str(expr)

@@ -7,11 +7,13 @@ from collections.abc import Callable
 from functools import singledispatch
 
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer import kernel, vector
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
@@ -19,10 +21,16 @@ from lowerdeck.lowering.emit_c.writer import (
     float_literal,
     integer_literal,
     storage_type,
-    value_c_type,
 )
+from lowerdeck.lowering.emit_c.writer import value_c_type as scalar_c_type
+from lowerdeck.lowering.emit_c.vectors import memory_name, unsigned_name, vector_name
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.provenance import source_names
+
+
+def value_c_type(type_: Attribute) -> str:
+    """The C type of a value in a kernel."""
+    return vector_name(type_) if lanes_of(type_) else scalar_c_type(type_)
 
 
 def emit_kernel(function: kernel.FuncOp, name: str) -> str:
@@ -157,9 +165,12 @@ def _(op: Operation, c: CWriter) -> None:
 
 @emit.register
 def _(op: kernel.LoadOp, c: CWriter) -> None:
-    """Read an element; its offset is the indices times the strides."""
+    """Read an element or a vector; the offset is the indices times the strides."""
     type_ = ref_type(op.ref)
     buffer = c.value(op.ref)
+    if lanes_of(op.result.type):
+        assign(op.result, f"*(const {_vector_address(op.result, op, c)})", c)
+        return
     if op.volatile is not None:
         buffer = f"((const volatile {storage_type(type_.element)} *){buffer})"
     element = f"{buffer}[{c.index(type_.offset(op.map.data), op.indices)}]"
@@ -172,13 +183,27 @@ def _(op: kernel.LoadOp, c: CWriter) -> None:
 
 @emit.register
 def _(op: kernel.StoreOp, c: CWriter) -> None:
-    """Write an element."""
+    """Write an element or a vector."""
     type_ = ref_type(op.ref)
+    if lanes_of(op.value.type):
+        c.line(f"*({_vector_address(op.value, op, c)}) = {c.value(op.value)};")
+        return
     value = c.value(op.value)
     if storage_type(type_.element) != value_c_type(op.value.type):
         value = f"({storage_type(type_.element)}){value}"
     offset = c.index(type_.offset(op.map.data), op.indices)
     c.line(f"{c.value(op.ref)}[{offset}] = {value};")
+
+
+def _vector_address(value: SSAValue, op: kernel.LoadOp | kernel.StoreOp, c: CWriter) -> str:
+    offset = c.index(ref_type(op.ref).offset(op.map.data), op.indices)
+    return f"{memory_name(value.type)} *)({c.value(op.ref)} + {offset}"
+
+
+@emit.register
+def _(op: vector.PrefetchOp, c: CWriter) -> None:
+    """A hint."""
+    c.line(f"__builtin_prefetch({c.value(op.ref)} + {c.index(op.offset.data[0], op.indices)});")
 
 
 @emit.register
@@ -224,10 +249,18 @@ def _wrapping(operator: str) -> Form:
     """Signed overflow is undefined in C, so the arithmetic is unsigned."""
 
     def form(op: Operation, a: str, b: str) -> str:
+        if lanes_of(op.results[0].type):
+            return _in_unsigned_lanes(op, f"{{0}}{a} {operator} {{0}}{b}")
         type_, wide = value_c_type(op.results[0].type), _unsigned(op.results[0].type)
         return f"({type_})(({wide}){a} {operator} ({wide}){b})"
 
     return form
+
+
+def _in_unsigned_lanes(op: Operation, form: str) -> str:
+    """Arithmetic on vectors of integers; `{0}` stands for the conversion to unsigned lanes."""
+    name = value_c_type(op.results[0].type)
+    return f"({name})({form.format(f'({unsigned_name(op.results[0].type)})')})"
 
 
 def _bitwise(operator: str) -> Form:
@@ -276,11 +309,15 @@ def _extremum(operator: str, *, signed: bool) -> Form:
 
 def _shift_left(op: Operation, a: str, b: str) -> str:
     type_ = op.results[0].type
+    if lanes_of(type_):
+        return _in_unsigned_lanes(op, f"{{0}}{a} << {{0}}{b}")
     return f"({value_c_type(type_)})(({_unsigned(type_)}){a} << {b})"
 
 
 def _shift_right(op: Operation, a: str, b: str) -> str:
     type_ = op.results[0].type
+    if lanes_of(type_):
+        return _in_unsigned_lanes(op, f"{{0}}{a} >> {{0}}{b}")
     return f"({value_c_type(type_)})(({_exact_unsigned(type_)}){a} >> {b})"
 
 
@@ -376,6 +413,49 @@ def _select(op: Operation, condition: str, a: str, b: str) -> str:
     return f"{condition} ? {a} : {b}"
 
 
+def _splat(op: Operation, a: str) -> str:
+    # Minus zero, not plus: then a negative zero stays one.
+    return f"{a} - ({value_c_type(op.results[0].type)}){{0}}"
+
+
+def _fma(op: Operation, a: str, b: str, c: str) -> str:
+    return f"{a} * {b} + {c}"
+
+
+def _reinterpret(op: Operation, a: str) -> str:
+    source, target = op.operands[0].type, op.results[0].type
+    if lanes_of(target):
+        return f"({value_c_type(target)}){a}"
+    if (source, target) == (f32, IntegerType(32)):
+        return f"(int32_t)lowerdeck_bits({a})"
+    return f"lowerdeck_from_bits((uint32_t){a})"
+
+
+def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
+    operator = _LANE_PREDICATES[op.predicate.data]
+    return f"({value_c_type(op.result.type)})({a} {operator} {b})"
+
+
+_LANE_PREDICATES = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+
+
+def _vector_function(name: str) -> Form:
+    """A function that is defined with the type."""
+
+    def form(op: Operation, *operands: str) -> str:
+        return f"{vector_name(op.operands[-1].type)}_{name}({', '.join(operands)})"
+
+    return form
+
+
+def _convert_lanes(op: Operation, a: str) -> str:
+    return f"__builtin_convertvector({a}, {value_c_type(op.results[0].type)})"
+
+
+def _reduce_lanes(op: vector.ReduceOp, a: str) -> str:
+    return f"{vector_name(op.input.type)}_reduce_{op.kind.data}({a})"
+
+
 def _remainder(op: Operation, a: str, b: str) -> str:
     assert is_float(op.results[0].type)
     return _library("fmod")(op, a, b)
@@ -419,6 +499,15 @@ _EXPRESSIONS: dict[type[Operation], Form] = {
     arith.ExtUIOp: _extend_unsigned,
     arith.TruncIOp: _truncate,
     kernel.RemfOp: _remainder,
+    arith.BitcastOp: _reinterpret,
+    math.FmaOp: _fma,
+    BroadcastOp: _splat,
+    vector.CompareOp: _compare_lanes,
+    vector.SelectOp: _vector_function("select"),
+    vector.MaxfOp: _vector_function("max"),
+    vector.MinfOp: _vector_function("min"),
+    vector.ConvertOp: _convert_lanes,
+    vector.ReduceOp: _reduce_lanes,
     math.AbsFOp: _library("fabs"),
     math.ExpOp: _library("exp"),
     math.LogOp: _library("log"),

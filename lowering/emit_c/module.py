@@ -23,7 +23,9 @@ from lowerdeck.lowering.emit_c import interface
 from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads, emit
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
+from lowerdeck.lowering.emit_c.vectors import prelude, vectors_of
 from lowerdeck.lowering.emit_c.writer import CWriter, identifier
+from lowerdeck.lowering.instrument import SLOTS
 from lowerdeck.lowering.parallelize import PARALLEL, THREAD, THREADS
 from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER, lay_out_weights
 
@@ -37,6 +39,7 @@ RUNTIME = Path(__file__).parent.parent / "runtime"
 
 SHIPPED = ("lowerdeck.h", "lowerdeck_runtime.h")
 SHIPPED_WITH_THREADS = ("lowerdeck_pool.h", "lowerdeck_pool.c")
+SHIPPED_WITH_PROFILE = ("lowerdeck_profile.h",)
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,7 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
         "example.c": interface.example(i),
     }
     shipped = SHIPPED + (SHIPPED_WITH_THREADS if i.is_parallel else ())
+    shipped += () if i.slots is None else SHIPPED_WITH_PROFILE
     files.update({file: (RUNTIME / file).read_text() for file in shipped})
     data = interface.metadata(i)
     return CArtifact(name, files, data, weights, header, size, i.embeds_weights)
@@ -151,7 +155,27 @@ def _interface(
         PARALLEL in run.attributes,
         embeds_weights,
         target,
+        _slots(run),
     )
+
+
+def _slots(run: kernel.FuncOp) -> tuple[dict[str, object], ...] | None:
+    """What the pass `instrument` says of each slot, for JSON."""
+    slots = run.attributes.get(SLOTS)
+    if not isinstance(slots, ArrayAttr):
+        return None
+    found = cast("ArrayAttr[DictionaryAttr]", slots)
+    return tuple({key: _plain(value) for key, value in slot.data.items()} for slot in found)
+
+
+def _plain(attribute: Attribute) -> object:
+    match attribute:
+        case StringAttr():
+            return attribute.data
+        case DimsAttr():
+            return interface.number(attribute.data[0])
+        case _:
+            return _strings(attribute)
 
 
 def _strings(attribute: Attribute) -> list[str]:
@@ -179,6 +203,8 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
             "/* What the weights begin with: magic, version, target, hash, size. */\n"
             f"static const unsigned char weights_header[{len(i.weights_header)}] = {{{numbers}}};\n"
         )
+    if vectors := prelude(vectors_of(kernels)):
+        parts.append(vectors)
     parts += [emit_kernel(function, names[function.sym_name.data]) for function in kernels]
     parts.append(_driver(i, kernels, names, run))
     parts.append(interface.workspace_function(i))
@@ -192,10 +218,11 @@ def _driver(
 ) -> str:
     c = CWriter({i.name, *names.values()})
     with_status = frozenset(f.sym_name.data for f in kernels if needs_status(f))
+    clock = None if i.slots is None else c.fresh("last_mark")
     threads = None
     if i.is_parallel:
         threads = Threads(c.fresh("team"), c.bind_symbol(THREAD), c.bind_symbol(THREADS))
-    w = DriverWriter(c, names, with_status, threads)
+    w = DriverWriter(c, names, with_status, threads, clock)
     interface.read_dimensions(i, c)
     if i.workspace != 0:
         aligned = "((uintptr_t)args->workspace + 63) & ~(uintptr_t)63"
@@ -204,6 +231,9 @@ def _driver(
         c.line("const unsigned char *const weights = (const unsigned char *)args->weights;")
     if with_status:
         c.line("int status = LOWERDECK_OK;")
+    if clock is not None:
+        c.line(f"int64_t {clock} = 0;")
+        c.line(f"(void){clock};")
     arguments = run.body.block.args
     for argument, port in zip(arguments, (*i.inputs, *i.outputs), strict=True):
         if port in i.inputs:

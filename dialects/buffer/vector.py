@@ -1,0 +1,197 @@
+"""
+Vectors in kernels: what `arith` and `math` do not say of them.
+
+A vector is `vector<N x T>` of one dimension, N lanes, never more than the target has. `arith` and
+`math` apply to it lane by lane. A mask is a vector of i32, each lane 0 or -1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from xdsl.dialects.builtin import (
+    AnyFloatConstr,
+    IndexType,
+    IntegerType,
+    StringAttr,
+    VectorType,
+)
+from xdsl.ir import Attribute, SSAValue
+from xdsl.irdl import (
+    AnyAttr,
+    IRDLOperation,
+    ParsePropInAttrDict,
+    VarConstraint,
+    irdl_op_definition,
+    operand_def,
+    prop_def,
+    result_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
+from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
+
+from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.dims import ExprLike
+
+_I32 = IntegerType(32)
+
+PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge")
+REDUCTIONS = ("add", "mul", "max", "min")
+
+
+def vector_type(element: Attribute, lanes: int) -> VectorType[Attribute]:
+    """`lanes` elements of a scalar type."""
+    return VectorType(element, [lanes])
+
+
+def lanes_of(type_: Attribute) -> int:
+    """The lanes of a vector; 0 for a scalar."""
+    return type_.get_shape()[0] if isa(type_, VectorType) else 0
+
+
+def scalar_of(type_: Attribute) -> Attribute:
+    """The type of one lane; a scalar's own."""
+    return type_.element_type if isa(type_, VectorType) else type_
+
+
+@irdl_op_definition
+class CompareOp(IRDLOperation):
+    """A mask: -1 in each lane where `lhs predicate rhs` holds (never for NaN, but for `ne`)."""
+
+    name = "buffer.compare"
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    predicate = prop_def(StringAttr)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(VectorType)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+
+    def __init__(self, predicate: str, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(
+            operands=[lhs, rhs],
+            properties={"predicate": StringAttr(predicate)},
+            result_types=[vector_type(_I32, lanes_of(lhs.type))],
+        )
+
+    def verify_(self) -> None:
+        if self.predicate.data not in PREDICATES:
+            raise VerifyException(f"predicate '{self.predicate.data}' is not one of {PREDICATES}")
+        if self.result.type != vector_type(_I32, lanes_of(self.lhs.type)):
+            raise VerifyException(f"a comparison of {self.lhs.type} does not give a mask")
+
+
+@irdl_op_definition
+class SelectOp(IRDLOperation):
+    """`lhs` in the lanes where the mask is -1, else `rhs`."""
+
+    name = "buffer.select"
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    mask = operand_def(VectorType)
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$mask `,` $lhs `,` $rhs attr-dict `:` type($mask) `,` type($result)"
+
+    def __init__(self, mask: SSAValue, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(operands=[mask, lhs, rhs], result_types=[lhs.type])
+
+
+class _ExtremumOp(IRDLOperation):
+    T: ClassVar = VarConstraint("T", VectorType.constr(AnyFloatConstr))
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue):
+        super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
+
+
+@irdl_op_definition
+class MaxfOp(_ExtremumOp):
+    """lhs > rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN."""
+
+    name = "buffer.maxf"
+
+
+@irdl_op_definition
+class MinfOp(_ExtremumOp):
+    """lhs < rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN."""
+
+    name = "buffer.minf"
+
+
+@irdl_op_definition
+class ConvertOp(IRDLOperation):
+    """
+    Signed integers to floats of the same width, rounded once, or floats to signed integers, toward
+    zero; what does not fit is any value.
+    """
+
+    name = "buffer.convert"
+    input = operand_def(VectorType)
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
+
+    def __init__(self, input: SSAValue, type: Attribute):
+        super().__init__(operands=[input], result_types=[type])
+
+    def verify_(self) -> None:
+        if lanes_of(self.input.type) != lanes_of(self.result.type):
+            raise VerifyException("a conversion keeps the lanes")
+
+
+@irdl_op_definition
+class ReduceOp(IRDLOperation):
+    """All lanes combined into one value by `kind`: add, mul, max or min (as maxf and minf)."""
+
+    name = "buffer.reduce"
+    kind = prop_def(StringAttr)
+    input = operand_def(VectorType)
+    result = result_def()
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(Pure())
+    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
+
+    def __init__(self, kind: str, input: SSAValue):
+        super().__init__(
+            operands=[input],
+            properties={"kind": StringAttr(kind)},
+            result_types=[scalar_of(input.type)],
+        )
+
+    def verify_(self) -> None:
+        if self.kind.data not in REDUCTIONS:
+            raise VerifyException(f"kind '{self.kind.data}' is not one of {REDUCTIONS}")
+        if self.result.type != scalar_of(self.input.type):
+            raise VerifyException("the result has not the type of a lane")
+
+
+@irdl_op_definition
+class PrefetchOp(IRDLOperation):
+    """
+    Ask for the cache line at `offset[0]` elements from the start of a buffer, which may lie outside
+    of it: nothing is read.
+    """
+
+    name = "buffer.prefetch"
+    ref = operand_def(RefType)
+    indices = var_operand_def(IndexType())
+    offset = prop_def(DimsAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    # Both effects, so that no pass moves or drops it.
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$ref (`(` $indices^ `)`)? $offset attr-dict `:` type($ref)"
+
+    def __init__(self, ref: SSAValue, offset: ExprLike, indices: Sequence[SSAValue]):
+        super().__init__(operands=[ref, indices], properties={"offset": DimsAttr.of([offset])})

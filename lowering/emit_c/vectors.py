@@ -1,0 +1,139 @@
+"""
+Vectors as C: GNU vector extensions, which gcc and clang have for every machine.
+
+The types and the few functions that no operator stands for are defined once at the top of the file,
+for the vectors that its kernels use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from xdsl.dialects.builtin import IntegerType, f32, f64
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
+
+_STEMS: dict[Attribute, tuple[str, str, int]] = {
+    f32: ("f32", "float", 4),
+    f64: ("f64", "double", 8),
+    IntegerType(8): ("i8", "int8_t", 1),
+    IntegerType(16): ("i16", "int16_t", 2),
+    IntegerType(32): ("i32", "int32_t", 4),
+    IntegerType(64): ("i64", "int64_t", 8),
+}
+
+VECTORIZABLE = frozenset(_STEMS)
+"""The scalar types that vectors have a C form for."""
+
+
+def vector_name(type_: Attribute) -> str:
+    """The C type of a vector."""
+    return f"lowerdeck_{_STEMS[scalar_of(type_)][0]}x{lanes_of(type_)}"
+
+
+def memory_name(type_: Attribute) -> str:
+    """The C type of a vector in memory, where it has the alignment of its elements."""
+    return f"{vector_name(type_)}_at"
+
+
+def unsigned_name(type_: Attribute) -> str:
+    """The C type of a vector of integers, read as unsigned ones."""
+    return f"lowerdeck_u{_STEMS[scalar_of(type_)][0][1:]}x{lanes_of(type_)}"
+
+
+def vectors_of(functions: Iterable[kernel.FuncOp]) -> list[Attribute]:
+    """The types of all vectors in kernels, with the integers that their bits are, in order."""
+    found: dict[Attribute, None] = {}
+    for function in functions:
+        for op in function.walk():
+            for value in (*op.results, *op.operands):
+                _note(value, found)
+    return sorted(found, key=vector_name)
+
+
+def _note(value: SSAValue, found: dict[Attribute, None]) -> None:
+    type_ = value.type
+    if lanes_of(type_) and type_ not in found:
+        found[type_] = None
+
+
+def prelude(types: Sequence[Attribute]) -> str:
+    """Definitions for vectors of these types."""
+    if not types:
+        return ""
+    wanted = dict.fromkeys((scalar_of(type_), lanes_of(type_)) for type_ in types)
+    for scalar, lanes in list(wanted):
+        # Selecting goes through the integers of the same bits.
+        wanted[(IntegerType(8 * _STEMS[scalar][2]), lanes)] = None
+    parts = [_definition(scalar, lanes) for scalar, lanes in wanted]
+    parts += [_functions(scalar, lanes) for scalar, lanes in wanted if scalar == f32]
+    return "\n".join(parts)
+
+
+def _definition(scalar: Attribute, lanes: int) -> str:
+    stem, c_type, size = _STEMS[scalar]
+    name, width = f"lowerdeck_{stem}x{lanes}", size * lanes
+    unsigned = (
+        ""
+        if scalar in (f32, f64)
+        else (
+            f"typedef u{c_type} lowerdeck_u{stem[1:]}x{lanes} __attribute__((vector_size({width})));\n"
+        )
+    )
+    return unsigned + (
+        f"typedef {c_type} {name} __attribute__((vector_size({width})));\n"
+        f"typedef {c_type} {name}_at\n"
+        f"    __attribute__((vector_size({width}), aligned({size}), may_alias));\n"
+    )
+
+
+def _functions(scalar: Attribute, lanes: int) -> str:
+    """Extrema, and the combinations of all lanes."""
+    name, bits = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}", f"lowerdeck_i32x{lanes}"
+    parts = [
+        f"""static inline {name} {name}_select({bits} mask, {name} a, {name} b) {{
+  return ({name})((mask & ({bits})a) | (~mask & ({bits})b));
+}}
+"""
+    ]
+    for kind, operator in (("max", ">"), ("min", "<")):
+        plain = f"return {name}_select(a {operator} b, a, b);"
+        parts.append(
+            f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n"
+            f"{_with_builtin(kind, lanes, plain)}}}\n"
+        )
+    forms = {"add": "{0} + {1}", "mul": "{0} * {1}"}
+    forms |= {kind: f"{name}_{kind}({{0}}, {{1}})" for kind in ("max", "min")}
+    parts += [_combination(name, lanes, kind, form) for kind, form in forms.items()]
+    return "\n".join(parts)
+
+
+_BUILTINS = {
+    16: ("__AVX512F__", "__builtin_ia32_{0}ps512_mask(a, b, a, -1, 4)"),
+    8: ("__AVX__", "__builtin_ia32_{0}ps256(a, b)"),
+    4: ("__SSE__", "__builtin_ia32_{0}ps(a, b)"),
+}
+
+
+def _with_builtin(kind: str, lanes: int, plain: str) -> str:
+    """gcc does not find the instruction for `a > b ? a : b`; clang does."""
+    if lanes not in _BUILTINS:
+        return f"  {plain}\n"
+    macro, call = _BUILTINS[lanes]
+    return (
+        f"#if defined({macro}) && !defined(__clang__)\n  return {call.format(kind)};\n"
+        f"#else\n  {plain}\n#endif\n"
+    )
+
+
+def _combination(name: str, lanes: int, kind: str, form: str) -> str:
+    """Halves upon each other, until the first lane holds all."""
+    lines = [f"static inline float {name}_reduce_{kind}({name} x) {{"]
+    half = lanes // 2
+    while half:
+        moved = ", ".join(str((lane + half) % lanes) for lane in range(lanes))
+        lines.append(f"  x = {form.format('x', f'__builtin_shufflevector(x, x, {moved})')};")
+        half //= 2
+    return "\n".join([*lines, "  return x[0];", "}", ""])
