@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,7 +18,8 @@ from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering.bufferize import DRIVER
-from lowerdeck.lowering.plan_memory import Buffer, Lifetimes
+from lowerdeck.lowering.placement import largest_sum
+from lowerdeck.lowering.plan_memory import Lifetimes
 
 
 @dataclass(frozen=True)
@@ -109,18 +109,3 @@ def live_bytes(module: ModuleOp) -> int | None:
         if isinstance(op, kernel.FuncOp) and op.sym_name.data == DRIVER:
             return largest_sum(Lifetimes(op).buffers.values())
     return 0
-
-
-def largest_sum(buffers: Iterable[Buffer]) -> int | None:
-    """The largest sum of sizes of buffers in use at one position, both ends included."""
-    changes: defaultdict[int, int] = defaultdict(int)
-    for buffer in buffers:
-        if (size := buffer.size.value) is None:
-            return None
-        changes[buffer.start] += size
-        changes[buffer.end + 1] -= size
-    current = largest = 0
-    for position in sorted(changes):
-        current += changes[position]
-        largest = max(largest, current)
-    return largest

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -16,25 +16,13 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Atom, Expr, maximum
 from lowerdeck.lowering.bufferize import DRIVER
+from lowerdeck.lowering.placement import Buffer, largest_sum, place
 
 ALIGNMENT = 64
 """Bytes; a cache line, and the widest vector."""
 
 WEIGHTS_HEADER = 64
 """Bytes before the first constant in the weights."""
-
-_NOMINAL = 64
-"""The value that a symbol is taken to have where sizes are only compared to choose well."""
-
-
-@dataclass(eq=False)
-class Buffer:
-    """One planned buffer: its size in bytes, rounded up, and when it is in use."""
-
-    op: driver.AllocOp
-    size: Expr
-    start: int
-    end: int
 
 
 class Lifetimes:
@@ -113,71 +101,6 @@ def _is_atom_never_negative(atom: Atom) -> bool:
     return all(is_never_negative(argument) for argument in atom.args)
 
 
-def place(buffers: Sequence[Buffer]) -> Expr:
-    """Give every buffer its offset; returns the size of the workspace in bytes."""
-    if all(buffer.size.value is not None for buffer in buffers):
-        return Expr.const(_place_by_size(buffers))
-    return _place_in_slots(buffers)
-
-
-def _conflicts(buffers: Sequence[Buffer]) -> dict[Buffer, list[Buffer]]:
-    """For each buffer the others in use at the same time."""
-    conflicts: dict[Buffer, list[Buffer]] = {buffer: [] for buffer in buffers}
-    active: list[Buffer] = []
-    for buffer in sorted(buffers, key=lambda b: b.start):
-        active = [other for other in active if other.end >= buffer.start]
-        for other in active:
-            conflicts[other].append(buffer)
-            conflicts[buffer].append(other)
-        active.append(buffer)
-    return conflicts
-
-
-def _place_by_size(buffers: Sequence[Buffer]) -> int:
-    """Largest first, each at the lowest offset where it meets no other in use with it."""
-    conflicts = _conflicts(buffers)
-    placed: dict[Buffer, tuple[int, int]] = {}
-    for buffer in sorted(buffers, key=lambda b: (-(b.size.value or 0), b.start)):
-        offset, size = 0, buffer.size.value or 0
-        for start, end in sorted(placed[o] for o in conflicts[buffer] if o in placed):
-            if offset + size <= start:
-                break
-            offset = max(offset, end)
-        placed[buffer] = (offset, offset + size)
-        buffer.op.properties["offset"] = DimsAttr.of([offset])
-    return max((end for _, end in placed.values()), default=0)
-
-
-def _place_in_slots(buffers: Sequence[Buffer]) -> Expr:
-    """
-    Sizes are expressions: buffers that are never in use together share a slot as large as the
-    largest of them, and slots follow one another.
-    """
-    slots: list[tuple[int, list[Buffer]]] = []
-    for buffer in sorted(buffers, key=lambda b: b.start):
-        free = [k for k, (end, _) in enumerate(slots) if end < buffer.start]
-        nominal = _nominal(buffer.size)
-        best = min(free, key=lambda k: (abs(_slot_size(slots[k][1]) - nominal), k), default=None)
-        if best is None:
-            slots.append((buffer.end, [buffer]))
-        else:
-            slots[best] = (buffer.end, [*slots[best][1], buffer])
-    offset = Expr.const(0)
-    for _, members in slots:
-        for buffer in members:
-            buffer.op.properties["offset"] = DimsAttr.of([offset])
-        offset = offset + maximum(*(buffer.size for buffer in members))
-    return offset
-
-
-def _nominal(size: Expr) -> int:
-    return size.evaluate(dict.fromkeys(size.symbols, _NOMINAL))
-
-
-def _slot_size(members: Sequence[Buffer]) -> int:
-    return max(_nominal(buffer.size) for buffer in members)
-
-
 def lay_out_weights(run: kernel.FuncOp) -> tuple[list[tuple[int, Blob]], int]:
     """Give every constant its offset, equal ones the same; returns them and the total size."""
     offsets: dict[Blob, int] = {}
@@ -202,6 +125,10 @@ class PlanMemoryPass(ModulePass):
     at the lowest free offset; sizes that depend on dimensions share slots. The driver gets the
     attribute `workspace`, the bytes needed, and `weights`, the bytes of the constants with their
     header. Buffers whose size depends on data keep coming from the allocator.
+
+    Two more attributes say how good the plan is, if all sizes are numbers: `live`, the largest sum
+    of bytes of buffers in use at once, and `row_major`, the same for the values in them in C order,
+    without the padding of layouts.
     """
 
     name = "plan-memory"
@@ -213,3 +140,10 @@ class PlanMemoryPass(ModulePass):
             buffers = list(Lifetimes(run).buffers.values())
             run.attributes["workspace"] = DimsAttr.of([place(buffers)])
             run.attributes["weights"] = DimsAttr.of([lay_out_weights(run)[1]])
+            sums = {
+                "live": largest_sum(buffers),
+                "row_major": largest_sum(buffers, lambda buffer: buffer.op.unpadded_bytes),
+            }
+            for name, value in sums.items():
+                if value is not None:
+                    run.attributes[name] = DimsAttr.of([value])

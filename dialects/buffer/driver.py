@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     BoolAttr,
     FlatSymbolRefAttrConstr,
+    IntAttr,
     StringAttr,
     SymbolRefAttr,
 )
@@ -64,18 +65,35 @@ class AllocOp(IRDLOperation):
     A buffer for intermediate values. `offset` is its byte offset in the workspace once memory is
     planned. One whose size depends on data is `dynamic`: it comes from the caller's allocator and
     is given back at the end of the enclosing block.
+
+    A buffer that has more elements than the value in it, because a layout pads some axes, says in
+    `unpadded` how many the value has.
     """
 
     name = "buffer.alloc"
     offset = opt_prop_def(DimsAttr)
+    unpadded = opt_prop_def(DimsAttr)
     dynamic = prop_def(BoolAttr)
     result = result_def(RefType)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "attr-dict `:` type($result)"
 
-    def __init__(self, type: RefType, *, dynamic: bool = False):
-        super().__init__(properties={"dynamic": BoolAttr.from_bool(dynamic)}, result_types=[type])
+    def __init__(self, type: RefType, *, dynamic: bool = False, unpadded: ExprLike | None = None):
+        padded = unpadded is not None and Expr.of(unpadded) != type.elements
+        super().__init__(
+            properties={
+                "dynamic": BoolAttr.from_bool(dynamic),
+                "unpadded": DimsAttr.of([unpadded]) if unpadded is not None and padded else None,
+            },
+            result_types=[type],
+        )
+
+    @property
+    def unpadded_bytes(self) -> Expr:
+        """Bytes that the value takes in C order."""
+        type_ = ref_type(self.result)
+        return type_.bytes if self.unpadded is None else self.unpadded.data[0] * type_.item_size
 
 
 @irdl_op_definition
@@ -205,6 +223,22 @@ class CheckStatusOp(IRDLOperation):
 
     def __init__(self) -> None:
         super().__init__()
+
+
+@irdl_op_definition
+class MarkOp(IRDLOperation):
+    """
+    Take the time. What has passed since the last mark is added to the times of `slot`, if given.
+    """
+
+    name = "buffer.mark"
+    slot = opt_prop_def(IntAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self, slot: int | None = None) -> None:
+        super().__init__(properties={"slot": None if slot is None else IntAttr(slot)})
 
 
 @irdl_op_definition

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, cast
 
-from workload import Work, count_work, largest_sum, live_bytes
+from workload import Work, count_work, live_bytes
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
 from lowerdeck.compiler import CompileOptions, import_and_lower
-from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.lowering.plan_memory import Buffer
 from lowerdeck.passes.options import LowerdeckContext
 
 DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
@@ -70,17 +67,6 @@ def test_loop_over_a_dimension() -> None:
 def test_loop_whose_length_depends_on_data_counts_once() -> None:
     module = parse(LOOP.replace("TRIPS", "%m"))
     assert count_work(module, {"0": (7, 3, 3), "1": ()}) == Work(27, False)
-
-
-def buffer(size: int, start: int, end: int) -> Buffer:
-    return Buffer(cast(Any, None), Expr.const(size), start, end)
-
-
-def test_largest_sum() -> None:
-    assert largest_sum([]) == 0
-    assert largest_sum([buffer(8, 0, 2), buffer(4, 2, 5), buffer(8, 3, 4)]) == 12
-    assert largest_sum([buffer(8, 0, 2), buffer(5, 3, 3), buffer(2, 3, 9), buffer(9, 4, 4)]) == 11
-    assert largest_sum([Buffer(cast(Any, None), Expr.symbol("n"), 0, 1)]) is None
 
 
 def test_live_bytes_of_a_plan() -> None:

@@ -5,7 +5,7 @@
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[64]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
-// CHECK: workspace = #core.dims<[128]>
+// CHECK: workspace = #core.dims<[128]>, {{.*}}, live = #core.dims<[128]>, row_major = #core.dims<[32]>
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
   %b = core.softmax %a {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
@@ -82,3 +82,15 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf3
   %c = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   func.return %a, %b, %c : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+// What a layout pads counts as memory, but not in the values' own bytes.
+// CHECK-LABEL: buffer.func @run
+// CHECK: workspace = #core.dims<[64]>, {{.*}}, live = #core.dims<[64]>, row_major = #core.dims<[12]>
+buffer.func @run {
+^bb0(%x : !buffer.ref<[3] x f32>, %y : !buffer.ref<[3] x f32>):
+  %a = buffer.alloc {dynamic = false, unpadded = #core.dims<[3]>} : !buffer.ref<[16] x f32>
+  buffer.call @k(%x, %a) <[]> : (!buffer.ref<[3] x f32>, !buffer.ref<[16] x f32>)
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
