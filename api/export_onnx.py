@@ -24,7 +24,14 @@ from xdsl.dialects.builtin import IntegerType, ModuleOp, Signedness, TensorType
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from lowerdeck.dialects.core import constant, control_flow, elementwise, linear, tensor
+from lowerdeck.dialects.core import (
+    attention,
+    constant,
+    control_flow,
+    elementwise,
+    linear,
+    tensor,
+)
 from lowerdeck.dialects.core import reduce as reductions
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import (
@@ -800,6 +807,33 @@ def _layer_norm(graph: _Graph, op: linear.LayerNormOp) -> None:
     normal = _normalized(graph, op.input, centered, variance, epsilon)
     result = graph.node("Mul", [normal, names[1]])
     graph.set(op, graph.node("Add", [result, names[2]]) if len(names) > 2 else result)
+
+
+@_emits(attention.AttentionOp)
+def _attention(graph: _Graph, op: attention.AttentionOp) -> None:
+    rank, element = rank_of(op.query), numpy_dtype(element_type(op.query))
+    batch = list(range(rank - 3))
+    rows, columns = [*batch, rank - 2, rank - 3, rank - 1], [*batch, rank - 2, rank - 1, rank - 3]
+
+    def laid_out(value: SSAValue, permutation: Sequence[int]) -> str:
+        return graph.node("Transpose", [graph.name(value)], perm=permutation)
+
+    scores = graph.node("MatMul", [laid_out(op.query, rows), laid_out(op.key, columns)])
+    scores = graph.node("Mul", [scores, graph.like(op.query, op.scale.value.data)])
+    if op.mask is not None:
+        scores = graph.node("Add", [scores, graph.name(op.mask)])
+    if op.is_causal:
+        *_, queries, keys = op.score_dims
+        ones = graph.node(
+            "ConstantOfShape",
+            [graph.dims([queries, keys])],
+            value=numpy_helper.from_array(np.ones([1], np.float32)),
+        )
+        seen = graph.cast(graph.node("Trilu", [ones], upper=0), i1)
+        scores = graph.node("Where", [seen, scores, graph.literal(-np.inf, element)])
+    weights = graph.node("Softmax", [scores], axis=-1)
+    result = graph.node("MatMul", [weights, laid_out(op.value, rows)])
+    graph.set(op, graph.node("Transpose", [result], perm=rows))
 
 
 # Reductions

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
+from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp
@@ -67,6 +68,8 @@ def _all(op: Operation) -> Iterator[Assumption]:
             yield lhs[-1], "eq", rhs[-2]
             for dims in (lhs, rhs):
                 yield from _broadcast(dims[:-2], dims_of(op.result)[:-2])
+        case AttentionOp():
+            yield from _attention(op)
         case ConvOp():
             yield dims_of(op.input)[1], "eq", dims_of(op.weight)[1] * op.groups.data
             yield from _windows(op)
@@ -105,6 +108,18 @@ def _all(op: Operation) -> Iterator[Assumption]:
 def _broadcast(dims: Sequence[Expr], result: Sequence[Expr]) -> Iterator[Assumption]:
     for dim, whole in zip(dims, result[len(result) - len(dims) :], strict=True):
         yield dim, "broadcast", whole
+
+
+def _attention(op: AttentionOp) -> Iterator[Assumption]:
+    """Query, key and value fit together, and the mask to the scores."""
+    query, key, value = (dims_of(operand) for operand in op.operands[:3])
+    found = (*key[:-3], *key[-2:], *value[:-1])
+    for left, right in zip(found, (*query[:-3], *query[-2:], *key[:-1]), strict=True):
+        yield left, "eq", right
+    if op.is_causal:
+        yield key[-3], "eq", query[-3]
+    if op.mask is not None:
+        yield from _broadcast(dims_of(op.mask), op.score_dims)
 
 
 def _windows(op: Operation) -> Iterator[Assumption]:

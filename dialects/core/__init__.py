@@ -8,6 +8,7 @@ op is its specification; `lowerdeck.dialects.interpret.core` executes it.
 from xdsl.ir import Dialect
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
@@ -32,6 +33,7 @@ Core = Dialect(
         *ELEMENTWISE,
         *TENSOR,
         *LINEAR,
+        AttentionOp,
         *REDUCE,
         IfOp,
         LoopOp,

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
-from lowerdeck.dialects.core import constant, elementwise, linear, reduce, tensor
+from lowerdeck.dialects.core import attention, constant, elementwise, linear, reduce, tensor
 from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
 from lowerdeck.dialects.interpret.errors import InterpretError, describe
 
@@ -715,6 +715,22 @@ def _layer_norm(op: linear.LayerNormOp, args: Sequence[Array], symbols: Symbols)
     variance = np.square(centered).mean(axes, keepdims=True)
     result = centered / np.sqrt(variance + op.epsilon.value.data) * scale
     return _rounded(result + bias[0] if bias else result, args[0].dtype)
+
+
+@_meaning_of(attention.AttentionOp)
+def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    query, key, value = (np.swapaxes(_widened(operand), -2, -3) for operand in args[:3])
+    scores = matrix_product(query, np.swapaxes(key, -1, -2)) * op.scale.value.data
+    for mask in args[3:]:
+        scores = scores + _widened(mask)
+    if op.is_causal:
+        if query.shape[-2] != key.shape[-2]:
+            raise InterpretError(f"{key.shape[-2]} keys for {query.shape[-2]} causal queries")
+        scores = np.where(np.tri(*scores.shape[-2:], dtype=np.bool_), scores, -np.inf)
+    powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
+    weights = powers / powers.sum(-1, keepdims=True)
+    result = matrix_product(weights, value)
+    return _rounded(np.swapaxes(result, -2, -3), args[0].dtype)
 
 
 # Reductions

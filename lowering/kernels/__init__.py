@@ -4,7 +4,7 @@ Kernels: from straight-line `core` ops to loop nests in `buffer`.
 Importing registers all rules.
 """
 
-from lowerdeck.lowering.kernels import contraction, maps, reduction, selection
+from lowerdeck.lowering.kernels import attention, contraction, maps, reduction, selection
 from lowerdeck.lowering.kernels.lower import ACCUMULATING, ALONE, ANCHORS, MAPS, KernelLowering
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "ANCHORS",
     "MAPS",
     "KernelLowering",
+    "attention",
     "contraction",
     "maps",
     "reduction",

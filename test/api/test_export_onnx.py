@@ -19,6 +19,7 @@ from xdsl.ir import Attribute, Block, Region, SSAValue
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.dialects.core import constant, elementwise, linear, tensor
 from lowerdeck.dialects.core import reduce as reductions
+from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import named
@@ -463,6 +464,20 @@ def test_layer_norm() -> None:
         lambda x, s, b: linear.LayerNormOp(x, s, b, 1e-5, 1),
     )
     check({"x": x, "s": floats(4)}, lambda x, s: linear.LayerNormOp(x, s, None, 1e-5, 2))
+
+
+def test_attention() -> None:
+    q, k, v = floats(2, 4, 3, 5), floats(2, 6, 3, 5), floats(2, 6, 3, 2)
+    check({"q": q, "k": k, "v": v}, lambda q, k, v: AttentionOp(q, k, v, scale=0.5))
+    check(
+        {"q": q, "k": k, "v": v, "m": floats(3, 1, 6)},
+        lambda q, k, v, m: AttentionOp(q, k, v, m, scale=2.0),
+    )
+    check(
+        {"q": q[0], "k": floats(4, 3, 5)},
+        lambda q, k: AttentionOp(q, k, k, causal=True),
+        {"q": [Expr.symbol("t"), 3, 5], "k": [Expr.symbol("t"), 3, 5]},
+    )
 
 
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "min"])

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp, scalar
 from lowerdeck.dialects.core.linear import (
     BatchNormOp,
@@ -746,6 +747,64 @@ def test_normalization(suite: Suite) -> None:
         values((2, 7)),
         values((7,)),
         scale=1,
+    )
+    suite.check()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_attention(suite: Suite, dtype: Any) -> None:
+    """With all kinds of masks; T, S, H, D and E differ, so that no two can be confused."""
+    q, k, v = values((2, 4, 3, 5), dtype), values((2, 6, 3, 5), dtype), values((2, 6, 3, 2), dtype)
+    hidden = np.where(values((4, 6)) > 0.5, -np.inf, 0).astype(dtype)
+    hidden[:, 0] = 0
+    suite.on(
+        lambda q, k, v, a, b, c: [
+            AttentionOp(q, k, v, scale=0.5),
+            AttentionOp(q, k, v, a, scale=-2.0),
+            AttentionOp(q, k, v, b),
+            AttentionOp(q, k, v, c),
+            e.NegOp(AttentionOp(q, k, v, a).result),
+            AttentionOp(k, k, v, scale=0.3, causal=True),
+        ],
+        q,
+        k,
+        v,
+        values((3, 1, 6), dtype, 1),
+        values((2, 1, 4, 1), dtype, 2),
+        hidden,
+        ulps=64,
+        scale=1,
+    )
+    suite.on(lambda q, k, v: AttentionOp(q, k, v, causal=True), *(values((3, 2, 4), dtype),) * 3,
+             ulps=64, scale=1)  # fmt: skip
+    suite.check()
+
+
+def test_attention_of_unknown_sizes(suite: Suite) -> None:
+    """Of no keys the mean is zero."""
+    n, m, h = symbol("n"), symbol("m"), symbol("h")
+    for queries, keys in ((3, 5), (2, 0), (0, 3)):
+        suite.add(
+            [
+                typed(np.float32, n, h, 4),
+                typed(np.float32, m, h, 4),
+                typed(np.float32, m, h, 3),
+                typed(np.float32, n, m),
+            ],
+            lambda q, k, v, mask: AttentionOp(q, k, v, mask, scale=0.5),
+            values((queries, 2, 4)),
+            values((keys, 2, 4)),
+            values((keys, 2, 3)),
+            values((queries, keys)),
+            ulps=64,
+            scale=1,
+        )
+    suite.add(
+        [typed(np.float32, n, 2, 4), typed(np.float32, m, 2, 4)],
+        lambda q, k: AttentionOp(q, k, k, causal=True),
+        values((3, 2, 4)),
+        values((2, 2, 4)),
+        may_fail=True,
     )
     suite.check()
 
