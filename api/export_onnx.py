@@ -811,7 +811,7 @@ def _layer_norm(graph: _Graph, op: linear.LayerNormOp) -> None:
 
 @_emits(attention.AttentionOp)
 def _attention(graph: _Graph, op: attention.AttentionOp) -> None:
-    rank, element = rank_of(op.query), numpy_dtype(element_type(op.query))
+    rank = rank_of(op.query)
     batch = list(range(rank - 3))
     rows, columns = [*batch, rank - 2, rank - 3, rank - 1], [*batch, rank - 2, rank - 1, rank - 3]
 
@@ -822,15 +822,6 @@ def _attention(graph: _Graph, op: attention.AttentionOp) -> None:
     scores = graph.node("Mul", [scores, graph.like(op.query, op.scale.value.data)])
     if op.mask is not None:
         scores = graph.node("Add", [scores, graph.name(op.mask)])
-    if op.is_causal:
-        *_, queries, keys = op.score_dims
-        ones = graph.node(
-            "ConstantOfShape",
-            [graph.dims([queries, keys])],
-            value=numpy_helper.from_array(np.ones([1], np.float32)),
-        )
-        seen = graph.cast(graph.node("Trilu", [ones], upper=0), i1)
-        scores = graph.node("Where", [seen, scores, graph.literal(-np.inf, element)])
     weights = graph.node("Softmax", [scores], axis=-1)
     result = graph.node("MatMul", [weights, laid_out(op.value, rows)])
     graph.set(op, graph.node("Transpose", [result], perm=rows))

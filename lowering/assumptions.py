@@ -116,8 +116,6 @@ def _attention(op: AttentionOp) -> Iterator[Assumption]:
     found = (*key[:-3], *key[-2:], *value[:-1])
     for left, right in zip(found, (*query[:-3], *query[-2:], *key[:-1]), strict=True):
         yield left, "eq", right
-    if op.is_causal:
-        yield key[-3], "eq", query[-3]
     if op.mask is not None:
         yield from _broadcast(dims_of(op.mask), op.score_dims)
 

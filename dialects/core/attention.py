@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import BoolAttr, FloatAttr
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.dialects.builtin import f64 as builtin_f64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -33,19 +33,18 @@ class AttentionOp(CoreOp):
         result[b, t, h, e] = sum_s(weight[b, h, t, s] * value[b, s, h, e])
 
     Heads are the dimension before the last, as the columns of a matrix product lie: splitting them
-    off and joining the results again are reshapes. With `causal`, only s <= t takes part.
+    off and joining the results again are reshapes.
 
     Constraints:
 
     - (C1) all operands are f32, or all are f64: half precision would round between the steps.
     - (C2) query, key and value agree in B..., H, and D or S; nothing of them broadcasts.
     - (C3) the mask broadcasts to [B..., H, T, S] and does not exceed it.
-    - (C4) with `causal` there are as many keys as queries.
 
     Example:
 
     ```mlir
-    %y = core.attention %q, %k, %v {scale = 0.125 : f64, causal = false}
+    %y = core.attention %q, %k, %v {scale = 0.125 : f64}
         : (tensor<1x8x2x64xf32>, tensor<1x9x2x64xf32>, tensor<1x9x2x32xf32>) -> tensor<1x8x2x32xf32>
     ```
     """
@@ -56,7 +55,6 @@ class AttentionOp(CoreOp):
     value = operand_def()
     mask = opt_operand_def()
     scale = prop_def(FloatAttr)
-    causal = prop_def(BoolAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = FORMAT
@@ -69,17 +67,11 @@ class AttentionOp(CoreOp):
         mask: SSAValue | None = None,
         *,
         scale: float = 1.0,
-        causal: bool = False,
     ):
         super().__init__(
             [query, key, value, mask],
-            {"scale": FloatAttr(scale, builtin_f64), "causal": BoolAttr.from_bool(causal)},
+            {"scale": FloatAttr(scale, builtin_f64)},
         )
-
-    @property
-    def is_causal(self) -> bool:
-        """True if no query sees a later key."""
-        return bool(self.causal.value.data)
 
     @property
     def score_dims(self) -> tuple[Expr, ...]:
@@ -103,11 +95,6 @@ class AttentionOp(CoreOp):
             scores = self.score_dims
             mask = dims_of(self.mask)
             require(broadcast([scores, mask]) == scores, f"a mask {_text(mask)} of {_text(scores)}")
-        queries, keys = query[-3], key[-3]
-        require(  # C4
-            not self.is_causal or _may_be_equal([keys], [queries]),
-            f"{keys} keys for {queries} causal queries",
-        )
         return [tensor(element, [*query[:-1], value[-1]])]
 
 

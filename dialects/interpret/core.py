@@ -723,10 +723,6 @@ def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbol
     scores = matrix_product(query, np.swapaxes(key, -1, -2)) * op.scale.value.data
     for mask in args[3:]:
         scores = scores + _widened(mask)
-    if op.is_causal:
-        if query.shape[-2] != key.shape[-2]:
-            raise InterpretError(f"{key.shape[-2]} keys for {query.shape[-2]} causal queries")
-        scores = np.where(np.tri(*scores.shape[-2:], dtype=np.bool_), scores, -np.inf)
     powers = np.exp(scores - scores.max(-1, keepdims=True, initial=-np.inf))
     weights = powers / powers.sum(-1, keepdims=True)
     result = matrix_product(weights, value)

@@ -37,7 +37,7 @@ def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
     """Add up the weighted values in the output buffer; the sum of the weights in f64."""
     b, out, element = k.builder, k.outputs[0], element_type(op.result)
     *outer, query, head = at
-    keys = query + 1 if op.is_causal else dims_of(op.key)[-3]
+    keys = dims_of(op.key)[-3]
     columns = dims_of(op.result)[-1]
 
     def larger(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:

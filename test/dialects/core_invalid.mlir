@@ -554,7 +554,7 @@ func.func @layer_norm_type(%x : tensor<2x3xi32>, %y : tensor<3xi32>) {
 
 // CHECK: op 'core.attention': expected f32 or f64, got f16
 func.func @attention_type(%q : tensor<2x3x4xf16>) {
-  %r = core.attention %q, %q, %q {scale = 1.0 : f64, causal = false} : (tensor<2x3x4xf16>, tensor<2x3x4xf16>, tensor<2x3x4xf16>) -> tensor<2x3x4xf16>
+  %r = core.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<2x3x4xf16>, tensor<2x3x4xf16>, tensor<2x3x4xf16>) -> tensor<2x3x4xf16>
   func.return
 }
 
@@ -562,7 +562,7 @@ func.func @attention_type(%q : tensor<2x3x4xf16>) {
 
 // CHECK: op 'core.attention': query, key and value need one rank from 3 on
 func.func @attention_rank(%q : tensor<3x4xf32>) {
-  %r = core.attention %q, %q, %q {scale = 1.0 : f64, causal = false} : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %r = core.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   func.return
 }
 
@@ -570,7 +570,7 @@ func.func @attention_rank(%q : tensor<3x4xf32>) {
 
 // CHECK: op 'core.attention': [1, 4] instead of [3, 4]
 func.func @attention_heads(%q : tensor<2x3x4xf32>, %k : tensor<2x1x4xf32>) {
-  %r = core.attention %q, %k, %k {scale = 1.0 : f64, causal = false} : (tensor<2x3x4xf32>, tensor<2x1x4xf32>, tensor<2x1x4xf32>) -> tensor<2x3x4xf32>
+  %r = core.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x1x4xf32>, tensor<2x1x4xf32>) -> tensor<2x3x4xf32>
   func.return
 }
 
@@ -578,7 +578,7 @@ func.func @attention_heads(%q : tensor<2x3x4xf32>, %k : tensor<2x1x4xf32>) {
 
 // CHECK: op 'core.attention': [2, 3] instead of [5, 3]
 func.func @attention_keys(%q : tensor<2x3x4xf32>, %k : tensor<5x3x4xf32>) {
-  %r = core.attention %q, %k, %q {scale = 1.0 : f64, causal = false} : (tensor<2x3x4xf32>, tensor<5x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  %r = core.attention %q, %k, %q {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<5x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   func.return
 }
 
@@ -586,15 +586,7 @@ func.func @attention_keys(%q : tensor<2x3x4xf32>, %k : tensor<5x3x4xf32>) {
 
 // CHECK: op 'core.attention': a mask [7, 3, 2, 2] of [3, 2, 2]
 func.func @attention_mask(%q : tensor<2x3x4xf32>, %m : tensor<7x3x2x2xf32>) {
-  %r = core.attention %q, %q, %q, %m {scale = 1.0 : f64, causal = false} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<7x3x2x2xf32>) -> tensor<2x3x4xf32>
-  func.return
-}
-
-// -----
-
-// CHECK: op 'core.attention': 5 keys for 2 causal queries
-func.func @attention_causal(%q : tensor<2x3x4xf32>, %k : tensor<5x3x4xf32>) {
-  %r = core.attention %q, %k, %k {scale = 1.0 : f64, causal = true} : (tensor<2x3x4xf32>, tensor<5x3x4xf32>, tensor<5x3x4xf32>) -> tensor<2x3x4xf32>
+  %r = core.attention %q, %q, %q, %m {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<7x3x2x2xf32>) -> tensor<2x3x4xf32>
   func.return
 }
 

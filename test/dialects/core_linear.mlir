@@ -44,12 +44,12 @@ func.func @normalization(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %p :
 }
 
 // CHECK-LABEL: func.func @attention
-// CHECK-NEXT:    %y = core.attention %q, %k, %k, %m {scale = 1.250000e-01 : f64, causal = false} : (tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) -> tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>
-// CHECK-NEXT:    %z = core.attention %k, %k, %k {scale = 1.250000e-01 : f64, causal = true} : (tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>) -> tensor<1x5x2x4xf32>
+// CHECK-NEXT:    %y = core.attention %q, %k, %k, %m {scale = 1.250000e-01 : f64} : (tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) -> tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>
+// CHECK-NEXT:    %z = core.attention %k, %k, %k {scale = 1.250000e-01 : f64} : (tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>) -> tensor<1x5x2x4xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @attention(%q : tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, %k : tensor<1x5x2x4xf32>, %m : tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) {
-  %y = core.attention %q, %k, %k, %m {scale = 0.125 : f64, causal = false} : (tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) -> tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>
-  %z = core.attention %k, %k, %k {scale = 0.125 : f64, causal = true} : (tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>) -> tensor<1x5x2x4xf32>
+  %y = core.attention %q, %k, %k, %m {scale = 0.125 : f64} : (tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<?x5xf32, #core.tensor<dims = [n, 5]>>) -> tensor<1x?x2x4xf32, #core.tensor<dims = [1, n, 2, 4]>>
+  %z = core.attention %k, %k, %k {scale = 0.125 : f64} : (tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>, tensor<1x5x2x4xf32>) -> tensor<1x5x2x4xf32>
   func.return
 }
