@@ -14,6 +14,7 @@ import mmap
 import os
 import re
 import tempfile
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,12 +36,16 @@ OUTPUT_CAPACITY = 3
 _FIRST_CAPACITY = 1024
 """Elements to begin with where the size of an output depends on data."""
 
+_MIN_PROFILED_RUNS = 5
+
 _MAX_PLANS = 256
 """Combinations of input shapes to remember."""
 
 SHIM = """\
 /* What the Python binding adds to the library of a model. */
+#define _POSIX_C_SOURCE 199309L
 #include <stdlib.h>
+#include <time.h>
 
 #include "{name}.h"
 
@@ -57,6 +62,12 @@ static void release(void *context, void *memory) {{
 const lowerdeck_allocator lowerdeck_binding_allocator = {{allocate, release, NULL}};
 
 const char *lowerdeck_binding_status_text(int status) {{ return lowerdeck_status_text(status); }}
+
+int64_t lowerdeck_binding_clock(void) {{
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}}
 """
 
 
@@ -177,6 +188,11 @@ class Binding:
         allocator = ctypes.c_byte.in_dll(loaded, "lowerdeck_binding_allocator")
         self._allocator = ctypes.addressof(allocator)
         self._pool = self._make_pool(loaded, threads) if threads > 1 else 0
+        self._slots: Sequence[Mapping[str, Any]] | None = metadata.get("profile")
+        self._clock = 0
+        if self._slots is not None:
+            clock = loaded.lowerdeck_binding_clock
+            self._clock = ctypes.cast(clock, ctypes.c_void_p).value or 0
         self._plans: dict[tuple[tuple[int, ...], ...], _Plan] = {}
         self._free: list[_Slot] = []
 
@@ -191,9 +207,9 @@ class Binding:
         for info in self.outputs:
             self._output_at.append(position)
             position += 2 + max(info.rank, 1)
-        # weights, weights_size, workspace, workspace_size, pool, allocator
+        # weights, weights_size, workspace, workspace_size, pool, allocator, profile
         self._rest_at = position
-        self._size = position + 6
+        self._size = position + 7
 
     def _make_pool(self, library: ctypes.CDLL, threads: int) -> int:
         """The threads, which end with this object. OSError if they cannot be had."""
@@ -252,6 +268,31 @@ class Binding:
             slot.words[position] = _address(array)
         written = partial(self._written, self._run_into_new(plan, slot), plan, slot)
         return PreparedCall(self._run, slot.words, arrays, self._error, written)
+
+    def profile(self, inputs: Sequence[Array], seconds: float) -> Profile:
+        """
+        The times of kernels in runs that take about so many seconds, and five at least.
+
+        ValueError if the model was not compiled to take them, and as `prepare`.
+        """
+        if self._slots is None:
+            raise ValueError("the model was not compiled with profile=True")
+        call = self.prepare(inputs)
+        slots = np.zeros((len(self._slots), 2), np.int64)
+        profile = (ctypes.c_int64 * 2)(self._clock, _address(slots))
+        call.arguments[self._rest_at + 6] = ctypes.addressof(profile)
+        call()
+        whole: list[float] = []
+        runs: list[Array] = []
+        end = time.perf_counter() + seconds
+        while len(runs) < _MIN_PROFILED_RUNS or time.perf_counter() < end:
+            slots[:] = 0
+            start = time.perf_counter()
+            call()
+            whole.append(time.perf_counter() - start)
+            runs.append(slots.copy())
+        symbols = self._bind_symbols([array.shape for array in inputs])
+        return _profile(self._slots, np.array(runs), whole, symbols)
 
     def _checked(self, value: object, info: TensorInfo) -> Array:
         """The array as C reads it: copied only if it is not contiguous or not aligned."""
@@ -366,6 +407,37 @@ class Binding:
 
 
 @dataclass(frozen=True)
+class KernelTimes:
+    """One call of a kernel, or a copy, in profiled runs."""
+
+    kernel: str
+    """The kernel's name in the C without the model's, or `copy`."""
+    nodes: Sequence[str]
+    """What it comes from in the model."""
+    schedule: str
+    calls: int
+    """In one run: more than one in a loop."""
+    seconds: float
+    """All calls of one run, in the run where they took least."""
+    median: float
+    multiply_adds: int | None
+    """Of convolutions and matrix products, in one run; None if that depends on data."""
+    bytes: int | None
+    """The sizes of all the buffers that it reads and writes, in one run."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Where the time of a run goes; the kernels are in the order of the program."""
+
+    kernels: Sequence[KernelTimes]
+    seconds: float
+    """The shortest run."""
+    median: float
+    runs: int
+
+
+@dataclass(frozen=True)
 class PreparedCall:
     """
     A call whose arrays stay where they are; `Binding.prepare` makes it.
@@ -390,6 +462,38 @@ class PreparedCall:
     def outputs(self) -> list[Array]:
         """What the last run has written, in order: arrays that the next run overwrites."""
         return self._written()
+
+
+def _profile(
+    slots: Sequence[Mapping[str, Any]], runs: Array, whole: Sequence[float], symbols: Symbols
+) -> Profile:
+    """From nanoseconds and counts, by run and slot."""
+    nanoseconds, counts = runs[..., 0], runs[..., 1].max(axis=0).tolist()
+    least, middle = nanoseconds.min(axis=0).tolist(), np.median(nanoseconds, axis=0).tolist()
+    kernels = [
+        KernelTimes(
+            slot["kernel"],
+            slot["nodes"],
+            slot.get("schedule", ""),
+            count,
+            low * 1e-9,
+            median * 1e-9,
+            _times(slot.get("multiply_adds", 0), count, symbols),
+            _times(slot["bytes"], count, symbols),
+        )
+        for slot, count, low, median in zip(slots, counts, least, middle, strict=True)
+    ]
+    return Profile(kernels, min(whole), float(np.median(whole)), len(whole))
+
+
+def _times(number: int | str, count: int, symbols: Symbols) -> int | None:
+    """A number of the description of a slot for all calls; None if it depends on data."""
+    dim = number if isinstance(number, int) else Dimension(number)
+    if isinstance(dim, Dimension):
+        if not dim.symbols <= symbols.keys():
+            return None
+        dim = dim.evaluate(symbols)
+    return dim * count
 
 
 def read_metadata(folder: str) -> dict[str, Any]:

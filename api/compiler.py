@@ -17,7 +17,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 from numpy.typing import NDArray
 
 from lowerdeck import cache as disk_cache
-from lowerdeck.binding import Binding, PreparedCall, RunError, TensorInfo, read_metadata
+from lowerdeck.binding import (
+    Binding,
+    KernelTimes,
+    PreparedCall,
+    Profile,
+    RunError,
+    TensorInfo,
+    read_metadata,
+)
 from lowerdeck.build import (
     BuildError,
     build_library,
@@ -40,8 +48,10 @@ if TYPE_CHECKING:
 __all__ = [
     "BuildError",
     "CompileOptions",
+    "KernelTimes",
     "Model",
     "PreparedCall",
+    "Profile",
     "RunError",
     "TensorInfo",
     "compile",
@@ -70,6 +80,8 @@ class CompileOptions:
     disable: Sequence[str] = ()
     skip_nodes: str | None = None
     embed_weights: bool = False
+    strict_accuracy: bool = False
+    profile: bool = False
     progress: Progress = field(default=lambda text: None, compare=False)
     """Told what is being done."""
 
@@ -98,7 +110,8 @@ class CompileOptions:
         # The C for a pool of threads runs on one of any size.
         weights = None if self.weights is None else os.path.abspath(self.weights)
         parts = [outputs, shapes, weights, self.threads > 1, self.target, sorted(self.disable)]
-        return json.dumps([*parts, self.skip_nodes, self.embed_weights])
+        parts += [self.skip_nodes, self.embed_weights, self.strict_accuracy, self.profile]
+        return json.dumps(parts)
 
 
 def compile(
@@ -112,6 +125,8 @@ def compile(
     disable: Sequence[str] = (),
     skip_nodes: str | None = None,
     embed_weights: bool = False,
+    strict_accuracy: bool = False,
+    profile: bool = False,
     cache: bool = True,
 ) -> Model:
     """
@@ -123,12 +138,23 @@ def compile(
     of inputs. A run uses `threads` threads. `disable` leaves passes out, and optional rewrites
     leave source nodes alone in whose name the regular expression `skip_nodes` is found. With
     `embed_weights` the weights are part of the C, and with `cache` the result is kept on disk.
+    `strict_accuracy` leaves out what is faster but adds to rounding errors. With `profile` the C
+    can take the time of each of its kernels, for `Model.profile`.
 
     FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
     """
     options = CompileOptions(
-        outputs, input_shapes, weights, threads, target, disable, skip_nodes, embed_weights
+        outputs,
+        input_shapes,
+        weights,
+        threads,
+        target,
+        disable,
+        skip_nodes,
+        embed_weights,
+        strict_accuracy,
+        profile,
     )
     return compile_with(model, options, cache=cache)
 
@@ -187,7 +213,14 @@ def import_and_lower(
 
     with _compiling():
         module, context = _imported(model, options)
-        run_to_phase(context, module, phase, _observer(options), threads=options.threads)
+        run_to_phase(
+            context,
+            module,
+            phase,
+            _observer(options),
+            threads=options.threads,
+            profile=options.profile,
+        )
     return module, context
 
 
@@ -197,7 +230,11 @@ def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckC
     from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
 
     context = LowerdeckContext()
-    context.options = RewriteOptions(options.skip_nodes, frozenset(options.disable))
+    context.options = RewriteOptions(
+        options.skip_nodes,
+        frozenset(options.disable),
+        strict_accuracy=options.strict_accuracy,
+    )
     register_dialects(context)
     options.progress("import")
     module = load_model(
@@ -272,6 +309,7 @@ def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
             target=options.target,
             threads=options.threads,
             embed_weights=options.embed_weights,
+            profile=options.profile,
             observer=_observer(options),
         )
         _write(artifact, folder)
@@ -380,6 +418,15 @@ class Model:
         to be copied, RunError if the run fails.
         """
         return self._binding.prepare(self._in_order(inputs))
+
+    def profile(self, inputs: Mapping[str, Array], *, seconds: float = 1.0) -> Profile:
+        """
+        The times of the kernels of a model that was compiled with `profile`, in many runs.
+
+        ValueError if it was not, or if the inputs are not those of the model or would have to be
+        copied; RunError if a run fails.
+        """
+        return self._binding.profile(self._in_order(inputs), seconds)
 
     def _in_order(self, named: Mapping[str, Array]) -> list[Array]:
         try:

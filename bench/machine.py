@@ -1,4 +1,4 @@
-"""The machine: its peak of multiply-adds, what it is, and small C programs for measurements."""
+"""The machine: what it is, and small C programs for measurements."""
 
 from __future__ import annotations
 
@@ -7,18 +7,11 @@ import os
 import platform
 import re
 import subprocess
-import threading
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from lowerdeck.build import compiler_version, require_compiler
-
-CHAINS = 12
-"""Sums that do not wait for each other: more than units times latency, fewer than registers."""
-
-_SECONDS = 0.02
 
 _RUNNER = """\
 #define _POSIX_C_SOURCE 200809L
@@ -52,53 +45,16 @@ __attribute__((destructor)) static void print_peak(void) {
 """
 
 
-def fma_source(chains: int = CHAINS) -> str:
-    """C of `fma_lanes()` and of `fma_run(count)`: multiply-adds on full vectors in registers."""
-    names = [f"a{k}" for k in range(chains)]
-    return "\n".join(
-        [
-            "#include <stdint.h>",
-            "#if defined(__AVX512F__)",
-            "#define BYTES 64",
-            "#elif defined(__AVX__)",
-            "#define BYTES 32",
-            "#else",
-            "#define BYTES 16",
-            "#endif",
-            "typedef float vector __attribute__((vector_size(BYTES)));",
-            "int fma_lanes(void) { return BYTES / 4; }",
-            "float fma_run(int64_t count, float half) {",
-            "  const vector zero = {0}, h = zero + half;",
-            # All of them go to one, so that nothing ever is denormal or infinite.
-            f"  vector {', '.join(f'{name} = zero + {k}' for k, name in enumerate(names))};",
-            "  for (int64_t i = 0; i < count; i++) {",
-            *[f"    {name} = {name} * h + h;" for name in names],
-            "  }",
-            f"  const vector sum = {' + '.join(names)};",
-            "  return sum[0];",
-            "}",
-            "",
-        ]
-    )
-
-
 class Native:
     """The C helpers, compiled into a folder."""
 
     def __init__(self, folder: str) -> None:
-        sources = {"runner.c": _RUNNER, "fma.c": fma_source()}
-        for name, text in sources.items():
-            Path(folder, name).write_text(text)
+        Path(folder, "runner.c").write_text(_RUNNER)
         path = os.path.join(folder, "libhelpers.so")
-        flags = ["-O2", "-march=native", "-ffp-contract=fast", "-fPIC", "-shared"]
-        _compile([*flags, *sources, "-o", path], folder)
+        _compile(["-O2", "-fPIC", "-shared", "runner.c", "-o", path], folder)
         library = ctypes.CDLL(path)
         self._timed_run = library.timed_run
         self._timed_run.restype = ctypes.c_double
-        self._fma_run = library.fma_run
-        self._fma_run.argtypes = [ctypes.c_int64, ctypes.c_float]
-        self._fma_run.restype = ctypes.c_float
-        self._lanes: int = library.fma_lanes()
 
     def runner(self, run: Any, arguments: Any) -> Callable[[], float]:
         """A contender whose time is taken in C, around the call of `run` alone."""
@@ -111,31 +67,6 @@ class Native:
             return seconds
 
         return call
-
-    def peak_flops(self, threads: int, repeats: int = 40) -> float:
-        """Floating-point operations a second on this many threads: the best of several runs."""
-        count = 1 << 16
-        while self._fma_seconds(count, 1) < _SECONDS:
-            count *= 2
-        best = min(self._fma_seconds(count, threads) for _ in range(repeats))
-        return 2 * CHAINS * self._lanes * count * threads / best
-
-    def _fma_seconds(self, count: int, threads: int) -> float:
-        barrier = threading.Barrier(threads + 1)
-
-        def work() -> None:
-            barrier.wait()
-            self._fma_run(count, 0.5)
-
-        workers = [threading.Thread(target=work) for _ in range(threads)]
-        for worker in workers:
-            worker.start()
-        # Before they begin, lest they seem faster than they are.
-        start = time.perf_counter()
-        barrier.wait()
-        for worker in workers:
-            worker.join()
-        return time.perf_counter() - start
 
 
 def _compile(arguments: Sequence[str], folder: str) -> None:

@@ -152,6 +152,8 @@ def measure(
     """Times of all contenders in turn, errors, and the machine's peak before and after."""
     from machine import Native
 
+    from lowerdeck.tools.peak import MultiplyAdds
+
     arrays = recorded_inputs(inputs)
     ours, call = load_ours(folder, arrays, threads)
     loaded, failures = {OURS: ours}, dict[str, str]()
@@ -164,13 +166,14 @@ def measure(
         native = Native(scratch)
     contenders = {name: timed(one.call) for name, one in loaded.items()}
     contenders[OURS_IN_C] = native.runner(call.run, call.arguments)
-    peak = native.peak_flops(threads)
+    machine = MultiplyAdds()
+    peak = machine.peak_flops(threads)
     estimates = {name: _estimate(contender) for name, contender in contenders.items()}
     times = alternate(contenders, plan_for(estimates.values(), seconds))
     return {
         "times": {name: Summary.of(values).data() for name, values in times.items()},
         "failures": failures,
-        "peak_flops": max(peak, native.peak_flops(threads)),
+        "peak_flops": max(peak, machine.peak_flops(threads)),
         "errors": {} if reference is None else _errors(loaded, reference),
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ from xdsl.ir import Block, Operation, SSAValue
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
-from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
@@ -20,6 +18,7 @@ from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.placement import largest_sum
 from lowerdeck.lowering.plan_memory import Lifetimes
+from lowerdeck.lowering.work import multiply_adds
 
 
 @dataclass(frozen=True)
@@ -59,18 +58,13 @@ class _Counter:
 
     def _op(self, op: Operation) -> int:
         match op:
-            case ConvOp():
-                return self._product(*dims_of(op.result), *dims_of(op.weight)[1:])
-            case ConvTransposeOp():
-                return self._product(*dims_of(op.input), *dims_of(op.weight)[1:])
-            case MatmulOp():
-                return self._product(*dims_of(op.result), dims_of(op.lhs)[-1])
             case IfOp():
                 return max(self.block(region.block) for region in op.regions)
             case LoopOp():
                 return self._loop(op)
             case _:
-                return sum(self.block(block) for region in op.regions for block in region.blocks)
+                inner = sum(self.block(block) for region in op.regions for block in region.blocks)
+                return self._known(multiply_adds(op)) + inner
 
     def _loop(self, op: LoopOp) -> int:
         trips = None if op.condition is not None else self._value(op.trip_count)
@@ -91,12 +85,10 @@ class _Counter:
     def _size(self, dim: Expr) -> int | None:
         return dim.evaluate(self.symbols) if dim.symbols <= self.symbols.keys() else None
 
-    def _product(self, *dims: Expr) -> int:
-        sizes = [size for dim in dims if (size := self._size(dim)) is not None]
-        if len(sizes) == len(dims):
-            return math.prod(sizes)
-        self.is_exact = False
-        return 0
+    def _known(self, work: Expr) -> int:
+        if (size := self._size(work)) is None:
+            self.is_exact = False
+        return size or 0
 
 
 def live_bytes(module: ModuleOp) -> int | None:

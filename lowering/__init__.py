@@ -20,17 +20,19 @@ def compile_to_c(
     target: str = "native",
     threads: int = 1,
     embed_weights: bool = False,
+    profile: bool = False,
     observer: Observer | None = None,
 ) -> CArtifact:
     """
     The C of an imported module, which is lowered in place; identifiers begin with `name`.
 
-    With `threads` above one the C can run on a pool of threads, of any number.
+    With `threads` above one the C can run on a pool of threads, of any number. With `profile` it
+    takes the time of each call if its caller has room for that.
 
     PassFailedException (or a subclass) lists what cannot be compiled.
     """
     from lowerdeck.lowering.emit_c.module import emit_c
     from lowerdeck.lowering.pipeline import run_to_phase
 
-    run_to_phase(context, module, "scheduled", observer, threads=threads)
+    run_to_phase(context, module, "scheduled", observer, threads=threads, profile=profile)
     return emit_c(module, name, target, embed_weights=embed_weights)

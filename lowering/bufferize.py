@@ -23,6 +23,7 @@ from lowerdeck.dialects.core.control_flow import (
     names_in,
     yielded,
 )
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
@@ -31,6 +32,7 @@ from lowerdeck.lowering.assumptions import assumptions
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import KernelLowering
 from lowerdeck.lowering.kernels.lower import remove_unused
+from lowerdeck.lowering.work import MULTIPLY_ADDS, multiply_adds_of_kernel
 
 MAX_TRIPS = 1 << 31
 """A larger constant trip count is how exporters write that there is none."""
@@ -106,6 +108,7 @@ class Bufferizer:
         self.kernels = Kernels()
         self._scopes = [Scope(block)]
         self._destinations: dict[SSAValue, SSAValue] = {}
+        self._packed: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
         self._fresh = 0
 
     def run(self) -> tuple[list[kernel.FuncOp], kernel.FuncOp]:
@@ -166,11 +169,31 @@ class Bufferizer:
         """True if the size is known as soon as the inputs' dimensions are."""
         return type_.elements.symbols <= self.static_symbols
 
-    def _buffer_for(self, value: SSAValue) -> SSAValue:
+    def _buffer_for(self, value: SSAValue, layout: LayoutAttr | None = None) -> SSAValue:
         """Where to compute a value: its destination if it has one, else a new buffer."""
         ref = self._destinations.pop(value, None)
-        self.refs[value] = self._alloc(_ref(value)) if ref is None else ref
+        self.refs[value] = self._alloc(_ref(value, layout)) if ref is None else ref
         return self.refs[value]
+
+    def _input(self, op: KernelOp, position: int) -> SSAValue:
+        """The buffer of a kernel's input; a constant lies as the kernel reads it."""
+        value, layout = op.inputs[position], op.layout_at(position)
+        if not isinstance(value.owner, ConstantOp) or layout.is_row_major:
+            return self.refs[value]
+        key = (value, layout)
+        if key not in self._packed:
+            weight = driver.WeightOp(
+                value.owner.value, _ref(value, layout), (layout, dims_of(value))
+            )
+            weight.location = value.owner.location
+            # At the start, where every block sees it.
+            entry = self._scopes[0].block
+            if entry.first_op is None:
+                entry.add_op(weight)
+            else:
+                entry.insert_op_before(weight, entry.first_op)
+            self._packed[key] = weight.result
+        return self._packed[key]
 
     def _place(self, value: SSAValue, ref: SSAValue) -> None:
         """`ref` holds a value: that is its buffer, unless it is wanted elsewhere."""
@@ -218,9 +241,14 @@ class Bufferizer:
             for assumption in assumptions(member):
                 self._check(op, assumption)
         name, symbols = self.kernels.get(op)
-        inputs = [self.refs[value] for value in op.inputs]
-        outputs = [self._buffer_for(result) for result in op.results]
+        inputs = [self._input(op, position) for position in range(len(op.inputs))]
+        outputs = [
+            self._buffer_for(result, op.layout_at(len(inputs) + number))
+            for number, result in enumerate(op.results)
+        ]
         call = driver.CallOp(name, [*inputs, *outputs], [Expr.symbol(s) for s in symbols])
+        if (work := multiply_adds_of_kernel(op)) is not None:
+            call.attributes[MULTIPLY_ADDS] = work
         self._add(call, op)
         if self.kernels.can_fail(name):
             self._add(driver.CheckStatusOp(), op)
@@ -374,8 +402,9 @@ def _split(made: Sequence[Mapping[int, str]]) -> tuple[list[int], list[int]]:
     return fixed, [k for k, axes in enumerate(made) if axes]
 
 
-def _ref(value: SSAValue) -> RefType:
-    return RefType.of(element_type(value), dims_of(value))
+def _ref(value: SSAValue, layout: LayoutAttr | None = None) -> RefType:
+    dims = dims_of(value)
+    return RefType.of(element_type(value), dims if layout is None else layout.dims(dims))
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,10 @@ from lowerdeck.passes.pipeline import PassFactory, lazy
 PASSES: dict[str, PassFactory] = {
     "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
     "bufferize": lazy("lowerdeck.lowering.bufferize", "BufferizePass"),
+    "pack-weights": lazy("lowerdeck.lowering.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowerdeck.lowering.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
+    "instrument": lazy("lowerdeck.lowering.instrument", "InstrumentPass"),
 }
 """Every pass of lowering, by name."""
 
@@ -30,7 +32,7 @@ PHASES: tuple[str, ...] = ("imported", "legal", "optimized", "kernels", "buffer"
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": ["form-kernels"],
-    "buffer": ["bufferize"],
+    "buffer": ["bufferize", "pack-weights"],
     "scheduled": ["plan-memory"],
 }
 
@@ -38,8 +40,11 @@ Observer = Callable[[ModulePass | None, str], None]
 """Told of each pass before it runs (None at a phase's end), with the phase."""
 
 
-def passes_of_phase(phase: str, threads: int = 1) -> list[str]:
+def passes_of_phase(phase: str, threads: int = 1, *, profile: bool = False) -> list[str]:
     """The names of the passes that lead from the phase before to this one."""
+    if phase == "scheduled" and profile:
+        # Last, so that it finds the barriers and what each call turned out to be.
+        return [*passes_of_phase(phase, threads), "instrument"]
     if phase == "scheduled" and threads > 1:
         # Before memory is planned: what threads share must outlive their barriers.
         return ["parallelize", *_ADDED[phase]]
@@ -53,14 +58,17 @@ def run_to_phase(
     observer: Observer | None = None,
     *,
     threads: int = 1,
+    profile: bool = False,
 ) -> None:
     """
     Run every pass from `imported` up to a phase, and check each phase's contract.
 
+    With `profile` the driver takes the time of each call.
+
     PassFailedException (or a subclass) if a pass cannot go on; ValueError for an unknown phase.
     """
     for current in PHASES[: PHASES.index(phase) + 1]:
-        for name in passes_of_phase(current, threads):
+        for name in passes_of_phase(current, threads, profile=profile):
             pass_ = ALL_PASSES[name]()()
             if not is_enabled(pass_, options_of(context)):
                 continue

@@ -25,6 +25,8 @@ class RewriteOptions:
     """No optional rewrite consumes an op of a source node in whose name this regex is found."""
     disable: frozenset[str] = frozenset()
     """Names of passes that do nothing, members of groups included."""
+    strict_accuracy: bool = False
+    """Leave out what is faster but adds to rounding errors, such as Winograd's larger tiles."""
     rewrite_limit: int | None = None
     """Make the first this many rewrites of the whole run, and no other."""
     log: IO[str] | None = None

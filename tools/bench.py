@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from lowerdeck.compiler import Model
 
 _MIN_RUNS, _MAX_RUNS = 5, 1000
-_SECONDS = 2.0
-"""Runs are repeated for this long, within the limits above."""
+"""However long that takes."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,11 @@ class Measurement:
         )
 
 
-def measure(model: Model, inputs: Mapping[str, NDArray[Any]]) -> Measurement:
-    """Times of runs on one thread; one before them does not count."""
+def measure(model: Model, inputs: Mapping[str, NDArray[Any]], seconds: float = 2.0) -> Measurement:
+    """Times of runs that take about so many seconds; one before them does not count."""
     model(inputs)
     times: list[float] = []
-    end = perf_counter() + _SECONDS
+    end = perf_counter() + seconds
     while len(times) < _MIN_RUNS or (perf_counter() < end and len(times) < _MAX_RUNS):
         start = perf_counter()
         model(inputs)

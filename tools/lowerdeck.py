@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
 
-    from lowerdeck.compiler import CompileOptions, Model
+    from lowerdeck.compiler import CompileOptions, Model, Profile
     from lowerdeck.tools.progress import Progress
 
 Command = Callable[[argparse.Namespace], int]
@@ -64,6 +64,14 @@ def _parser() -> argparse.ArgumentParser:
     one = _command(commands, "bench", _bench, "measure latency and memory")
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name; else random ones")
     one.add_argument("--json", metavar="F", dest="report", help="also write the results to F")
+    one.add_argument("--profile", action="store_true", help="the time of each kernel")
+    one.add_argument(
+        "--by",
+        choices=("time", "source"),
+        default="time",
+        help="order of the profile: slowest first, or source",
+    )
+    one.add_argument("--seconds", type=float, default=2.0, metavar="S", help="how long to run")
 
     one = _command(commands, "export", _export, "write the optimized model as ONNX")
     one.add_argument("-o", metavar="OUT.onnx", dest="out", required=True, help="file to write")
@@ -96,6 +104,11 @@ def _command(commands: Any, name: str, function: Command, text: str) -> argparse
     add("--target", default="native", metavar="T", help="machine to generate C for")
     add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
     add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
+    add(
+        "--strict-accuracy",
+        action="store_true",
+        help="leave out what is faster but adds to rounding errors",
+    )
     add("-v", "--verbose", action="store_true", help="name each step on stderr")
     return parser
 
@@ -118,6 +131,8 @@ def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
             disable=args.disable,
             skip_nodes=args.skip_nodes,
             embed_weights=getattr(args, "embed_weights", False),
+            strict_accuracy=args.strict_accuracy,
+            profile=getattr(args, "profile", False),
             progress=step,
         )
     except ValueError as error:
@@ -211,6 +226,8 @@ def _write_arrays(path: str, arrays: Mapping[str, Any]) -> None:
 
 def _bench(args: argparse.Namespace) -> int:
     from lowerdeck.tools.bench import measure
+    from lowerdeck.tools.kernel_times import Report
+    from lowerdeck.tools.peak import MultiplyAdds
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
@@ -219,13 +236,30 @@ def _bench(args: argparse.Namespace) -> int:
         inputs = read_arrays(args.inputs) if args.inputs else _sample_inputs(args, options)
         _call(model, inputs)
         shown("measure")
-        result = measure(model, inputs)
-    print(result.text())
+        if args.profile:
+            profile = _profiled(model, inputs, args.seconds)
+            peak = MultiplyAdds().peak_flops(options.threads)
+            result = Report(model.name, options.threads, profile, peak)
+            text = result.text(args.by)
+        else:
+            result = measure(model, inputs, args.seconds)
+            text = result.text()
+    print(text)
     if args.report:
         with replacing(args.report) as file:
             json.dump(result.data(), file, indent=2)
             file.write("\n")
     return 0
+
+
+def _profiled(model: Model, inputs: Mapping[str, NDArray[Any]], seconds: float) -> Profile:
+    import numpy as np
+
+    arrays = {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
+    try:
+        return model.profile(arrays, seconds=seconds)
+    except ValueError as error:
+        raise ToolError(f"{model.name}: {error}") from error
 
 
 def _sample_inputs(args: argparse.Namespace, options: CompileOptions) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,52 @@
+"""How much arithmetic an op asks for, whoever does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Operation
+
+from lowerdeck.dialects.core.attention import AttentionOp
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.types import DimsAttr, dims_of
+from lowerdeck.dialects.dims import Expr, product
+
+MULTIPLY_ADDS = "multiply_adds"
+"""
+The attribute of a call, or of a `core.kernel`, that holds the multiply-adds of its convolutions and
+matrix products: DimsAttr of one expression. A kernel has it where its ops do not show them.
+"""
+
+
+def multiply_adds(op: Operation) -> Expr:
+    """
+    The multiply-adds of a convolution or matrix product; of other ops none.
+
+    Every tap of a window counts, also on padding: the usual way to count.
+    """
+    match op:
+        case ConvOp():
+            return product([*dims_of(op.result), *dims_of(op.weight)[1:]])
+        case ConvTransposeOp():
+            return product([*dims_of(op.input), *dims_of(op.weight)[1:]])
+        case MatmulOp():
+            return product([*dims_of(op.result), dims_of(op.lhs)[-1]])
+        case AttentionOp():
+            depth, keys = dims_of(op.query)[-1], op.score_dims[-1]
+            return product(op.score_dims) * depth + product(dims_of(op.result)) * keys
+        case _:
+            return Expr.const(0)
+
+
+def multiply_adds_of_kernel(kernel: KernelOp) -> DimsAttr | None:
+    """What a call of a kernel has as `multiply_adds`; None if there are none."""
+    given = kernel.attributes.get(MULTIPLY_ADDS)
+    if isinstance(given, DimsAttr):
+        return given
+    total = _total(kernel.body.block.ops)
+    return None if total == 0 else DimsAttr.of([total])
+
+
+def _total(ops: Iterable[Operation]) -> Expr:
+    return sum(map(multiply_adds, ops), Expr.const(0))

@@ -1,0 +1,14 @@
+// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize,parallelize,instrument | filecheck %s
+
+// What threads wait for behind a call belongs to it: the mark comes after the barrier.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.mark{{$}}
+// CHECK:         @softmax_0
+// CHECK-NOT:     buffer.mark
+// CHECK:         buffer.barrier
+// CHECK-NEXT:    buffer.mark {slot = #builtin.int<0>}
+// CHECK-NEXT:    buffer.return
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = core.softmax %x {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}

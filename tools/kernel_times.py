@@ -1,0 +1,114 @@
+"""`lowerdeck bench --profile`: where the time of a run goes, kernel by kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lowerdeck.compiler import KernelTimes, Profile
+
+_NODE_WIDTH, _SCHEDULE_WIDTH = 48, 60
+_HEAD = ("kernel", "calls", "us", "median", "share", "GFLOP/s", "peak", "MB", "GB/s", "schedule")
+_LEFT = (0, 9)
+"""Columns that begin at the left; the last one, the nodes, does too."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """A profile beside what the machine can do."""
+
+    model: str
+    threads: int
+    profile: Profile
+    peak_flops: float
+    """Of so many threads."""
+
+    def data(self) -> dict[str, Any]:
+        """As JSON."""
+        kernels = [{**asdict(entry), **self._rates(entry)} for entry in self.profile.kernels]
+        return {
+            "model": self.model,
+            "threads": self.threads,
+            "peak_flops": self.peak_flops,
+            "seconds": self.profile.seconds,
+            "median": self.profile.median,
+            "runs": self.profile.runs,
+            "kernels": kernels,
+        }
+
+    def _rates(self, entry: KernelTimes) -> dict[str, float | None]:
+        flops = rate(2 * (entry.multiply_adds or 0), entry.seconds)
+        return {
+            "share": entry.seconds / self._sum,
+            "flops_per_second": flops,
+            "share_of_peak": None if flops is None else flops / self.peak_flops,
+            "bytes_per_second": rate(entry.bytes or 0, entry.seconds),
+        }
+
+    @property
+    def _sum(self) -> float:
+        return sum(entry.seconds for entry in self.profile.kernels) or 1.0
+
+    def text(self, by: str = "time") -> str:
+        """As a table for a person: the slowest first, or by "source": in the program's order."""
+        entries = list(self.profile.kernels)
+        if by == "time":
+            entries.sort(key=lambda entry: -entry.seconds)
+        rows = [self._row(entry) for entry in entries]
+        total = sum(entry.multiply_adds or 0 for entry in entries)
+        flops = 2 * total / self.profile.seconds
+        lines = [
+            f"{self.model}, {self.threads} thread{'s' if self.threads > 1 else ''}: "
+            f"{self.profile.seconds * 1e3:.3f} ms best, {self.profile.median * 1e3:.3f} ms median "
+            f"of {self.profile.runs} runs; the kernels' best sum to {self._sum * 1e3:.3f} ms",
+            f"{total / 1e9:.3f} G multiply-adds: {flops / 1e9:.1f} GFLOP/s, "
+            f"{flops / self.peak_flops:.1%} of the {self.peak_flops / 1e9:.0f} GFLOP/s that this "
+            "machine makes in registers",
+            "",
+            *_table((*_HEAD, "nodes"), rows),
+        ]
+        return "\n".join(lines)
+
+    def _row(self, entry: KernelTimes) -> list[str]:
+        rates = self._rates(entry)
+        return [
+            entry.kernel,
+            str(entry.calls),
+            f"{entry.seconds * 1e6:.1f}",
+            f"{entry.median * 1e6:.1f}",
+            f"{entry.seconds / self._sum:.1%}",
+            _number(rates["flops_per_second"], 1e9),
+            _number(rates["share_of_peak"], 0.01, "%") if entry.multiply_adds else "-",
+            "?" if entry.bytes is None else f"{entry.bytes / 1e6:.2f}",
+            _number(rates["bytes_per_second"], 1e9),
+            _shortened(entry.schedule or "-", _SCHEDULE_WIDTH),
+            _shortened(", ".join(entry.nodes), _NODE_WIDTH),
+        ]
+
+
+def rate(amount: int, seconds: float) -> float | None:
+    """So much a second; None for nothing, or in no time."""
+    return amount / seconds if amount and seconds > 0 else None
+
+
+def _number(value: float | None, unit: float, suffix: str = "") -> str:
+    return "-" if value is None else f"{value / unit:.1f}{suffix}"
+
+
+def _shortened(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    lines = [list(head), *map(list, rows)]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    left = (*_LEFT, len(head) - 1)
+    return [
+        "  ".join(
+            cell.ljust(width) if k in left else cell.rjust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ).rstrip()
+        for line in lines
+    ]
