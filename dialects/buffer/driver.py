@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolRefAttr,
 )
-from xdsl.ir import Region, SSAValue
+from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
     AttrSizedOperandSegments,
     IRDLOperation,
@@ -39,24 +39,39 @@ from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.buffer.kernel import YieldOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import Symbols, names_in, symbol_list
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
 
 
 @irdl_op_definition
 class WeightOp(IRDLOperation):
-    """A constant buffer; `offset` is its byte offset in the weights once they are laid out."""
+    """
+    A constant buffer; `offset` is its byte offset in the weights once they are laid out.
+
+    With a `layout`, `value` is the tensor of dimensions `dims` in C order, and is yet to be packed.
+    """
 
     name = "buffer.weight"
     value = prop_def(BlobAttr)
+    layout = opt_prop_def(LayoutAttr)
+    dims = opt_prop_def(DimsAttr)
     offset = opt_prop_def(DimsAttr)
     result = result_def(RefType)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
     assembly_format = "attr-dict `:` type($result)"
 
-    def __init__(self, value: BlobAttr, type: RefType):
-        super().__init__(properties={"value": value}, result_types=[type])
+    def __init__(
+        self,
+        value: BlobAttr,
+        type: RefType,
+        packing: tuple[LayoutAttr, Sequence[ExprLike]] | None = None,
+    ):
+        properties: dict[str, Attribute] = {"value": value}
+        if packing is not None:
+            properties |= {"layout": packing[0], "dims": DimsAttr.of(packing[1])}
+        super().__init__(properties=properties, result_types=[type])
 
 
 @irdl_op_definition

@@ -55,7 +55,6 @@ from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
 
-
 MODES = ("lanes", "unroll")
 """How a loop may be made to disappear."""
 
@@ -138,8 +137,8 @@ class ForOp(IRDLOperation):
     `range[2]` > 0, carrying values from iteration to iteration.
 
     A `parallel` loop has independent iterations, so they may be split over threads. Schedules know
-    a loop by its `label`. By `mode` it is to disappear: into the lanes of vectors (`lanes`), or into
-    copies of its body side by side (`unroll`); until then it is a loop like any other.
+    a loop by its `label`. By `mode` it is to disappear: into the lanes of vectors (`lanes`), or
+    into copies of its body side by side (`unroll`); until then it is a loop like any other.
     """
 
     name = "buffer.for"

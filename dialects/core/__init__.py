@@ -12,6 +12,7 @@ from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import LINEAR
 from lowerdeck.dialects.core.reduce import REDUCE
 from lowerdeck.dialects.core.tensor import TENSOR
@@ -40,5 +41,5 @@ Core = Dialect(
         KernelOp,
         YieldOp,
     ],
-    [BlobAttr, DimsAttr, TensorEncoding, StringType, SequenceType, OptionalType],
+    [BlobAttr, DimsAttr, LayoutAttr, TensorEncoding, StringType, SequenceType, OptionalType],
 )

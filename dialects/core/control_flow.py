@@ -31,6 +31,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, RecursiveMemoryEf
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import is_ranked, require
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, i1, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 
@@ -391,10 +392,13 @@ class KernelOp(IRDLOperation):
       core.yield %r : ...
     }
     ```
+
+    `layouts` says how each input, then each result lies in memory; without it all are row-major.
     """
 
     name = "core.kernel"
     sym_name = prop_def(SymbolNameConstraint())
+    layouts = opt_prop_def(ArrayAttr[LayoutAttr])
     inputs = var_operand_def()
     results_ = var_result_def()
     body = region_def("single_block")
@@ -412,6 +416,17 @@ class KernelOp(IRDLOperation):
             result_types=[[value.type for value in yielded(body)]],
         )
 
+    def layout(self, value: SSAValue) -> LayoutAttr:
+        """How an argument of the body, or a value that it yields, lies in memory."""
+        values = [*self.body.block.args, *yielded(self.body)]
+        return self.layout_at(next(k for k, other in enumerate(values) if other is value))
+
+    def layout_at(self, position: int) -> LayoutAttr:
+        """The layout of an input or, counted behind these, of a result."""
+        if self.layouts is not None:
+            return self.layouts.data[position]
+        return LayoutAttr.row_major(rank_of([*self.inputs, *self.results][position]))
+
     def verify_(self) -> None:
         arguments = list(self.body.block.arg_types)
         types = [value.type for value in self.inputs]
@@ -419,6 +434,10 @@ class KernelOp(IRDLOperation):
         types = [value.type for value in yielded(self.body)]
         results = [result.type for result in self.results]
         require(types == results, f"yields {_list(types)}, not {_list(results)}")
+        if self.layouts is not None:
+            ranks = [rank_of(value) for value in (*self.inputs, *self.results)]
+            found = [layout.rank for layout in self.layouts]
+            require(found == ranks, f"layouts of ranks {found} for values of ranks {ranks}")
         for op in self.body.block.ops:
             require(not op.regions, f"{op.name} has a region; a kernel is straight-line")
 

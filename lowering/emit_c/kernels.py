@@ -13,8 +13,9 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel, vector
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
+from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
+from lowerdeck.lowering.emit_c.vectors import memory_name, unsigned_name, vector_name
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
     comment,
@@ -23,7 +24,6 @@ from lowerdeck.lowering.emit_c.writer import (
     storage_type,
 )
 from lowerdeck.lowering.emit_c.writer import value_c_type as scalar_c_type
-from lowerdeck.lowering.emit_c.vectors import memory_name, unsigned_name, vector_name
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.provenance import source_names
 

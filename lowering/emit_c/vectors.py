@@ -75,13 +75,10 @@ def prelude(types: Sequence[Attribute]) -> str:
 def _definition(scalar: Attribute, lanes: int) -> str:
     stem, c_type, size = _STEMS[scalar]
     name, width = f"lowerdeck_{stem}x{lanes}", size * lanes
-    unsigned = (
-        ""
-        if scalar in (f32, f64)
-        else (
-            f"typedef u{c_type} lowerdeck_u{stem[1:]}x{lanes} __attribute__((vector_size({width})));\n"
-        )
-    )
+    width_of = f"__attribute__((vector_size({width})))"
+    unsigned = f"typedef u{c_type} lowerdeck_u{stem[1:]}x{lanes} {width_of};\n"
+    if scalar in (f32, f64):
+        unsigned = ""
     return unsigned + (
         f"typedef {c_type} {name} __attribute__((vector_size({width})));\n"
         f"typedef {c_type} {name}_at\n"

@@ -24,8 +24,10 @@ from lowerdeck.dialects.buffer.kernel import (
     StoreOp,
     YieldOp,
 )
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import bit_width, is_float
 from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.intervals import Interval, interval, simplified
 
 INDEX_MARK = "%"
 """Loop variables are symbols that begin with this, so they never meet a dimension's name."""
@@ -37,13 +39,17 @@ class KernelBuilder:
 
     Indices are expressions over loop variables and dimension symbols; the builder turns them into
     operands d0, d1, ... and function symbols s0, s1, ... (`symbols` lists the latter's names).
+    Buffers are accessed at indices of the tensor that they hold; `layouts` says of those that are
+    not in C order where that is.
     """
 
     def __init__(self, block: Block) -> None:
         self._blocks = [block]
         self._known: list[dict[Hashable, SSAValue]] = [{}]
         self._indices: dict[str, SSAValue] = {}
+        self._ranges: dict[str, Interval] = {}
         self.symbols: list[str] = []
+        self.layouts: dict[SSAValue, LayoutAttr] = {}
 
     def add(self, op: Operation) -> SSAValue:
         """Append an op with one result."""
@@ -79,6 +85,15 @@ class KernelBuilder:
         self._indices[name] = value
         return Expr.symbol(name)
 
+    def _loop_index(self, value: SSAValue, lower: ExprLike, upper: ExprLike) -> Expr:
+        """The index of a loop, whose range is kept if it is known."""
+        index = self.index(value)
+        first = interval(Expr.of(lower), self._ranges)
+        last = interval(Expr.of(upper), self._ranges)
+        if first is not None and last is not None and first[0] < last[1]:
+            self._ranges[str(index)] = (first[0], last[1] - 1)
+        return index
+
     def value_of(self, index: Expr) -> SSAValue:
         """The value that `index` made an expression of."""
         return self._indices[str(index)]
@@ -87,7 +102,7 @@ class KernelBuilder:
         """The expressions over dK and sK, and the operands that the dK stand for."""
         operands: dict[str, SSAValue] = {}
         renamed: dict[str, Expr] = {}
-        values = [Expr.of(expr) for expr in exprs]
+        values = [simplified(Expr.of(expr), self._ranges) for expr in exprs]
         for name in sorted({name for value in values for name in value.symbols}, key=_order):
             if name.startswith(INDEX_MARK):
                 renamed[name] = Expr.symbol(f"d{len(operands)}")
@@ -118,28 +133,46 @@ class KernelBuilder:
 
     def load(self, ref: SSAValue, at: Sequence[ExprLike]) -> SSAValue:
         """The element of a buffer."""
-        return self.add(LoadOp(ref, *self.bound(at)))
+        return self.add(LoadOp(ref, *self.bound(self._place(ref, at))))
 
     def store(self, value: SSAValue, ref: SSAValue, at: Sequence[ExprLike]) -> None:
         """Set the element of a buffer."""
-        self.append(StoreOp(value, ref, *self.bound(at)))
+        self.append(StoreOp(value, ref, *self.bound(self._place(ref, at))))
+
+    def _place(self, ref: SSAValue, at: Sequence[ExprLike]) -> Sequence[ExprLike]:
+        layout = self.layouts.get(ref)
+        return at if layout is None else layout.index([Expr.of(index) for index in at])
 
     # Control flow
 
     @contextmanager
     def loop(
-        self, upper: ExprLike, lower: ExprLike = 0, step: int = 1, *, parallel: bool = False
+        self,
+        upper: ExprLike,
+        lower: ExprLike = 0,
+        step: int = 1,
+        *,
+        parallel: bool = False,
+        label: str | None = None,
+        mode: str | None = None,
     ) -> Generator[Expr]:
         """A loop without carried values; yields its index."""
         block = Block(arg_types=[IndexType()])
         self._open(block)
-        yield self.index(block.args[0])
+        yield self._loop_index(block.args[0], lower, upper)
         self.append(YieldOp())
         self._close()
-        bounds, operands = self.bound([lower, upper, step])
-        self.append(
-            ForOp((bounds[0], bounds[1], bounds[2]), operands, [], Region(block), parallel=parallel)
+        (first, last, by), operands = self.bound([lower, upper, step])
+        new = ForOp(
+            (first, last, by),
+            operands,
+            [],
+            Region(block),
+            parallel=parallel,
+            label=label,
+            mode=mode,
         )
+        self.append(new)
 
     @contextmanager
     def nest(self, sizes: Sequence[ExprLike], *, parallel: bool = False) -> Generator[list[Expr]]:
@@ -167,7 +200,7 @@ class KernelBuilder:
         """A loop that carries values: `body` maps the index and the current ones to the next."""
         block = Block(arg_types=[IndexType(), *(value.type for value in inits)])
         self._open(block)
-        following = body(self.index(block.args[0]), block.args[1:])
+        following = body(self._loop_index(block.args[0], lower, upper), block.args[1:])
         self.append(YieldOp(following))
         self._close()
         bounds, operands = self.bound([lower, upper, step])

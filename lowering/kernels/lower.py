@@ -75,9 +75,13 @@ class KernelLowering:
         self.roots: tuple[SSAValue, ...] = tuple(last.values)
         self.block = Block()
         self.builder = KernelBuilder(self.block)
-        for value in (*source.args, *self.roots):
-            dims, _ = self.builder.bound(dims_of(value))
-            self.block.insert_arg(RefType.of(element_type(value), dims), len(self.block.args))
+        for position, value in enumerate((*source.args, *self.roots)):
+            layout = kernel.layout_at(position)
+            dims, _ = self.builder.bound(layout.dims(dims_of(value)))
+            type_ = RefType.of(element_type(value), dims)
+            argument = self.block.insert_arg(type_, len(self.block.args))
+            if not layout.is_row_major:
+                self.builder.layouts[argument] = layout
         count = len(source.args)
         self.inputs: dict[SSAValue, SSAValue] = dict(
             zip(source.args, self.block.args[:count], strict=True)

@@ -1,0 +1,188 @@
+"""How the elements of a tensor lie in memory: dimensions cut into pieces, in any order, padded."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import Data
+from xdsl.irdl import irdl_attr_definition
+from xdsl.parser import AttrParser
+from xdsl.printer import Printer
+
+from lowerdeck.dialects.dims import Expr
+
+
+@dataclass(frozen=True)
+class Piece:
+    """
+    One dimension of the storage: `index // stride % size` of an axis; without a size, the quotient
+    is not reduced.
+    """
+
+    axis: int
+    stride: int = 1
+    size: int | None = None
+
+    def __str__(self) -> str:
+        stride = "" if self.stride == 1 else f"/{self.stride}"
+        return f"{self.axis}{stride}" + ("" if self.size is None else f" mod {self.size}")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The pieces from the outermost to the innermost dimension, and the padding of each axis."""
+
+    pieces: tuple[Piece, ...]
+    begin: tuple[int, ...]
+    end: tuple[int, ...]
+
+
+@irdl_attr_definition
+class LayoutAttr(Data[Layout]):
+    """
+    `#core.layout<0, 1/16, 2, 3, 1 mod 16>` is NCHW with the channels in blocks of 16, innermost.
+    With a border of one element around the last two axes it is
+    `#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>`.
+
+    An axis is padded up to a multiple of its blocks; what lies there may be any value. The elements
+    of the border are zero.
+    """
+
+    name = "core.layout"
+
+    @staticmethod
+    def of(
+        pieces: Sequence[Piece],
+        begin: Sequence[int] | None = None,
+        end: Sequence[int] | None = None,
+    ) -> LayoutAttr:
+        """A layout; ValueError if the pieces do not make up the axes 0, 1, ..."""
+        rank = len({piece.axis for piece in pieces})
+        zeros = (0,) * rank
+        layout = Layout(tuple(pieces), tuple(begin or zeros), tuple(end or zeros))
+        for axis in range(rank):
+            own = sorted((p for p in pieces if p.axis == axis), key=lambda p: p.stride)
+            stride = 1
+            for number, piece in enumerate(own):
+                if piece.stride != stride or (piece.size is None) != (number == len(own) - 1):
+                    raise ValueError(f"the pieces of axis {axis} do not make it up")
+                stride *= piece.size or 1
+        if any(piece.axis >= rank for piece in pieces):
+            raise ValueError("an axis has no piece")
+        return LayoutAttr(layout)
+
+    @staticmethod
+    def row_major(
+        rank: int, begin: Sequence[int] | None = None, end: Sequence[int] | None = None
+    ) -> LayoutAttr:
+        """C order, with a border or without."""
+        return LayoutAttr.of([Piece(axis) for axis in range(rank)], begin, end)
+
+    @staticmethod
+    def blocked(
+        rank: int,
+        axis: int,
+        block: int,
+        begin: Sequence[int] | None = None,
+        end: Sequence[int] | None = None,
+    ) -> LayoutAttr:
+        """C order with an axis in blocks, innermost: NCHWc for axis 1."""
+        pieces = [Piece(k, block if k == axis else 1) for k in range(rank)]
+        return LayoutAttr.of([*pieces, Piece(axis, 1, block)], begin, end)
+
+    @classmethod
+    def parse_parameter(cls, parser: AttrParser) -> Layout:
+        with parser.in_angle_brackets():
+            pieces = parser.parse_comma_separated_list(
+                parser.Delimiter.NONE, lambda: _parse_piece(parser)
+            )
+            begin: list[int] | None = None
+            end: list[int] | None = None
+            if parser.parse_optional_keyword("pad") is not None:
+                square = parser.Delimiter.SQUARE
+                begin = parser.parse_comma_separated_list(square, parser.parse_integer)
+                end = parser.parse_comma_separated_list(square, parser.parse_integer)
+            try:
+                return cls.of(pieces, begin, end).data
+            except ValueError as error:
+                parser.raise_error(str(error))
+
+    def print_parameter(self, printer: Printer) -> None:
+        pad = f" pad {list(self.data.begin)} {list(self.data.end)}" if self.is_padded else ""
+        printer.print_string(f"<{', '.join(map(str, self.data.pieces))}{pad}>")
+
+    @property
+    def rank(self) -> int:
+        """The number of axes of the tensor."""
+        return len(self.data.begin)
+
+    @property
+    def is_padded(self) -> bool:
+        """True if there is a border of zeros."""
+        return any(self.data.begin) or any(self.data.end)
+
+    @property
+    def is_row_major(self) -> bool:
+        """True for C order without a border."""
+        return not self.is_padded and self.data.pieces == tuple(map(Piece, range(self.rank)))
+
+    def block(self, axis: int) -> int:
+        """The product of all blocks of an axis: what its size is padded up to a multiple of."""
+        return prod(p.size or 1 for p in self.data.pieces if p.axis == axis)
+
+    def inner(self, axis: int) -> int:
+        """The block of an axis that lies innermost, at unit stride; 1 if another axis does."""
+        last = self.data.pieces[-1]
+        return last.size or 1 if last.axis == axis and last.stride == 1 else 1
+
+    def padded(self, begin: Sequence[int], end: Sequence[int]) -> LayoutAttr:
+        """The same pieces with another border."""
+        return LayoutAttr.of(self.data.pieces, begin, end)
+
+    def dims(self, dims: Sequence[Expr]) -> list[Expr]:
+        """The dimensions of the storage of a tensor with these dimensions."""
+        sizes: list[Expr] = []
+        for piece in self.data.pieces:
+            whole = dims[piece.axis] + self.data.begin[piece.axis] + self.data.end[piece.axis]
+            size = whole.ceildiv(piece.stride) if piece.size is None else Expr.const(piece.size)
+            sizes.append(size)
+        return sizes
+
+    def index(self, at: Sequence[Expr]) -> list[Expr]:
+        """Where in the storage the element at an index of the tensor lies."""
+        indices: list[Expr] = []
+        for piece in self.data.pieces:
+            index = (at[piece.axis] + self.data.begin[piece.axis]) // piece.stride
+            indices.append(index if piece.size is None else index % piece.size)
+        return indices
+
+    def pack(self, array: NDArray[Any]) -> NDArray[Any]:
+        """The storage of a tensor, dense; what is padded is zero."""
+        pads: list[tuple[int, int]] = []
+        split: list[int] = []
+        place: dict[Piece, int] = {}
+        for axis, size in enumerate(array.shape):
+            begin, end = self.data.begin[axis], self.data.end[axis]
+            own = sorted((p for p in self.data.pieces if p.axis == axis), key=lambda p: -p.stride)
+            whole = -(-(begin + size + end) // self.block(axis)) * self.block(axis)
+            pads.append((begin, whole - begin - size))
+            for piece in own:
+                place[piece] = len(split)
+                split.append(whole // own[0].stride if piece.size is None else piece.size)
+        order = [place[piece] for piece in self.data.pieces]
+        return np.ascontiguousarray(np.pad(array, pads).reshape(split).transpose(order))
+
+
+def _parse_piece(parser: AttrParser) -> Piece:
+    axis = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    stride, size = 1, None
+    if parser.parse_optional_punctuation("/") is not None:
+        stride = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    if parser.parse_optional_keyword("mod") is not None:
+        size = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    return Piece(axis, stride, size)
