@@ -17,6 +17,7 @@ from lowerdeck.passes.pipeline import PassFactory, lazy
 PASSES: dict[str, PassFactory] = {
     "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
     "bufferize": lazy("lowerdeck.lowering.bufferize", "BufferizePass"),
+    "expand-math": lazy("lowerdeck.lowering.expand_math", "ExpandMathPass"),
     "pack-weights": lazy("lowerdeck.lowering.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowerdeck.lowering.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
