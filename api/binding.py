@@ -414,6 +414,8 @@ class KernelTimes:
     """The kernel's name in the C without the model's, or `copy`."""
     nodes: Sequence[str]
     """What it comes from in the model."""
+    shapes: str
+    """Of the buffers: inputs -> outputs."""
     schedule: str
     calls: int
     """In one run: more than one in a loop."""
@@ -474,6 +476,7 @@ def _profile(
         KernelTimes(
             slot["kernel"],
             slot["nodes"],
+            slot["shapes"],
             slot.get("schedule", ""),
             count,
             low * 1e-9,

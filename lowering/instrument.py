@@ -56,9 +56,12 @@ class Marker:
 
     def _new_slot(self, op: driver.CallOp | driver.CopyOp) -> int:
         name, entries = _described(op)
+        outputs = 1
         if isinstance(op, driver.CallOp) and name in self.functions:
             schedule = self.functions[name].attributes.get(SCHEDULE)
             entries["schedule"] = StringAttr("" if schedule is None else _text(schedule))
+            outputs = self.functions[name].outputs.data
+        entries["shapes"] = StringAttr(_shapes(op, outputs))
         entries["kernel"] = StringAttr(name)
         entries["nodes"] = ArrayAttr([StringAttr(node) for node in source_names(op)])
         self.slots.append(DictionaryAttr(entries))
@@ -93,6 +96,13 @@ def _described(op: driver.CallOp | driver.CopyOp) -> tuple[str, dict[str, Attrib
     return op.callee.root_reference.data, entries
 
 
+def _shapes(op: Operation, outputs: int) -> str:
+    """`4x3 3x5 -> 4x5`"""
+    texts = ["x".join(map(str, ref_type(o).dims.data)) or "scalar" for o in op.operands]
+    split = len(texts) - outputs
+    return f"{' '.join(texts[:split])} -> {' '.join(texts[split:])}".strip()
+
+
 def _text(attribute: Attribute) -> str:
     return attribute.data if isinstance(attribute, StringAttr) else str(attribute)
 
@@ -105,8 +115,8 @@ class InstrumentPass(ModulePass):
     A `buffer.mark` with a slot follows each of them and what threads wait for behind it; one
     without a slot stands where something else has happened since the last mark, so that only calls
     and copies are charged. The driver gets the attribute `profile`, a dictionary for each slot:
-    `kernel`, `nodes` of the model, `schedule` (of the kernel), `multiply_adds` (of the call) and
-    `bytes`, the sizes of all its buffers.
+    `kernel`, `nodes` of the model, `schedule` (of the kernel), `multiply_adds` (of the call),
+    `shapes` of its buffers, and `bytes`, their sizes.
     """
 
     name = "instrument"

@@ -9,9 +9,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lowerdeck.compiler import KernelTimes, Profile
 
-_NODE_WIDTH, _SCHEDULE_WIDTH = 48, 60
-_HEAD = ("kernel", "calls", "us", "median", "share", "GFLOP/s", "peak", "MB", "GB/s", "schedule")
-_LEFT = (0, 9)
+_WIDTH = 60
+"""Of columns of text."""
+
+_HEAD = (
+    "kernel",
+    "calls",
+    "us",
+    "median",
+    "share",
+    "GFLOP/s",
+    "peak",
+    "MB",
+    "GB/s",
+    "schedule",
+    "shapes",
+)
+_LEFT = (0, 9, 10)
 """Columns that begin at the left; the last one, the nodes, does too."""
 
 
@@ -83,8 +97,7 @@ class Report:
             _number(rates["share_of_peak"], 0.01, "%") if entry.multiply_adds else "-",
             "?" if entry.bytes is None else f"{entry.bytes / 1e6:.2f}",
             _number(rates["bytes_per_second"], 1e9),
-            _shortened(entry.schedule or "-", _SCHEDULE_WIDTH),
-            _shortened(", ".join(entry.nodes), _NODE_WIDTH),
+            *map(_shortened, (entry.schedule or "-", entry.shapes, ", ".join(entry.nodes))),
         ]
 
 
@@ -97,8 +110,8 @@ def _number(value: float | None, unit: float, suffix: str = "") -> str:
     return "-" if value is None else f"{value / unit:.1f}{suffix}"
 
 
-def _shortened(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 3]}..."
+def _shortened(text: str) -> str:
+    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

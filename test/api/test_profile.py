@@ -68,6 +68,7 @@ def test_profile(threads: int) -> None:
     profile = model.profile({"x": x}, seconds=0.01)
     assert [kernel.nodes for kernel in profile.kernels] == [["the/product"], ["the/softmax"]]
     assert [kernel.calls for kernel in profile.kernels] == [1, 1]
+    assert profile.kernels[0].shapes == "nx7 7x3 -> nx3"
     product = ROWS * DEPTH * COLUMNS
     assert [kernel.multiply_adds for kernel in profile.kernels] == [product, 0]
     in_out = ROWS * COLUMNS
@@ -103,14 +104,26 @@ def test_without_the_option_there_is_no_trace(tmp_path: Path) -> None:
 
 
 def test_report() -> None:
-    first = compiler.KernelTimes("matmul_0", ["a"], "tile 8x3", 1, 1e-3, 2e-3, 10**6, 4 * 10**6)
-    second = compiler.KernelTimes("copy", [], "", 2, 3e-3, 3e-3, 0, None)
+    first = compiler.KernelTimes(
+        "matmul_0", ["a"], "1x2 -> 1x3", "tile 8x3", 1, 1e-3, 2e-3, 10**6, 4 * 10**6
+    )
+    second = compiler.KernelTimes("copy", [], "4 -> 4", "", 2, 3e-3, 3e-3, 0, None)
     report = Report("m", 2, compiler.Profile([first, second], 5e-3, 6e-3, 7), peak_flops=1e10)
     by_time, by_source = (report.text(by).splitlines() for by in ("time", "source"))
     assert by_time[-2:] == by_source[:-3:-1]
     # Of the sum of both; 2 Mflop in 1 ms are 2 GFLOP/s, and 4 MB are 4 GB/s.
     cells = ["matmul_0", "1", "1000.0", "2000.0", "25.0%", "2.0", "20.0%", "4.00", "4.0"]
-    assert by_source[-2].split() == [*cells, "tile", "8x3", "a"]
-    assert by_source[-1].split() == ["copy", "2", "3000.0", "3000.0", "75.0%", *"--?--"]
+    assert by_source[-2].split() == [*cells, *"tile 8x3 1x2 -> 1x3 a".split()]
+    assert by_source[-1].split() == [
+        "copy",
+        "2",
+        "3000.0",
+        "3000.0",
+        "75.0%",
+        *"--?--",
+        "4",
+        "->",
+        "4",
+    ]
     assert report.data()["kernels"][0]["share_of_peak"] == 0.2
     assert report.data()["kernels"][1]["flops_per_second"] is None
