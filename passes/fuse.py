@@ -7,11 +7,12 @@ from typing import ClassVar
 from xdsl.passes import ModulePass
 
 from lowerdeck.passes.driver import PassGroup
+from lowerdeck.passes.fuse_attention import FuseAttentionPass
 from lowerdeck.passes.fuse_conv_bn import FuseConvBnPass
 
 
 class FusePass(PassGroup):
-    """The passes that put a formula in place of two: `fuse-conv-bn`."""
+    """The passes that put one op in place of several: `fuse-conv-bn`, `fuse-attention`."""
 
     name = "fuse"
-    members: ClassVar[tuple[type[ModulePass], ...]] = (FuseConvBnPass,)
+    members: ClassVar[tuple[type[ModulePass], ...]] = (FuseConvBnPass, FuseAttentionPass)

@@ -34,6 +34,7 @@ _MODULES: Mapping[str, str] = {
     "fold-symbols": "fold_symbols",
     "simplify": "simplify",
     "fuse": "fuse",
+    "fuse-attention": "fuse_attention",
     "fuse-conv-bn": "fuse_conv_bn",
     "replace-batch-norm": "replace_batch_norm",
 }

@@ -263,7 +263,7 @@ class ComposeReshapes(_Algebra):
 
 
 class ComposeTransposes(_Algebra):
-    """transpose(transpose(x, p), q) -> transpose(x, p[q])"""
+    """transpose(transpose(x, p), q) -> transpose(x, p[q]), or x if that is the identity"""
 
     name = "compose-transposes"
     roots = (TransposeOp,)
@@ -273,6 +273,8 @@ class ComposeTransposes(_Algebra):
             return None
         x, first = inner.input, ints(inner.permutation)
         permutation = [first[axis] for axis in ints(op.permutation)]
+        if permutation == sorted(permutation):
+            return "two permutations cancel", x, (inner,)
         return "one permutation after the other", lambda: TransposeOp(x, permutation), (inner,)
 
 

@@ -36,7 +36,7 @@ def lower_attention(k: KernelLowering, op: AttentionOp) -> None:
 def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
     """Add up the weighted values in the output buffer; the sum of the weights in f64."""
     b, out, element = k.builder, k.outputs[0], element_type(op.result)
-    *outer, query, head = at
+    *outer, _, head = at
     keys = dims_of(op.key)[-3]
     columns = dims_of(op.result)[-1]
 

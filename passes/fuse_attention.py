@@ -1,0 +1,323 @@
+"""`fuse-attention`: two matrix products and the softmax between them become one op."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from lowerdeck.dialects.core.attention import AttentionOp
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.tensor import ReshapeOp, TransposeOp, ints
+from lowerdeck.dialects.core.types import (
+    broadcast,
+    dims_of,
+    element_type,
+    f32,
+    f64,
+    numpy_dtype,
+    rank_of,
+)
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
+from lowerdeck.passes.fold_identities import uniform_value
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A value, the scale that was taken off it, and what is to be put on it again."""
+
+    value: SSAValue
+    scale: float = 1.0
+    moves: tuple[Operation, ...] = ()
+    """Transposes and reshapes that stood between the value and its use, the last one first."""
+    consumed: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attention:
+    """What the two products multiply."""
+
+    query: Chain
+    key: Chain
+    """[..., D, S], as the product has it."""
+    value: SSAValue
+    mask: SSAValue | None
+    scale: float
+    consumed: tuple[Operation, ...] = field(default=())
+
+
+def _scaled(op: Operation) -> tuple[SSAValue, float] | None:
+    """x and c if `op` is x * c or x / c with one finite constant c, and of the shape of x."""
+    if not isinstance(op, MulOp | DivOp):
+        return None
+    pairs = [(op.lhs, op.rhs), (op.rhs, op.lhs)] if isinstance(op, MulOp) else [(op.lhs, op.rhs)]
+    for value, constant in pairs:
+        number = uniform_value(constant)
+        if number is None or not np.isfinite(number) or number == 0:
+            continue
+        if value.type == op.result.type:
+            scale = float(number)
+            return value, scale if isinstance(op, MulOp) else 1.0 / scale
+    return None
+
+
+def _unscale(value: SSAValue) -> Chain:
+    """Take factors off a value that is used once, also from behind transposes and reshapes."""
+    found = Chain(value)
+    moves: list[Operation] = []
+    consumed: list[Operation] = []
+    scale, current = 1.0, value
+    while current.has_one_use() and isinstance(op := current.owner, Operation):
+        consumed.append(op)
+        if isinstance(op, TransposeOp | ReshapeOp):
+            moves.append(op)
+            current = op.input
+        elif (step := _scaled(op)) is not None:
+            current, factor = step
+            scale *= factor
+            found = Chain(current, scale, tuple(moves), tuple(consumed))
+        else:
+            break
+    return found
+
+
+def _scores(softmax: SoftmaxOp) -> tuple[Chain, SSAValue | None] | None:
+    """The product whose softmax is taken, with its scale, and the mask added to it."""
+    value = softmax.input
+    if not value.has_one_use():
+        return None
+    add = producer(value, AddOp)
+    if add is None:
+        chain = _product(value)
+        return None if chain is None else (chain, None)
+    for part, mask in ((add.lhs, add.rhs), (add.rhs, add.lhs)):
+        if part.type != add.result.type or not part.has_one_use():
+            continue
+        if (chain := _product(part)) is not None:
+            return replace(chain, consumed=(add, *chain.consumed)), mask
+    return None
+
+
+def _product(value: SSAValue) -> Chain | None:
+    """The matrix product that a value is, up to factors."""
+    chain = _unscale(value)
+    product = producer(chain.value, MatmulOp)
+    if product is None or chain.moves or not chain.value.has_one_use():
+        return None
+    return replace(chain, consumed=(*chain.consumed, product))
+
+
+def _attention(weighted: MatmulOp) -> Attention | None:
+    softmax = producer(weighted.lhs, SoftmaxOp)
+    if softmax is None or not weighted.lhs.has_one_use():
+        return None
+    if softmax.axis.data != rank_of(softmax.input) - 1:
+        return None
+    if element_type(weighted.result) not in (f32, f64) or (found := _scores(softmax)) is None:
+        return None
+    chain, mask = found
+    product = chain.value.owner
+    assert isinstance(product, MatmulOp)
+    if not _fits(product, weighted, mask):
+        return None
+    query, key = _unscale(product.lhs), _unscale(product.rhs)
+    scale = chain.scale * query.scale * key.scale
+    if not _is_representable(scale, element_type(weighted.result)):
+        return None
+    return Attention(
+        query,
+        key,
+        weighted.rhs,
+        mask,
+        scale,
+        (weighted, softmax, *chain.consumed, *query.consumed, *key.consumed),
+    )
+
+
+def _fits(product: MatmulOp, weighted: MatmulOp, mask: SSAValue | None) -> bool:
+    """True if nothing broadcasts but the mask, and all dimensions are known to agree."""
+    query, key, value = (dims_of(v) for v in (product.lhs, product.rhs, weighted.rhs))
+    if not query[:-2] == key[:-2] == value[:-2]:
+        return False
+    if query[-1] != key[-2] or key[-1] != value[-2]:
+        return False
+    scores = dims_of(product.result)
+    return mask is None or broadcast([scores, dims_of(mask)]) == scores
+
+
+def _is_representable(scale: float, element: Attribute) -> bool:
+    with np.errstate(all="ignore"):
+        rounded = numpy_dtype(element).type(scale)
+    return bool(np.isfinite(rounded)) and rounded != 0
+
+
+def _swapped(rank: int, first: int, second: int) -> list[int]:
+    permutation = list(range(rank))
+    permutation[first], permutation[second] = permutation[second], permutation[first]
+    return permutation
+
+
+def _heads_last(rank: int) -> tuple[list[int], list[int]]:
+    """Permutations [..., H, T, D] -> [..., T, H, D] and [..., H, D, S] -> [..., S, H, D]."""
+    batch = list(range(rank - 3))
+    return _swapped(rank, rank - 3, rank - 2), [*batch, rank - 1, rank - 3, rank - 2]
+
+
+def _cancels(value: SSAValue, permutation: Sequence[int]) -> bool:
+    """True if a transpose of `value` needs to move nothing: `value` is one that undoes it."""
+    if isinstance(value.owner, ConstantOp):
+        return True
+    source, moved = value, list(permutation)
+    if isinstance(value.owner, TransposeOp):
+        first = ints(value.owner.permutation)
+        source, moved = value.owner.input, [first[axis] for axis in moved]
+    dims = dims_of(source)
+    kept = [axis for axis in moved if dims[axis] != 1]
+    return kept == sorted(kept)
+
+
+def _is_transposed(value: SSAValue) -> bool:
+    return isinstance(value.owner, TransposeOp)
+
+
+def _next_transpose(value: SSAValue) -> TransposeOp | None:
+    """The only user of a value if it is a transpose."""
+    if not value.has_one_use() or (use := value.first_use) is None:
+        return None
+    return use.operation if isinstance(use.operation, TransposeOp) else None
+
+
+def _pays(op: MatmulOp, attention: Attention) -> bool:
+    """True if with heads last fewer transposes remain than with the operands as they are."""
+    rank = rank_of(op.result)
+    if rank < 3:
+        return False
+    rows, columns = _heads_last(rank)
+    key = attention.key.moves[0].results[0] if attention.key.moves else attention.key.value
+    query = attention.query.moves[0].results[0] if attention.query.moves else attention.query.value
+    following = _next_transpose(op.result)
+    joins = following is not None and _permutes_back(op.result, following, rows)
+    heads_last = [
+        not _cancels(query, rows),
+        not _cancels(key, columns),
+        not _cancels(attention.value, rows),
+        not joins,
+    ]
+    as_they_are = [
+        _is_transposed(query),
+        not _cancels(key, _swapped(rank, rank - 2, rank - 1)),
+        _is_transposed(attention.value),
+        following is not None,
+    ]
+    return sum(heads_last) <= sum(as_they_are)
+
+
+def _permutes_back(value: SSAValue, op: TransposeOp, rows: Sequence[int]) -> bool:
+    """True if `op`, behind a transpose by `rows` (its own inverse), moves nothing."""
+    dims = dims_of(value)
+    source = [dims[axis] for axis in rows]
+    moved = [rows[axis] for axis in ints(op.permutation)]
+    kept = [axis for axis in moved if source[axis] != 1]
+    return kept == sorted(kept)
+
+
+class FuseAttention(Pattern[Attention]):
+    """softmax(q @ k * c + mask) @ v -> attention(q, k, v, mask)"""
+
+    name = "fuse-attention"
+    roots = (MatmulOp,)
+    ranked = True
+
+    def match(self, op: MatmulOp) -> Match[Attention] | None:
+        attention = _attention(op)
+        if attention is None:
+            return None
+        return Match(attention.consumed, "a softmax between two products", attention)
+
+    def rewrite(self, match: Match[Attention], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, MatmulOp)
+        if _pays(op, match.data):
+            self._with_heads_last(op, match.data, rewriter)
+        else:
+            self._with_one_head(op, match.data, rewriter)
+
+    @staticmethod
+    def _with_heads_last(op: MatmulOp, attention: Attention, rewriter: Rewriter) -> None:
+        """[..., H, T, D]: transposes that those around them cancel."""
+        rows, columns = _heads_last(rank_of(op.result))
+
+        def turned(value: SSAValue, permutation: Sequence[int]) -> SSAValue:
+            return rewriter.add(TransposeOp(value, permutation)).result
+
+        query = turned(_restored(attention.query, rewriter), rows)
+        key = turned(_restored(attention.key, rewriter), columns)
+        value = turned(attention.value, rows)
+        new = AttentionOp(query, key, value, attention.mask, scale=attention.scale)
+        rewriter.replace(op, turned(rewriter.add(new).result, rows))
+
+    @staticmethod
+    def _with_one_head(op: MatmulOp, attention: Attention, rewriter: Rewriter) -> None:
+        """[..., T, D] as [..., T, 1, D]: a view, and the leading dimensions are the batch."""
+
+        def with_one(value: SSAValue, before: int) -> SSAValue:
+            dims = list(dims_of(value))
+            dims.insert(len(dims) - before, Expr.const(1))
+            return rewriter.add(ReshapeOp(value, dims)).result
+
+        key = _restored(attention.key, rewriter)
+        rank = rank_of(key)
+        key = rewriter.add(TransposeOp(key, _swapped(rank, rank - 2, rank - 1))).result
+        mask = attention.mask
+        if mask is not None and rank_of(mask) > 2:
+            mask = with_one(mask, 2)
+        new = AttentionOp(
+            with_one(_restored(attention.query, rewriter), 1),
+            with_one(key, 1),
+            with_one(attention.value, 1),
+            mask,
+            scale=attention.scale,
+        )
+        rewriter.replace(op, ReshapeOp(rewriter.add(new).result, dims_of(op.result)))
+
+
+def _restored(chain: Chain, rewriter: Rewriter) -> SSAValue:
+    """The value without its factors, moved as before."""
+    value = chain.value
+    for move in reversed(chain.moves):
+        properties = dict(move.properties)
+        types = list(move.result_types)
+        new = type(move).create(operands=[value], properties=properties, result_types=types)
+        value = rewriter.add(new).results[0]
+    return value
+
+
+class FuseAttentionPass(CorePass):
+    """
+    Attention as one op, so that the scores need no memory and heads no copies.
+
+    - softmax(q @ k * c + mask, last axis) @ v -> attention(q, k, v, mask) {scale = c}
+      [f32 or f64; batch dimensions equal; the mask does not exceed the scores]
+
+    Factors on q, on k (also before transposes and reshapes) and on the scores are one scale; a
+    division is a factor, the scale has the precision of f64. Each value between the products, and
+    each one that loses a factor, is used only here.
+
+    q, k and v get their heads last but one by transposes, where that leaves at most as many as
+    before when those beside them are composed (`simplify`). Otherwise each head is alone: its
+    dimension of one is a view. A mask is kept even if it is a constant that hides keys: hidden
+    NaN and infinities spread.
+    """
+
+    name = "fuse-attention"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [FuseAttention()]

@@ -1,0 +1,149 @@
+// RUN: opt-tool %s --pass-pipeline=fuse-attention,simplify,dce --split-input-file | filecheck %s
+
+// Heads are split off and joined by reshapes around transposes: all four cancel. 1 / 8 is the scale.
+// CHECK-LABEL: @heads
+// CHECK-NEXT:    %[[Y:.*]] = core.attention %q, %k, %v, %m {scale = 1.250000e-01 : f64}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @heads(%q : tensor<1x5x3x2xf32>, %k : tensor<1x6x3x2xf32>, %v : tensor<1x6x3x4xf32>, %m : tensor<1x1x1x6xf32>) -> tensor<1x5x3x4xf32> {
+  %c = core.constant dense<8.0> : tensor<f32>
+  %0 = core.transpose %q {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x5x3x2xf32>) -> tensor<1x3x5x2xf32>
+  %1 = core.transpose %k {permutation = array<i64: 0, 2, 3, 1>} : (tensor<1x6x3x2xf32>) -> tensor<1x3x2x6xf32>
+  %2 = core.transpose %v {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x6x3x4xf32>) -> tensor<1x3x6x4xf32>
+  %3 = core.matmul %0, %1 : (tensor<1x3x5x2xf32>, tensor<1x3x2x6xf32>) -> tensor<1x3x5x6xf32>
+  %4 = core.div %3, %c : (tensor<1x3x5x6xf32>, tensor<f32>) -> tensor<1x3x5x6xf32>
+  %5 = core.add %m, %4 : (tensor<1x1x1x6xf32>, tensor<1x3x5x6xf32>) -> tensor<1x3x5x6xf32>
+  %6 = core.softmax %5 {axis = #builtin.int<3>} : (tensor<1x3x5x6xf32>) -> tensor<1x3x5x6xf32>
+  %7 = core.matmul %6, %2 : (tensor<1x3x5x6xf32>, tensor<1x3x6x4xf32>) -> tensor<1x3x5x4xf32>
+  %8 = core.transpose %7 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x3x5x4xf32>) -> tensor<1x5x3x4xf32>
+  func.return %8 : tensor<1x5x3x4xf32>
+}
+
+// -----
+
+// Factors on q, and on k in front of its transpose: 2 * 4 * 1 / 0.5. Dimensions may be symbols.
+// CHECK-LABEL: @factors
+// CHECK-NEXT:    %[[Y:.*]] = core.attention %q, %k, %v {scale = 1.600000e+01 : f64}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @factors(%q : tensor<?x3x2xf64, #core.tensor<dims = [n, 3, 2]>>, %k : tensor<?x3x2xf64, #core.tensor<dims = [m, 3, 2]>>, %v : tensor<?x3x4xf64, #core.tensor<dims = [m, 3, 4]>>) -> tensor<?x3x4xf64, #core.tensor<dims = [n, 3, 4]>> {
+  %c = core.constant dense<2.0> : tensor<f64>
+  %d = core.constant dense<4.0> : tensor<1x1x1xf64>
+  %e = core.constant dense<0.5> : tensor<f64>
+  %0 = core.transpose %q {permutation = array<i64: 1, 0, 2>} : (tensor<?x3x2xf64, #core.tensor<dims = [n, 3, 2]>>) -> tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>
+  %1 = core.mul %0, %c : (tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>, tensor<f64>) -> tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>
+  %2 = core.mul %d, %k : (tensor<1x1x1xf64>, tensor<?x3x2xf64, #core.tensor<dims = [m, 3, 2]>>) -> tensor<?x3x2xf64, #core.tensor<dims = [m, 3, 2]>>
+  %3 = core.transpose %2 {permutation = array<i64: 1, 2, 0>} : (tensor<?x3x2xf64, #core.tensor<dims = [m, 3, 2]>>) -> tensor<3x2x?xf64, #core.tensor<dims = [3, 2, m]>>
+  %4 = core.transpose %v {permutation = array<i64: 1, 0, 2>} : (tensor<?x3x4xf64, #core.tensor<dims = [m, 3, 4]>>) -> tensor<3x?x4xf64, #core.tensor<dims = [3, m, 4]>>
+  %5 = core.matmul %1, %3 : (tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>, tensor<3x2x?xf64, #core.tensor<dims = [3, 2, m]>>) -> tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>
+  %6 = core.div %5, %e : (tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>, tensor<f64>) -> tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>
+  %7 = core.softmax %6 {axis = #builtin.int<2>} : (tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>) -> tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>
+  %8 = core.matmul %7, %4 : (tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>, tensor<3x?x4xf64, #core.tensor<dims = [3, m, 4]>>) -> tensor<3x?x4xf64, #core.tensor<dims = [3, n, 4]>>
+  %9 = core.transpose %8 {permutation = array<i64: 1, 0, 2>} : (tensor<3x?x4xf64, #core.tensor<dims = [3, n, 4]>>) -> tensor<?x3x4xf64, #core.tensor<dims = [n, 3, 4]>>
+  func.return %9 : tensor<?x3x4xf64, #core.tensor<dims = [n, 3, 4]>>
+}
+
+// -----
+
+// No transposes to cancel: each head is alone, and the mask gets the dimension too. Only k, which
+// is there as [D, S], needs a transpose.
+// CHECK-LABEL: @alone
+// CHECK-NEXT:    %[[K:.*]] = core.transpose %k {permutation = array<i64: 0, 2, 1>} : (tensor<3x2x6xf32>) -> tensor<3x6x2xf32>
+// CHECK-DAG:     %[[M:.*]] = core.reshape %m {{.*}} -> tensor<3x1x5x6xf32>
+// CHECK-DAG:     %[[Q:.*]] = core.reshape %q {{.*}} -> tensor<3x5x1x2xf32>
+// CHECK-DAG:     %[[R:.*]] = core.reshape %[[K]] {{.*}} -> tensor<3x6x1x2xf32>
+// CHECK-DAG:     %[[V:.*]] = core.reshape %v {{.*}} -> tensor<3x6x1x4xf32>
+// CHECK:         %[[A:.*]] = core.attention %[[Q]], %[[R]], %[[V]], %[[M]] {scale = 1.000000e+00 : f64}
+// CHECK-NEXT:    %[[Y:.*]] = core.reshape %[[A]] {{.*}} -> tensor<3x5x4xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @alone(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>, %m : tensor<3x5x6xf32>) -> tensor<3x5x4xf32> {
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.add %0, %m : (tensor<3x5x6xf32>, tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.softmax %1 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %3 = core.matmul %2, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %3 : tensor<3x5x4xf32>
+}
+
+// -----
+
+// The softmax is not along the keys.
+// CHECK-LABEL: @other_axis
+// CHECK:         core.softmax
+func.func @other_axis(%q : tensor<3x5x2xf32>, %k : tensor<3x2x5xf32>, %v : tensor<3x5x4xf32>) -> tensor<3x5x4xf32> {
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
+  %1 = core.softmax %0 {axis = #builtin.int<1>} : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %2 = core.matmul %1, %v : (tensor<3x5x5xf32>, tensor<3x5x4xf32>) -> tensor<3x5x4xf32>
+  func.return %2 : tensor<3x5x4xf32>
+}
+
+// -----
+
+// The weights are a result too.
+// CHECK-LABEL: @shared
+// CHECK:         core.softmax
+func.func @shared(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>) -> (tensor<3x5x4xf32>, tensor<3x5x6xf32>) {
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.softmax %0 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.matmul %1, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %2, %1 : tensor<3x5x4xf32>, tensor<3x5x6xf32>
+}
+
+// -----
+
+// One key for all heads.
+// CHECK-LABEL: @broadcast_key
+// CHECK:         core.softmax
+func.func @broadcast_key(%q : tensor<3x5x2xf32>, %k : tensor<2x6xf32>, %v : tensor<3x6x4xf32>) -> tensor<3x5x4xf32> {
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<2x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.softmax %0 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.matmul %1, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %2 : tensor<3x5x4xf32>
+}
+
+// -----
+
+// The mask makes three batches of one.
+// CHECK-LABEL: @broadcast_scores
+// CHECK:         core.softmax
+func.func @broadcast_scores(%q : tensor<1x5x2xf32>, %k : tensor<1x2x6xf32>, %v : tensor<1x6x4xf32>, %m : tensor<3x5x6xf32>) -> tensor<3x5x4xf32> {
+  %0 = core.matmul %q, %k : (tensor<1x5x2xf32>, tensor<1x2x6xf32>) -> tensor<1x5x6xf32>
+  %1 = core.add %0, %m : (tensor<1x5x6xf32>, tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.softmax %1 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %3 = core.matmul %2, %v : (tensor<3x5x6xf32>, tensor<1x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %3 : tensor<3x5x4xf32>
+}
+
+// -----
+
+// The factor comes after the mask: (q @ k + m) * 2 is not q @ k * 2 + m.
+// CHECK-LABEL: @scaled_mask
+// CHECK:         core.softmax
+func.func @scaled_mask(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>, %m : tensor<5x6xf32>) -> tensor<3x5x4xf32> {
+  %c = core.constant dense<2.0> : tensor<f32>
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.add %0, %m : (tensor<3x5x6xf32>, tensor<5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.mul %1, %c : (tensor<3x5x6xf32>, tensor<f32>) -> tensor<3x5x6xf32>
+  %3 = core.softmax %2 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %4 = core.matmul %3, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %4 : tensor<3x5x4xf32>
+}
+
+// -----
+
+// c / (q @ k) is no factor, and half precision rounds between the steps.
+// CHECK-LABEL: @quotient
+// CHECK:         core.softmax
+// CHECK-LABEL: @half
+// CHECK:         core.softmax
+func.func @quotient(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>) -> tensor<3x5x4xf32> {
+  %c = core.constant dense<2.0> : tensor<f32>
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.div %c, %0 : (tensor<f32>, tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.softmax %1 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %3 = core.matmul %2, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %3 : tensor<3x5x4xf32>
+}
+func.func @half(%q : tensor<3x5x2xf16>, %k : tensor<3x2x6xf16>, %v : tensor<3x6x4xf16>) -> tensor<3x5x4xf16> {
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf16>, tensor<3x2x6xf16>) -> tensor<3x5x6xf16>
+  %1 = core.softmax %0 {axis = #builtin.int<2>} : (tensor<3x5x6xf16>) -> tensor<3x5x6xf16>
+  %2 = core.matmul %1, %v : (tensor<3x5x6xf16>, tensor<3x6x4xf16>) -> tensor<3x5x4xf16>
+  func.return %2 : tensor<3x5x4xf16>
+}

@@ -1,0 +1,76 @@
+"""The textual tests of passes that replace formulas, as numbers: the same before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Attribute
+from xdsl.parser import Parser
+
+from lowerdeck.dialects.core.types import dims_of, element_type, is_float, numpy_dtype
+from lowerdeck.dialects.interpret import Interpreter
+from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.passes.options import LowerdeckContext
+from lowerdeck.passes.pipeline import PASSES
+from lowerdeck.passes.symbols import symbols_of
+
+FOLDER = Path(__file__).parent
+FORMULAS = ("fuse-attention",)
+
+
+def parse(text: str) -> ModuleOp:
+    """A module of one part of a textual test."""
+    context = LowerdeckContext()
+    register_dialects(context)
+    return Parser(context, text).parse_module()
+
+
+def programs() -> Iterator[tuple[str, str]]:
+    """Each pass with each part of its textual test."""
+    for name in FORMULAS:
+        for part in (FOLDER / f"{name}.mlir").read_text().split("// -----\n"):
+            yield name, part
+
+
+def inputs_of(types: list[Attribute], seed: int) -> list[NDArray[np.generic]]:
+    """Random values, many of them near zero; every symbol has its own number."""
+    rng = np.random.default_rng(seed)
+    names = sorted(set[str]().union(*(symbols_of(type_) for type_ in types)))
+    sizes = {name: 3 + number for number, name in enumerate(names)}
+    values: list[NDArray[np.generic]] = []
+    for type_ in types:
+        shape = [dim.evaluate(sizes) for dim in dims_of(type_)]
+        spread = rng.standard_normal(shape) * rng.choice([0.3, 3.0], shape)
+        value = spread if is_float(element_type(type_)) else rng.integers(0, 3, shape)
+        values.append(np.asarray(value).astype(numpy_dtype(element_type(type_))))
+    return values
+
+
+@pytest.mark.parametrize(("name", "text"), list(programs()))
+def test_same_numbers(name: str, text: str) -> None:
+    before, after = parse(text), parse(text)
+    context = LowerdeckContext()
+    for step in (name, "simplify", "dce"):
+        PASSES[step]()().apply(context, after)
+    after.verify()
+    for old, new in zip(before.body.block.ops, after.body.block.ops, strict=True):
+        assert isinstance(old, FuncOp)
+        assert isinstance(new, FuncOp)
+        for seed in range(2):
+            inputs = inputs_of(list(old.function_type.inputs), seed)
+            expected = Interpreter().call(old, list(inputs))
+            found = Interpreter().call(new, list(inputs))
+            for a, b in zip(found, expected, strict=True):
+                a, b = cast("NDArray[np.generic]", a), cast("NDArray[np.generic]", b)
+                assert (a.dtype, a.shape) == (b.dtype, b.shape)
+                tolerance = {2: 2e-3, 4: 2e-6, 8: 1e-13}[b.dtype.itemsize]
+                np.testing.assert_allclose(
+                    a.astype(np.float64), b.astype(np.float64), rtol=tolerance, atol=tolerance
+                )
