@@ -113,12 +113,12 @@ _PEERS = {ORT: load_onnxruntime, OPENVINO: load_openvino}
 # Parts
 
 
-def compile_model(model: str, folder: str, threads: int) -> dict[str, Any]:
+def compile_model(model: str, folder: str, threads: int, strict_accuracy: bool) -> dict[str, Any]:
     """Compile into a folder; the seconds of Python and of the C compiler."""
     start = time.perf_counter()
     from lowerdeck.compiler import CompileOptions, generate
 
-    generate(model, folder, CompileOptions(threads=threads))
+    generate(model, folder, CompileOptions(threads=threads, strict_accuracy=strict_accuracy))
     python_seconds = time.perf_counter() - start
     from lowerdeck.binding import read_metadata
     from lowerdeck.build import build_library, library_name
@@ -130,8 +130,8 @@ def compile_model(model: str, folder: str, threads: int) -> dict[str, Any]:
 
 
 def inspect(model: str, inputs: str) -> dict[str, Any]:
-    """Multiply-adds, and the most bytes of buffers in use at once."""
-    from workload import count_work, live_bytes
+    """Multiply-adds, and the most bytes in use at once."""
+    from workload import bytes_of_plan, count_work
 
     from lowerdeck.compiler import CompileOptions, import_and_lower
 
@@ -142,7 +142,8 @@ def inspect(model: str, inputs: str) -> dict[str, Any]:
     return {
         "multiply_adds": work.multiply_adds,
         "is_exact": work.is_exact,
-        "live_bytes": live_bytes(module),
+        "live_bytes": bytes_of_plan(module, "live"),
+        "row_major_bytes": bytes_of_plan(module, "row_major"),
     }
 
 

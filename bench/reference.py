@@ -5,8 +5,8 @@ The outputs of a model in double precision: what an error is measured against.
 
 The legalized module is changed to f64 wherever it says f32, weights included, and the interpreter
 runs it, with matrix products of BLAS: in double precision the order of a sum is far below what is
-measured, and the interpreter's own order takes minutes where this takes seconds. INPUTS.npz holds arrays "input:<tensor>" in the model's own types, OUTPUTS.npz gets arrays
-"output:<tensor>".
+measured, and the interpreter's own order takes minutes where this takes seconds. INPUTS.npz holds
+arrays "input:<tensor>" in the model's own types, OUTPUTS.npz gets arrays "output:<tensor>".
 """
 
 from __future__ import annotations

@@ -12,12 +12,10 @@ from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.names import value_names
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.types import DimsAttr, dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering.bufferize import DRIVER
-from lowerdeck.lowering.placement import largest_sum
-from lowerdeck.lowering.plan_memory import Lifetimes
 from lowerdeck.lowering.work import multiply_adds
 
 
@@ -91,13 +89,15 @@ class _Counter:
         return size or 0
 
 
-def live_bytes(module: ModuleOp) -> int | None:
+def bytes_of_plan(module: ModuleOp, name: str) -> int | None:
     """
-    The most bytes that buffers of the driver occupy at once, below which no plan of memory gets.
+    What `plan-memory` says of its plan: `live` or `row_major`, the most bytes that buffers, or the
+    values in them, occupy at once.
 
     None if sizes are not numbers.
     """
     for op in module.body.block.ops:
         if isinstance(op, kernel.FuncOp) and op.sym_name.data == DRIVER:
-            return largest_sum(Lifetimes(op).buffers.values())
-    return 0
+            found = op.attributes.get(name)
+            return found.data[0].value if isinstance(found, DimsAttr) else None
+    return None

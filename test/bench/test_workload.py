@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from workload import Work, count_work, live_bytes
+from workload import Work, bytes_of_plan, count_work
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -69,10 +69,9 @@ def test_loop_whose_length_depends_on_data_counts_once() -> None:
     assert count_work(module, {"0": (7, 3, 3), "1": ()}) == Work(27, False)
 
 
-def test_live_bytes_of_a_plan() -> None:
+def test_bytes_of_a_plan() -> None:
     options = CompileOptions(input_shapes={"image": [1, 1, 8, 8]})
     module, _ = import_and_lower(str(DIGITS), "scheduled", options)
-    live = live_bytes(module)
-    assert live is not None
+    sizes = [bytes_of_plan(module, name) for name in ("row_major", "live")]
     # The second convolution's input and output are alive together.
-    assert live >= (16 + 32) * 64 * 4
+    assert all(size is not None and size >= (16 + 32) * 64 * 4 for size in sizes)
