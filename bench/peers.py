@@ -8,13 +8,13 @@ turns in one process, on arrays that stay where they are, so that all of them se
 `pip install '.[bench]'` brings the peers.
 
 Errors are largest differences from the model in double precision (`bench/reference.py`);
-`--references DIR` keeps the results. An output may differ by four times what onnxruntime does, or by
-1e-5 of the largest value if that is more. With `--strict-accuracy`, for which models are compiled
-then, only the former counts; both are shown.
+`--references DIR` keeps the results. An output may differ by four times what onnxruntime does, or
+by 1e-5 of the largest value if that is more. With `--strict-accuracy`, for which models are
+compiled then, only the former counts; both are shown.
 
-Shares of the peak are of the multiply-adds that this machine makes in registers in the same process.
-Models that the fastest contender runs in less than 0.2 ms have a table of their own: there it is
-calls that are measured. `--quick` runs some small models for a second each.
+Shares of the peak are of the multiply-adds that this machine makes in registers in the same
+process. Models that the fastest contender runs in less than 0.2 ms have a table of their own: there
+it is calls that are measured. `--quick` runs some small models for a second each.
 """
 
 from __future__ import annotations
