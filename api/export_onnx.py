@@ -581,6 +581,15 @@ def _transpose(graph: _Graph, op: tensor.TransposeOp) -> None:
     graph.set(op, graph.node("Transpose", [graph.name(op.input)], perm=order))
 
 
+@_emits(tensor.ChannelShuffleOp)
+def _channel_shuffle(graph: _Graph, op: tensor.ChannelShuffleOp) -> None:
+    dims, groups = dims_of(op.input), op.groups.data
+    apart = graph.dims([dims[0], groups, dims[1] // groups, *dims[2:]])
+    split = graph.node("Reshape", [graph.name(op.input), apart], allowzero=1)
+    dealt = graph.node("Transpose", [split], perm=[0, 2, 1, *range(3, len(dims) + 1)])
+    graph.set(op, graph.node("Reshape", [dealt, graph.dims(dims)], allowzero=1))
+
+
 @_emits(tensor.BroadcastOp)
 def _broadcast(graph: _Graph, op: tensor.BroadcastOp) -> None:
     graph.set(op, graph.node("Expand", [graph.name(op.input), graph.dims(op.dims)]))

@@ -8,11 +8,19 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.passes.driver import PassGroup
 from lowerdeck.passes.fuse_attention import FuseAttentionPass
+from lowerdeck.passes.fuse_channel_shuffle import FuseChannelShufflePass
 from lowerdeck.passes.fuse_conv_bn import FuseConvBnPass
 
 
 class FusePass(PassGroup):
-    """The passes that put one op in place of several: `fuse-conv-bn`, `fuse-attention`."""
+    """
+    The passes that put one op in place of several: `fuse-conv-bn`, `fuse-attention`,
+    `fuse-channel-shuffle`.
+    """
 
     name = "fuse"
-    members: ClassVar[tuple[type[ModulePass], ...]] = (FuseConvBnPass, FuseAttentionPass)
+    members: ClassVar[tuple[type[ModulePass], ...]] = (
+        FuseConvBnPass,
+        FuseAttentionPass,
+        FuseChannelShufflePass,
+    )

@@ -35,6 +35,7 @@ _MODULES: Mapping[str, str] = {
     "simplify": "simplify",
     "fuse": "fuse",
     "fuse-attention": "fuse_attention",
+    "fuse-channel-shuffle": "fuse_channel_shuffle",
     "fuse-conv-bn": "fuse_conv_bn",
     "replace-batch-norm": "replace_batch_norm",
 }

@@ -23,6 +23,7 @@ from xdsl.traits import Pure
 from lowerdeck.dialects.core.base import (
     FORMAT,
     CoreOp,
+    SameTypeOp,
     int_array,
     require,
     require_axis,
@@ -105,6 +106,34 @@ class TransposeOp(CoreOp):
             f"permutation {permutation} is not a permutation of the {len(dims)} dimensions",
         )
         return [tensor(element_type(self.input), [dims[axis] for axis in permutation])]
+
+
+@irdl_op_definition
+class ChannelShuffleOp(SameTypeOp):
+    """
+    Channels (dimension 1) dealt out: result channel c is input channel
+    (c mod groups) * (C / groups) + c floordiv groups.
+
+    Constraints:
+
+    - (C1) there is a dimension 1, and its size C is a multiple of `groups`.
+    """
+
+    name = "core.channel_shuffle"
+    input = operand_def()
+    groups = prop_def(IntAttr)
+    result = result_def()
+    traits = traits_def(Pure())
+    assembly_format = FORMAT
+
+    def __init__(self, input: SSAValue, groups: int):
+        super().__init__([input], {"groups": IntAttr(groups)})
+
+    def infer(self) -> Sequence[Attribute]:
+        dims, groups = dims_of(self.input), self.groups.data
+        channels = dims[require_axis(1, len(dims))]
+        require(groups > 0 and channels % groups == 0, f"{channels} channels in {groups} groups")
+        return super().infer()
 
 
 @irdl_op_definition
@@ -564,6 +593,7 @@ class NonzeroOp(CoreOp):
 TENSOR: tuple[type[CoreOp], ...] = (
     ReshapeOp,
     TransposeOp,
+    ChannelShuffleOp,
     BroadcastOp,
     SliceOp,
     PadOp,

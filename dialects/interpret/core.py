@@ -353,6 +353,15 @@ def _transpose(op: tensor.TransposeOp, args: Sequence[Array], symbols: Symbols) 
     return args[0].transpose(_ints(op.permutation))
 
 
+@_meaning_of(tensor.ChannelShuffleOp)
+def _channel_shuffle(op: tensor.ChannelShuffleOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    (x,) = args
+    batch, channels, *rest = x.shape
+    groups = op.groups.data
+    apart = x.reshape(batch, groups, channels // groups, *rest)
+    return apart.swapaxes(1, 2).reshape(x.shape)
+
+
 @_meaning_of(tensor.BroadcastOp)
 def _broadcast(op: tensor.BroadcastOp, args: Sequence[Array], symbols: Symbols) -> Array:
     return np.broadcast_to(args[0], _numbers(op.dims, symbols))

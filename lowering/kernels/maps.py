@@ -57,6 +57,15 @@ def lower_transpose(k: KernelLowering, op: core.TransposeOp, at: Index) -> SSAVa
     return k.element(op.input, [at[permutation.index(axis)] for axis in range(len(at))])
 
 
+@map_rule(core.ChannelShuffleOp)
+def lower_channel_shuffle(k: KernelLowering, op: core.ChannelShuffleOp, at: Index) -> SSAValue:
+    """Channel c of the result is number c // groups of group c % groups."""
+    groups = op.groups.data
+    members = dims_of(op.input)[1] // groups
+    channel = at[1] % groups * members + at[1] // groups
+    return k.element(op.input, [at[0], channel, *at[2:]])
+
+
 @map_rule(core.BroadcastOp)
 def lower_broadcast(k: KernelLowering, op: core.BroadcastOp, at: Index) -> SSAValue:
     """The broadcast index."""

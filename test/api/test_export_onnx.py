@@ -466,6 +466,12 @@ def test_layer_norm() -> None:
     check({"x": x, "s": floats(4)}, lambda x, s: linear.LayerNormOp(x, s, None, 1e-5, 2))
 
 
+def test_channel_shuffle() -> None:
+    check({"x": floats(2, 6, 3)}, lambda x: tensor.ChannelShuffleOp(x, 2))
+    n = Expr.symbol("n")
+    check({"x": floats(2, 6, 3)}, lambda x: tensor.ChannelShuffleOp(x, 3), {"x": [n, 6, 3]})
+
+
 def test_attention() -> None:
     q, k, v = floats(2, 4, 3, 5), floats(2, 6, 3, 5), floats(2, 6, 3, 2)
     check({"q": q, "k": k, "v": v}, lambda q, k, v: AttentionOp(q, k, v, scale=0.5))

@@ -552,6 +552,22 @@ func.func @layer_norm_type(%x : tensor<2x3xi32>, %y : tensor<3xi32>) {
 
 // -----
 
+// CHECK: op 'core.channel_shuffle': 3 channels in 2 groups
+func.func @channel_shuffle(%x : tensor<2x3xf32>) {
+  %r = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.channel_shuffle': 3 channels in 0 groups
+func.func @channel_shuffle_groups(%x : tensor<2x3xf32>) {
+  %r = core.channel_shuffle %x {groups = #builtin.int<0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.attention': expected f32 or f64, got f16
 func.func @attention_type(%q : tensor<2x3x4xf16>) {
   %r = core.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<2x3x4xf16>, tensor<2x3x4xf16>, tensor<2x3x4xf16>) -> tensor<2x3x4xf16>

@@ -69,3 +69,12 @@ func.func @selection(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) {
   %d = core.nonzero %x {count = #core.dims<[u0]>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<2x?xi64, #core.tensor<dims = [2, u0]>>
   func.return
 }
+
+// CHECK-LABEL: func.func @channel_shuffle
+// CHECK-NEXT:    %y = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @channel_shuffle(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) {
+  %y = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  func.return
+}

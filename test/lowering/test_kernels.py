@@ -778,6 +778,19 @@ def test_attention(suite: Suite, dtype: Any) -> None:
     suite.check()
 
 
+def test_channel_shuffle(suite: Suite) -> None:
+    """Groups of one channel, or one group, move nothing; a prefix that differs would show."""
+    for groups in (1, 2, 3, 6):
+        suite.on(lambda x, g=groups: t.ChannelShuffleOp(x, g), values((2, 6, 3, 4)))
+    n, w = symbol("n"), symbol("w")
+    suite.add(
+        [typed(np.int32, n, 6, w)],
+        lambda x: e.NegOp(t.ChannelShuffleOp(x, 3).result),
+        values((2, 6, 5), np.int32),
+    )
+    suite.check()
+
+
 def test_attention_of_unknown_sizes(suite: Suite) -> None:
     """Of no keys the mean is zero."""
     n, m, h = symbol("n"), symbol("m"), symbol("h")

@@ -22,7 +22,7 @@ from lowerdeck.passes.pipeline import PASSES
 from lowerdeck.passes.symbols import symbols_of
 
 FOLDER = Path(__file__).parent
-FORMULAS = ("fuse-attention",)
+FORMULAS = ("fuse-attention", "fuse-channel-shuffle")
 
 
 def parse(text: str) -> ModuleOp:
