@@ -33,7 +33,7 @@ PHASES: tuple[str, ...] = ("imported", "legal", "optimized", "kernels", "buffer"
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": ["form-kernels"],
-    "buffer": ["bufferize", "pack-weights"],
+    "buffer": ["bufferize", "expand-math", "pack-weights"],
     "scheduled": ["plan-memory"],
 }
 

@@ -32,6 +32,7 @@ from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.options import LowerdeckContext
@@ -123,7 +124,8 @@ class Program:
             ALL_PASSES[name]()().apply(context, self.module)
         self.module.verify()
         if self.threads > 1:
-            ALL_PASSES["parallelize"]()().apply(context, self.module)
+            # However small: these kernels have a few elements.
+            ParallelizePass(worth=0).apply(context, self.module)
         if self.is_refused:
             problems += self._check_refused("buffer")
             ALL_PASSES["plan-memory"]()().apply(context, self.module)

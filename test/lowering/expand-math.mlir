@@ -1,0 +1,67 @@
+// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize,expand-math --split-input-file | filecheck %s
+
+// 2^n p(x - n ln 2): rounding by adding 1.5 * 2^23, and the exponent from its bits.
+// CHECK-LABEL: buffer.func @exp_0
+// CHECK: buffer.for
+// CHECK: %[[X:.*]] = buffer.load
+// CHECK-NEXT: %[[C:.*]] = arith.maximumf %[[X]], %{{.*}} : f32
+// CHECK-NEXT: %[[S:.*]] = math.fma %[[C]], %{{.*}}, %[[R:.*]] : f32
+// CHECK-NEXT: %[[T:.*]] = arith.minimumf %[[S]], %{{.*}} : f32
+// CHECK-NEXT: %[[N:.*]] = arith.subf %[[T]], %[[R]] : f32
+// CHECK-COUNT-9: math.fma
+// CHECK-NEXT: %[[B:.*]] = arith.bitcast %[[T]] : f32 to i32
+// CHECK-NEXT: arith.shli %[[B]], %{{.*}} : i32
+// CHECK-NEXT: arith.addi
+// CHECK-NEXT: arith.bitcast %{{.*}} : i32 to f32
+// CHECK-NEXT: arith.mulf
+// CHECK-NEXT: buffer.store
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = core.exp %x : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// Constants are made once, at the beginning; half precision is f32 here.
+// CHECK-LABEL: buffer.func @tanh_0
+// CHECK: arith.constant 0x4B400000 : f32
+// CHECK-NOT: 0x4B400000
+// CHECK: arith.extf
+// CHECK-NOT: math.tanh
+// CHECK: arith.divf
+// CHECK: arith.select
+// CHECK: arith.ori
+// CHECK: arith.bitcast
+// CHECK-NEXT: arith.truncf
+func.func @main(%x: tensor<8xf16>) -> tensor<8xf16> {
+  %y = core.tanh %x : (tensor<8xf16>) -> tensor<8xf16>
+  %z = core.tanh %y : (tensor<8xf16>) -> tensor<8xf16>
+  func.return %z : tensor<8xf16>
+}
+
+// -----
+
+// The sigmoid is 1 / (1 + exp(-x)), whose exponential is expanded.
+// CHECK-LABEL: buffer.func @sigmoid_0
+// CHECK: arith.negf
+// CHECK-NEXT: arith.maximumf
+// CHECK-NOT: math.exp
+// CHECK: arith.mulf
+// CHECK-NEXT: arith.addf
+// CHECK-NEXT: arith.divf
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %y = core.sigmoid %x : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %y : tensor<8xf32>
+}
+
+// -----
+
+// f64, and functions that are rare, are left to the C library.
+// CHECK-LABEL: buffer.func @
+// CHECK: math.exp %{{.*}} : f64
+// CHECK: math.sin %{{.*}} : f32
+func.func @main(%x: tensor<8xf64>, %y: tensor<8xf32>) -> (tensor<8xf64>, tensor<8xf32>) {
+  %a = core.exp %x : (tensor<8xf64>) -> tensor<8xf64>
+  %b = core.sin %y : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %a, %b : tensor<8xf64>, tensor<8xf32>
+}
