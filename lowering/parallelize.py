@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.ir import Block, Operation, Region
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.lowering.aliases import Roots, find_roots
 from lowerdeck.lowering.bufferize import DRIVER
-from lowerdeck.lowering.kernels.lower import is_parallel
+from lowerdeck.lowering.estimate import estimated_steps, estimated_trips
+from lowerdeck.lowering.intervals import are_independent
 
 THREAD, THREADS = "thread.id", "thread.count"
 """The symbols for a thread's number, from 0, and for how many there are; no dimension's name has a
@@ -22,63 +26,233 @@ dot."""
 PARALLEL = "parallel"
 """The attribute of a function or a driver that threads share."""
 
+WORTH_SPLITTING = 8192
+"""
+Steps below which one thread runs a kernel alone: what others would save is less than they wait at
+barriers and for what lies in the caches of another core.
+"""
 
-def split_loop(function: kernel.FuncOp) -> None:
-    """Give the function's loop the range that belongs to one thread."""
-    (loop,) = (op for op in function.body.block.ops if isinstance(op, kernel.ForOp))
+_AT_ONCE = (driver.WeightOp, driver.AllocOp, driver.ViewOp, driver.RequireOp)
+"""Ops of the driver that touch no memory."""
+
+
+def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
+    """The loops of a function that threads may split; none if it does anything else."""
+    loops: list[kernel.ForOp] = []
+    loads: list[Operation] = []
+    for op in function.body.block.ops:
+        if isinstance(op, kernel.ForOp) and op.parallel.value.data:
+            loops.append(op)
+        elif isinstance(op, kernel.LoadOp):
+            loads.append(op)
+        elif not isinstance(op, kernel.ReturnOp) and not op.has_trait(Pure):
+            return []
+    # No thread waits for another within a function.
+    return loops if are_independent([*loads, *loops]) else []
+
+
+def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp]) -> None:
+    """
+    Give each loop of a function the range that belongs to one thread.
+
+    Where iterations cannot be dealt out evenly, shares grow with the number of the thread, or they
+    shrink with it: whatever makes what the first and the last of two threads have in all loops more
+    alike.
+    """
     count = len(function.symbols)
     thread, threads = Expr.symbol(f"s{count}"), Expr.symbol(f"s{count + 1}")
-    lower, upper, step = loop.range.data
-    size = upper - lower
-    bounds = [lower + size * thread // threads, lower + size * (thread + 1) // threads]
-    loop.properties["range"] = DimsAttr.of([*bounds, step])
+    ahead = 0.0
+    for loop in loops:
+        trips = estimated_trips(loop)
+        one_more = estimated_steps(loop) / trips if trips % 2 else 0.0
+        shrinks = ahead < 0
+        ahead += one_more if shrinks else -one_more
+        _split(loop, threads - 1 - thread if shrinks else thread, threads)
     names = [*function.symbols, StringAttr(THREAD), StringAttr(THREADS)]
     function.properties["symbols"] = ArrayAttr(names)
     function.attributes[PARALLEL] = UnitAttr()
 
 
+def _split(loop: kernel.ForOp, number: Expr, threads: Expr) -> None:
+    """The range of the share of this number: whole iterations, in order."""
+    lower, upper, step = loop.range.data
+    trips = (upper - lower).ceildiv(step)
+    begin = lower + trips * number // threads * step
+    end = lower + trips * (number + 1) // threads * step
+    if (upper - lower) % step != 0:
+        end = minimum(end, upper)
+    loop.properties["range"] = DimsAttr.of([begin, end, step])
+
+
+@dataclass
+class Pending:
+    """What has been read and written since all threads met, by the first one or by all of them."""
+
+    read_by_first: set[SSAValue] = field(default_factory=set[SSAValue])
+    written_by_first: set[SSAValue] = field(default_factory=set[SSAValue])
+    read_by_all: set[SSAValue] = field(default_factory=set[SSAValue])
+    written_by_all: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing was."""
+        return not (
+            self.read_by_first or self.written_by_first or self.read_by_all or self.written_by_all
+        )
+
+    def copy(self) -> Pending:
+        """An independent copy."""
+        return Pending(
+            set(self.read_by_first),
+            set(self.written_by_first),
+            set(self.read_by_all),
+            set(self.written_by_all),
+        )
+
+    def clear(self) -> None:
+        """All threads meet."""
+        for values in (
+            self.read_by_first,
+            self.written_by_first,
+            self.read_by_all,
+            self.written_by_all,
+        ):
+            values.clear()
+
+    def conflicts(self, access: BufferAccess) -> bool:
+        """True if another thread may read what the access writes, or write what it touches."""
+        touched = access.reads | access.writes
+        if touched & self.written_by_all or access.writes & self.read_by_all:
+            return True
+        if access.by_first:
+            return False
+        return bool(touched & self.written_by_first or access.writes & self.read_by_first)
+
+    def add(self, access: BufferAccess) -> None:
+        """Note an access."""
+        if access.by_first:
+            self.read_by_first |= access.reads
+            self.written_by_first |= access.writes
+        else:
+            self.read_by_all |= access.reads
+            self.written_by_all |= access.writes
+
+
+@dataclass(frozen=True)
+class BufferAccess:
+    """The buffers that an op of the driver reads and writes, as roots, and who does it."""
+
+    reads: frozenset[SSAValue]
+    writes: frozenset[SSAValue]
+    by_first: bool
+
+
 class DriverSplitter:
-    """Puts barriers around what threads share, and leaves to the first what is not split."""
+    """
+    Leaves to the first thread what is not split, and puts a barrier wherever a thread could
+    otherwise meet with what another one has not finished.
+    """
 
-    def __init__(self, parallel: set[str]) -> None:
-        self._parallel = parallel
+    def __init__(self, functions: Mapping[str, kernel.FuncOp], roots: Roots) -> None:
+        self._functions = functions
+        self._roots = roots
 
-    def split(self, block: Block) -> None:
-        """Every op of a block, and of the blocks in it."""
+    def split(self, block: Block, pending: Pending) -> None:
+        """
+        Every op of a block, and of the blocks in it.
+
+        `pending` is what comes before the block, and then what is still pending at its end.
+        """
         for op in list(block.ops):
-            for region in op.regions:
-                self.split(region.block)
-                # All have read what chose this region before anyone overwrites it.
-                first = region.block.first_op
-                assert first is not None
-                region.block.insert_op_before(driver.BarrierOp(), first)
-            if isinstance(op, driver.CallOp) and op.callee.root_reference.data in self._parallel:
-                shares = (*op.symbols.data, Expr.symbol(THREAD), Expr.symbol(THREADS))
-                op.properties["symbols"] = DimsAttr(shares)
-                self._wait_after(op)
-            elif isinstance(op, driver.CallOp | driver.CopyOp):
-                self._wait_after(self._only_once(op))
-            elif isinstance(op, driver.BindOp | driver.LoopOp | driver.IfOp):
-                self._wait_after(op)
+            match op:
+                case driver.CallOp():
+                    self._split_call(op, pending)
+                case driver.CopyOp():
+                    access = BufferAccess(
+                        self._rooted([op.source]), self._rooted([op.target]), by_first=True
+                    )
+                    self._meet(_only_once(op), access, pending)
+                case driver.BindOp():
+                    self._meet(op, self._read_by_all([op.source]), pending)
+                case driver.AllocOp() if op.dynamic.value.data:
+                    # The first thread shares the pointer, and all wait for it.
+                    pending.clear()
+                case driver.CheckStatusOp():
+                    pending.clear()
+                case driver.IfOp():
+                    self._split_if(op, pending)
+                case driver.LoopOp():
+                    self._split_loop(op, pending)
+                case _:
+                    assert not op.regions
 
-    @staticmethod
-    def _wait_after(op: Operation) -> None:
-        parent = op.parent
-        assert parent is not None
-        parent.insert_op_after(driver.BarrierOp(), op)
+    def _split_call(self, op: driver.CallOp, pending: Pending) -> None:
+        function = self._functions[op.callee.root_reference.data]
+        first_output = len(op.arguments) - function.outputs.data
+        access = BufferAccess(
+            self._rooted(op.arguments[:first_output]),
+            self._rooted(op.arguments[first_output:]),
+            by_first=PARALLEL not in function.attributes,
+        )
+        if access.by_first:
+            self._meet(_only_once(op), access, pending)
+            return
+        shares = (*op.symbols.data, Expr.symbol(THREAD), Expr.symbol(THREADS))
+        op.properties["symbols"] = DimsAttr(shares)
+        self._meet(op, access, pending)
 
-    @staticmethod
-    def _only_once(op: Operation) -> Operation:
-        parent = op.parent
-        assert parent is not None
-        once = driver.OnceOp(Region(Block([kernel.YieldOp()])))
-        once.location = op.location
-        parent.insert_op_before(once, op)
-        op.detach()
-        last = once.body.block.last_op
+    def _split_if(self, op: driver.IfOp, pending: Pending) -> None:
+        self._meet(op, self._read_by_all([op.condition]), pending)
+        for region in op.regions:
+            self._split_region(region, pending.copy())
+        pending.clear()
+
+    def _split_loop(self, op: driver.LoopOp, pending: Pending) -> None:
+        counts = [value for value in (op.trip_count, op.condition) if value is not None]
+        header = self._read_by_all(counts)
+        self._meet(op, header, pending)
+        # In later iterations only the condition was read since all have met at the end of the body;
+        # in the first one, also what came before. If there is none, that is still pending behind.
+        self._split_region(op.body, pending.copy())
+
+    def _split_region(self, region: Region, pending: Pending) -> None:
+        """A region at whose end all meet: buffers are given back there, and loops begin again."""
+        self.split(region.block, pending)
+        last = region.block.last_op
         assert last is not None
-        once.body.block.insert_op_before(op, last)
-        return once
+        if not pending.is_empty:
+            region.block.insert_op_before(driver.BarrierOp(), last)
+
+    def _meet(self, op: Operation, access: BufferAccess, pending: Pending) -> None:
+        """Put a barrier before the op if its access needs one."""
+        if pending.conflicts(access):
+            # Directly behind what is waited for, so that memory taken in between is taken later.
+            while isinstance(op.prev_op, _AT_ONCE):
+                op = op.prev_op
+            parent = op.parent
+            assert parent is not None
+            parent.insert_op_before(driver.BarrierOp(), op)
+            pending.clear()
+        pending.add(access)
+
+    def _read_by_all(self, values: Iterable[SSAValue]) -> BufferAccess:
+        return BufferAccess(self._rooted(values), frozenset(), by_first=False)
+
+    def _rooted(self, values: Iterable[SSAValue]) -> frozenset[SSAValue]:
+        return frozenset(root for value in values for root in self._roots[value])
+
+
+def _only_once(op: Operation) -> Operation:
+    parent = op.parent
+    assert parent is not None
+    once = driver.OnceOp(Region(Block([kernel.YieldOp()])))
+    once.location = op.location
+    parent.insert_op_before(once, op)
+    op.detach()
+    last = once.body.block.last_op
+    assert last is not None
+    once.body.block.insert_op_before(op, last)
+    return once
 
 
 @dataclass(frozen=True)
@@ -86,20 +260,27 @@ class ParallelizePass(ModulePass):
     """
     Make the driver one that every thread runs.
 
-    A kernel that is one parallel loop gets a thread's number and their count as symbols, and each
-    thread runs an equal part of its iterations. Other kernels and copies are left to the first
-    thread. A barrier follows everything that writes, and every read of a scalar that decides
-    control flow.
+    A kernel that consists of parallel loops, none of which touches what another one stores, gets a
+    thread's number and their count as symbols, and each thread runs its share of the iterations of
+    each loop. Kernels that are too small for that, or do other things, are left to the first
+    thread, and so are copies. A barrier stands before an op that reads or writes what other threads
+    may not have finished, or overwrites what they may still read, and at the end of every region.
+    All threads meet behind the end of the driver.
     """
 
     name = "parallelize"
 
+    worth: int = WORTH_SPLITTING
+    """The fewest steps that a kernel is split for."""
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = [f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)]
-        kernels = [f for f in functions if f.sym_name.data != DRIVER and is_parallel(f)]
-        for function in kernels:
-            split_loop(function)
-        for run in functions:
-            if run.sym_name.data == DRIVER:
-                DriverSplitter({f.sym_name.data for f in kernels}).split(run.body.block)
-                run.attributes[PARALLEL] = UnitAttr()
+        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
+        run = functions.pop(DRIVER, None)
+        if run is None:
+            return
+        for function in functions.values():
+            loops = parallel_loops(function)
+            if loops and sum(map(estimated_steps, loops)) >= self.worth:
+                split_function(function, loops)
+        DriverSplitter(functions, find_roots(run)).split(run.body.block, Pending())
+        run.attributes[PARALLEL] = UnitAttr()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -15,7 +15,9 @@ from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Atom, Expr, maximum
+from lowerdeck.lowering.aliases import find_roots
 from lowerdeck.lowering.bufferize import DRIVER
+from lowerdeck.lowering.parallelize import PARALLEL
 from lowerdeck.lowering.placement import Buffer, largest_sum, place
 
 ALIGNMENT = 64
@@ -26,13 +28,22 @@ WEIGHTS_HEADER = 64
 
 
 class Lifetimes:
-    """Numbers the ops of the driver and finds from where to where each buffer is in use."""
+    """
+    Numbers the ops of the driver and finds from where to where each buffer is in use.
+
+    Where threads share the driver, some may still be at an op while others are as far as the next
+    barrier, so what any of them use is in use up to there. Only what the first one does between two
+    barriers follows one after the other.
+    """
 
     def __init__(self, run: kernel.FuncOp) -> None:
         self.buffers: dict[SSAValue, Buffer] = {}
-        self._roots: dict[SSAValue, tuple[SSAValue, ...]] = {}
+        self._roots = find_roots(run)
         self._position = 0
+        self._is_parallel = PARALLEL in run.attributes
+        self._since_barrier = _Unfinished()
         self._visit(run.body.block)
+        self._meet()
 
     def _visit(self, block: Block) -> set[SSAValue]:
         """Visit a block; returns the buffers used in it."""
@@ -41,7 +52,9 @@ class Lifetimes:
             self._position += 1
             if isinstance(op, driver.AllocOp):
                 self._define(op)
-            self._alias(op)
+            elif isinstance(op, driver.BarrierOp):
+                self._meet()
+            before = self._since_barrier.copy()
             for region in op.regions:
                 inner = self._visit(region.block)
                 used |= inner
@@ -49,10 +62,26 @@ class Lifetimes:
                     # The next iteration uses them again, so nothing may take their place before.
                     self._position += 1
                     self._use(root for root in inner if self._is_older(root, op))
-            roots = {root for value in op.operands for root in self._roots.get(value, ())}
-            self._use(roots)
-            used |= roots
+            # A region may not have run, or with other barriers.
+            self._since_barrier.add(before)
+            if not isinstance(op, driver.ViewOp):
+                used |= self._use_operands(op)
         return used
+
+    def _use_operands(self, op: Operation) -> set[SSAValue]:
+        roots = {
+            root for value in op.operands for root in self._roots[value] if root in self.buffers
+        }
+        self._use(roots)
+        alone = isinstance(op.parent_op(), driver.OnceOp)
+        self._since_barrier.add(_Unfinished(roots, bool(roots) and not alone))
+        return roots
+
+    def _meet(self) -> None:
+        """All threads have finished what they did before."""
+        if self._is_parallel and self._since_barrier.by_all:
+            self._use(self._since_barrier.roots)
+        self._since_barrier = _Unfinished()
 
     def _define(self, op: driver.AllocOp) -> None:
         if op.dynamic.value.data:
@@ -61,20 +90,7 @@ class Lifetimes:
         if not is_never_negative(ref_type(op.result).bytes):
             # The driver refuses such dimensions, but only after kernels before have run.
             size = maximum(size, 0)
-        buffer = Buffer(op, size, self._position, self._position)
-        self.buffers[op.result] = buffer
-        self._roots[op.result] = (op.result,)
-
-    def _alias(self, op: Operation) -> None:
-        if isinstance(op, driver.ViewOp):
-            self._roots[op.result] = self._roots.get(op.source, ())
-        elif isinstance(op, driver.LoopOp):
-            arguments = op.body.block.args
-            for number, result in enumerate(op.results[: len(op.slots) // 2]):
-                pair = op.slots[2 * number : 2 * number + 2]
-                roots = tuple(root for slot in pair for root in self._roots.get(slot, ()))
-                for value in (result, *arguments[2 * number : 2 * number + 2]):
-                    self._roots[value] = roots
+        self.buffers[op.result] = Buffer(op, size, self._position, self._position)
 
     def _is_older(self, root: SSAValue, loop: driver.LoopOp) -> bool:
         owner = root.owner
@@ -83,6 +99,21 @@ class Lifetimes:
     def _use(self, roots: Iterable[SSAValue]) -> None:
         for root in roots:
             self.buffers[root].end = self._position
+
+
+@dataclass
+class _Unfinished:
+    """The buffers that threads may be using, and whether others than the first one may be."""
+
+    roots: set[SSAValue] = field(default_factory=set[SSAValue])
+    by_all: bool = False
+
+    def add(self, other: _Unfinished) -> None:
+        self.roots |= other.roots
+        self.by_all |= other.by_all
+
+    def copy(self) -> _Unfinished:
+        return _Unfinished(set(self.roots), self.by_all)
 
 
 def is_never_negative(expr: Expr) -> bool:

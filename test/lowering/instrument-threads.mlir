@@ -7,8 +7,11 @@
 // CHECK-NOT:     buffer.mark
 // CHECK:         buffer.barrier
 // CHECK-NEXT:    buffer.mark {slot = #builtin.int<0>}
+// CHECK:         @softmax_1
+// CHECK-NEXT:    buffer.mark {slot = #builtin.int<1>}
 // CHECK-NEXT:    buffer.return
-func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %y = core.softmax %x {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  func.return %y : tensor<4xf32>
+func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
+  %y = core.softmax %x {axis = #builtin.int<0>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  func.return %z : tensor<64x64xf32>
 }

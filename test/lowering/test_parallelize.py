@@ -1,24 +1,28 @@
-"""What threads share is written by one of them, or split, and waited for."""
+"""Threads that share a driver never touch what another one writes without a barrier in between."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from random import Random
 
 import numpy as np
 import pytest
 from xdsl.builder import ImplicitBuilder
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import BindSymbolsOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
-from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp
 from lowerdeck.dialects.core.types import i64, tensor
 from lowerdeck.dialects.interpret.buffer import find_driver
-from lowerdeck.lowering.parallelize import THREAD
+from lowerdeck.lowering.aliases import Roots, find_roots
+from lowerdeck.lowering.parallelize import PARALLEL, THREAD, ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.options import LowerdeckContext
 
@@ -28,11 +32,120 @@ from .programs import (  # noqa: TID251  (these are tests, not the folder of sou
     typed,
 )
 
-WAITED_FOR = (driver.CallOp, driver.OnceOp, driver.BindOp, driver.LoopOp, driver.IfOp)
-"""Ops that write what other threads read, or read what others overwrite."""
+
+@dataclass(frozen=True)
+class Touch:
+    """Memory that an op reads or writes, and whether only the first thread does."""
+
+    op: Operation
+    root: SSAValue
+    writes: bool
+    by_first: bool
+
+    def races(self, other: Touch) -> bool:
+        """True if two threads may touch the same bytes at once, and one of them writes."""
+        if not (self.writes or other.writes) or (self.by_first and other.by_first):
+            return False
+        if self.op is other.op and not self.by_first:
+            # A kernel that threads share is split so that they do not meet.
+            return False
+        mine, others = _bytes_of(self.root), _bytes_of(other.root)
+        if mine is None or others is None:
+            return self.root is other.root
+        return mine.start < others.stop and others.start < mine.stop
 
 
-def program(x: SSAValue, flag: SSAValue, trips: SSAValue) -> Sequence[SSAValue | Operation]:
+def _bytes_of(root: SSAValue) -> range | None:
+    """Where in the workspace a buffer lies, if it does."""
+    owner = root.owner
+    if not isinstance(owner, driver.AllocOp) or owner.offset is None:
+        return None
+    start = owner.offset.data[0].value
+    size = ref_type(root).bytes.value
+    assert start is not None
+    assert size is not None
+    return range(start, start + size)
+
+
+def paths(block: Block) -> Iterator[list[Operation]]:
+    """The orders in which a driver may run its ops: each branch, and loops up to two times."""
+    found: list[list[Operation]] = [[]]
+    for op in block.ops:
+        match op:
+            case driver.IfOp():
+                regions = [list(paths(region.block)) for region in op.regions]
+                ways = [[op, *way] for region in regions for way in region]
+            case driver.LoopOp():
+                body = list(paths(op.body.block))
+                once = [[op, *way, op] for way in body]
+                ways = [[op], *once, *([*a, *b[1:]] for a in once for b in once)]
+            case driver.OnceOp():
+                ways = [list(op.body.block.ops)]
+            case _:
+                ways = [[op]]
+        found = [[*path, *way] for path in found for way in ways]
+    yield from found
+
+
+def touches(op: Operation, roots: Roots, functions: dict[str, kernel.FuncOp]) -> list[Touch]:
+    """What an op touches."""
+    by_first = isinstance(op.parent_op(), driver.OnceOp)
+
+    def of(values: Sequence[SSAValue], writes: bool) -> list[Touch]:
+        return [Touch(op, root, writes, by_first) for value in values for root in roots[value]]
+
+    match op:
+        case driver.CallOp():
+            split = len(op.arguments) - functions[op.callee.root_reference.data].outputs.data
+            return of(op.arguments[:split], False) + of(op.arguments[split:], True)
+        case driver.CopyOp():
+            return of([op.source], False) + of([op.target], True)
+        case driver.BindOp():
+            return of([op.source], False)
+        case driver.IfOp():
+            return of([op.condition], False)
+        case driver.LoopOp():
+            return of([v for v in (op.trip_count, op.condition) if v is not None], False)
+        case _:
+            return []
+
+
+def waits(op: Operation) -> bool:
+    """True for ops at which all threads meet."""
+    shares = isinstance(op, driver.AllocOp) and bool(op.dynamic.value.data)
+    return shares or isinstance(op, driver.BarrierOp | driver.CheckStatusOp)
+
+
+def races(module: ModuleOp) -> list[str]:
+    """What threads may do to each other on any path through the driver."""
+    functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
+    run = find_driver(module)
+    assert run is not None
+    roots, found = find_roots(run), dict[str, None]()
+    for path in paths(run.body.block):
+        open_: list[Touch] = []
+        for op in path:
+            if waits(op):
+                open_ = []
+            new = touches(op, roots, functions)
+            found.update({f"{t.op}\n{old.op}": None for t in new for old in open_ if t.races(old)})
+            open_ += new
+    return list(found)
+
+
+def lowered(module: ModuleOp, *, planned: bool) -> ModuleOp:
+    """With a driver that threads share."""
+    context = LowerdeckContext()
+    for name in ("form-kernels", "bufferize"):
+        ALL_PASSES[name]()().apply(context, module)
+    ParallelizePass(worth=64).apply(context, module)
+    if planned:
+        ALL_PASSES["plan-memory"]()().apply(context, module)
+    module.verify()
+    return module
+
+
+def control_flow(x: SSAValue, flag: SSAValue, trips: SSAValue) -> Sequence[SSAValue | Operation]:
     """Kernels that are split and one that is not, a size from data, an if in a loop."""
     shared = e.NegOp(x).result
     count = CountNonzeroOp(shared)
@@ -50,41 +163,52 @@ def program(x: SSAValue, flag: SSAValue, trips: SSAValue) -> Sequence[SSAValue |
     return [LoopOp(trips, flag, [shared], Region(block)).results[0], found]
 
 
-@pytest.fixture
-def run() -> kernel.FuncOp:
-    """The driver of a program, made parallel."""
-    types = [typed(np.int64, 8), typed(np.bool_), typed(np.int64)]
-    module = module_of(types, program)
-    for name in ("form-kernels", "bufferize", "parallelize"):
-        ALL_PASSES[name]()().apply(LowerdeckContext(), module)
-    module.verify()
-    found = find_driver(module)
-    assert found is not None
-    return found
+def test_control_flow() -> None:
+    types = [typed(np.int64, 64), typed(np.bool_), typed(np.int64)]
+    module = lowered(module_of(types, control_flow), planned=False)
+    assert not races(module)
+    run = find_driver(module)
+    assert run is not None
+    shared = [any(THREAD in s.symbols for s in op.symbols.data) for op in calls(run)]
+    assert True in shared
+    assert False in shared
 
 
-def test_all_wait_behind_what_one_may_write(run: kernel.FuncOp) -> None:
-    counts: Counter[type[Operation]] = Counter()
-    for op in run.walk():
-        if isinstance(op, WAITED_FOR) and not isinstance(op.parent_op(), driver.OnceOp):
-            assert isinstance(op.next_op, driver.BarrierOp), op.name
-            counts[type(op)] += 1
-    assert counts.keys() == set(WAITED_FOR)
+def calls(run: kernel.FuncOp) -> list[driver.CallOp]:
+    return [op for op in run.walk() if isinstance(op, driver.CallOp)]
 
 
-def test_all_have_chosen_before_a_region_runs(run: kernel.FuncOp) -> None:
-    for op in run.walk():
-        if isinstance(op, driver.LoopOp | driver.IfOp):
-            assert all(isinstance(r.block.first_op, driver.BarrierOp) for r in op.regions), op.name
+@pytest.mark.parametrize("seed", range(30))
+def test_branching_networks(seed: int) -> None:
+    """Kernels of which some are split, whose buffers take the places of others."""
+    rng = Random(seed)
+
+    def body(*inputs: SSAValue) -> list[SSAValue]:
+        values = {8: [inputs[0]], 2: [inputs[1]]}
+        for _ in range(20):
+            same = values[rng.choice([2, 8])]
+            source = rng.choice(same[-4:])
+            if rng.random() < 0.3:
+                source = e.AddOp(source, rng.choice(same[-4:])).result
+            same.append(SoftmaxOp(source, rng.randrange(2)).result)
+        return [values[8][-1], values[2][-1]]
+
+    module = module_of([typed(np.float32, 8, 8), typed(np.float32, 2, 2)], body)
+    assert not races(lowered(module, planned=True))
 
 
-def test_what_is_not_split_runs_once(run: kernel.FuncOp) -> None:
-    alone = 0
-    for op in run.walk():
-        is_alone = isinstance(op.parent_op(), driver.OnceOp)
-        alone += is_alone
-        if isinstance(op, driver.CopyOp):
-            assert is_alone
-        if isinstance(op, driver.CallOp):
-            assert is_alone != any(THREAD in share.symbols for share in op.symbols.data)
-    assert alone
+def test_first_thread_waits_for_nobody_but_others() -> None:
+    """Barriers are where there is something to wait for."""
+
+    def body(x: SSAValue, y: SSAValue) -> list[SSAValue]:
+        for _ in range(3):
+            x, y = SoftmaxOp(x, 0).result, SoftmaxOp(y, 0).result
+        return [x, y]
+
+    module = lowered(
+        module_of([typed(np.float32, 8, 8), typed(np.float32, 2, 2)], body), planned=False
+    )
+    run = find_driver(module)
+    assert run is not None
+    assert PARALLEL in run.attributes
+    assert len([op for op in run.walk() if isinstance(op, driver.BarrierOp)]) == 2

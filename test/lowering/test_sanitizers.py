@@ -26,6 +26,7 @@ from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, LayerNormOp,
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import f32, i64, tensor
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.options import LowerdeckContext
 
@@ -266,9 +267,11 @@ CAPACITY = 4096
 def artifact_of(name: str, threads: int = 1) -> CArtifact:
     """The C of a model."""
     module = MODELS[name][0]()
-    passes = ["form-kernels", "bufferize", *(["parallelize"] if threads > 1 else []), "plan-memory"]
-    for pass_name in passes:
-        ALL_PASSES[pass_name]()().apply(LowerdeckContext(), module)
+    for pass_name in ("form-kernels", "bufferize", "parallelize", "plan-memory"):
+        if pass_name != "parallelize":
+            ALL_PASSES[pass_name]()().apply(LowerdeckContext(), module)
+        elif threads > 1:
+            ParallelizePass(worth=0).apply(LowerdeckContext(), module)
     return emit_c(module, name, "native")
 
 

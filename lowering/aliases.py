@@ -1,0 +1,71 @@
+"""Which buffers the values of a driver may be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from lowerdeck.dialects.buffer import driver, kernel
+
+Roots = Mapping[SSAValue, frozenset[SSAValue]]
+
+
+def find_roots(run: kernel.FuncOp) -> Roots:
+    """
+    For each value of a driver what its memory may be: arguments, weights and allocations.
+
+    A value that control flow carries, and whose size changes, is also a root of its own.
+    """
+    roots: dict[SSAValue, frozenset[SSAValue]] = {}
+    for argument in run.body.block.args:
+        roots[argument] = frozenset([argument])
+    _visit(run.body.block, roots)
+    return roots
+
+
+def _visit(block: Block, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
+    for op in block.ops:
+        match op:
+            case driver.AllocOp() | driver.WeightOp():
+                roots[op.result] = frozenset([op.result])
+            case driver.ViewOp():
+                roots[op.result] = roots[op.source]
+            case driver.LoopOp():
+                _visit_loop(op, roots)
+            case driver.IfOp():
+                _visit_if(op, roots)
+            case _:
+                for region in op.regions:
+                    _visit(region.block, roots)
+
+
+def _visit_loop(op: driver.LoopOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
+    arguments = op.body.block.args
+    for number, result in enumerate(op.results[: len(op.slots) // 2]):
+        pair = slice(2 * number, 2 * number + 2)
+        both = _union(op.slots[pair], roots)
+        for value in (result, *arguments[pair]):
+            roots[value] = both
+    for argument, value in zip(op.owned_args, op.owned, strict=True):
+        roots[argument] = roots[value] | {argument}
+    _visit(op.body.block, roots)
+    yields = _yielded(op.body.block.last_op)
+    for argument, result, value in zip(op.owned_args, op.owned_results, yields, strict=True):
+        roots[result] = roots[argument] | roots[value]
+
+
+def _visit_if(op: driver.IfOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
+    for region in op.regions:
+        _visit(region.block, roots)
+    yields = [_yielded(region.block.last_op) for region in op.regions]
+    for result, *values in zip(op.results, *yields, strict=True):
+        roots[result] = _union(values, roots)
+
+
+def _yielded(last: Operation | None) -> tuple[SSAValue, ...]:
+    return tuple(last.values) if isinstance(last, kernel.YieldOp) else ()
+
+
+def _union(values: Iterable[SSAValue], roots: Roots) -> frozenset[SSAValue]:
+    return frozenset(root for value in values for root in roots[value])

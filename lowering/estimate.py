@@ -1,0 +1,57 @@
+"""About how long a kernel takes, from its loops: only to compare with thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from xdsl.dialects import arith, math
+from xdsl.ir import Block, Operation, SSAValue
+
+from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.dims import Expr
+
+_NOMINAL = 64
+"""The value that a dimension is taken to have if it is no number, and an index from data."""
+
+_SLOW = (arith.DivfOp, arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, math.SqrtOp)
+_SLOW_STEPS = 4
+_FUNCTION_STEPS = 24
+"""Steps of a division, and of a function of the C library; others take one."""
+
+Values = Mapping[SSAValue, int]
+
+
+def estimated_trips(loop: kernel.ForOp, values: Values | None = None) -> int:
+    """How often a loop runs, with loop variables around it in the middle of their ranges."""
+    lower, upper, step = _range(loop, values or {})
+    return max(-(-(upper - lower) // step), 0)
+
+
+def estimated_steps(op: Operation, values: Values | None = None) -> int:
+    """Scalar or vector operations that an op makes."""
+    values = values or {}
+    if isinstance(op, kernel.ForOp):
+        lower, upper, _ = _range(op, values)
+        inner = {**values, op.body.block.args[0]: (lower + max(upper - 1, lower)) // 2}
+        return estimated_trips(op, values) * (1 + _steps_of_block(op.body.block, inner))
+    if op.regions:
+        return max(_steps_of_block(block, values) for r in op.regions for block in r.blocks)
+    if isinstance(op, _SLOW):
+        return _SLOW_STEPS
+    if op.name.startswith("math.") and not isinstance(op, math.AbsFOp | math.FmaOp):
+        return _FUNCTION_STEPS
+    return 0 if isinstance(op, arith.ConstantOp) else 1
+
+
+def _steps_of_block(block: Block, values: Values) -> int:
+    return sum(estimated_steps(op, values) for op in block.ops)
+
+
+def _range(loop: kernel.ForOp, values: Values) -> tuple[int, int, int]:
+    lower, upper, step = (_evaluate(expr, loop, values) for expr in loop.range.data)
+    return lower, upper, max(step, 1)
+
+
+def _evaluate(expr: Expr, loop: kernel.ForOp, values: Values) -> int:
+    operands = {f"d{k}": values.get(value, _NOMINAL) for k, value in enumerate(loop.indices)}
+    return expr.evaluate({name: operands.get(name, _NOMINAL) for name in expr.symbols})

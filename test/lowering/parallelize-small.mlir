@@ -1,0 +1,35 @@
+// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize,parallelize --split-input-file | filecheck %s
+
+// Kernels too small to be shared: the first thread runs one after the other, and nobody waits.
+// CHECK-LABEL: buffer.func @run
+// CHECK-COUNT-3: buffer.once
+// CHECK-NOT:     buffer.barrier
+// CHECK:         buffer.return
+func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
+  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %b = core.softmax %a {axis = #builtin.int<1>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %c = core.softmax %b {axis = #builtin.int<0>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  func.return %c : tensor<10x3xf32>
+}
+
+// -----
+
+// A large one between small ones is waited for on both sides.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.once
+// CHECK:           buffer.call @softmax
+// CHECK:         }
+// CHECK-NEXT:    buffer.barrier
+// CHECK:         buffer.call @matmul_0(%{{.*}}) <[thread.id, thread.count]>
+// CHECK-NEXT:    buffer.barrier
+// CHECK:         buffer.once
+// CHECK:           buffer.call @softmax
+// CHECK-NOT:     buffer.barrier
+// CHECK:         buffer.return
+func.func @main(%x: tensor<256x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf32> {
+  %a = core.softmax %w {axis = #builtin.int<0>} : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  %b = core.matmul %x, %a : (tensor<256x16xf32>, tensor<16x3xf32>) -> tensor<256x3xf32>
+  %c = core.slice %b {starts = #core.dims<[0, 0]>, sizes = #core.dims<[16, 3]>, steps = #core.dims<[1, 1]>} : (tensor<256x3xf32>) -> tensor<16x3xf32>
+  %d = core.softmax %c {axis = #builtin.int<0>} : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  func.return %d : tensor<16x3xf32>
+}

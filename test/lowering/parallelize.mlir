@@ -1,0 +1,163 @@
+// RUN: opt-tool %s --pass-pipeline='form-kernels,bufferize,parallelize{worth=0}' --split-input-file | filecheck %s
+
+// Each thread takes its share of the outermost loop, and nobody reads on before all have finished.
+// There is nothing to wait for behind the last one.
+
+// CHECK-LABEL: buffer.func @exp_0
+// CHECK: buffer.for <[(s0 * 10) floordiv s1, (s0 * 10 + 10) floordiv s1, 1]>
+// CHECK: buffer.for <[0, 3, 1]>
+// CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
+// CHECK-NEXT: math.exp %{{.*}}
+// CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
+// CHECK-LABEL: buffer.func @run
+// CHECK: buffer.call @exp_0(%{{.*}}) <[thread.id, thread.count]>
+// CHECK-NEXT: buffer.barrier
+// CHECK: buffer.call @softmax_0(%{{.*}}) <[thread.id, thread.count]>
+// CHECK-NEXT: buffer.return
+func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
+  %y = core.exp %x : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  func.return %z : tensor<10x3xf32>
+}
+
+// -----
+
+// Two kernels that read the same and write different things need not wait for each other; the one
+// that reads both of them does.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.call @softmax
+// CHECK-NOT:     buffer.barrier
+// CHECK:         buffer.call @softmax
+// CHECK-NEXT:    buffer.barrier
+// CHECK:         buffer.call @matmul
+// CHECK-NEXT:    buffer.return
+func.func @main(%x: tensor<9x9xf32>) -> tensor<9x9xf32> {
+  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<9x9xf32>) -> tensor<9x9xf32>
+  %b = core.softmax %x {axis = #builtin.int<1>} : (tensor<9x9xf32>) -> tensor<9x9xf32>
+  %c = core.matmul %a, %b : (tensor<9x9xf32>, tensor<9x9xf32>) -> tensor<9x9xf32>
+  func.return %c : tensor<9x9xf32>
+}
+
+// -----
+
+// The remainder of a tiled loop is a loop of its own: each is split, in whole steps, and where the
+// one gives the last thread more, the other gives it to the first.
+// CHECK-LABEL: buffer.func @tiled
+// CHECK:         buffer.for <[((s0 * 3) floordiv s1) * 4, ((s0 * 3 + 3) floordiv s1) * 4, 4]>
+// CHECK:         buffer.for <[(-s0 + s1 - 1) floordiv s1 + 12, (-s0 + s1) floordiv s1 + 12, 1]>
+// CHECK:         {parallel
+buffer.func @tiled {
+^bb0(%x : !buffer.ref<[13] x f32>, %y : !buffer.ref<[13] x f32>):
+  buffer.for <[0, 12, 4]> {
+  ^bb1(%i : index):
+    buffer.for <[0, 4, 1]> {
+    ^bb2(%j : index):
+      %v = buffer.load %x(%i, %j) <[d0 + d1]> : !buffer.ref<[13] x f32> -> f32
+      buffer.store %v, %y(%i, %j) <[d0 + d1]> : f32, !buffer.ref<[13] x f32>
+      buffer.yield
+    } {parallel = false}
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[12, 13, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0]> : !buffer.ref<[13] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0]> : f32, !buffer.ref<[13] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+buffer.func @run {
+^bb0(%x : !buffer.ref<[13] x f32>, %y : !buffer.ref<[13] x f32>):
+  buffer.call @tiled(%x, %y) <[]> : (!buffer.ref<[13] x f32>, !buffer.ref<[13] x f32>)
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// One iteration more, and the two loops meet: the first thread does all.
+// CHECK-LABEL: buffer.func @overlap
+// CHECK:         buffer.for <[0, 13, 4]>
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.once
+// CHECK-NEXT:      buffer.call @overlap(%{{.*}}) <[]>
+buffer.func @overlap {
+^bb0(%x : !buffer.ref<[16] x f32>, %y : !buffer.ref<[16] x f32>):
+  buffer.for <[0, 13, 4]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0]> : !buffer.ref<[16] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0]> : f32, !buffer.ref<[16] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[12, 13, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0]> : !buffer.ref<[16] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0]> : f32, !buffer.ref<[16] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+buffer.func @run {
+^bb0(%x : !buffer.ref<[16] x f32>, %y : !buffer.ref<[16] x f32>):
+  buffer.call @overlap(%x, %y) <[]> : (!buffer.ref<[16] x f32>, !buffer.ref<[16] x f32>)
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Rows of a halo and the rows between them, of any number.
+// CHECK-LABEL: buffer.func @halo
+// CHECK:         buffer.for <[(s0 * s1) floordiv s2 + 1, (s0 * s1 + s0) floordiv s2 + 1, 1]>
+buffer.func @halo {
+^bb0(%y : !buffer.ref<[s0 + 2, 4] x f32>):
+  %zero = arith.constant 0.0 : f32
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%j : index):
+    buffer.store %zero, %y(%j) <[0, d0]> : f32, !buffer.ref<[s0 + 2, 4] x f32>
+    buffer.store %zero, %y(%j) <[s0 + 1, d0]> : f32, !buffer.ref<[s0 + 2, 4] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[1, s0 + 1, 1]> {
+  ^bb1(%i : index):
+    buffer.store %zero, %y(%i) <[d0, 1]> : f32, !buffer.ref<[s0 + 2, 4] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+buffer.func @run {
+^bb0(%y : !buffer.ref<[n + 2, 4] x f32>):
+  buffer.call @halo(%y) <[n]> : (!buffer.ref<[n + 2, 4] x f32>)
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// A loop that reads what another one writes.
+// CHECK-LABEL: buffer.func @chain
+// CHECK:         buffer.for <[0, 4, 1]>
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.once
+buffer.func @chain {
+^bb0(%y : !buffer.ref<[4] x f32>, %z : !buffer.ref<[4] x f32>):
+  %zero = arith.constant 0.0 : f32
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%j : index):
+    buffer.store %zero, %y(%j) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %y(%i) <[-d0 + 3]> : !buffer.ref<[4] x f32> -> f32
+    buffer.store %v, %z(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<2>}
+
+buffer.func @run {
+^bb0(%y : !buffer.ref<[4] x f32>, %z : !buffer.ref<[4] x f32>):
+  buffer.call @chain(%y, %z) <[]> : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
+  buffer.return
+} {symbols = [], outputs = #builtin.int<2>}
