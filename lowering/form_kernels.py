@@ -11,6 +11,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
@@ -93,6 +94,9 @@ class KernelFormer:
         if isinstance(op, ReduceOp):
             # Every element is read once, so computing it there costs nothing.
             return producer.anchor is None
+        if isinstance(op, AttentionOp):
+            # A part of the heads is read where it lies.
+            return all(isinstance(member, SliceOp) for member in producer.ops)
         if not isinstance(op, ELEMENTWISE) or dims_of(value) != dims_of(op.results[0]):
             return False
         if producer.anchor is None:
@@ -191,9 +195,9 @@ class FormKernelsPass(ModulePass):
 
     An elementwise op takes in the producer of an operand if nothing else uses it and both run over
     the same indices, so that a chain of maps is one loop nest, and the maps behind a convolution,
-    product or reduction become its epilogue. A reduction takes in the maps before it. Constants of
-    one element become literals. A split becomes slices. Reshapes, control flow and symbols stay
-    outside: the driver does them without a kernel.
+    product or reduction become its epilogue. A reduction takes in the maps before it, attention the
+    slices. Constants of one element become literals. A split becomes slices. Reshapes, control flow
+    and symbols stay outside: the driver does them without a kernel.
     """
 
     name = "form-kernels"

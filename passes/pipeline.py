@@ -38,6 +38,7 @@ _MODULES: Mapping[str, str] = {
     "fuse-channel-shuffle": "fuse_channel_shuffle",
     "fuse-conv-bn": "fuse_conv_bn",
     "replace-batch-norm": "replace_batch_norm",
+    "merge-products": "merge_products",
 }
 
 PASSES: dict[str, PassFactory] = {
@@ -84,6 +85,8 @@ def opt() -> list[str]:
         # The formulas leave constants to compute and producers that are equal now.
         "fold",
         "simplify",
+        # After simplify: the transposes around heads hide what attention reads until they cancel.
+        "merge-products",
         "cse",
         "dce",
     ]

@@ -34,6 +34,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     numpy_dtype,
 )
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
 from lowerdeck.passes.fold_identities import uniform_value
 
@@ -262,6 +263,38 @@ class ComposeReshapes(_Algebra):
         return "the last reshape decides", lambda: ReshapeOp(x, dims), (inner,)
 
 
+class SliceBetweenReshapes(Pattern[list[list[Expr]]]):
+    """reshape(slice(reshape(x))) -> reshape(slice(x)) [the inner one adds or drops ones]"""
+
+    name = "slice-between-reshapes"
+    roots = (ReshapeOp,)
+    ranked = True
+
+    def match(self, op: ReshapeOp) -> Match[list[list[Expr]]] | None:
+        part = producer(op.input, SliceOp)
+        inner = producer(part.input, ReshapeOp) if part is not None else None
+        if part is None or inner is None or not op.input.has_one_use():
+            return None
+        lists = (inner.dims.data, part.starts.data, part.sizes.data, part.steps.data)
+        rows = list(zip(*lists, strict=True))
+        if any(dim == 1 and (start != 0 or size != 1) for dim, start, size, _ in rows):
+            return None
+        dims, moved = dims_of(inner.input), [row for row in rows if row[0] != 1]
+        if [dim for dim in dims if dim != 1] != [row[0] for row in moved]:
+            return None
+        zero, one, following = Expr.const(0), Expr.const(1), iter(moved)
+        rule = [(one, zero, one, one) if dim == 1 else next(following) for dim in dims]
+        bounds = [[row[k] for row in rule] for k in (1, 2, 3)]
+        return Match((op, part, inner), "dimensions of one come and go", bounds)
+
+    def rewrite(self, match: Match[list[list[Expr]]], rewriter: Rewriter) -> None:
+        op, _, inner = match.consumed
+        assert isinstance(inner, ReshapeOp)
+        part = rewriter.add(SliceOp(inner.input, *match.data)).result
+        same = part.type == op.results[0].type
+        rewriter.replace(op, part if same else ReshapeOp(part, dims_of(op.results[0])))
+
+
 class ComposeTransposes(_Algebra):
     """transpose(transpose(x, p), q) -> transpose(x, p[q]), or x if that is the identity"""
 
@@ -464,6 +497,7 @@ class SimplifyPass(CorePass):
     - x ^ 2 -> x * x
     - c + x -> x + c; (x + c1) + c2 -> x + (c1 + c2) [integers]; likewise for *
     - reshapes, transposes, broadcasts and slices of the same: composed
+    - reshape(slice(reshape(x))) -> reshape(slice(x)) [the inner one adds or drops ones]
     - a transpose that moves only dimensions of one -> reshape
     - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
     - concat(split(x)) -> x [all parts, in order, same axis]
@@ -484,6 +518,7 @@ class SimplifyPass(CorePass):
             MoveConstantRight(),
             ReassociateConstants(),
             ComposeReshapes(),
+            SliceBetweenReshapes(),
             ComposeTransposes(),
             ReshapeInsteadOfTranspose(),
             ComposeBroadcasts(),

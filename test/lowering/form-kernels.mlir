@@ -146,3 +146,22 @@ func.func @split_of_unknown(%x: tensor<?xf32, #core.tensor<dims = [n]>>) -> tens
   %a, %b = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[n floordiv 2, n floordiv 2]>} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> (tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>, tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>)
   func.return %b : tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>
 }
+
+// -----
+
+// Attention reads the parts where they lie: the tensor is one input, the slices are maps. What is
+// computed is in memory before: every query reads it.
+// CHECK-LABEL: @attention
+// CHECK:         %[[V:.*]] = core.kernel @exp_0(
+// CHECK:         core.kernel @attention_0(%x, %[[V]])
+// CHECK-NEXT:    ^
+// CHECK-NEXT:      core.slice {{.*}}starts = #core.dims<[0, 0, 0]>, sizes = #core.dims<[4, 2, 3]>
+// CHECK-NEXT:      core.slice {{.*}}starts = #core.dims<[0, 2, 0]>, sizes = #core.dims<[4, 2, 3]>
+// CHECK-NEXT:      core.attention
+// CHECK-NOT:     core.kernel
+func.func @attention(%x: tensor<4x4x3xf32>, %y: tensor<4x2x3xf32>) -> tensor<4x2x3xf32> {
+  %q, %k = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[2, 2]>} : (tensor<4x4x3xf32>) -> (tensor<4x2x3xf32>, tensor<4x2x3xf32>)
+  %v = core.exp %y : (tensor<4x2x3xf32>) -> tensor<4x2x3xf32>
+  %a = core.attention %q, %k, %v {scale = 1.0 : f64} : (tensor<4x2x3xf32>, tensor<4x2x3xf32>, tensor<4x2x3xf32>) -> tensor<4x2x3xf32>
+  func.return %a : tensor<4x2x3xf32>
+}

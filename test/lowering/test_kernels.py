@@ -778,6 +778,17 @@ def test_attention(suite: Suite, dtype: Any) -> None:
     suite.check()
 
 
+def test_attention_to_parts(suite: Suite) -> None:
+    """Query, key and value are parts of one tensor, which attention reads where they lie."""
+
+    def body(x: Any) -> Any:
+        parts = t.SplitOp(x, 2, [3, 3, 3]).parts
+        return e.NegOp(AttentionOp(*parts, scale=0.5).result)
+
+    suite.on(body, values((2, 4, 9, 5)), ulps=64, scale=1)
+    suite.check()
+
+
 def test_channel_shuffle(suite: Suite) -> None:
     """Groups of one channel, or one group, move nothing; a prefix that differs would show."""
     for groups in (1, 2, 3, 6):

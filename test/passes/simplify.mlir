@@ -297,3 +297,52 @@ func.func @split_across(%x : tensor<1x4xf32>, %y : tensor<3x4xf32>, %z : tensor<
   %e, %f = core.split %d {axis = #builtin.int<0>, sizes = #core.dims<[2, 2]>} : (tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<2x4xf32>)
   func.return %a, %f : tensor<2x4xf32>, tensor<2x4xf32>
 }
+
+// -----
+
+// A row of a sequence: the dimension of one in between is not needed. Row 2 of 3, all columns.
+// CHECK-LABEL: @slice_between_reshapes
+// CHECK-NEXT:    %[[Y:.*]] = core.slice %x {starts = #core.dims<[2, 0]>, sizes = #core.dims<[1, 4]>, steps = #core.dims<[1, 1]>}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @slice_between_reshapes(%x : tensor<3x4xf32>) -> tensor<1x4xf32> {
+  %0 = core.reshape %x {dims = #core.dims<[3, 1, 4]>} : (tensor<3x4xf32>) -> tensor<3x1x4xf32>
+  %1 = core.slice %0 {starts = #core.dims<[2, 0, 0]>, sizes = #core.dims<[1, 1, 4]>, steps = #core.dims<[1, 1, 1]>} : (tensor<3x1x4xf32>) -> tensor<1x1x4xf32>
+  %2 = core.reshape %1 {dims = #core.dims<[1, 4]>} : (tensor<1x1x4xf32>) -> tensor<1x4xf32>
+  func.return %2 : tensor<1x4xf32>
+}
+
+// -----
+
+// Here another reshape stays behind the slice; the dimension of one is at another place.
+// CHECK-LABEL: @slice_before_reshape
+// CHECK-NEXT:    %[[S:.*]] = core.slice %x {starts = #core.dims<[0, 2, 3]>, sizes = #core.dims<[1, 1, 2]>, steps = #core.dims<[1, 1, -1]>}
+// CHECK-NEXT:    %[[Y:.*]] = core.reshape %[[S]] {dims = #core.dims<[2]>}
+func.func @slice_before_reshape(%x : tensor<1x3x4xf32>) -> tensor<2xf32> {
+  %0 = core.reshape %x {dims = #core.dims<[3, 4, 1]>} : (tensor<1x3x4xf32>) -> tensor<3x4x1xf32>
+  %1 = core.slice %0 {starts = #core.dims<[2, 3, 0]>, sizes = #core.dims<[1, 2, 1]>, steps = #core.dims<[1, -1, 1]>} : (tensor<3x4x1xf32>) -> tensor<1x2x1xf32>
+  %2 = core.reshape %1 {dims = #core.dims<[2]>} : (tensor<1x2x1xf32>) -> tensor<2xf32>
+  func.return %2 : tensor<2xf32>
+}
+
+// -----
+
+// The first reshape merges dimensions: a slice of the result is none of x.
+// CHECK-LABEL: @slice_of_merged
+// CHECK-COUNT-2: core.reshape
+func.func @slice_of_merged(%x : tensor<3x4xf32>) -> tensor<1x5xf32> {
+  %0 = core.reshape %x {dims = #core.dims<[12]>} : (tensor<3x4xf32>) -> tensor<12xf32>
+  %1 = core.slice %0 {starts = #core.dims<[2]>, sizes = #core.dims<[5]>, steps = #core.dims<[1]>} : (tensor<12xf32>) -> tensor<5xf32>
+  %2 = core.reshape %1 {dims = #core.dims<[1, 5]>} : (tensor<5xf32>) -> tensor<1x5xf32>
+  func.return %2 : tensor<1x5xf32>
+}
+
+// -----
+
+// Transposes that undo each other leave nothing.
+// CHECK-LABEL: @transposes_cancel
+// CHECK-NEXT:    func.return %x
+func.func @transposes_cancel(%x : tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %0 = core.transpose %x {permutation = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %1 = core.transpose %0 {permutation = array<i64: 2, 0, 1>} : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
+  func.return %1 : tensor<2x3x4xf32>
+}
