@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import i64
@@ -16,6 +16,7 @@ from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
     f16,
+    f32,
     f64,
     is_float,
     is_unsigned,
@@ -130,74 +131,103 @@ def _or_first_nan(
     return b.add(arith.OrIOp(wins, b.add(arith.AndIOp(is_nan, number))))
 
 
-@anchor(SoftmaxOp)
+@anchor(SoftmaxOp, accumulating=True)
 def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
-    """Three passes over each line: maximum, sum of exponentials, quotients."""
+    """
+    Three passes over each line: maximum; exponentials, which the output keeps, and their sum;
+    quotients.
+    """
     b, dims, axis = k.builder, dims_of(op.input), op.axis.data
     element = element_type(op.input)
     with b.nest([*dims[:axis], *dims[axis + 1 :]], parallel=True) as at:
 
-        def exponent(position: Expr, top: SSAValue, at: Index = at) -> SSAValue:
-            value = k.element(op.input, [*at[:axis], position, *at[axis:]])
-            difference = scalars.sub(b, scalars.widen(b, value), top)
-            return scalars.rounded(
-                b, b.add(math.ExpOp(scalars.rounded(b, difference, element))), element
-            )
+        def place(position: Expr, at: Index = at) -> Index:
+            return [*at[:axis], position, *at[axis:]]
 
-        def larger(
-            position: Expr, values: Sequence[SSAValue], at: Index = at
-        ) -> Sequence[SSAValue]:
-            value = k.element(op.input, [*at[:axis], position, *at[axis:]])
-            return [scalars.maximum(b, values[0], scalars.widen(b, value), element)]
+        def value_at(position: Expr) -> SSAValue:
+            return scalars.widen(b, k.element(op.input, place(position)))
+
+        def larger(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            # NaN makes the sum NaN, so that it may be passed over here.
+            value = value_at(position)
+            is_larger = scalars.compare(b, "gt", value, values[0], element)
+            return [b.add(arith.SelectOp(is_larger, value, values[0]))]
 
         top = b.carry(dims[axis], [scalars.lowest(b, element)], larger)[0]
 
         def add_exponential(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            term = exponent(position, top)
-            return [scalars.add(b, values[0], scalars.cast(b, term, term.type, f64))]
+            difference = scalars.rounded(b, scalars.sub(b, value_at(position), top), element)
+            term = scalars.narrow(b, b.add(math.ExpOp(difference)), element)
+            b.store(term, k.outputs[0], place(position))
+            return [scalars.add(b, values[0], scalars.cast(b, term, element, f64))]
 
         total = b.carry(dims[axis], [b.floating(0.0, f64)], add_exponential)[0]
-        if element in (f16, bf16):
-            total = scalars.cast(b, scalars.cast(b, total, f64, element), element, f64)
+        divide = _divider(b, total, element)
         with b.loop(dims[axis]) as position:
-            term = exponent(position, top)
-            quotient = b.add(arith.DivfOp(scalars.cast(b, term, term.type, f64), total))
-            value = scalars.cast(b, quotient, f64, element)
-            k.finish(op, [*at[:axis], position, *at[axis:]], value)
+            where = place(position)
+            k.finish(op, where, divide(b.load(k.outputs[0], where)))
+
+
+def _divider(
+    b: KernelBuilder, total: SSAValue, element: Attribute
+) -> Callable[[SSAValue], SSAValue]:
+    """How elements are divided by a sum in f64: f32 by multiplying with the reciprocal."""
+    if element == f32:
+        reciprocal = b.add(arith.DivfOp(b.floating(1.0, f64), total))
+        factor = scalars.cast(b, reciprocal, f64, f32)
+        return lambda value: scalars.mul(b, value, factor)
+    if element in (f16, bf16):
+        total = scalars.cast(b, scalars.cast(b, total, f64, element), element, f64)
+
+    def divide(value: SSAValue) -> SSAValue:
+        quotient = b.add(arith.DivfOp(scalars.cast(b, value, element, f64), total))
+        return scalars.cast(b, quotient, f64, element)
+
+    return divide
 
 
 @anchor(LayerNormOp)
 def lower_layer_norm(k: KernelLowering, op: LayerNormOp) -> None:
-    """Mean, then variance around it, in f64, then the normalized elements."""
+    """
+    Mean, then variance around it, then the normalized elements. Sums are made in f64, elements
+    computed in f32 if they are that, else in f64.
+    """
     b, dims, axis = k.builder, dims_of(op.input), op.axis.data
     element = element_type(op.input)
     inner = [(Expr.const(0), dim) for dim in dims[axis:]]
+    type_ = f32 if element == f32 else f64
     with b.nest(dims[:axis], parallel=True) as at:
         count = b.add(arith.SIToFPOp(b.as_integer(product(dims[axis:])), f64))
         zero = b.floating(0.0, f64)
 
-        def wide(where: Sequence[Expr], at: Index = at) -> SSAValue:
-            return scalars.cast(b, k.element(op.input, [*at, *where]), element, f64)
+        def value_at(where: Sequence[Expr], at: Index = at) -> SSAValue:
+            return scalars.cast(b, k.element(op.input, [*at, *where]), element, type_)
 
-        total = b.carry_nest(inner, [zero], lambda i, v: [scalars.add(b, v[0], wide(i))])[0]
-        mean = b.add(arith.DivfOp(total, count))
+        def add_value(where: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return [scalars.add(b, values[0], scalars.cast(b, value_at(where), type_, f64))]
+
+        total = b.carry_nest(inner, [zero], add_value)[0]
+        mean = scalars.cast(b, b.add(arith.DivfOp(total, count)), f64, type_)
 
         def add_square(where: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            difference = scalars.sub(b, wide(where), mean)
-            return [scalars.add(b, values[0], scalars.mul(b, difference, difference))]
+            difference = scalars.sub(b, value_at(where), mean)
+            square = scalars.mul(b, difference, difference)
+            return [scalars.add(b, values[0], scalars.cast(b, square, type_, f64))]
 
         squares = b.carry_nest(inner, [zero], add_square)[0]
         variance = b.add(arith.DivfOp(squares, count))
         epsilon = b.floating(op.epsilon.value.data, f64)
         deviation = b.add(math.SqrtOp(scalars.add(b, variance, epsilon)))
+        reciprocal = b.add(arith.DivfOp(b.floating(1.0, f64), deviation))
+        factor = scalars.cast(b, reciprocal, f64, type_)
         with b.nest(dims[axis:]) as where:
             index = [*at, *where]
-            value = b.add(arith.DivfOp(scalars.sub(b, wide(where), mean), deviation))
+            value = scalars.mul(b, scalars.sub(b, value_at(where), mean), factor)
             for parameter, combine in ((op.scale, scalars.mul), (op.bias, scalars.add)):
                 if parameter is not None:
-                    factor = k.operand(parameter, index, dims)
-                    value = combine(b, value, scalars.cast(b, factor, element, f64))
-            k.finish(op, index, scalars.cast(b, value, f64, element))
+                    operand = k.operand(parameter, index, dims)
+                    value = combine(b, value, scalars.cast(b, operand, element, type_))
+            k.finish(op, index, scalars.cast(b, value, type_, element))
 
 
 @anchor(CumulativeOp)

@@ -1,6 +1,6 @@
 // RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize | filecheck %s
 
-// Mean, then the squares around it, both in f64.
+// Mean, then the squares around it; f64 for sums alone.
 
 // CHECK: buffer.func @layer_norm_0
 // CHECK: buffer.for <[0, 2, 1]>
@@ -9,24 +9,27 @@
 // CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
 // CHECK-NEXT: arith.extf %{{.*}}
 // CHECK-NEXT: arith.addf %{{.*}}
-// CHECK: arith.divf %{{.*}}
+// CHECK: arith.divf %{{.*}} : f64
+// CHECK-NEXT: arith.truncf %{{.*}}
 // CHECK-NEXT: buffer.for <[0, 6, 1]> carry %{{.*}} : f64 -> f64
 // CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
-// CHECK-NEXT: arith.extf %{{.*}}
-// CHECK: arith.addf %{{.*}}
-// CHECK: arith.divf %{{.*}}
-// CHECK: arith.addf %{{.*}}
-// CHECK-NEXT: math.sqrt %{{.*}}
-// CHECK-NEXT: buffer.for <[0, 6, 1]>
-// CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
-// CHECK-NEXT: arith.extf %{{.*}}
-// CHECK: arith.divf %{{.*}}
-// CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0]>
-// CHECK-NEXT: arith.extf %{{.*}}
-// CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0]>
+// CHECK-NEXT: arith.subf %{{.*}} : f32
+// CHECK-NEXT: arith.mulf %{{.*}} : f32
 // CHECK-NEXT: arith.extf %{{.*}}
 // CHECK-NEXT: arith.addf %{{.*}}
+// CHECK: arith.divf %{{.*}} : f64
+// CHECK: arith.addf %{{.*}} : f64
+// CHECK-NEXT: math.sqrt %{{.*}} : f64
+// CHECK: arith.divf %{{.*}} : f64
 // CHECK-NEXT: arith.truncf %{{.*}}
+// CHECK-NEXT: buffer.for <[0, 6, 1]>
+// CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
+// CHECK-NEXT: arith.subf %{{.*}} : f32
+// CHECK-NEXT: arith.mulf %{{.*}} : f32
+// CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0]>
+// CHECK-NEXT: arith.mulf %{{.*}} : f32
+// CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0]>
+// CHECK-NEXT: arith.addf %{{.*}} : f32
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
 // CHECK: buffer.func @run
 // CHECK: buffer.call @layer_norm_0(%{{.*}}) <[]>
