@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -33,6 +33,7 @@ from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import KernelLowering
 from lowerdeck.lowering.kernels.lower import remove_unused
 from lowerdeck.lowering.work import MULTIPLY_ADDS, multiply_adds_of_kernel
+from lowerdeck.passes.structure import region_key
 
 MAX_TRIPS = 1 << 31
 """A larger constant trip count is how exporters write that there is none."""
@@ -45,9 +46,11 @@ DRIVER = "run"
 class Kernels:
     """The functions made so far, by what they compute: equal kernels are emitted once."""
 
-    functions: dict[str, tuple[kernel.FuncOp, list[str]]] = field(
-        default_factory=dict[str, tuple[kernel.FuncOp, list[str]]]
+    functions: dict[Hashable, kernel.FuncOp] = field(default_factory=dict[Hashable, kernel.FuncOp])
+    _lowered: dict[Hashable, tuple[str, list[str]]] = field(
+        default_factory=dict[Hashable, tuple[str, list[str]]]
     )
+    """What `get` gives, by what a kernel does on the level of `core`."""
     _failing: set[str] = field(default_factory=set[str])
 
     def can_fail(self, name: str) -> bool:
@@ -56,21 +59,25 @@ class Kernels:
 
     def get(self, op: KernelOp) -> tuple[str, list[str]]:
         """The name of the function for a kernel, and the model's symbols it is called with."""
+        # Lowering takes long, and most kernels of a deep model are like another one.
+        named = {**op.properties, **op.attributes, "sym_name": None}
+        key = (*sorted(named.items(), key=lambda item: item[0]), region_key(op.body, {}))
+        if (known := self._lowered.get(key)) is None:
+            known = self._lowered[key] = self._lower(op)
+        return known
+
+    def _lower(self, op: KernelOp) -> tuple[str, list[str]]:
         function = KernelLowering(op).lower()
         symbols = [name.data for name in function.symbols]
-        name = function.sym_name
-        function.properties["symbols"] = ArrayAttr([])
-        function.properties["sym_name"] = StringAttr("")
-        key = str(function)
-        function.properties["symbols"] = ArrayAttr([StringAttr(symbol) for symbol in symbols])
-        function.properties["sym_name"] = name
-        if key in self.functions:
+        # Symbols may be called differently, and kernels of `core` may differ in what does not
+        # matter to loops.
+        key = (len(symbols), function.outputs, region_key(function.body, {}))
+        first = self.functions.setdefault(key, function)
+        if first is not function:
             function.erase()
-        else:
-            self.functions[key] = (function, symbols)
-            if any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()):
-                self._failing.add(name.data)
-        return self.functions[key][0].sym_name.data, symbols
+        elif any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()):
+            self._failing.add(function.sym_name.data)
+        return first.sym_name.data, symbols
 
 
 @dataclass
@@ -127,7 +134,7 @@ class Bufferizer:
         remove_unused(block)
         run = kernel.FuncOp(DRIVER, [], len(self.outputs), Region(block))
         run.location = self.function.location
-        return [function for function, _ in self.kernels.functions.values()], run
+        return list(self.kernels.functions.values()), run
 
     # Helpers
 

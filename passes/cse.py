@@ -6,12 +6,13 @@ from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
 
 from lowerdeck.dialects.core.control_flow import symbols_made_by
 from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, apply_patterns
 from lowerdeck.passes.options import RewriteOptions
+from lowerdeck.passes.structure import op_key
 
 
 class ReuseEqualOp(Pattern[Operation]):
@@ -30,7 +31,7 @@ class ReuseEqualOp(Pattern[Operation]):
     def match(self, op: Operation) -> Match[Operation] | None:
         if not _is_mergeable(op) or (block := op.parent) is None:
             return None
-        key = _key(op, {})
+        key = op_key(op, {})
         if (earlier := self._find(key, block)) is None:
             self._known[block, key] = op
             return None
@@ -55,39 +56,6 @@ def _is_mergeable(op: Operation) -> bool:
         return False
     # Two ops that make symbols make different ones, whatever their names.
     return not any(symbols_made_by(inner) for inner in op.walk())
-
-
-def _key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
-    """`numbers` names the values defined inside of the region op whose key is built."""
-    operands = tuple(numbers.get(value, value) for value in op.operands)
-    # The results' types are part of the key: they may be more precise than the inferred ones.
-    key = (
-        type(op),
-        operands,
-        tuple(op.result_types),
-        _sorted(op.properties),
-        _sorted(op.attributes),
-    )
-    if not op.regions:
-        return key
-    return (*key, tuple(_region_key(region, numbers) for region in op.regions))
-
-
-def _sorted(attributes: dict[str, Any]) -> Hashable:
-    return tuple(sorted(attributes.items(), key=lambda item: item[0]))
-
-
-def _region_key(region: Region, numbers: dict[SSAValue, int]) -> Hashable:
-    keys: list[Hashable] = []
-    for block in region.blocks:
-        keys.append(tuple(block.arg_types))
-        for arg in block.args:
-            numbers[arg] = len(numbers)
-        for op in block.ops:
-            keys.append(_key(op, numbers))
-            for result in op.results:
-                numbers[result] = len(numbers)
-    return tuple(keys)
 
 
 class CsePass(CorePass):

@@ -1,0 +1,49 @@
+"""What an op does, as a key: equal keys compute the same, whatever their values are called."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from xdsl.ir import Operation, Region, SSAValue
+
+
+def op_key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
+    """
+    Name, operands, properties, attributes, result types and regions of an op.
+
+    `numbers` names the values defined inside of the region whose key is built; others are compared
+    as they are.
+    """
+    operands = tuple(numbers.get(value, value) for value in op.operands)
+    # The results' types are part of the key: they may be more precise than the inferred ones.
+    key = (
+        type(op),
+        operands,
+        tuple(op.result_types),
+        _sorted(op.properties),
+        _sorted(op.attributes),
+    )
+    if not op.regions:
+        return key
+    return (*key, tuple(region_key(region, numbers) for region in op.regions))
+
+
+def region_key(region: Region, numbers: dict[SSAValue, int]) -> Hashable:
+    """The ops of all blocks of a region, in order, and the types of the blocks' arguments."""
+    keys: list[Hashable] = []
+    for block in region.blocks:
+        keys.append(tuple(block.arg_types))
+        for arg in block.args:
+            numbers[arg] = len(numbers)
+        for op in block.ops:
+            keys.append(op_key(op, numbers))
+            for result in op.results:
+                numbers[result] = len(numbers)
+    return tuple(keys)
+
+
+def _sorted(attributes: dict[str, Any]) -> Hashable:
+    if len(attributes) < 2:
+        return tuple(attributes.items())
+    return tuple(sorted(attributes.items(), key=lambda item: item[0]))
