@@ -233,6 +233,8 @@ def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckC
     context.options = RewriteOptions(
         options.skip_nodes,
         frozenset(options.disable),
+        target=options.target,
+        threads=options.threads,
         strict_accuracy=options.strict_accuracy,
     )
     register_dialects(context)

@@ -16,8 +16,13 @@ from lowerdeck.passes.pipeline import PassFactory, lazy
 
 PASSES: dict[str, PassFactory] = {
     "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
+    "assign-layouts": lazy("lowerdeck.lowering.assign_layouts", "AssignLayoutsPass"),
+    "choose-schedules": lazy("lowerdeck.lowering.schedule.choose", "ChooseSchedulesPass"),
     "bufferize": lazy("lowerdeck.lowering.bufferize", "BufferizePass"),
     "expand-math": lazy("lowerdeck.lowering.expand_math", "ExpandMathPass"),
+    "tile": lazy("lowerdeck.lowering.schedule.tile", "TilePass"),
+    "vectorize-lanes": lazy("lowerdeck.lowering.schedule.vectorize", "VectorizeLanesPass"),
+    "unroll-tiles": lazy("lowerdeck.lowering.schedule.unroll", "UnrollTilesPass"),
     "pack-weights": lazy("lowerdeck.lowering.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowerdeck.lowering.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
@@ -31,10 +36,13 @@ ALL_PASSES: dict[str, PassFactory] = {**core_pipeline.PASSES, **PASSES}
 PHASES: tuple[str, ...] = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
 """The stages of a module, in order; `c` follows them."""
 
+_SCHEDULING = ["tile", "vectorize-lanes", "unroll-tiles"]
+"""What a kernel's schedule asks for, each step on what the one before has made."""
+
 _ADDED: Mapping[str, list[str]] = {
-    "kernels": ["form-kernels"],
+    "kernels": ["form-kernels", "assign-layouts", "choose-schedules"],
     "buffer": ["bufferize", "expand-math", "pack-weights"],
-    "scheduled": ["plan-memory"],
+    "scheduled": [*_SCHEDULING, "plan-memory"],
 }
 
 Observer = Callable[[ModulePass | None, str], None]
@@ -48,7 +56,7 @@ def passes_of_phase(phase: str, threads: int = 1, *, profile: bool = False) -> l
         return [*passes_of_phase(phase, threads), "instrument"]
     if phase == "scheduled" and threads > 1:
         # Before memory is planned: what threads share must outlive their barriers.
-        return ["parallelize", *_ADDED[phase]]
+        return [*_SCHEDULING, "parallelize", "plan-memory"]
     return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
 
 

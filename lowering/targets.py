@@ -4,7 +4,44 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from dataclasses import dataclass
 from pathlib import Path
+
+@dataclass(frozen=True)
+class Machine:
+    """What schedules are chosen by."""
+
+    lanes: int
+    """f32 values in a vector register; 1 if there are no vectors."""
+    registers: int
+    """Vector registers."""
+    l1: int = 32 << 10
+    """Bytes of the first data cache."""
+    l2: int = 1 << 20
+    """Bytes of the second cache, of one core."""
+
+
+_MACHINES: dict[str, Machine] = {
+    "x86-64-v4": Machine(16, 32),
+    "x86-64-v3": Machine(8, 16, l2=512 << 10),
+    "x86-64": Machine(4, 16, l2=256 << 10),
+    "aarch64": Machine(4, 32, l2=512 << 10),
+    "c99": Machine(1, 16, l2=256 << 10),
+}
+
+
+def machine_of(target: str) -> Machine:
+    """
+    The description of a target; for `native` that of the best target that runs here.
+
+    ValueError names the known targets.
+    """
+    if target in _MACHINES:
+        return _MACHINES[target]
+    if target != "native":
+        raise ValueError(f"target '{target}' is not one of {', '.join(TARGETS)}")
+    return next(_MACHINES[name] for name in _MACHINES if name == "c99" or obstacle(name) is None)
+
 
 FLAGS = ("-O3", "-std=c99", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 """What the generated C is compiled with for every target; any C99 compiler and flags will do."""

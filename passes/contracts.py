@@ -42,7 +42,7 @@ PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled", "c
 """The phases in order, as in `--compile-to`."""
 
 _CORE = frozenset({"builtin", "func", "core"})
-_BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf"})
+_BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf", "vector"})
 _DIALECTS: Mapping[str, frozenset[str]] = {
     "imported": _CORE | {"onnx", "tf1", "caffe"},
     "legal": _CORE,

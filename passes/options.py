@@ -25,6 +25,10 @@ class RewriteOptions:
     """No optional rewrite consumes an op of a source node in whose name this regex is found."""
     disable: frozenset[str] = frozenset()
     """Names of passes that do nothing, members of groups included."""
+    target: str = "c99"
+    """What is compiled for: lowering chooses layouts and schedules by it."""
+    threads: int = 1
+    """How many threads share the work."""
     strict_accuracy: bool = False
     """Leave out what is faster but adds to rounding errors, such as Winograd's larger tiles."""
     rewrite_limit: int | None = None

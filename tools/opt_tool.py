@@ -25,6 +25,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from lowerdeck.dialects.registry import DIALECTS
 from lowerdeck.frontends import MODEL_FORMATS
+from lowerdeck.lowering.targets import TARGETS
 from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
 from lowerdeck.tools.common import ToolError, about, replacing, run_tool, verify
 
@@ -99,6 +100,12 @@ class OptTool(xDSLOptMain):
         add("--pass-statistics", action="store_true", help="rewrites by pattern, to stderr")
         add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
         add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
+        add(
+            "--target",
+            choices=list(TARGETS),
+            default="c99",
+            help="what layouts and schedules are chosen for (default: c99, without vectors)",
+        )
         add("--rewrite-limit", type=int, metavar="N", help="make the first N rewrites only")
         add("--rewrite-log", action="store_true", help="each rewrite made, to stderr")
         add(
@@ -164,6 +171,7 @@ class OptTool(xDSLOptMain):
         self.options = RewriteOptions(
             skip_nodes=_regex(args.skip_nodes),
             disable=frozenset(args.disable),
+            target=args.target,
             rewrite_limit=args.rewrite_limit,
             log=sys.stderr if args.rewrite_log else None,
         )

@@ -161,6 +161,13 @@ class LayoutAttr(Data[Layout]):
             indices.append(index if piece.size is None else index % piece.size)
         return indices
 
+    def tensor_index(self, place: Sequence[Expr]) -> list[Expr]:
+        """The index of the tensor whose element lies at a place of the storage."""
+        at = [Expr.const(-begin) for begin in self.data.begin]
+        for piece, index in zip(self.data.pieces, place, strict=True):
+            at[piece.axis] = at[piece.axis] + index * piece.stride
+        return at
+
     def pack(self, array: NDArray[Any]) -> NDArray[Any]:
         """The storage of a tensor, dense; what is padded is zero."""
         pads: list[tuple[int, int]] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 
-from xdsl.dialects import arith, scf
+from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
     FloatAttr,
     IndexType,
@@ -139,6 +139,10 @@ class KernelBuilder:
         """Set the element of a buffer."""
         self.append(StoreOp(value, ref, *self.bound(self._place(ref, at))))
 
+    def store_at(self, value: SSAValue, ref: SSAValue, place: Sequence[ExprLike]) -> None:
+        """Set what lies at an index of the storage."""
+        self.append(StoreOp(value, ref, *self.bound(place)))
+
     def _place(self, ref: SSAValue, at: Sequence[ExprLike]) -> Sequence[ExprLike]:
         layout = self.layouts.get(ref)
         return at if layout is None else layout.index([Expr.of(index) for index in at])
@@ -188,6 +192,28 @@ class KernelBuilder:
         else:
             with self.loop(sizes[0], parallel=parallel) as outer, self.nest(sizes[1:]) as inner:
                 yield [outer, *inner]
+
+    @contextmanager
+    def labeled_nest(
+        self, sizes: Sequence[tuple[str, ExprLike]], *, parallel: bool = False
+    ) -> Generator[list[Expr]]:
+        """
+        Nested loops with labels that are independent of each other, for a schedule to cut and
+        order; a dimension of one needs no loop.
+        """
+        if not sizes:
+            yield []
+            return
+        label, size = sizes[0]
+        if Expr.of(size) == 1:
+            with self.labeled_nest(sizes[1:], parallel=parallel) as inner:
+                yield [Expr.const(0), *inner]
+            return
+        with (
+            self.loop(size, parallel=parallel, label=label) as outer,
+            self.labeled_nest(sizes[1:]) as inner,
+        ):
+            yield [outer, *inner]
 
     def carry(
         self,
@@ -272,6 +298,10 @@ class KernelBuilder:
         """A floating-point constant."""
         assert is_float(type_)
         return self.add(arith.ConstantOp(FloatAttr(value, type_)))
+
+    def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
+        """a * b + c of floats, rounded once where the machine can."""
+        return self.add(math.FmaOp(a, b, c))
 
     def compare_index(self, predicate: str, lhs: ExprLike, rhs: ExprLike) -> SSAValue:
         """Compare two expressions as signed integers: eq, ne, slt, sle, sgt or sge."""

@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
 from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.convolution import is_blocked_conv, lower_blocked_conv
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor, broadcast_index
 
 
@@ -76,6 +77,9 @@ def _first_channel(op: ConvOp, channel: Expr) -> Expr:
 @anchor(ConvOp, accumulating=True)
 def lower_conv(k: KernelLowering, op: ConvOp) -> None:
     """One row of outputs at a time; the bias starts the sum."""
+    if is_blocked_conv(k, op):
+        lower_blocked_conv(k, op)
+        return
     if not accumulates_in_place(element_type(op.input)):
         _conv_by_element(k, op)
         return

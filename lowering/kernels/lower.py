@@ -9,7 +9,8 @@ of maps is one nest. A kernel has at most one op that is not a map, its *anchor*
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
@@ -18,9 +19,11 @@ from xdsl.traits import Pure
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, ReturnOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 
 Index = Sequence[Expr]
@@ -33,6 +36,9 @@ ACCUMULATING: set[type[Operation]] = set()
 """Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
 ALONE: set[type[Operation]] = set()
 """Anchors that write the result themselves, so no maps follow them in their kernel."""
+
+SCHEDULE = "schedule"
+"""The attribute of a kernel that says how its loops run."""
 
 M = TypeVar("M", bound=MapRule)
 A = TypeVar("A", bound=AnchorRule)
@@ -103,12 +109,77 @@ class KernelLowering:
         name = self.kernel.sym_name.data
         func = FuncOp(name, self.builder.symbols, len(self.outputs), Region(self.block))
         func.location = self.kernel.location
+        if (schedule := self.kernel.attributes.get(SCHEDULE)) is not None:
+            func.attributes[SCHEDULE] = schedule
         return func
 
     def _lower_maps(self) -> None:
-        for root, output in zip(self.roots, self.outputs, strict=True):
-            with self.builder.nest(dims_of(root), parallel=True) as at:
+        for number, (root, output) in enumerate(zip(self.roots, self.outputs, strict=True)):
+            with self.output_nest(number) as at:
                 self.builder.store(self.element(root, at), output, at)
+            self.fill_border(number)
+
+    def layout_of(self, value: SSAValue) -> LayoutAttr:
+        """How an argument of the kernel lies in memory; row-major for what is computed in it."""
+        if value in self.inputs:
+            return self.kernel.layout(value)
+        return LayoutAttr.row_major(len(dims_of(value)))
+
+    @contextmanager
+    def output_nest(self, number: int) -> Generator[list[Expr]]:
+        """
+        Independent loops over all elements of a result, as they lie in memory; yields the index in
+        the tensor. Loops are labeled `d0`, `d1`, ... by dimension of the storage; a block that lies
+        innermost is a loop over lanes.
+        """
+        dims, layout = dims_of(self.roots[number]), self.kernel.layout(self.roots[number])
+        inside = layout.padded((0,) * layout.rank, (0,) * layout.rank)
+        sizes = inside.dims(dims)
+        labels = [(f"d{k}", size) for k, size in enumerate(sizes)]
+        block = inside.inner(inside.data.pieces[-1].axis)
+        with self.builder.labeled_nest(labels if block == 1 else labels[:-1], parallel=True) as at:
+            if block == 1:
+                yield inside.tensor_index(at)
+                return
+            with self.builder.loop(block, label=labels[-1][0], mode="lanes") as lane:
+                yield inside.tensor_index([*at, lane])
+
+    def fill_border(self, number: int) -> None:
+        """Set the border of a result to zero."""
+        dims, layout = dims_of(self.roots[number]), self.kernel.layout(self.roots[number])
+        sizes = layout.dims(dims)
+        outer = [piece for piece in layout.data.pieces if piece.size is None]
+        for axis, (begin, end) in enumerate(zip(layout.data.begin, layout.data.end, strict=True)):
+            place = layout.data.pieces.index(outer[axis]) if (begin or end) else 0
+            for lower, upper in ((0, begin), (dims[axis] + begin, dims[axis] + begin + end)):
+                if Expr.of(lower) == upper:
+                    continue
+                self._fill(number, layout, place, (Expr.of(lower), Expr.of(upper)), sizes)
+
+    def _fill(
+        self,
+        number: int,
+        layout: LayoutAttr,
+        place: int,
+        bounds: tuple[Expr, Expr],
+        sizes: Sequence[Expr],
+    ) -> None:
+        """Zeros where a dimension of the storage lies within bounds."""
+        b = self.builder
+        spans = [(Expr.const(0), size) for size in sizes]
+        spans[place] = bounds
+        lanes = layout.inner(layout.data.pieces[-1].axis)
+        labels = [
+            (f"b{k}", upper - lower) for k, (lower, upper) in enumerate(spans) if k < len(spans) - 1
+        ]
+        with b.labeled_nest(labels, parallel=True) as at:
+            mode = "lanes" if lanes > 1 else None
+            lower, upper = spans[-1]
+            with b.loop(upper - lower, label=f"b{len(spans) - 1}", mode=mode) as last:
+                where = [i + lower for i, (lower, _) in zip([*at, last], spans, strict=True)]
+                zero = scalars.constant(b, 0, element_type(self.roots[number]))
+                narrow = scalars.narrow(b, zero, element_type(self.roots[number]))
+                b.store_at(narrow, self.outputs[number], where)
 
     # For rules
 

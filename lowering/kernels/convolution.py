@@ -1,0 +1,118 @@
+"""Convolutions over channels in blocks: one output element a lane, for schedules to tile."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.lower import KernelLowering
+
+OUTPUT_CHANNEL = "oc"
+"""The label of the loop over blocks of output channels; `n` is that over the batch, `x0`, `x1`, ...
+those over space."""
+
+
+def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
+    """
+    The sum for one output element runs over blocks of input channels, taps, channels of a block, in
+    the order of packed weights. The input has a border where windows reach beyond it, and the
+    output has its channels in blocks, which are the lanes.
+    """
+    b, dims = k.builder, dims_of(op.result)
+    layout = k.kernel.layout(k.roots[0])
+    lanes = layout.inner(1)
+    blocks = dims[1].ceildiv(lanes)
+    with b.labeled_nest(
+        [("n", dims[0]), (OUTPUT_CHANNEL, blocks), *_spatial(dims[2:])], parallel=True
+    ) as at:
+        with b.loop(lanes, label="lane", mode="lanes") as lane:
+            channel = at[1] * lanes + lane
+            where = [at[0], channel, *at[2:]]
+            zero = scalars.constant(b, 0, element_type(op.input))
+            start = zero if op.bias is None else k.element(op.bias, [channel])
+            k.finish(op, where, _sum(k, op, where, start))
+    k.fill_border(0)
+
+
+def _spatial(dims: Sequence[Expr]) -> list[tuple[str, Expr]]:
+    return [(f"x{number}", dim) for number, dim in enumerate(dims)]
+
+
+def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr], start: SSAValue) -> SSAValue:
+    b, w = k.builder, dims_of(op.weight)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    begin = op.pads_begin.data
+    channels = w[1].value
+    assert channels is not None
+    first = at[1] // (w[0] // op.groups.data) * channels if op.groups.data > 1 else Expr.const(0)
+    block = k.layout_of(op.input).inner(1)
+
+    def add_product(
+        channel: Expr, taps: Sequence[Expr], values: Sequence[SSAValue]
+    ) -> Sequence[SSAValue]:
+        where = [
+            position * stride + tap * dilation - pad
+            for position, stride, tap, dilation, pad in zip(
+                at[2:], strides, taps, dilations, begin, strict=True
+            )
+        ]
+        value = k.element(op.input, [at[0], first + channel, *where])
+        weight = k.element(op.weight, [at[1], channel, *taps])
+        return [b.fma(value, weight, values[0])]
+
+    bounds = [(Expr.const(0), tap) for tap in w[2:]]
+    whole, rest = channels // block, channels % block
+    total = start
+    if whole:
+        total = b.carry_nest(
+            [(Expr.const(0), Expr.const(whole)), *bounds, (Expr.const(0), Expr.const(block))],
+            [total],
+            lambda i, values: add_product(i[0] * block + i[-1], i[1:-1], values),
+        )[0]
+    if rest:
+        total = b.carry_nest(
+            [*bounds, (Expr.const(0), Expr.const(rest))],
+            [total],
+            lambda i, values: add_product(i[-1] + whole * block, i[:-1], values),
+        )[0]
+    return total
+
+
+def is_blocked_conv(k: KernelLowering, op: ConvOp) -> bool:
+    """True if layouts are such that `lower_blocked_conv` applies."""
+    return can_be_blocked(op, k.layout_of(op.input), k.kernel.layout(k.roots[0]))
+
+
+def can_be_blocked(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
+    """
+    True for f32 with static channels, if the output has its channels in blocks that no group cuts,
+    and the input has borders as wide as the padding.
+    """
+    w = dims_of(op.weight)
+    lanes = target.inner(1)
+    if element_type(op.result) != f32 or lanes == 1 or w[0].value is None or w[1].value is None:
+        return False
+    if op.groups.data > 1 and (
+        w[0].value // op.groups.data % lanes or w[1].value % source.inner(1)
+    ):
+        return False
+    return has_border(op, source)
+
+
+def has_border(op: ConvOp, source: LayoutAttr) -> bool:
+    """True if windows of a convolution never reach beyond the border of its input."""
+    begin = [pad.value for pad in op.pads_begin.data]
+    end = [pad.value for pad in op.pads_end.data]
+    return all(
+        pad is not None and pad <= border
+        for pad, border in zip(
+            (*begin, *end), (*source.data.begin[2:], *source.data.end[2:]), strict=True
+        )
+    )

@@ -1,0 +1,223 @@
+"""`choose-schedules`: how the loops of each kernel run, by rule from shapes and the target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, yielded
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.types import dims_of, static_shape
+from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, can_be_blocked
+from lowerdeck.lowering.kernels.lower import ANCHORS, SCHEDULE
+from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.targets import Machine, machine_of
+from lowerdeck.passes.options import options_of
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A schedule, and the layouts of inputs of the kernel that it wants to be constants."""
+
+    schedule: Schedule
+    layouts: dict[SSAValue, LayoutAttr]
+
+
+Rule = Callable[[KernelOp, Any, Machine], Choice | None]
+R = TypeVar("R", bound=Rule)
+
+RULES: dict[type[Operation], Rule] = {}
+"""By anchor: how a kernel runs, None for plain loops."""
+
+
+def schedule_rule(op: type[Operation]) -> Callable[[R], R]:
+    """Register the rule for kernels with an anchor."""
+
+    def register(rule: R) -> R:
+        RULES[op] = rule
+        return rule
+
+    return register
+
+
+def layout_in(kernel: KernelOp, value: SSAValue) -> LayoutAttr:
+    """The layout of a value in a kernel: row-major unless it is an argument or a result."""
+    if value in kernel.body.block.args or value in yielded(kernel.body):
+        return kernel.layout(value)
+    return LayoutAttr.row_major(len(dims_of(value)))
+
+
+def choose(kernel: KernelOp, machine: Machine) -> Choice | None:
+    """How a kernel runs."""
+    anchors = [op for op in kernel.body.block.ops if type(op) in ANCHORS]
+    if anchors:
+        rule = RULES.get(type(anchors[0]))
+        return None if rule is None else rule(kernel, anchors[0], machine)
+    return choose_maps(kernel, machine)
+
+
+def choose_maps(kernel: KernelOp, machine: Machine) -> Choice | None:
+    """The innermost dimension of row-major results in lanes."""
+    if machine.lanes == 1 or len(kernel.results) != 1:
+        return None
+    layout = kernel.layout_at(len(kernel.inputs))
+    if layout.inner(layout.data.pieces[-1].axis) > 1 or not layout.rank:
+        return Choice(Schedule(), blocked_constants(kernel, machine.lanes))
+    innermost = f"d{len(layout.data.pieces) - 1}"
+    return Choice(Schedule(lanes=((innermost, machine.lanes),)), {})
+
+
+def tiles(size: int, tile: int) -> Iterator[tuple[int, int]]:
+    """The tiles that a dimension is cut into: how many, and how large."""
+    if size // tile:
+        yield size // tile, tile
+    if size % tile:
+        yield 1, size % tile
+
+
+_TILE_CYCLES = 24.0
+"""About what it takes to begin and end a tile, beside its sums."""
+
+
+def reduction_cycles(
+    sizes: Sequence[int], tile: Sequence[int], depth: int, loads: Callable[[Sequence[int]], int]
+) -> float:
+    """
+    About how long it takes to compute sums of `depth` products in tiles of accumulators: two
+    multiply-adds or two loads a cycle, and no less than what their latency allows.
+    """
+    total = 0.0
+    variants: list[tuple[int, list[int]]] = [(1, [])]
+    for size, part in zip(sizes, tile, strict=True):
+        variants = [
+            (count * number, [*shape, extent])
+            for count, shape in variants
+            for number, extent in tiles(size, part)
+        ]
+    for count, shape in variants:
+        sums = prod(shape)
+        step = max(sums / 2, loads(shape) / 2, 4.0)
+        total += count * (depth * step + _TILE_CYCLES + sums)
+    return total
+
+
+def accumulators(machine: Machine) -> int:
+    """How many vectors of sums fit into the registers, with what they are made of."""
+    return machine.registers - 4
+
+
+@schedule_rule(ConvOp)
+def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None:
+    """
+    Direct convolution: a tile of positions by blocks of output channels. Channels are the outer
+    loop if there are more weights than inputs, so that the larger one is read once.
+    """
+    target = kernel.layout_at(len(kernel.inputs))
+    source = layout_in(kernel, op.input)
+    shape, x, w = static_shape(op.result), static_shape(op.input), static_shape(op.weight)
+    if shape is None or x is None or w is None or not can_be_blocked(op, source, target):
+        return None
+    if not _is_constant(kernel, op.weight):
+        return None
+    lanes = target.inner(1)
+    blocks = -(-shape[1] // lanes) // op.groups.data
+    depth = prod(w[1:])
+    width, height = shape[-1], shape[-2] if len(shape) > 3 else 1
+    limit = accumulators(machine)
+
+    def cost(tile: Sequence[int]) -> float:
+        return reduction_cycles([blocks, height, width], tile, depth, lambda s: s[0] + s[1] * s[2])
+
+    candidates = [
+        (count, rows, columns)
+        for count in range(1, min(blocks, 6) + 1)
+        for rows in range(1, min(height, 4) + 1)
+        for columns in range(1, min(width, limit) + 1)
+        if count * rows * columns <= limit
+    ]
+    count, rows, columns = min(candidates, key=cost)
+    spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
+    order = ["n", OUTPUT_CHANNEL, *spatial]
+    if prod(w) <= prod(x):
+        order = ["n", *spatial, OUTPUT_CHANNEL]
+    sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
+    if len(spatial) > 1:
+        sizes.insert(0, (spatial[-2], rows))
+    layouts = {op.weight: packed_weight(op, source.inner(1), lanes, count)}
+    layouts |= blocked_constants(kernel, lanes)
+    return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
+
+
+def packed_weight(op: ConvOp, block: int, lanes: int, count: int) -> LayoutAttr:
+    """[oc / (count lanes)][ic / block][taps][ic % block][oc / lanes % count][oc % lanes]."""
+    rank = len(dims_of(op.weight))
+    pieces = [Piece(0, lanes * count), Piece(1, block), *map(Piece, range(2, rank))]
+    if block > 1:
+        pieces.append(Piece(1, 1, block))
+    if count > 1:
+        pieces.append(Piece(0, lanes, count))
+    return LayoutAttr.of([*pieces, Piece(0, 1, lanes)])
+
+
+def blocked_constants(kernel: KernelOp, lanes: int) -> dict[SSAValue, LayoutAttr]:
+    """Constants along the channels of a blocked result, in blocks as it is."""
+    (result,) = kernel.results
+    rank, channels = len(dims_of(result)), dims_of(result)[1]
+    layouts: dict[SSAValue, LayoutAttr] = {}
+    for argument in kernel.body.block.args:
+        if not _is_constant(kernel, argument):
+            continue
+        dims = dims_of(argument)
+        axis = len(dims) - rank + 1
+        if len(dims) == 1:
+            # The bias of a convolution, or a parameter along the last dimension.
+            axis = 0
+        if 0 <= axis < len(dims) and dims[axis] == channels and channels != 1:
+            layouts[argument] = LayoutAttr.blocked(len(dims), axis, lanes)
+    return layouts
+
+
+def _is_constant(kernel: KernelOp, value: SSAValue) -> bool:
+    if value not in kernel.body.block.args:
+        return False
+    position = next(k for k, a in enumerate(kernel.body.block.args) if a is value)
+    return isinstance(kernel.inputs[position].owner, ConstantOp)
+
+
+def apply_choice(kernel: KernelOp, choice: Choice) -> None:
+    """Write the schedule and the layouts of constants to a kernel."""
+    kernel.attributes[SCHEDULE] = choice.schedule.attribute()
+    if not choice.layouts:
+        return
+    count = len(kernel.inputs) + len(kernel.results)
+    layouts = [kernel.layout_at(position) for position in range(count)]
+    for position, argument in enumerate(kernel.body.block.args):
+        layouts[position] = choice.layouts.get(argument, layouts[position])
+    kernel.properties["layouts"] = ArrayAttr(layouts)
+
+
+@dataclass(frozen=True)
+class ChooseSchedulesPass(ModulePass):
+    """
+    Give kernels a `schedule`, and the constants that they read the layout it wants.
+
+    The rule looks at shapes, layouts and the description of the target only. A kernel without a
+    rule keeps plain loops.
+    """
+
+    name = "choose-schedules"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = machine_of(options_of(ctx).target)
+        for kernel in op.walk():
+            if isinstance(kernel, KernelOp) and (choice := choose(kernel, machine)) is not None:
+                apply_choice(kernel, choice)

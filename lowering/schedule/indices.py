@@ -1,0 +1,198 @@
+"""Copying ops of a kernel, with their index expressions over other index values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TypeVar, cast
+
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+
+from lowerdeck.dialects.buffer.kernel import ApplyOp, CheckIndexOp, ForOp, LoadOp, StoreOp
+from lowerdeck.dialects.buffer.vector import PrefetchOp
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.intervals import Interval, interval, simplified
+
+_MAPS: Mapping[type[Operation], str] = {
+    LoadOp: "map",
+    StoreOp: "map",
+    ApplyOp: "map",
+    CheckIndexOp: "bound",
+    ForOp: "range",
+    PrefetchOp: "offset",
+}
+"""The property that holds expressions over the operands `indices`."""
+
+Op = TypeVar("Op", bound=Operation)
+
+
+class Indices:
+    """Index values as symbols: expressions of different ops can be put together."""
+
+    def __init__(self) -> None:
+        self._symbols: dict[SSAValue, Expr] = {}
+        self._values: dict[str, SSAValue] = {}
+        self.ranges: dict[str, Interval] = {}
+
+    def symbol(self, value: SSAValue) -> Expr:
+        """The symbol of an index value."""
+        if value not in self._symbols:
+            name = f"%{len(self._symbols)}"
+            self._symbols[value] = Expr.symbol(name)
+            self._values[name] = value
+        return self._symbols[value]
+
+    def loop(self, op: ForOp) -> Expr:
+        """The symbol of a loop's index; its range is kept if it is known."""
+        symbol = self.symbol(op.body.block.args[0])
+        bounds = self.read(op.range.data, op.indices)
+        self.limit(symbol, bounds[0], bounds[1])
+        return symbol
+
+    def limit(self, symbol: Expr, lower: ExprLike, upper: ExprLike) -> None:
+        """A symbol is at least `lower` and below `upper`."""
+        first = interval(Expr.of(lower), self.ranges)
+        last = interval(Expr.of(upper), self.ranges)
+        if first is not None and last is not None and first[0] < last[1]:
+            self.ranges[str(symbol)] = (first[0], last[1] - 1)
+
+    def read(self, exprs: Sequence[Expr], operands: Sequence[SSAValue]) -> list[Expr]:
+        """Expressions over d0, d1, ... as expressions over symbols."""
+        names = {f"d{k}": self.symbol(operand) for k, operand in enumerate(operands)}
+        return [expr.substitute(names) for expr in exprs]
+
+    def write(self, exprs: Sequence[ExprLike]) -> tuple[list[Expr], list[SSAValue]]:
+        """Expressions over symbols as expressions over d0, d1, ..., and these operands."""
+        values = [simplified(Expr.of(expr), self.ranges) for expr in exprs]
+        used = {name for value in values for name in value.symbols if name in self._values}
+        renamed: dict[str, Expr] = {}
+        operands: list[SSAValue] = []
+        for name in sorted(used, key=lambda name: int(name[1:])):
+            renamed[name] = Expr.symbol(f"d{len(operands)}")
+            operands.append(self._values[name])
+        return [value.substitute(renamed) for value in values], operands
+
+
+class Cloner:
+    """
+    Copies ops into new blocks. `values` says what stands for the values of the source, `moved` what
+    stands for its index values.
+    """
+
+    def __init__(
+        self,
+        indices: Indices,
+        values: dict[SSAValue, SSAValue] | None = None,
+        moved: dict[str, Expr] | None = None,
+    ) -> None:
+        self.indices = indices
+        self.values = {} if values is None else values
+        self.moved = {} if moved is None else moved
+
+    def fork(self) -> Cloner:
+        """A cloner that begins with what this one knows."""
+        return Cloner(self.indices, dict(self.values), dict(self.moved))
+
+    def exprs(self, op: Operation) -> list[Expr]:
+        """The index expressions of an op, over symbols of the new values."""
+        attribute = cast(DimsAttr, op.properties[_MAPS[type(op)]])
+        operands = cast(Sequence[SSAValue], getattr(op, "indices"))
+        return [expr.substitute(self.moved) for expr in self.indices.read(attribute.data, operands)]
+
+    def value(self, value: SSAValue) -> SSAValue:
+        """What stands for a value."""
+        return self.values.get(value, value)
+
+    def clone(self, op: Operation, block: Block) -> Operation:
+        """Copy an op, with its regions, to the end of a block."""
+        if isinstance(op, ForOp):
+            return self._clone_loop(op, block)
+        if type(op) in _MAPS:
+            exprs = self.exprs(op)
+            new = self.with_indices(op, exprs)
+        elif isinstance(op, scf.IfOp):
+            regions = [self._clone_region(region) for region in op.regions]
+            cond, types = self.value(op.cond), [result.type for result in op.results]
+            new = scf.IfOp(cond, types, regions[0], regions[1] if len(regions) > 1 else None)
+        else:
+            new = op.clone({operand: self.operand(operand, block) for operand in op.operands})
+        new.location = op.location
+        self.add(new, op, block)
+        return new
+
+    def add(self, new: Operation, old: Operation, block: Block) -> None:
+        """Append what stands for an op."""
+        block.add_op(new)
+        for before, after in zip(old.results, new.results, strict=True):
+            self.values[before] = after
+            if isinstance(before.type, IndexType):
+                self.moved[str(self.indices.symbol(before))] = self.indices.symbol(after)
+
+    def operand(self, value: SSAValue, block: Block) -> SSAValue:
+        """What stands for a value, as an operand: a moved index may have to be computed."""
+        if isinstance(value.type, IndexType):
+            symbol = str(self.indices.symbol(value))
+            if symbol in self.moved:
+                (expr,), operands = self.indices.write([self.moved[symbol]])
+                apply = ApplyOp(expr, operands)
+                block.add_op(apply)
+                return apply.result
+        return self.value(value)
+
+    def with_indices(self, op: Operation, exprs: Sequence[Expr]) -> Operation:
+        """A copy of an op with other index expressions."""
+        new_exprs, operands = self.indices.write(exprs)
+        others = [value for value in _data_operands(op)]
+        properties = {**op.properties, _MAPS[type(op)]: DimsAttr(tuple(new_exprs))}
+        return type(op).create(
+            operands=[*(self.value(value) for value in others), *operands],
+            result_types=[result.type for result in op.results],
+            properties=properties,
+            attributes=op.attributes,
+        )
+
+    def _clone_region(self, region: Region) -> Region:
+        if not region.blocks:
+            return Region()
+        block = Block()
+        inner = self.fork()
+        for op in region.block.ops:
+            inner.clone(op, block)
+        return Region(block)
+
+    def _clone_loop(self, op: ForOp, block: Block) -> ForOp:
+        new, inner = self.open_loop(op, [value.type for value in op.inits])
+        for member in op.body.block.ops:
+            inner.clone(member, new.body.block)
+        self.add(new, op, block)
+        return new
+
+    def open_loop(
+        self, op: ForOp, types: Sequence[Attribute], inits: Sequence[SSAValue] | None = None
+    ) -> tuple[ForOp, Cloner]:
+        """A loop like `op` with an empty body, and the cloner for what goes there."""
+        (lower, upper, step), operands = self.indices.write(self.exprs(op))
+        body = Block(arg_types=[IndexType(), *types])
+        new = ForOp(
+            (lower, upper, step),
+            operands,
+            [self.value(value) for value in op.inits] if inits is None else inits,
+            Region(body),
+            parallel=bool(op.parallel.value.data),
+            label=None if op.label is None else op.label.data,
+            mode=None if op.mode is None else op.mode.data,
+        )
+        new.location = op.location
+        inner = self.fork()
+        inner.moved[str(self.indices.symbol(op.body.block.args[0]))] = self.indices.loop(new)
+        if inits is None:
+            inner.values.update(zip(op.body.block.args[1:], body.args[1:], strict=True))
+        return new, inner
+
+
+def _data_operands(op: Operation) -> list[SSAValue]:
+    """The operands of an op with a map that are not its indices; they come first."""
+    count = len(cast(Sequence[SSAValue], getattr(op, "indices")))
+    return list(op.operands[: len(op.operands) - count])

@@ -1,0 +1,61 @@
+"""Which values of a body differ between the iterations of a loop that is to disappear."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from lowerdeck.dialects.buffer.kernel import ForOp, YieldOp
+
+
+def varying_values(block: Block, seeds: Iterable[SSAValue]) -> set[SSAValue]:
+    """The values that depend on `seeds`, in a block and the regions of its ops."""
+    varying = set(seeds)
+    _spread(block, varying)
+    return varying
+
+
+def _spread(block: Block, varying: set[SSAValue]) -> None:
+    for op in block.ops:
+        if isinstance(op, ForOp):
+            _spread_loop(op, varying)
+            continue
+        for region in op.regions:
+            _spread(region.block, varying)
+        inside = any(value in varying for region in op.regions for value in _uses(region.block))
+        if inside or any(operand in varying for operand in op.operands):
+            varying.update(op.results)
+
+
+def _uses(block: Block) -> Iterable[SSAValue]:
+    last = block.last_op
+    return () if last is None else last.operands
+
+
+def _spread_loop(op: ForOp, varying: set[SSAValue]) -> None:
+    """A carried value varies if its start does or what the body makes of it."""
+    arguments = op.body.block.args[1:]
+    last = op.body.block.last_op
+    assert isinstance(last, YieldOp)
+    for init, argument in zip(op.inits, arguments, strict=True):
+        if init in varying:
+            varying.add(argument)
+    while True:
+        _spread(op.body.block, varying)
+        added = [
+            argument
+            for argument, value in zip(arguments, last.values, strict=True)
+            if value in varying and argument not in varying
+        ]
+        if not added:
+            break
+        varying.update(added)
+    for result, argument in zip(op.results, arguments, strict=True):
+        if argument in varying:
+            varying.add(result)
+
+
+def is_varying(op: Operation, varying: set[SSAValue]) -> bool:
+    """True if an op, or one in its regions, uses a varying value."""
+    return any(operand in varying for inner in op.walk() for operand in inner.operands)
