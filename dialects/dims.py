@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -52,11 +52,11 @@ class Expr:
 
     @staticmethod
     def const(value: int) -> Expr:
-        return Expr((((), int(value)),) if value else ())
+        return _const(int(value))
 
     @staticmethod
     def symbol(name: str) -> Expr:
-        return _atom(Atom("symbol", name))
+        return _symbol(name)
 
     @staticmethod
     def of(value: ExprLike) -> Expr:
@@ -136,8 +136,15 @@ class Expr:
     # Arithmetic
 
     def __add__(self, other: ExprLike) -> Expr:
+        other = Expr.of(other)
+        if not self.terms or not other.terms:
+            return self if self.terms else other
+        if not other.terms[0][0]:
+            return _with_constant(self, other.terms[0][1])
+        if not self.terms[0][0]:
+            return _with_constant(other, self.terms[0][1])
         sums = dict(self.terms)
-        for monomial, coefficient in Expr.of(other).terms:
+        for monomial, coefficient in other.terms:
             sums[monomial] = sums.get(monomial, 0) + coefficient
         return _polynomial(sums)
 
@@ -153,9 +160,14 @@ class Expr:
         return Expr.of(other) - self
 
     def __mul__(self, other: ExprLike) -> Expr:
+        other = Expr.of(other)
+        if (number := other.value) is not None:
+            return _scaled(self, number)
+        if (number := self.value) is not None:
+            return _scaled(other, number)
         products: dict[Monomial, int] = {}
         for left, a in self.terms:
-            for right, b in Expr.of(other).terms:
+            for right, b in other.terms:
                 monomial = tuple(sorted((*left, *right), key=str))
                 products[monomial] = products.get(monomial, 0) + a * b
         return _polynomial(products)
@@ -319,6 +331,35 @@ def _parse_factor(parser: AttrParser) -> Expr:
 
 def _atom(atom: Atom) -> Expr:
     return Expr((((atom,), 1),))
+
+
+@lru_cache(maxsize=1 << 12)
+def _const(value: int) -> Expr:
+    return Expr((((), value),) if value else ())
+
+
+@lru_cache(maxsize=1 << 12)
+def _symbol(name: str) -> Expr:
+    return _atom(Atom("symbol", name))
+
+
+def _scaled(value: Expr, number: int) -> Expr:
+    """The same monomials in the same order."""
+    if number == 1:
+        return value
+    if number == 0:
+        return _const(0)
+    return Expr(tuple((monomial, coefficient * number) for monomial, coefficient in value.terms))
+
+
+def _with_constant(value: Expr, number: int) -> Expr:
+    """`value + number` for values that are not zero: a constant term is the last one."""
+    *others, (monomial, constant) = value.terms
+    if monomial:
+        return Expr((*value.terms, ((), number)))
+    if constant + number:
+        return Expr((*others, ((), constant + number)))
+    return Expr(tuple(others))
 
 
 def _polynomial(coefficients: Mapping[Monomial, int]) -> Expr:

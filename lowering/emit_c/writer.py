@@ -55,15 +55,23 @@ _LONGEST = 100
 """Characters of a name that identifiers keep; compilers have limits."""
 
 
-def identifier(name: str, taken: set[str]) -> str:
-    """A C identifier for any name, different from all in `taken`; it is added there."""
+def identifier(name: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
+    """
+    A C identifier for any name, different from all in `taken`; it is added there.
+
+    `numbers` remembers the last number behind a name, so that the next one is not looked for from
+    the first on.
+    """
     stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "x"
     stem = f"x{stem}" if stem[0].isdigit() or stem.startswith("lowerdeck_") else stem
     stem = stem[:_LONGEST]
-    result, number = stem, 1
+    number = 1 if numbers is None else numbers.get(stem, 1)
+    result = stem if number == 1 else f"{stem}_{number}"
     while result in taken or result in KEYWORDS or _RESERVED.fullmatch(result):
         number += 1
         result = f"{stem}_{number}"
+    if numbers is not None:
+        numbers[stem] = number
     taken.add(result)
     return result
 
@@ -132,6 +140,7 @@ class CWriter:
         self._depth = 1
         self._names: dict[SSAValue, str] = {}
         self._taken = set(taken)
+        self._numbers: dict[str, int] = {}
         self.symbols: dict[str, str] = {}
 
     def line(self, text: str) -> None:
@@ -158,7 +167,7 @@ class CWriter:
 
     def fresh(self, stem: str) -> str:
         """A new identifier."""
-        return identifier(stem, self._taken)
+        return identifier(stem, self._taken, self._numbers)
 
     def declare(self, value: SSAValue, stem: str | None = None) -> str:
         """A new identifier for a value."""
