@@ -101,7 +101,7 @@ class OptTool(xDSLOptMain):
         add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
         add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
         add(
-            "--target",
+            "--for-target",
             choices=list(TARGETS),
             default="c99",
             help="what layouts and schedules are chosen for (default: c99, without vectors)",
@@ -171,7 +171,7 @@ class OptTool(xDSLOptMain):
         self.options = RewriteOptions(
             skip_nodes=_regex(args.skip_nodes),
             disable=frozenset(args.disable),
-            target=args.target,
+            target=args.for_target,
             rewrite_limit=args.rewrite_limit,
             log=sys.stderr if args.rewrite_log else None,
         )
