@@ -43,11 +43,11 @@ def machine_of(target: str) -> Machine:
     return next(_MACHINES[name] for name in _MACHINES if name == "c99" or obstacle(name) is None)
 
 
-FLAGS = ("-O3", "-std=c99", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
+FLAGS = ("-O2", "-std=c99", "-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math")
 """What the generated C is compiled with for every target; any C99 compiler and flags will do."""
 
 TARGETS: dict[str, tuple[str, ...]] = {
-    "native": ("-march=native",),
+    "native": ("-march=native", "-mprefer-vector-width=512"),
     "x86-64-v4": ("-march=x86-64-v4", "-mprefer-vector-width=512"),
     "x86-64-v3": ("-march=x86-64-v3",),
     "x86-64": ("-march=x86-64",),

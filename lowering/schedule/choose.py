@@ -110,9 +110,9 @@ def reduction_cycles(
     return total
 
 
-def accumulators(machine: Machine) -> int:
-    """How many vectors of sums fit into the registers, with what they are made of."""
-    return machine.registers - 4
+def fits(machine: Machine, rows: int, vectors: int) -> bool:
+    """True if the sums of a tile fit into the registers, with a row of weights and one input."""
+    return rows * vectors + vectors + 1 < machine.registers
 
 
 @schedule_rule(ConvOp)
@@ -132,7 +132,6 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     blocks = -(-shape[1] // lanes) // op.groups.data
     depth = prod(w[1:])
     width, height = shape[-1], shape[-2] if len(shape) > 3 else 1
-    limit = accumulators(machine)
 
     def cost(tile: Sequence[int]) -> float:
         return reduction_cycles([blocks, height, width], tile, depth, lambda s: s[0] + s[1] * s[2])
@@ -141,8 +140,8 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         (count, rows, columns)
         for count in range(1, min(blocks, 6) + 1)
         for rows in range(1, min(height, 4) + 1)
-        for columns in range(1, min(width, limit) + 1)
-        if count * rows * columns <= limit
+        for columns in range(1, min(width, machine.registers) + 1)
+        if fits(machine, rows * columns, count)
     ]
     count, rows, columns = min(candidates, key=cost)
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
@@ -152,8 +151,9 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
     if len(spatial) > 1:
         sizes.insert(0, (spatial[-2], rows))
-    layouts = {op.weight: packed_weight(op, source.inner(1), lanes, count)}
-    layouts |= blocked_constants(kernel, lanes)
+    layouts = blocked_constants(kernel, lanes)
+    # The weight last: it may have as many input channels as there are output channels.
+    layouts[op.weight] = packed_weight(op, source.inner(1), lanes, count)
     return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
 
 

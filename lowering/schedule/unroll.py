@@ -9,8 +9,9 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import Pure
 
-from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, YieldOp
+from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp, YieldOp
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.schedule.indices import Cloner, Indices
 from lowerdeck.lowering.schedule.varying import is_varying, varying_values
@@ -23,17 +24,33 @@ class Unroller:
         self._varying = varying_values(loop.body.block, [loop.body.block.args[0]])
 
     def ops(self, ops: Sequence[Operation], copies: Sequence[Cloner], block: Block) -> None:
-        """Append the copies of ops to a block."""
+        """
+        Append the copies of ops to a block.
+
+        One copy after the other as far as loops allow: then few values are live at a time.
+        """
+        run: list[Operation] = []
         for op in ops:
             if isinstance(op, YieldOp):
                 continue
-            if not is_varying(op, self._varying):
-                self._share(op, copies, block)
-            elif isinstance(op, ForOp) and self._can_merge(op):
-                self._merge(op, copies, block)
-            else:
-                for copy in copies:
-                    copy.clone(op, block)
+            if is_varying(op, self._varying):
+                if isinstance(op, ForOp) and self._can_merge(op):
+                    self._copy(run, copies, block)
+                    self._merge(op, copies, block)
+                else:
+                    run.append(op)
+                continue
+            if not _can_precede(op, run):
+                self._copy(run, copies, block)
+            self._share(op, copies, block)
+        self._copy(run, copies, block)
+
+    @staticmethod
+    def _copy(run: list[Operation], copies: Sequence[Cloner], block: Block) -> None:
+        for copy in copies:
+            for op in run:
+                copy.clone(op, block)
+        run.clear()
 
     def _share(self, op: Operation, copies: Sequence[Cloner], block: Block) -> None:
         """One copy for all."""
@@ -77,6 +94,15 @@ class Unroller:
             shared = arguments[position] not in self._varying
             for copy in copies if shared else [copies[number]]:
                 copy.values[op.results[position]] = result
+
+
+def _can_precede(op: Operation, others: Sequence[Operation]) -> bool:
+    """True if an op that uses no results of others gives the same before them."""
+    if op.has_trait(Pure):
+        return True
+    return isinstance(op, LoadOp) and not any(
+        isinstance(inner, StoreOp) for other in others for inner in other.walk()
+    )
 
 
 def unroll(loop: ForOp) -> None:
