@@ -7,6 +7,7 @@ from typing import ClassVar
 from xdsl.passes import ModulePass
 
 from lowerdeck.passes.driver import PassGroup
+from lowerdeck.passes.fuse_activation import FuseActivationPass
 from lowerdeck.passes.fuse_attention import FuseAttentionPass
 from lowerdeck.passes.fuse_channel_shuffle import FuseChannelShufflePass
 from lowerdeck.passes.fuse_conv_bn import FuseConvBnPass
@@ -15,7 +16,7 @@ from lowerdeck.passes.fuse_conv_bn import FuseConvBnPass
 class FusePass(PassGroup):
     """
     The passes that put one op in place of several: `fuse-conv-bn`, `fuse-attention`,
-    `fuse-channel-shuffle`.
+    `fuse-channel-shuffle`, `fuse-activation`.
     """
 
     name = "fuse"
@@ -23,4 +24,5 @@ class FusePass(PassGroup):
         FuseConvBnPass,
         FuseAttentionPass,
         FuseChannelShufflePass,
+        FuseActivationPass,
     )

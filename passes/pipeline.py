@@ -34,6 +34,7 @@ _MODULES: Mapping[str, str] = {
     "fold-symbols": "fold_symbols",
     "simplify": "simplify",
     "fuse": "fuse",
+    "fuse-activation": "fuse_activation",
     "fuse-attention": "fuse_attention",
     "fuse-channel-shuffle": "fuse_channel_shuffle",
     "fuse-conv-bn": "fuse_conv_bn",
