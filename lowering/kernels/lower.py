@@ -136,7 +136,8 @@ class KernelLowering:
         inside = layout.padded((0,) * layout.rank, (0,) * layout.rank)
         sizes = inside.dims(dims)
         labels = [(f"d{k}", size) for k, size in enumerate(sizes)]
-        block = inside.inner(inside.data.pieces[-1].axis)
+        # A scalar has no dimensions.
+        block = inside.inner(inside.data.pieces[-1].axis) if sizes else 1
         with self.builder.labeled_nest(labels if block == 1 else labels[:-1], parallel=True) as at:
             if block == 1:
                 yield inside.tensor_index(at)
