@@ -26,7 +26,7 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
     output has its channels in blocks, which are the lanes.
     """
     b, dims = k.builder, dims_of(op.result)
-    layout = k.kernel.layout(k.roots[0])
+    layout = k.output_layout()
     lanes = layout.inner(1)
     blocks = dims[1].ceildiv(lanes)
     with b.labeled_nest(
@@ -87,7 +87,7 @@ def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr], start: SSAValue) -> 
 
 def is_blocked_conv(k: KernelLowering, op: ConvOp) -> bool:
     """True if layouts are such that `lower_blocked_conv` applies."""
-    return can_be_blocked(op, k.layout_of(op.input), k.kernel.layout(k.roots[0]))
+    return can_be_blocked(op, k.layout_of(op.input), k.output_layout())
 
 
 def can_be_blocked(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:

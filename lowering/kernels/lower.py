@@ -125,6 +125,10 @@ class KernelLowering:
             return self.kernel.layout(value)
         return LayoutAttr.row_major(len(dims_of(value)))
 
+    def output_layout(self, number: int = 0) -> LayoutAttr:
+        """How a result lies in memory."""
+        return self.kernel.layout_at(len(self.inputs) + number)
+
     @contextmanager
     def output_nest(self, number: int) -> Generator[list[Expr]]:
         """
@@ -132,7 +136,7 @@ class KernelLowering:
         the tensor. Loops are labeled `d0`, `d1`, ... by dimension of the storage; a block that lies
         innermost is a loop over lanes.
         """
-        dims, layout = dims_of(self.roots[number]), self.kernel.layout(self.roots[number])
+        dims, layout = dims_of(self.roots[number]), self.output_layout(number)
         inside = layout.padded((0,) * layout.rank, (0,) * layout.rank)
         sizes = inside.dims(dims)
         labels = [(f"d{k}", size) for k, size in enumerate(sizes)]
@@ -147,7 +151,7 @@ class KernelLowering:
 
     def fill_border(self, number: int) -> None:
         """Set the border of a result to zero."""
-        dims, layout = dims_of(self.roots[number]), self.kernel.layout(self.roots[number])
+        dims, layout = dims_of(self.roots[number]), self.output_layout(number)
         sizes = layout.dims(dims)
         outer = [piece for piece in layout.data.pieces if piece.size is None]
         for axis, (begin, end) in enumerate(zip(layout.data.begin, layout.data.end, strict=True)):
