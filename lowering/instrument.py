@@ -69,8 +69,8 @@ class Marker:
 
 
 def _timed(op: Operation) -> driver.CallOp | driver.CopyOp | None:
-    """The call or copy that an op is, or that one thread makes."""
-    inner = op.body.block.first_op if isinstance(op, driver.OnceOp) else op
+    """The call or copy that an op is, or that one thread makes, or that they share."""
+    inner = op.body.block.first_op if isinstance(op, driver.OnceOp | driver.ShareOp) else op
     return inner if isinstance(inner, driver.CallOp | driver.CopyOp) else None
 
 

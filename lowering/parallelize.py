@@ -1,4 +1,4 @@
-"""`parallelize`: every thread runs the driver, and each takes its share of the parallel loops."""
+"""`parallelize`: every thread runs the driver, and they share the parallel loops."""
 
 from __future__ import annotations
 
@@ -18,10 +18,6 @@ from lowerdeck.lowering.aliases import Roots, find_roots
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.estimate import estimated_steps, estimated_trips
 from lowerdeck.lowering.intervals import are_independent
-
-THREAD, THREADS = "thread.id", "thread.count"
-"""The symbols for a thread's number, from 0, and for how many there are; no dimension's name has a
-dot."""
 
 PARALLEL = "parallel"
 """The attribute of a function or a driver that threads share."""
@@ -53,32 +49,31 @@ def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
 
 def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp]) -> None:
     """
-    Give each loop of a function the range that belongs to one thread.
+    Give each loop of a function the range of one part.
 
-    Where iterations cannot be dealt out evenly, shares grow with the number of the thread, or they
-    shrink with it: whatever makes what the first and the last of two threads have in all loops more
-    alike.
+    Where iterations cannot be dealt out evenly, parts grow with their number, or they shrink with
+    it: whatever makes the first and the second half of all parts more alike.
     """
     count = len(function.symbols)
-    thread, threads = Expr.symbol(f"s{count}"), Expr.symbol(f"s{count + 1}")
+    part, parts = Expr.symbol(f"s{count}"), Expr.symbol(f"s{count + 1}")
     ahead = 0.0
     for loop in loops:
         trips = estimated_trips(loop)
         one_more = estimated_steps(loop) / trips if trips % 2 else 0.0
         shrinks = ahead < 0
         ahead += one_more if shrinks else -one_more
-        _split(loop, threads - 1 - thread if shrinks else thread, threads)
-    names = [*function.symbols, StringAttr(THREAD), StringAttr(THREADS)]
+        _split(loop, parts - 1 - part if shrinks else part, parts)
+    names = [*function.symbols, StringAttr(driver.PART), StringAttr(driver.PARTS)]
     function.properties["symbols"] = ArrayAttr(names)
     function.attributes[PARALLEL] = UnitAttr()
 
 
-def _split(loop: kernel.ForOp, number: Expr, threads: Expr) -> None:
-    """The range of the share of this number: whole iterations, in order."""
+def _split(loop: kernel.ForOp, number: Expr, parts: Expr) -> None:
+    """The range of the part of this number: whole iterations, in order."""
     lower, upper, step = loop.range.data
     trips = (upper - lower).ceildiv(step)
-    begin = lower + trips * number // threads * step
-    end = lower + trips * (number + 1) // threads * step
+    begin = lower + trips * number // parts * step
+    end = lower + trips * (number + 1) // parts * step
     if (upper - lower) % step != 0:
         end = minimum(end, upper)
     loop.properties["range"] = DimsAttr.of([begin, end, step])
@@ -171,7 +166,7 @@ class DriverSplitter:
                     access = BufferAccess(
                         self._rooted([op.source]), self._rooted([op.target]), by_first=True
                     )
-                    self._meet(_only_once(op), access, pending)
+                    self._meet(_within(driver.OnceOp, op), access, pending)
                 case driver.BindOp():
                     self._meet(op, self._read_by_all([op.source]), pending)
                 case driver.AllocOp() if op.dynamic.value.data:
@@ -195,11 +190,11 @@ class DriverSplitter:
             by_first=PARALLEL not in function.attributes,
         )
         if access.by_first:
-            self._meet(_only_once(op), access, pending)
+            self._meet(_within(driver.OnceOp, op), access, pending)
             return
-        shares = (*op.symbols.data, Expr.symbol(THREAD), Expr.symbol(THREADS))
-        op.properties["symbols"] = DimsAttr(shares)
-        self._meet(op, access, pending)
+        part = (Expr.symbol(driver.PART), Expr.symbol(driver.PARTS))
+        op.properties["symbols"] = DimsAttr((*op.symbols.data, *part))
+        self._meet(_within(driver.ShareOp, op), access, pending)
 
     def _split_if(self, op: driver.IfOp, pending: Pending) -> None:
         self._meet(op, self._read_by_all([op.condition]), pending)
@@ -242,17 +237,17 @@ class DriverSplitter:
         return frozenset(root for value in values for root in self._roots[value])
 
 
-def _only_once(op: Operation) -> Operation:
+def _within(kind: type[driver.OnceOp | driver.ShareOp], op: Operation) -> Operation:
+    """A region with the op, in its place."""
     parent = op.parent
     assert parent is not None
-    once = driver.OnceOp(Region(Block([kernel.YieldOp()])))
-    once.location = op.location
-    parent.insert_op_before(once, op)
+    last = kernel.YieldOp()
+    outer = kind(Region(Block([last])))
+    outer.location = op.location
+    parent.insert_op_before(outer, op)
     op.detach()
-    last = once.body.block.last_op
-    assert last is not None
-    once.body.block.insert_op_before(op, last)
-    return once
+    outer.body.block.insert_op_before(op, last)
+    return outer
 
 
 @dataclass(frozen=True)
@@ -260,12 +255,15 @@ class ParallelizePass(ModulePass):
     """
     Make the driver one that every thread runs.
 
-    A kernel that consists of parallel loops, none of which touches what another one stores, gets a
-    thread's number and their count as symbols, and each thread runs its share of the iterations of
-    each loop. Kernels that are too small for that, or do other things, are left to the first
-    thread, and so are copies. A barrier stands before an op that reads or writes what other threads
-    may not have finished, or overwrites what they may still read, and at the end of every region.
-    All threads meet behind the end of the driver.
+    A kernel that consists of parallel loops, none of which touches what another one stores, gets
+    the number of a part and the number of parts as symbols, and does one part of each loop; threads
+    share the parts of a call. Kernels that are too small for that, or do other things, are left to
+    the first thread, and so are copies. A barrier stands before an op that reads or writes what
+    other threads may not have finished, or overwrites what they may still read, and at the end of
+    every region. All threads meet behind the end of the driver.
+
+    Which thread takes a part changes no result: each element is computed by the part that its index
+    belongs to.
     """
 
     name = "parallelize"

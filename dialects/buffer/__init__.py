@@ -17,6 +17,7 @@ from lowerdeck.dialects.buffer.driver import (
     MarkOp,
     OnceOp,
     RequireOp,
+    ShareOp,
     ViewOp,
     WeightOp,
 )
@@ -72,6 +73,7 @@ Buffer = Dialect(
         CheckStatusOp,
         MarkOp,
         OnceOp,
+        ShareOp,
         IfOp,
         LoopOp,
     ],

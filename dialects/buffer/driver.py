@@ -269,6 +269,27 @@ class OnceOp(IRDLOperation):
         super().__init__(regions=[body])
 
 
+PART, PARTS = "part.number", "part.count"
+"""The symbols of `buffer.share`; no dimension's name has a dot."""
+
+
+@irdl_op_definition
+class ShareOp(IRDLOperation):
+    """
+    Run the region for every part of a loop: in it, the symbols `part.number` and `part.count` are
+    the number of the part, from 0, and how many there are. Threads take parts until none is left,
+    so a part must not touch what another one writes.
+    """
+
+    name = "buffer.share"
+    body = region_def("single_block")
+    traits = traits_def(RecursiveMemoryEffect())
+    assembly_format = "$body attr-dict"
+
+    def __init__(self, body: Region):
+        super().__init__(regions=[body])
+
+
 @irdl_op_definition
 class IfOp(IRDLOperation):
     """

@@ -42,11 +42,8 @@ from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, 
 DRIVER = "run"
 """The name of the driver function."""
 
-THREAD, THREADS = "thread.id", "thread.count"
-"""The symbols for a thread's number and for how many there are, in a driver that threads share."""
-
-SIMULATED_THREADS = 3
-"""How many threads share the loops of such a driver; they run one after the other."""
+SIMULATED_PARTS = 3
+"""Into how many parts loops are cut that threads share; they run one after the other."""
 
 POISON = 0x7F
 """Every byte of memory that was not written: large numbers, in every type."""
@@ -229,6 +226,12 @@ class Machine:
         self._run_block(op.body.block, symbols)
 
     @_run_op.register
+    def _(self, op: driver.ShareOp, symbols: dict[str, int]) -> None:
+        for part in range(SIMULATED_PARTS):
+            numbers = {driver.PART: part, driver.PARTS: SIMULATED_PARTS}
+            self._run_block(op.body.block, {**symbols, **numbers})
+
+    @_run_op.register
     def _(self, op: driver.WeightOp, symbols: dict[str, int]) -> None:
         type_ = ref_type(op.result)
         dtype = _memory_dtype(type_.element)
@@ -275,14 +278,11 @@ class Machine:
         for position, output in enumerate(buffers[split:], split):
             if any(np.shares_memory(output, other) for other in buffers[:position]):
                 raise InterpretError(f"{describe(op)}: an output overlaps another buffer")
-        shared = any(THREAD in symbol.symbols for symbol in op.symbols.data)
-        for thread in range(SIMULATED_THREADS if shared else 1):
-            scope = {**symbols, THREAD: thread, THREADS: SIMULATED_THREADS}
-            numbers = [symbol.evaluate(scope) for symbol in op.symbols.data]
-            try:
-                self._compiled[name](*buffers, *numbers)
-            except IndexError as error:
-                raise InterpretError(f"{describe(op)}: @{name}: {error}") from error
+        numbers = [symbol.evaluate(symbols) for symbol in op.symbols.data]
+        try:
+            self._compiled[name](*buffers, *numbers)
+        except IndexError as error:
+            raise InterpretError(f"{describe(op)}: @{name}: {error}") from error
 
     @_run_op.register
     def _(self, op: driver.BindOp, symbols: dict[str, int]) -> None:
@@ -485,7 +485,7 @@ class _KernelWriter:
         for result, init in zip(op.results, op.inits, strict=True):
             self._line(f"{self._declare(result, 'c')} = {self._names[init]}")
         bounds = ", ".join(self._index(expr, op.indices) for expr in op.range.data)
-        index, extent = self._declare(op.body.block.args[0], "i"), f"r{len(self.lines)}"
+        index, extent = self._declare(op.body.block.args[0], "k"), f"r{len(self.lines)}"
         self._line(f"{extent} = range({bounds})")
         self._line(f"spend(len({extent}))")
         self._line(f"for {index} in {extent}:")

@@ -19,11 +19,10 @@ from lowerdeck.passes.provenance import source_names
 
 @dataclass(frozen=True)
 class Threads:
-    """The C names of the team, the thread's number and the number of threads."""
+    """The C names of the team and of the thread's number, from 0."""
 
     team: str
     thread: str
-    count: str
 
 
 @dataclass
@@ -182,6 +181,22 @@ def _(op: driver.OnceOp, w: DriverWriter) -> None:
         w.block(op.body.block)
         return
     with w.c.block(f"if ({w.threads.thread} == 0)"):
+        w.block(op.body.block)
+
+
+@emit.register
+def _(op: driver.ShareOp, w: DriverWriter) -> None:
+    """A loop over the parts that the thread takes; one thread takes the whole."""
+    if w.threads is None:
+        w.c.symbols.update({driver.PART: "0", driver.PARTS: "1"})
+        w.block(op.body.block)
+        return
+    parts = w.c.fresh("parts")
+    w.c.symbols.update({driver.PART: f"{parts}.number", driver.PARTS: f"{parts}.count"})
+    w.c.line(
+        f"lowerdeck_parts {parts} = lowerdeck_team_loop({w.threads.team}, {w.threads.thread});"
+    )
+    with w.c.block(f"while (lowerdeck_team_take(&{parts}))"):
         w.block(op.body.block)
 
 

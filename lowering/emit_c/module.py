@@ -26,7 +26,7 @@ from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude, vectors_of
 from lowerdeck.lowering.emit_c.writer import CWriter, identifier
 from lowerdeck.lowering.instrument import SLOTS
-from lowerdeck.lowering.parallelize import PARALLEL, THREAD, THREADS
+from lowerdeck.lowering.parallelize import PARALLEL
 from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER, lay_out_weights
 
 _NUMBERS_A_LINE = 6
@@ -221,7 +221,7 @@ def _driver(
     clock = None if i.slots is None else c.fresh("last_mark")
     threads = None
     if i.is_parallel:
-        threads = Threads(c.fresh("team"), c.bind_symbol(THREAD), c.bind_symbol(THREADS))
+        threads = Threads(c.fresh("team"), c.fresh("thread"))
     w = DriverWriter(c, names, with_status, threads, clock)
     interface.read_dimensions(i, c)
     if i.workspace != 0:
@@ -254,9 +254,8 @@ def _driver(
     c.line("return LOWERDECK_OK;")
     parameters = [f"{i.name}_args *args", "lowerdeck_memory *memory"]
     if threads is not None:
-        numbers = [f"int64_t {name}" for name in (threads.thread, threads.count)]
-        parameters += [f"lowerdeck_team *{threads.team}", *numbers]
-        c.lines = [*(f"  (void){n};" for n in (threads.thread, threads.count)), *c.lines]
+        parameters += [f"lowerdeck_team *{threads.team}", f"int64_t {threads.thread}"]
+        c.lines = [f"  (void){threads.thread};", *c.lines]
     head = f"static int {i.name}_driver({', '.join(parameters)}) {{"
     return "\n".join([head, *c.lines, "}", ""])
 
@@ -313,9 +312,9 @@ def _parallel_entry(i: Interface) -> str:
   int status;
 }} {i.name}_job;
 
-static void {i.name}_work(void *context, lowerdeck_team *team, int64_t thread, int64_t threads) {{
+static void {i.name}_work(void *context, lowerdeck_team *team, int64_t thread) {{
   {i.name}_job *const job = ({i.name}_job *)context;
-  const int status = {i.name}_driver(job->args, &job->memory, team, thread, threads);
+  const int status = {i.name}_driver(job->args, &job->memory, team, thread);
   if (thread == 0) job->status = status;
 }}
 

@@ -1,4 +1,7 @@
-/* A static pool: workers spin for a short while after a run, then yield, then sleep. */
+/*
+ * Worker threads. Who waits spins for a short while, then offers its core to others, then sleeps: the
+ * thread that is waited for may need that very core, if other processes keep the rest busy.
+ */
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -9,26 +12,41 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 
-enum { SPINS = 4000, YIELDS = 200, CACHE_LINE = 64 };
+/*
+ * Each thread's share of a loop is cut into parts, so that others can take over what is left of it if
+ * the thread has no core at the moment.
+ */
+enum { PARTS_OF_A_SHARE = 4 };
 
-static inline void pause_briefly(void) {
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause();
-#endif
-}
+enum { CACHE_LINE = 64, PAUSES_A_LOOK = 8 };
 
-/* The counter and the generation are on lines of their own: waiting threads read only the latter. */
+/* Nanoseconds after which a waiting thread yields, and after which it sleeps. */
+enum { SPIN_TIME = 20000, AWAKE_TIME = 200000 };
+
+/* What one thread writes and others read again and again is on lines of its own. */
+typedef union padded_word {
+  uint64_t value;
+  char padding[2 * CACHE_LINE];
+} padded_word;
+
 struct lowerdeck_team {
   int threads;
-  char padding0[CACHE_LINE - sizeof(int)];
-  int arrived;
-  char padding1[CACHE_LINE - sizeof(int)];
-  unsigned generation;
-  char padding2[CACHE_LINE - sizeof(unsigned)];
   int status;
   void *shared;
+  padded_word arrived;
+  padded_word generation;
+  padded_word sleepers;
+  pthread_mutex_t mutex; /* guards the sleep of threads */
+  pthread_cond_t wake;
+  struct share *shares; /* of each thread */
 };
+
+typedef struct share {
+  padded_word taken; /* the number of a loop, and how many parts of the thread's share are taken */
+  padded_word loops; /* how many the thread has come to */
+} share;
 
 typedef struct worker {
   struct lowerdeck_pool *pool;
@@ -39,38 +57,66 @@ typedef struct worker {
 struct lowerdeck_pool {
   lowerdeck_team team;
   pthread_mutex_t turn; /* held during a run */
-  pthread_mutex_t mutex; /* guards the sleep of workers */
-  pthread_cond_t wake;
-  unsigned run; /* number of the current run */
+  padded_word run; /* the number of the current run */
   bool ends;
   lowerdeck_job job;
   void *context;
   worker *workers;
 };
 
-static void initialize_team(lowerdeck_team *team, int threads) {
-  team->threads = threads;
-  team->arrived = 0;
-  team->generation = 0;
-  team->status = 0;
-  team->shared = NULL;
+static inline void pause_briefly(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+static int64_t now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Wait until a word that only grows is no longer `old`. */
+static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint64_t old) {
+  const int64_t start = now();
+  int64_t waited = 0;
+  while (waited < AWAKE_TIME) {
+    for (int k = 0; k < PAUSES_A_LOOK; k++) {
+      if (__atomic_load_n(&word->value, __ATOMIC_ACQUIRE) != old) return;
+      pause_briefly();
+    }
+    if (waited > SPIN_TIME) sched_yield();
+    waited = now() - start;
+  }
+  pthread_mutex_lock(&team->mutex);
+  __atomic_add_fetch(&team->sleepers.value, 1, __ATOMIC_SEQ_CST);
+  while (__atomic_load_n(&word->value, __ATOMIC_SEQ_CST) == old) {
+    pthread_cond_wait(&team->wake, &team->mutex);
+  }
+  __atomic_sub_fetch(&team->sleepers.value, 1, __ATOMIC_SEQ_CST);
+  pthread_mutex_unlock(&team->mutex);
+}
+
+/* Change a word that others wait for. Either they see the change or we see that they sleep. */
+static void change(lowerdeck_team *team, padded_word *word, uint64_t value) {
+  __atomic_store_n(&word->value, value, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&team->sleepers.value, __ATOMIC_SEQ_CST) == 0) return;
+  pthread_mutex_lock(&team->mutex);
+  pthread_cond_broadcast(&team->wake);
+  pthread_mutex_unlock(&team->mutex);
 }
 
 void lowerdeck_team_barrier(lowerdeck_team *team) {
   if (team->threads == 1) return;
-  const unsigned generation = __atomic_load_n(&team->generation, __ATOMIC_ACQUIRE);
-  if (__atomic_add_fetch(&team->arrived, 1, __ATOMIC_ACQ_REL) == team->threads) {
-    __atomic_store_n(&team->arrived, 0, __ATOMIC_RELAXED);
-    __atomic_store_n(&team->generation, generation + 1, __ATOMIC_RELEASE);
+  const uint64_t generation = __atomic_load_n(&team->generation.value, __ATOMIC_ACQUIRE);
+  if (__atomic_add_fetch(&team->arrived.value, 1, __ATOMIC_ACQ_REL) == (uint64_t)team->threads) {
+    __atomic_store_n(&team->arrived.value, 0, __ATOMIC_RELAXED);
+    change(team, &team->generation, generation + 1);
     return;
   }
-  for (int spins = 0; __atomic_load_n(&team->generation, __ATOMIC_ACQUIRE) == generation; spins++) {
-    if (spins < SPINS) {
-      pause_briefly();
-    } else {
-      sched_yield();
-    }
-  }
+  wait_for_change(team, &team->generation, generation);
 }
 
 int lowerdeck_team_agree(lowerdeck_team *team, int status) {
@@ -90,52 +136,68 @@ void *lowerdeck_team_share(lowerdeck_team *team, int64_t thread, void *pointer) 
   return shared;
 }
 
-/* Wait for a run after `seen`; false if the pool ends. */
-static bool wait_for_run(lowerdeck_pool *pool, unsigned seen) {
-  for (int spins = 0; spins < SPINS + YIELDS; spins++) {
-    if (__atomic_load_n(&pool->run, __ATOMIC_ACQUIRE) != seen) {
-      return !__atomic_load_n(&pool->ends, __ATOMIC_ACQUIRE);
-    }
-    if (spins < SPINS) {
-      pause_briefly();
-    } else {
-      sched_yield();
+/*
+ * The word of a thread holds a loop's number and how many parts of the thread's share of it are taken.
+ * Whoever comes first to a loop, the owner or another thread, begins to count.
+ */
+static bool take_part_of(padded_word *word, uint64_t loop, uint64_t parts, int64_t *part) {
+  uint64_t old = __atomic_load_n(&word->value, __ATOMIC_ACQUIRE);
+  for (;;) {
+    /* The owner is further on only if nothing was left here. */
+    if (old >> 32 > loop) return false;
+    const uint64_t taken = old >> 32 == loop ? old & 0xffffffffu : 0;
+    if (taken == parts) return false;
+    const uint64_t new = loop << 32 | (taken + 1);
+    if (__atomic_compare_exchange_n(&word->value, &old, new, true, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE)) {
+      *part = (int64_t)taken;
+      return true;
     }
   }
-  pthread_mutex_lock(&pool->mutex);
-  while (__atomic_load_n(&pool->run, __ATOMIC_ACQUIRE) == seen) {
-    pthread_cond_wait(&pool->wake, &pool->mutex);
+}
+
+lowerdeck_parts lowerdeck_team_loop(lowerdeck_team *team, int64_t thread) {
+  lowerdeck_parts parts = {team, thread, 0, 0, 0, 1};
+  if (team->threads > 1) {
+    parts.loop = ++team->shares[thread].loops.value;
+    parts.count = (int64_t)team->threads * PARTS_OF_A_SHARE;
   }
-  pthread_mutex_unlock(&pool->mutex);
-  return !__atomic_load_n(&pool->ends, __ATOMIC_ACQUIRE);
+  return parts;
+}
+
+bool lowerdeck_team_take(lowerdeck_parts *parts) {
+  const int64_t threads = parts->team->threads;
+  if (threads == 1) return parts->from++ == 0;
+  for (; parts->from < threads; parts->from++) {
+    const int64_t owner = (parts->thread + parts->from) % threads;
+    int64_t part;
+    if (take_part_of(&parts->team->shares[owner].taken, parts->loop, PARTS_OF_A_SHARE, &part)) {
+      parts->number = owner * PARTS_OF_A_SHARE + part;
+      return true;
+    }
+  }
+  return false;
 }
 
 static void *work(void *context) {
   worker *const self = (worker *)context;
   lowerdeck_pool *const pool = self->pool;
-  unsigned seen = 0;
-  while (wait_for_run(pool, seen)) {
-    seen = __atomic_load_n(&pool->run, __ATOMIC_ACQUIRE);
-    pool->job(pool->context, &pool->team, self->number, pool->team.threads);
+  for (uint64_t seen = 0;; seen++) {
+    wait_for_change(&pool->team, &pool->run, seen);
+    if (__atomic_load_n(&pool->ends, __ATOMIC_ACQUIRE)) return NULL;
+    pool->job(pool->context, &pool->team, self->number);
     lowerdeck_team_barrier(&pool->team);
   }
-  return NULL;
-}
-
-static void start_run(lowerdeck_pool *pool) {
-  pthread_mutex_lock(&pool->mutex);
-  __atomic_add_fetch(&pool->run, 1, __ATOMIC_RELEASE);
-  pthread_cond_broadcast(&pool->wake);
-  pthread_mutex_unlock(&pool->mutex);
 }
 
 static void end_workers(lowerdeck_pool *pool, int count) {
   __atomic_store_n(&pool->ends, true, __ATOMIC_RELEASE);
-  start_run(pool);
+  change(&pool->team, &pool->run, pool->run.value + 1);
   for (int k = 0; k < count; k++) pthread_join(pool->workers[k].thread, NULL);
-  pthread_cond_destroy(&pool->wake);
-  pthread_mutex_destroy(&pool->mutex);
+  pthread_cond_destroy(&pool->team.wake);
+  pthread_mutex_destroy(&pool->team.mutex);
   pthread_mutex_destroy(&pool->turn);
+  free(pool->team.shares);
   free(pool->workers);
   free(pool);
 }
@@ -144,15 +206,18 @@ lowerdeck_pool *lowerdeck_pool_create(int threads) {
   if (threads < 1) return NULL;
   lowerdeck_pool *const pool = (lowerdeck_pool *)calloc(1, sizeof *pool);
   if (pool == NULL) return NULL;
+  pool->team.threads = threads;
+  pool->team.shares = (share *)calloc((size_t)threads, sizeof *pool->team.shares);
   pool->workers = (worker *)calloc((size_t)threads, sizeof *pool->workers);
-  if (pool->workers == NULL) {
+  if (pool->workers == NULL || pool->team.shares == NULL) {
+    free(pool->team.shares);
+    free(pool->workers);
     free(pool);
     return NULL;
   }
-  initialize_team(&pool->team, threads);
   pthread_mutex_init(&pool->turn, NULL);
-  pthread_mutex_init(&pool->mutex, NULL);
-  pthread_cond_init(&pool->wake, NULL);
+  pthread_mutex_init(&pool->team.mutex, NULL);
+  pthread_cond_init(&pool->team.wake, NULL);
   for (int k = 0; k < threads - 1; k++) {
     worker *const next = &pool->workers[k];
     next->pool = pool;
@@ -171,17 +236,21 @@ void lowerdeck_pool_destroy(lowerdeck_pool *pool) {
 
 void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context) {
   if (pool == NULL) {
-    lowerdeck_team alone;
-    initialize_team(&alone, 1);
-    job(context, &alone, 0, 1);
+    lowerdeck_team alone = {.threads = 1};
+    job(context, &alone, 0);
     return;
   }
+  lowerdeck_team *const team = &pool->team;
   pthread_mutex_lock(&pool->turn);
   pool->job = job;
   pool->context = context;
-  pool->team.status = 0;
-  start_run(pool);
-  job(context, &pool->team, 0, pool->team.threads);
-  lowerdeck_team_barrier(&pool->team);
+  team->status = 0;
+  for (int k = 0; k < team->threads; k++) {
+    team->shares[k].taken.value = 0;
+    team->shares[k].loops.value = 0;
+  }
+  change(team, &pool->run, pool->run.value + 1);
+  job(context, team, 0);
+  lowerdeck_team_barrier(team);
   pthread_mutex_unlock(&pool->turn);
 }

@@ -2,6 +2,8 @@
 #ifndef LOWERDECK_POOL_H
 #define LOWERDECK_POOL_H
 
+#include <stdbool.h>
+
 #include "lowerdeck.h"
 
 #ifdef __cplusplus
@@ -19,10 +21,25 @@ void lowerdeck_pool_destroy(lowerdeck_pool *pool);
 typedef struct lowerdeck_team lowerdeck_team;
 
 /* What every thread of a run calls: its team, its number from 0, and how many there are. */
-typedef void (*lowerdeck_job)(void *context, lowerdeck_team *team, int64_t thread, int64_t threads);
+typedef void (*lowerdeck_job)(void *context, lowerdeck_team *team, int64_t thread);
 
 /* Call `job` in every thread of the pool (in the caller alone if it is NULL) and wait for all. */
 void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context);
+
+/* The parts of a loop that a thread takes: its own, then what others have left. */
+typedef struct lowerdeck_parts {
+  lowerdeck_team *team;
+  int64_t thread;
+  uint64_t loop;
+  int64_t from;
+  int64_t number, count; /* the part that was taken, and how many there are */
+} lowerdeck_parts;
+
+/* Come to the next loop that threads share; all of them come to the same ones in the same order. */
+lowerdeck_parts lowerdeck_team_loop(lowerdeck_team *team, int64_t thread);
+
+/* Take a part of the loop; false if none is left. */
+bool lowerdeck_team_take(lowerdeck_parts *parts);
 
 /* Wait for all threads of the team; what they wrote before is visible after. */
 void lowerdeck_team_barrier(lowerdeck_team *team);

@@ -8,7 +8,7 @@
 // CHECK:         buffer.barrier
 // CHECK-NEXT:    buffer.mark {slot = #builtin.int<0>}
 // CHECK:         @softmax_1
-// CHECK-NEXT:    buffer.mark {slot = #builtin.int<1>}
+// CHECK:         buffer.mark {slot = #builtin.int<1>}
 // CHECK-NEXT:    buffer.return
 func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %y = core.softmax %x {axis = #builtin.int<0>} : (tensor<64x64xf32>) -> tensor<64x64xf32>

@@ -20,7 +20,10 @@ func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
 // CHECK:           buffer.call @softmax
 // CHECK:         }
 // CHECK-NEXT:    buffer.barrier
-// CHECK:         buffer.call @matmul_0(%{{.*}}) <[thread.id, thread.count]>
+// CHECK:         buffer.share
+// CHECK:           buffer.call @matmul_0(%{{.*}}) <[part.number, part.count]>
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
 // CHECK-NEXT:    buffer.barrier
 // CHECK:         buffer.once
 // CHECK:           buffer.call @softmax

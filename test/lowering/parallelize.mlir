@@ -1,6 +1,6 @@
 // RUN: opt-tool %s --pass-pipeline='form-kernels,bufferize,parallelize{worth=0}' --split-input-file | filecheck %s
 
-// Each thread takes its share of the outermost loop, and nobody reads on before all have finished.
+// Threads share the parts of the outermost loop, and nobody reads on before all have finished.
 // There is nothing to wait for behind the last one.
 
 // CHECK-LABEL: buffer.func @exp_0
@@ -10,10 +10,14 @@
 // CHECK-NEXT: math.exp %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
 // CHECK-LABEL: buffer.func @run
-// CHECK: buffer.call @exp_0(%{{.*}}) <[thread.id, thread.count]>
+// CHECK: buffer.share {
+// CHECK-NEXT: buffer.call @exp_0(%{{.*}}) <[part.number, part.count]>
+// CHECK-NEXT: buffer.yield
+// CHECK-NEXT: }
 // CHECK-NEXT: buffer.barrier
-// CHECK: buffer.call @softmax_0(%{{.*}}) <[thread.id, thread.count]>
-// CHECK-NEXT: buffer.return
+// CHECK: buffer.call @softmax_0(%{{.*}}) <[part.number, part.count]>
+// CHECK-NOT: buffer.barrier
+// CHECK: buffer.return
 func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
   %y = core.exp %x : (tensor<10x3xf32>) -> tensor<10x3xf32>
   %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
@@ -28,9 +32,11 @@ func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
 // CHECK:         buffer.call @softmax
 // CHECK-NOT:     buffer.barrier
 // CHECK:         buffer.call @softmax
+// CHECK:         }
 // CHECK-NEXT:    buffer.barrier
 // CHECK:         buffer.call @matmul
-// CHECK-NEXT:    buffer.return
+// CHECK-NOT:     buffer.barrier
+// CHECK:         buffer.return
 func.func @main(%x: tensor<9x9xf32>) -> tensor<9x9xf32> {
   %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<9x9xf32>) -> tensor<9x9xf32>
   %b = core.softmax %x {axis = #builtin.int<1>} : (tensor<9x9xf32>) -> tensor<9x9xf32>
@@ -161,3 +167,24 @@ buffer.func @run {
   buffer.call @chain(%y, %z) <[]> : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
   buffer.return
 } {symbols = [], outputs = #builtin.int<2>}
+
+// -----
+
+// All have read the condition before the first thread overwrites it, and it has done so before they
+// read it again.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.loop
+// CHECK:           buffer.barrier
+// CHECK-NEXT:      buffer.once
+// CHECK:           buffer.barrier
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    buffer.return
+buffer.func @run {
+^bb0(%x : !buffer.ref<[] x i1>, %y : !buffer.ref<[] x i1>):
+  buffer.loop cond %y : !buffer.ref<[] x i1> {
+    buffer.copy %x, %y : !buffer.ref<[] x i1>, !buffer.ref<[] x i1>
+    buffer.yield
+  }
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}

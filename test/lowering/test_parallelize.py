@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp
 from lowerdeck.dialects.core.types import i64, tensor
 from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.lowering.aliases import Roots, find_roots
-from lowerdeck.lowering.parallelize import PARALLEL, THREAD, ParallelizePass
+from lowerdeck.lowering.parallelize import PARALLEL, ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.options import LowerdeckContext
 
@@ -79,7 +79,7 @@ def paths(block: Block) -> Iterator[list[Operation]]:
                 body = list(paths(op.body.block))
                 once = [[op, *way, op] for way in body]
                 ways = [[op], *once, *([*a, *b[1:]] for a in once for b in once)]
-            case driver.OnceOp():
+            case driver.OnceOp() | driver.ShareOp():
                 ways = [list(op.body.block.ops)]
             case _:
                 ways = [[op]]
@@ -169,13 +169,8 @@ def test_control_flow() -> None:
     assert not races(module)
     run = find_driver(module)
     assert run is not None
-    shared = [any(THREAD in s.symbols for s in op.symbols.data) for op in calls(run)]
-    assert True in shared
-    assert False in shared
-
-
-def calls(run: kernel.FuncOp) -> list[driver.CallOp]:
-    return [op for op in run.walk() if isinstance(op, driver.CallOp)]
+    around = {type(op.parent_op()) for op in run.walk() if isinstance(op, driver.CallOp)}
+    assert around == {driver.OnceOp, driver.ShareOp}
 
 
 @pytest.mark.parametrize("seed", range(30))
