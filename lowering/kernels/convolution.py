@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -10,8 +11,9 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.kernels.lower import KernelLowering
 
 OUTPUT_CHANNEL = "oc"
@@ -69,19 +71,52 @@ def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr], start: SSAValue) -> 
 
     bounds = [(Expr.const(0), tap) for tap in w[2:]]
     whole, rest = channels // block, channels % block
-    total = start
-    if whole:
-        total = b.carry_nest(
-            [(Expr.const(0), Expr.const(whole)), *bounds, (Expr.const(0), Expr.const(block))],
-            [total],
-            lambda i, values: add_product(i[0] * block + i[-1], i[1:-1], values),
+
+    def add_blocks(first: Expr, count: int, value: SSAValue) -> SSAValue:
+        """The products of `count` blocks of input channels more."""
+        return b.carry_nest(
+            [(Expr.const(0), Expr.const(count)), *bounds, (Expr.const(0), Expr.const(block))],
+            [value],
+            lambda i, values: add_product((first + i[0]) * block + i[-1], i[1:-1], values),
         )[0]
+
+    products = prod(constants(w[2:]) or ()) * block
+    total = sum_in_parts(b, whole, max(1, PART // products), start, add_blocks)
     if rest:
         total = b.carry_nest(
             [*bounds, (Expr.const(0), Expr.const(rest))],
             [total],
             lambda i, values: add_product(i[-1] + whole * block, i[:-1], values),
         )[0]
+    return total
+
+
+PART = 192
+"""Products that are added up one by one, before their sum goes to the total."""
+
+
+def sum_in_parts(
+    b: KernelBuilder,
+    count: int,
+    part: int,
+    start: SSAValue,
+    add: Callable[[Expr, int, SSAValue], SSAValue],
+) -> SSAValue:
+    """
+    A sum of `count` terms, of which `part` are added up from zero at a time: rounding errors grow
+    with the length of a sum, and those of the parts cancel. `add` adds a number of terms from the
+    first one on to a value.
+    """
+    if count < 2 * part:
+        return add(Expr.const(0), count, start) if count else start
+    zero = scalars.constant(b, 0, start.type)
+    total = b.carry(
+        count // part,
+        [start],
+        lambda i, values: [scalars.add(b, values[0], add(i * part, part, zero))],
+    )[0]
+    if rest := count % part:
+        total = scalars.add(b, total, add(Expr.const(count - rest), rest, zero))
     return total
 
 
