@@ -33,6 +33,7 @@ _MODULES: Mapping[str, str] = {
     "fold-control-flow": "fold_control_flow",
     "fold-symbols": "fold_symbols",
     "simplify": "simplify",
+    "cancel-transpose": "cancel_transpose",
     "fuse": "fuse",
     "fuse-activation": "fuse_activation",
     "fuse-attention": "fuse_attention",
@@ -80,6 +81,8 @@ def pre() -> list[str]:
 def opt() -> list[str]:
     """`optimized`: fewer ops by formulas."""
     return [
+        # Before fuse: transposes stand between ops that make one formula.
+        "cancel-transpose",
         "fuse",
         # After fuse: only batch normalizations that no convolution could take.
         "replace-batch-norm",

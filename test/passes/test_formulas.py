@@ -23,6 +23,7 @@ from lowerdeck.passes.symbols import symbols_of
 
 FOLDER = Path(__file__).parent
 FORMULAS = (
+    "cancel-transpose",
     "fuse-activation",
     "fuse-attention",
     "fuse-channel-shuffle",
