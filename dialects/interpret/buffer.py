@@ -485,7 +485,7 @@ class _KernelWriter:
         for result, init in zip(op.results, op.inits, strict=True):
             self._line(f"{self._declare(result, 'c')} = {self._names[init]}")
         bounds = ", ".join(self._index(expr, op.indices) for expr in op.range.data)
-        index, extent = self._declare(op.body.block.args[0], "k"), f"r{len(self.lines)}"
+        index, extent = self._declare(op.body.block.args[0], "x"), f"r{len(self.lines)}"
         self._line(f"{extent} = range({bounds})")
         self._line(f"spend(len({extent}))")
         self._line(f"for {index} in {extent}:")

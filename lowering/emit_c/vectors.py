@@ -67,9 +67,21 @@ def prelude(types: Sequence[Attribute]) -> str:
     for scalar, lanes in list(wanted):
         # Selecting goes through the integers of the same bits.
         wanted[(IntegerType(8 * _STEMS[scalar][2]), lanes)] = None
-    parts = [_definition(scalar, lanes) for scalar, lanes in wanted]
-    parts += [_functions(scalar, lanes) for scalar, lanes in wanted if scalar == f32]
+    parts = [
+        _once(f"{_STEMS[scalar][0].upper()}X{lanes}", _definition(scalar, lanes))
+        for scalar, lanes in wanted
+    ]
+    parts += [
+        _once(f"FUNCTIONS_F32X{lanes}", _functions(scalar, lanes))
+        for scalar, lanes in wanted
+        if scalar == f32
+    ]
     return "\n".join(parts)
+
+
+def _once(name: str, text: str) -> str:
+    """Several models may be compiled as one file."""
+    return f"#ifndef LOWERDECK_{name}\n#define LOWERDECK_{name}\n{text}#endif\n"
 
 
 def _definition(scalar: Attribute, lanes: int) -> str:

@@ -24,9 +24,10 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.buffer import vector
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp, YieldOp
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import lanes_of, vector_type
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.schedule.indices import Cloner, Indices
+from lowerdeck.lowering.schedule.reductions import Reduction, find_reductions
 from lowerdeck.lowering.schedule.unroll import limit_by_parents, replace
 from lowerdeck.lowering.schedule.varying import is_varying, varying_values
 
@@ -68,17 +69,47 @@ class Vectorizer:
         self._loop = loop
         self._varying = varying_values(loop.body.block, [loop.body.block.args[0]])
         self._splats: dict[tuple[SSAValue, Block], SSAValue] = {}
+        reductions = find_reductions(loop)
+        if reductions is None:
+            raise NotVectorizableError
+        self._reductions = reductions
+        self._combining = {op for reduction in reductions for op in reduction.ops}
 
-    def body(self) -> Block:
-        """The ops that stand for the loop; NotVectorizableError if there are none."""
+    def body(self) -> tuple[Block, list[SSAValue]]:
+        """
+        The ops that stand for the loop, and the values that stand for its results;
+        NotVectorizableError if there are none.
+        """
         block = Block()
         cloner = Cloner(self._indices, moved={str(self._index): Expr.const(0)})
         self._ops(self._loop.body.block, cloner, block)
-        return block
+        results = [
+            reduction.combine(block, init, self._reduced(reduction, cloner, block))
+            for reduction, init in zip(self._reductions, self._loop.inits, strict=True)
+        ]
+        return block, results
+
+    def _reduced(self, reduction: Reduction, cloner: Cloner, block: Block) -> SSAValue:
+        """The terms of all lanes, combined."""
+        terms = self.vector(reduction.term, cloner, block)
+        total = vector.ReduceOp(reduction.kind, terms)
+        block.add_op(total)
+        if reduction.kind == "add" or not reduction.keeps_nan:
+            return total.result
+        # The extremum of lanes passes over NaN; their sum, with zeros for numbers, does not.
+        zero = arith.ConstantOp(FloatAttr(0.0, f32))
+        zeros = BroadcastOp(zero.result, vector_type(f32, self._lanes))
+        is_number = vector.CompareOp("eq", terms, terms)
+        marks = vector.SelectOp(is_number.result, zeros.vector, terms)
+        mark = vector.ReduceOp("add", marks.result)
+        has_nan = arith.CmpfOp(mark.result, mark.result, "uno")
+        result = arith.SelectOp(has_nan.result, mark.result, total.result)
+        block.add_ops([zero, zeros, is_number, marks, mark, has_nan, result])
+        return result.result
 
     def _ops(self, source: Block, cloner: Cloner, block: Block) -> None:
         for op in source.ops:
-            if isinstance(op, YieldOp | scf.YieldOp):
+            if isinstance(op, YieldOp | scf.YieldOp) or op in self._combining:
                 continue
             if not is_varying(op, self._varying):
                 if isinstance(op, StoreOp):
@@ -274,7 +305,15 @@ class Vectorizer:
         a, b = (self.vector(value, cloner, block) for value in (op.lhs, op.rhs))
         if op.cond not in self._varying:
             return arith.SelectOp(cloner.value(op.cond), a, b)
-        return vector.SelectOp(self.vector(op.cond, cloner, block), a, b)
+        mask = self.vector(op.cond, cloner, block)
+        extremum = _extremum_of(mask, a, b)
+        if extremum is None or not op.cond.has_one_use():
+            return vector.SelectOp(mask, a, b)
+        test = mask.owner
+        assert isinstance(test, vector.CompareOp)
+        test.detach()
+        test.erase()
+        return extremum(a, b)
 
     def absolute(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """Without the sign bit."""
@@ -308,6 +347,23 @@ def _is_number(value: SSAValue) -> bool:
     return not isinstance(number, FloatAttr) or number.value.data == number.value.data
 
 
+_EXTREMA: Mapping[str, type[vector.MaxfOp | vector.MinfOp]] = {
+    "gt": vector.MaxfOp,
+    "lt": vector.MinfOp,
+}
+"""a > b ? a : b is an instruction."""
+
+
+def _extremum_of(
+    mask: SSAValue, a: SSAValue, b: SSAValue
+) -> type[vector.MaxfOp | vector.MinfOp] | None:
+    """The op that selecting one of two values by comparing them is."""
+    test = mask.owner
+    if not isinstance(test, vector.CompareOp) or (test.lhs, test.rhs) != (a, b):
+        return None
+    return _EXTREMA.get(test.predicate.data) if scalar_of(a.type) == f32 else None
+
+
 _FLOAT_PREDICATES: Mapping[int, str] = {
     1: "eq",
     2: "gt",
@@ -338,10 +394,10 @@ def vectorize(loop: ForOp) -> bool:
     if lower != 0 or step != 1 or upper is None or upper < 2 or upper & (upper - 1):
         return False
     try:
-        block = Vectorizer(loop, upper).body()
+        block, results = Vectorizer(loop, upper).body()
     except NotVectorizableError:
         return False
-    replace(loop, block)
+    replace(loop, block, results)
     return True
 
 
@@ -353,8 +409,9 @@ class VectorizeLanesPass(ModulePass):
     Its iterations are independent, and their number is a power of two. What varies with its index
     becomes a vector: an access at unit stride a vector in memory, arithmetic that of the lanes,
     and a loop in the body carries vectors. The rest stays as it is, and is put into all lanes where
-    a vector meets it. If an op has no form for vectors (an access at another stride, a value that
-    is not 32 bits wide), the loop stays what it is.
+    a vector meets it. What the loop carries are reductions, whose terms in all lanes are combined
+    at once. If an op has no form for vectors (an access at another stride, a value that is not 32
+    bits wide), the loop stays what it is.
     """
 
     name = "vectorize-lanes"

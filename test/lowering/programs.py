@@ -25,6 +25,7 @@ from xdsl.builder import ImplicitBuilder
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.types import DimsAttr, Tensor, element_of, numpy_dtype, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
@@ -51,6 +52,9 @@ FLAGS = (
     "-Werror",
 )
 """Those of the product, but for the level of optimization, with every warning an error."""
+
+VECTOR_FLAGS = (*FLAGS, "-march=native", "-Wno-psabi")
+"""For vectors of any width: what the machine does not have, gcc makes of what it has."""
 
 REFUSALS = (13, 14)
 """Status codes for sizes and indices from data that do not fit."""
@@ -97,6 +101,8 @@ class Program:
     """Differences are also measured against this times the largest result: sums cancel."""
     compare_core: bool = True
     """False where core leaves the result open, so only the two lower levels must agree."""
+    scheduling: Sequence[ModulePass] = ()
+    """What is done to kernels before they run."""
     threads: int = 1
     may_fail: bool = False
     """True if dimensions may turn out not to fit; then all three ways must find that out."""
@@ -120,8 +126,10 @@ class Program:
                 raise
             self.is_refused = True
         context = LowerdeckContext()
-        for name in ("replace-batch-norm", "form-kernels", "bufferize"):
+        for name in ("replace-batch-norm", "form-kernels", "bufferize", "expand-math"):
             ALL_PASSES[name]()().apply(context, self.module)
+        for pass_ in self.scheduling:
+            pass_.apply(context, self.module)
         self.module.verify()
         if self.threads > 1:
             # However small: these kernels have a few elements.
@@ -388,6 +396,7 @@ class Suite:
 
     folder: Path
     programs: list[Program] = field(default_factory=list[Program])
+    flags: Sequence[str] = FLAGS
 
     def add(self, types: Sequence[Attribute], body: Body, *inputs: Array, **options: Any) -> None:
         """One more program."""
@@ -406,7 +415,8 @@ class Suite:
     def check(self) -> None:
         """Fail with everything that differs between the three ways."""
         problems: list[str] = []
-        library = compile_all([artifact for _, artifact, _ in self.lowered], self.folder)
+        artifacts = [artifact for _, artifact, _ in self.lowered]
+        library = compile_all(artifacts, self.folder, self.flags)
         for program, artifact, found in self.lowered:
             problems += found
             outputs = cast(Sequence[object], artifact.metadata["outputs"])

@@ -1,0 +1,128 @@
+"""Loops that combine a value from each iteration into one: sums and extrema."""
+
+from __future__ import annotations
+
+import math as python_math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import FloatAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from lowerdeck.dialects.buffer.kernel import ForOp, YieldOp
+from lowerdeck.dialects.core.types import f32, f64
+
+_OPS: Mapping[type[Operation], str] = {
+    arith.AddfOp: "add",
+    arith.MaximumfOp: "max",
+    arith.MinimumfOp: "min",
+}
+_GREATER, _LESS = 2, 4
+_SELECTED: Mapping[int, str] = {_GREATER: "max", _LESS: "min"}
+_IDENTITIES: Mapping[str, float] = {"add": 0.0, "max": -python_math.inf, "min": python_math.inf}
+
+
+@dataclass(frozen=True)
+class Reduction:
+    """
+    A carried value that is only ever combined with one term of f32 an iteration.
+
+    A sum in f64 of such terms is one too: parts of it may be made in f32.
+    """
+
+    kind: str
+    """add, max or min"""
+    keeps_nan: bool
+    """False for an extremum that passes over NaN."""
+    argument: SSAValue
+    """The carried value in the loop."""
+    term: SSAValue
+    ops: tuple[Operation, ...]
+    """What combines them."""
+
+    @property
+    def identity(self) -> arith.ConstantOp:
+        """What leaves a term as it is."""
+        return arith.ConstantOp(FloatAttr(_IDENTITIES[self.kind], f32))
+
+    def combine(self, block: Block, total: SSAValue, term: SSAValue) -> SSAValue:
+        """Append what combines a total with a term, or two totals."""
+        if total.type == f64 and term.type == f32:
+            extend = arith.ExtFOp(term, f64)
+            block.add_op(extend)
+            term = extend.result
+        if self.kind == "add":
+            return _append(block, arith.AddfOp(total, term))
+        if self.keeps_nan:
+            op = arith.MaximumfOp if self.kind == "max" else arith.MinimumfOp
+            return _append(block, op(total, term))
+        predicate = "ogt" if self.kind == "max" else "olt"
+        wins = _append(block, arith.CmpfOp(term, total, predicate))
+        return _append(block, arith.SelectOp(wins, term, total))
+
+
+def _append(block: Block, op: Operation) -> SSAValue:
+    block.add_op(op)
+    return op.results[0]
+
+
+def find_reductions(loop: ForOp) -> list[Reduction] | None:
+    """All carried values of a loop as reductions; None if one is something else."""
+    last = loop.body.block.last_op
+    assert isinstance(last, YieldOp)
+    found: list[Reduction] = []
+    for argument, value in zip(loop.body.block.args[1:], last.values, strict=True):
+        reduction = _reduction(argument, value, last)
+        if reduction is None:
+            return None
+        found.append(reduction)
+    return found
+
+
+def _reduction(argument: SSAValue, value: SSAValue, last: YieldOp) -> Reduction | None:
+    if not isinstance(value, OpResult) or value.op.parent is not last.parent:
+        return None
+    op = value.op
+    if any(use.operation is not last for use in value.uses):
+        return None
+    if isinstance(op, arith.SelectOp):
+        reduction = _selected(argument, op)
+    elif type(op) in _OPS:
+        left, right = op.operands
+        if argument not in (left, right):
+            return None
+        term = right if left is argument else left
+        reduction = _of_f32(_OPS[type(op)], argument, term, op)
+    else:
+        return None
+    if reduction is None or any(use.operation not in reduction.ops for use in argument.uses):
+        return None
+    return None if reduction.term is argument else reduction
+
+
+def _of_f32(kind: str, argument: SSAValue, term: SSAValue, op: Operation) -> Reduction | None:
+    if term.type == f32:
+        return Reduction(kind, True, argument, term, (op,))
+    if kind == "add" and isinstance(term.owner, arith.ExtFOp) and term.has_one_use():
+        source = term.owner.input
+        if source.type == f32 and _is_f64(argument.type):
+            return Reduction(kind, True, argument, source, (op, term.owner))
+    return None
+
+
+def _is_f64(type_: Attribute) -> bool:
+    return type_ == f64
+
+
+def _selected(argument: SSAValue, op: arith.SelectOp) -> Reduction | None:
+    """term > argument ? term : argument"""
+    test = op.cond.owner
+    if not isinstance(test, arith.CmpfOp) or not op.cond.has_one_use():
+        return None
+    kind = _SELECTED.get(test.predicate.value.data)
+    if kind is None or op.rhs is not argument or argument.type != f32:
+        return None
+    if test.lhs is not op.lhs or test.rhs is not argument:
+        return None
+    return Reduction(kind, False, argument, op.lhs, (op, test))

@@ -1,0 +1,133 @@
+"""Vectors in place of loops: the same numbers for every shape, also where nothing fits."""
+
+# Bodies of programs are lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.linear import LayerNormOp, MatmulOp
+from lowerdeck.dialects.core.reduce import CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.lowering.schedule.loops import VectorizeLoopsPass
+
+from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    VECTOR_FLAGS,
+    Suite,
+    symbol,
+    typed,
+)
+
+Array = NDArray[Any]
+
+SCHEDULES = {lanes: [VectorizeLoopsPass(lanes=lanes)] for lanes in (4, 8, 16)}
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return Suite(tmp_path, flags=VECTOR_FLAGS)
+
+
+def values(shape: tuple[int, ...], seed: int = 0) -> Array:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("lanes", [4, 16])
+def test_rows(suite: Suite, lanes: int) -> None:
+    """Reductions along rows, in lanes, with every kind of remainder."""
+    for size in (1, 3, 4, 7, 29, 130):
+        suite.on(
+            lambda x, s, b: [
+                SoftmaxOp(x, 1),
+                LayerNormOp(x, s, b, 1e-5, 1),
+                *(ReduceOp(kind, x, [1]) for kind in ("sum", "max", "min", "prod")),
+            ],
+            values((2, size)),
+            values((size,), 1),
+            values((size,), 2),
+            scheduling=SCHEDULES[lanes],
+            ulps=16,
+            scale=1,
+        )
+    suite.check()
+
+
+@pytest.mark.parametrize("lanes", [4, 16])
+def test_columns(suite: Suite, lanes: int) -> None:
+    """The innermost dimension stays: its elements are the lanes."""
+    for size in (3, 23):
+        suite.on(
+            lambda x: [
+                SoftmaxOp(x, 1),
+                CumulativeOp("sum", x, 1),
+                *(ReduceOp(kind, x, [0, 1], True) for kind in ("sum", "max")),
+                ReduceOp("sum", x, [0, 2]),
+            ],
+            values((2, 5, size)),
+            scheduling=SCHEDULES[lanes],
+            ulps=16,
+            scale=1,
+        )
+    suite.check()
+
+
+def test_nan_and_infinity(suite: Suite) -> None:
+    """Extrema in lanes keep NaN, wherever it is; -infinity alone is no number in a softmax."""
+    x = values((6, 21))
+    x[0, 3] = x[1, 17] = x[2, 20] = np.nan
+    x[3, 4] = np.inf
+    x[4, :] = -np.inf
+    x[5, 2] = -np.inf
+    suite.on(
+        lambda x: [SoftmaxOp(x, 1), *(ReduceOp(kind, x, [1]) for kind in ("sum", "max", "min"))],
+        x,
+        scheduling=SCHEDULES[4],
+        scale=1,
+    )
+    suite.check()
+
+
+def test_unknown_sizes(suite: Suite) -> None:
+    n = symbol("n")
+    for size in (0, 2, 5, 27, 38):
+        x = values((2, size))
+        suite.add(
+            [typed(np.float32, 2, n)],
+            lambda x: [SoftmaxOp(x, 1), ReduceOp("max", x, [1]), ReduceOp("sum", x, [0])],
+            x,
+            scheduling=SCHEDULES[8],
+            scale=1,
+        )
+    suite.check()
+
+
+def test_what_stays(suite: Suite) -> None:
+    """Half precision and f64, windows that overlap, rows of products."""
+    schedule = SCHEDULES[4]
+    for dtype in (np.float64, np.float16):
+        x = values((2, 9)).astype(dtype)
+        suite.on(lambda x: [SoftmaxOp(x, 1), ReduceOp("sum", x, [1])], x, scheduling=schedule)
+    window = functools.partial(
+        PoolOp, kernel=[3], strides=[1], dilations=[1], pads_begin=[1], pads_end=[1]
+    )
+    suite.on(
+        lambda x: [window("max", x), window("average", x)],
+        values((1, 2, 19)),
+        scheduling=schedule,
+        scale=1,
+    )
+    suite.on(MatmulOp, values((3, 6)), values((6, 19)), scheduling=schedule, scale=1)
+    suite.on(
+        lambda x, y: e.AddOp(e.ExpOp(x).result, y),
+        values((3, 19)),
+        values((3, 19)),
+        scheduling=schedule,
+    )
+    suite.check()
