@@ -8,7 +8,7 @@ A vector is `vector<N x T>` of one dimension, N lanes, never more than the targe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
@@ -32,7 +32,6 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import DimsAttr
@@ -51,12 +50,17 @@ def vector_type(element: Attribute, lanes: int) -> VectorType[Attribute]:
 
 def lanes_of(type_: Attribute) -> int:
     """The lanes of a vector; 0 for a scalar."""
-    return type_.get_shape()[0] if isa(type_, VectorType) else 0
+    # Asked for every op of a kernel, so without xDSL's slower and more thorough question.
+    if not isinstance(type_, VectorType):
+        return 0
+    return cast("VectorType[Attribute]", type_).get_shape()[0]
 
 
 def scalar_of(type_: Attribute) -> Attribute:
     """The type of one lane; a scalar's own."""
-    return type_.element_type if isa(type_, VectorType) else type_
+    if not isinstance(type_, VectorType):
+        return type_
+    return cast("VectorType[Attribute]", type_).element_type
 
 
 @irdl_op_definition
