@@ -36,18 +36,25 @@ class Schedule:
     `lanes`: into how many lanes a loop is to be cut, innermost. `tiles`: how many iterations (of
     vectors, where a loop has lanes) lie in a tile, from the outer to the inner loop in the tile.
     `order`: the loops over tiles from the outermost inward; those not named follow as they were.
+    `prefetch`: the number of the buffer that is asked for ahead of its use.
     """
 
     tiles: tuple[tuple[str, int], ...] = ()
     order: tuple[str, ...] = ()
     lanes: tuple[tuple[str, int], ...] = ()
+    prefetch: int | None = None
 
     def attribute(self) -> DictionaryAttr:
         """As it stands on a kernel."""
         order = ArrayAttr([StringAttr(label) for label in self.order])
-        return DictionaryAttr(
-            {"tile": _counts(self.tiles), "order": order, "lanes": _counts(self.lanes)}
-        )
+        entries: dict[str, Attribute] = {
+            "tile": _counts(self.tiles),
+            "order": order,
+            "lanes": _counts(self.lanes),
+        }
+        if self.prefetch is not None:
+            entries["prefetch"] = IntAttr(self.prefetch)
+        return DictionaryAttr(entries)
 
     @staticmethod
     def of(attribute: Attribute | None) -> Schedule | None:
@@ -59,6 +66,7 @@ class Schedule:
             _pairs(attribute.data.get("tile")),
             tuple(entry.data for entry in order),
             _pairs(attribute.data.get("lanes")),
+            None if (position := attribute.data.get("prefetch")) is None else _count(position),
         )
 
 
@@ -69,7 +77,11 @@ def _counts(pairs: Sequence[tuple[str, int]]) -> DictionaryAttr:
 def _pairs(attribute: Attribute | None) -> tuple[tuple[str, int], ...]:
     if not isinstance(attribute, DictionaryAttr):
         return ()
-    return tuple((label, cast(IntAttr, count).data) for label, count in attribute.data.items())
+    return tuple((label, _count(count)) for label, count in attribute.data.items())
+
+
+def _count(attribute: Attribute) -> int:
+    return cast(IntAttr, attribute).data
 
 
 @dataclass(frozen=True)
@@ -143,7 +155,14 @@ class Tiler:
 
     def _build(self, depth: int, block: Block, cloner: Cloner, parts: dict[str, Part]) -> None:
         if depth == len(self._order):
-            self._build_tile(self._inner, block, cloner, parts)
+            if block is self._top:
+                # Threads share loops; what stands by itself is a loop of one.
+                body = Block(arg_types=[IndexType()])
+                self._build_tile(self._inner, body, cloner, parts)
+                body.add_op(YieldOp())
+                self._add_loop(block, body, 1, self._order[0], parallel=self._parallel)
+            else:
+                self._build_tile(self._inner, block, cloner, parts)
             return
         label = self._order[depth]
         lower, upper, step = cloner.exprs(self._loops[label])

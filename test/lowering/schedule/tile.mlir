@@ -75,8 +75,8 @@ buffer.func @lanes {
 // CHECK:       buffer.for <[0, s0 floordiv 4, 1]> {
 // CHECK:         buffer.for <[0, 4, 1]> {
 // CHECK:           buffer.load %x(%{{.*}}) <[d0 * 4 + d1]>
-// CHECK:       buffer.for <[0, {{.*}}s0{{.*}}, 1]> {
-// CHECK:         buffer.load %x(%{{.*}}) <[d0 + 4 * s0 floordiv 4]>
+// CHECK:       buffer.for <[0, s0 - (s0 floordiv 4) * 4, 1]> {
+// CHECK:         buffer.load %x(%{{.*}}) <[d0 + (s0 floordiv 4) * 4]>
 buffer.func @dynamic {
 ^bb0(%x: !buffer.ref<[s0] x f32>, %y: !buffer.ref<[s0] x f32>):
   buffer.for <[0, s0, 1]> {

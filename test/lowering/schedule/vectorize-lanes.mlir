@@ -1,0 +1,127 @@
+// RUN: opt-tool --pass-pipeline=vectorize-lanes --split-input-file %s | filecheck %s
+
+// What varies becomes a vector, what does not is put into all lanes once; loops carry vectors.
+// CHECK-LABEL: buffer.func @products
+// CHECK:       %[[C:.*]] = buffer.load %b <[0]> : {{.*}} -> vector<4xf32>
+// CHECK-NEXT:  %[[S:.*]] = buffer.for <[0, 3, 1]> carry %[[C]] : vector<4xf32> -> vector<4xf32> {
+// CHECK:         %[[X:.*]] = buffer.load %x(%{{.*}}) <[d0]> : {{.*}} -> f32
+// CHECK-NEXT:    %[[W:.*]] = buffer.load %w(%{{.*}}) <[d0, 0]> : {{.*}} -> vector<4xf32>
+// CHECK-NEXT:    %[[XX:.*]] = vector.broadcast %[[X]] : f32 to vector<4xf32>
+// CHECK-NEXT:    math.fma %[[XX]], %[[W]], %{{.*}} : vector<4xf32>
+// CHECK:       buffer.store %[[S]], %y <[0]> : vector<4xf32>
+buffer.func @products {
+^bb0(%x: !buffer.ref<[3] x f32>, %w: !buffer.ref<[3, 4] x f32>, %b: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %c = buffer.load %b(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+    %sum = buffer.for <[0, 3, 1]> carry %c : f32 -> f32 {
+    ^bb2(%k: index, %s: f32):
+      %a = buffer.load %x(%k) <[d0]> : !buffer.ref<[3] x f32> -> f32
+      %f = buffer.load %w(%k, %i) <[d0, d1]> : !buffer.ref<[3, 4] x f32> -> f32
+      %t = math.fma %a, %f, %s : f32
+      buffer.yield %t : f32
+    } {parallel = false}
+    buffer.store %sum, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } {parallel = false, label = "i", mode = "lanes"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// A maximum with a number is one instruction, the number on the left: NaN comes from the right.
+// With a variable, NaN on the left takes a selection.
+// CHECK-LABEL: buffer.func @maxima
+// CHECK:       %[[A:.*]] = buffer.load %x
+// CHECK:       %[[Z:.*]] = vector.broadcast %{{.*}} : f32 to vector<4xf32>
+// CHECK-NEXT:  %[[R:.*]] = buffer.maxf %[[Z]], %[[A]] : vector<4xf32>
+// CHECK:       %[[B:.*]] = buffer.load %y
+// CHECK-NEXT:  %[[M:.*]] = buffer.maxf %[[R]], %[[B]] : vector<4xf32>
+// CHECK-NEXT:  %[[N:.*]] = buffer.compare %[[R]], %[[R]] {predicate = "eq"}
+// CHECK-NEXT:  buffer.select %[[N]], %[[M]], %[[R]]
+buffer.func @maxima {
+^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+    %zero = arith.constant 0.0 : f32
+    %r = arith.maximumf %a, %zero : f32
+    %b = buffer.load %y(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+    %m = arith.maximumf %r, %b : f32
+    buffer.store %m, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } {parallel = false, label = "i", mode = "lanes"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Nothing changes for three lanes, for elements that do not lie side by side, for a sum into one
+// element, and for a type of another width.
+// CHECK-LABEL: buffer.func @three
+// CHECK:       buffer.for <[0, 3, 1]>
+// CHECK-NOT:   vector<
+// CHECK:       } {parallel = false, label = "i"}
+buffer.func @three {
+^bb0(%x: !buffer.ref<[3] x f32>, %y: !buffer.ref<[3] x f32>):
+  buffer.for <[0, 3, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[3] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[3] x f32>
+    buffer.yield
+  } {parallel = false, label = "i", mode = "lanes"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK-LABEL: buffer.func @strided
+// CHECK:       buffer.for <[0, 4, 1]>
+// CHECK-NOT:   vector<
+// CHECK:       } {parallel = false, label = "i"}
+buffer.func @strided {
+^bb0(%x: !buffer.ref<[8] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0 * 2]> : !buffer.ref<[8] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } {parallel = false, label = "i", mode = "lanes"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK-LABEL: buffer.func @one_element
+// CHECK:       buffer.for <[0, 4, 1]>
+// CHECK-NOT:   vector<
+// CHECK:       } {parallel = false, label = "i"}
+buffer.func @one_element {
+^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[1] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+    %b = buffer.load %y <[0]> : !buffer.ref<[1] x f32> -> f32
+    %s = arith.addf %a, %b : f32
+    buffer.store %s, %y <[0]> : f32, !buffer.ref<[1] x f32>
+    buffer.yield
+  } {parallel = false, label = "i", mode = "lanes"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK-LABEL: buffer.func @doubles
+// CHECK:       buffer.for <[0, 4, 1]>
+// CHECK-NOT:   vector<
+// CHECK:       } {parallel = false, label = "i"}
+buffer.func @doubles {
+^bb0(%x: !buffer.ref<[4] x f64>, %y: !buffer.ref<[4] x f64>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f64> -> f64
+    buffer.store %a, %y(%i) <[d0]> : f64, !buffer.ref<[4] x f64>
+    buffer.yield
+  } {parallel = false, label = "i", mode = "lanes"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
