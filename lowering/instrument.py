@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
@@ -104,7 +104,26 @@ def _shapes(op: Operation, outputs: int) -> str:
 
 
 def _text(attribute: Attribute) -> str:
-    return attribute.data if isinstance(attribute, StringAttr) else str(attribute)
+    """For people: `tile x0=1,x1=14,oc=2 order n,x0,oc`; nothing for what is empty."""
+    match attribute:
+        case DictionaryAttr():
+            entries = ((name, _inner_text(value)) for name, value in attribute.data.items())
+            return " ".join(f"{name} {text}".strip() for name, text in entries if text)
+        case _:
+            return _inner_text(attribute)
+
+
+def _inner_text(attribute: Attribute) -> str:
+    match attribute:
+        case StringAttr() | IntAttr():
+            return str(attribute.data)
+        case DictionaryAttr():
+            entries = attribute.data.items()
+            return ",".join(f"{name}={_inner_text(value)}" for name, value in entries)
+        case ArrayAttr():
+            return ",".join(map(_inner_text, attribute))
+        case _:
+            return str(attribute)
 
 
 @dataclass(frozen=True)
