@@ -1,0 +1,137 @@
+"""How matrix products run."""
+
+from __future__ import annotations
+
+from math import gcd, prod
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.kernels.products import COLUMN, row_labels
+from lowerdeck.lowering.schedule.choose import (
+    Choice,
+    fits,
+    is_constant,
+    layout_in,
+    schedule_rule,
+)
+from lowerdeck.lowering.schedule.tile import Part, Schedule, parts_of
+from lowerdeck.lowering.targets import Machine
+
+PAGE = 4096
+"""Bytes between places that meet in one set of the first cache."""
+
+LINES = 6
+"""How many lines of one set of the first cache may hold rows of the left matrix."""
+
+VECTORS = 8
+"""The most vectors in a row of a tile: what one stream of memory needs."""
+
+LATENCY = 4.0
+"""Cycles of a multiply-add."""
+
+AROUND = 24.0
+"""About how many cycles it takes to begin and end a tile, beside its sums."""
+
+UNKNOWN = 64
+"""What a dimension that is known only at run time is taken to be."""
+
+
+@schedule_rule(MatmulOp)
+def choose_matmul(kernel: KernelOp, op: MatmulOp, machine: Machine) -> Choice | None:
+    """
+    A tile of rows of the left matrix by vectors of columns. Panels of columns are the outer loop if
+    the right matrix is larger than the left one, so that the larger one is read once. A constant
+    right matrix is packed, panel after panel.
+    """
+    if machine.lanes == 1 or element_type(op.result) != f32:
+        return None
+    result = kernel.layout_at(len(kernel.inputs))
+    if not (result.is_row_major and layout_in(kernel, op.rhs).is_row_major):
+        return None
+    axis = _tiled_axis(op)
+    height, count = _best_tile(machine, op, axis)
+    rank = len(dims_of(op.result))
+    labels = row_labels(rank)
+    rows = labels.pop(axis)
+    order = [*labels, rows, COLUMN]
+    if _size(op.rhs) > _size(op.lhs):
+        order = [*labels, COLUMN, rows]
+    layouts: dict[SSAValue, LayoutAttr] = {}
+    ahead = None
+    if is_constant(kernel, op.rhs):
+        layouts[op.rhs] = panels(len(dims_of(op.rhs)), machine.lanes * count)
+        if order[-1] == rows and len(dims_of(op.rhs)) == 2:
+            ahead = kernel.body.block.args.index(op.rhs)
+    tiles = ((rows, height), (COLUMN, count))
+    return Choice(Schedule(tiles, tuple(order), ((COLUMN, machine.lanes),), ahead), layouts)
+
+
+def panels(rank: int, width: int) -> LayoutAttr:
+    """[..., n / width][k][n % width] of a matrix [..., k, n]."""
+    batch = [Piece(axis) for axis in range(rank - 2)]
+    columns = rank - 1
+    return LayoutAttr.of([*batch, Piece(columns, width), Piece(rank - 2), Piece(columns, 1, width)])
+
+
+def _size(value: SSAValue) -> int:
+    return prod(_number(dim) for dim in dims_of(value))
+
+
+def _number(dim: Expr) -> int:
+    return UNKNOWN if dim.value is None else dim.value
+
+
+def _tiled_axis(op: MatmulOp) -> int:
+    """The rows; where there is but one, matrices of a batch that meet the same right matrix."""
+    dims, right = dims_of(op.result), dims_of(op.rhs)
+    rows = axis = len(dims) - 2
+    while axis and dims[axis] == 1:
+        axis -= 1
+        position = axis - len(dims) + len(right)
+        if position >= 0 and right[position] != 1:
+            return rows
+    return rows if dims[axis] == 1 else axis
+
+
+def _best_tile(machine: Machine, op: MatmulOp, axis: int) -> tuple[int, int]:
+    """Rows and vectors of the tile that takes the least time."""
+    dims = dims_of(op.result)
+    rows, columns, depth = map(_number, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
+    # Rows whose distance is a multiple of a page take turns in few sets of the cache.
+    apart = PAGE // gcd(PAGE, depth * 4)
+    most = min(rows, machine.registers, LINES * apart)
+    vectors = max(1, min(VECTORS, columns // machine.lanes))
+
+    def cost(tile: tuple[int, int]) -> float:
+        height, count = tile
+        return sum(
+            _trips(row) * _trips(column) * _cycles(row.count, column.count, depth)
+            for row in parts_of(Expr.const(rows), height, 1)
+            for column in parts_of(Expr.const(columns), count, machine.lanes)
+        )
+
+    candidates = [
+        (height, count)
+        for count in range(1, vectors + 1)
+        for height in range(1, most + 1)
+        if fits(machine, height, count)
+    ]
+    return min(candidates, key=cost)
+
+
+def _cycles(rows: int, vectors: int, depth: int) -> float:
+    """
+    About how long one tile takes: two multiply-adds or two loads a cycle, and no less than what
+    their latency allows.
+    """
+    sums, loads = rows * vectors, rows + vectors
+    return depth * max(sums / 2, loads / 2, LATENCY) + AROUND + sums
+
+
+def _trips(part: Part) -> int:
+    return ((part.upper - part.lower).value or 0) // part.step
