@@ -17,6 +17,7 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.lowering.kernels.depthwise import is_depthwise
 from lowerdeck.lowering.kernels.lower import ANCHORS
 from lowerdeck.lowering.targets import machine_of
 from lowerdeck.passes.options import options_of
@@ -97,7 +98,7 @@ class LayoutAssigner:
         weight = static_shape(op.weight)
         if self._lanes == 1 or shape is None or weight is None or element_type(result) != f32:
             return
-        if op.groups.data != 1 or len(shape) < 3:
+        if (op.groups.data != 1 and not is_depthwise(op)) or len(shape) < 3:
             return
         arguments = kernel.body.block.args
         position = next((k for k, a in enumerate(arguments) if a is op.input), None)
@@ -107,13 +108,17 @@ class LayoutAssigner:
         end = [pad.value or 0 for pad in op.pads_end.data]
         current = self.layout(kernel.inputs[position])
         padded = current.padded([0, 0, *begin], [0, 0, *end])
+        if op.groups.data != 1 and current.inner(1) != self._lanes:
+            padded = LayoutAttr.blocked(
+                len(shape), 1, self._lanes, padded.data.begin, padded.data.end
+            )
         fits = all(
             have >= need
             for have, need in zip(
                 (*current.data.begin[2:], *current.data.end[2:]), (*begin, *end), strict=True
             )
         )
-        if not fits:
+        if not fits or padded.data.pieces != current.data.pieces:
             kernel.operands[position] = self._convert(kernel.inputs[position], padded, kernel)
         self._layouts[result] = self._blocked(result)
 

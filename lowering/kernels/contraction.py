@@ -18,6 +18,10 @@ from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.convolution import is_blocked_conv, lower_blocked_conv
+from lowerdeck.lowering.kernels.depthwise import (
+    can_be_blocked_depthwise,
+    lower_blocked_depthwise,
+)
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor, broadcast_index
 
 
@@ -79,6 +83,9 @@ def lower_conv(k: KernelLowering, op: ConvOp) -> None:
     """One row of outputs at a time; the bias starts the sum."""
     if is_blocked_conv(k, op):
         lower_blocked_conv(k, op)
+        return
+    if can_be_blocked_depthwise(op, k.layout_of(op.input), k.output_layout()):
+        lower_blocked_depthwise(k, op)
         return
     if not accumulates_in_place(element_type(op.input)):
         _conv_by_element(k, op)

@@ -35,15 +35,15 @@ class Choice:
 Rule = Callable[[KernelOp, Any, Machine], Choice | None]
 R = TypeVar("R", bound=Rule)
 
-RULES: dict[type[Operation], Rule] = {}
-"""By anchor: how a kernel runs, None for plain loops."""
+RULES: dict[type[Operation], list[Rule]] = {}
+"""By anchor: how a kernel runs, as the first rule says that gives a choice; else plain loops."""
 
 
 def schedule_rule(op: type[Operation]) -> Callable[[R], R]:
     """Register the rule for kernels with an anchor."""
 
     def register(rule: R) -> R:
-        RULES[op] = rule
+        RULES.setdefault(op, []).append(rule)
         return rule
 
     return register
@@ -60,8 +60,10 @@ def choose(kernel: KernelOp, machine: Machine) -> Choice | None:
     """How a kernel runs."""
     anchors = [op for op in kernel.body.block.ops if type(op) in ANCHORS]
     if anchors:
-        rule = RULES.get(type(anchors[0]))
-        return None if rule is None else rule(kernel, anchors[0], machine)
+        choices = (
+            rule(kernel, anchors[0], machine) for rule in RULES.get(type(anchors[0]), ())
+        )
+        return next((choice for choice in choices if choice is not None), None)
     return choose_maps(kernel, machine)
 
 
@@ -126,7 +128,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     shape, x, w = static_shape(op.result), static_shape(op.input), static_shape(op.weight)
     if shape is None or x is None or w is None or not can_be_blocked(op, source, target):
         return None
-    if not _is_constant(kernel, op.weight):
+    if not is_constant(kernel, op.weight):
         return None
     lanes = target.inner(1)
     blocks = -(-shape[1] // lanes) // op.groups.data
@@ -174,7 +176,7 @@ def blocked_constants(kernel: KernelOp, lanes: int) -> dict[SSAValue, LayoutAttr
     rank, channels = len(dims_of(result)), dims_of(result)[1]
     layouts: dict[SSAValue, LayoutAttr] = {}
     for argument in kernel.body.block.args:
-        if not _is_constant(kernel, argument):
+        if not is_constant(kernel, argument):
             continue
         dims = dims_of(argument)
         axis = len(dims) - rank + 1
@@ -186,7 +188,8 @@ def blocked_constants(kernel: KernelOp, lanes: int) -> dict[SSAValue, LayoutAttr
     return layouts
 
 
-def _is_constant(kernel: KernelOp, value: SSAValue) -> bool:
+def is_constant(kernel: KernelOp, value: SSAValue) -> bool:
+    """True for an argument of a kernel that is a constant."""
     if value not in kernel.body.block.args:
         return False
     position = next(k for k, a in enumerate(kernel.body.block.args) if a is value)
@@ -221,3 +224,7 @@ class ChooseSchedulesPass(ModulePass):
         for kernel in op.walk():
             if isinstance(kernel, KernelOp) and (choice := choose(kernel, machine)) is not None:
                 apply_choice(kernel, choice)
+
+
+# Rules for other anchors register themselves.
+from lowerdeck.lowering.schedule import choose_windows as _choose_windows  # noqa: E402, F401

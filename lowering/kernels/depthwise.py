@@ -1,0 +1,74 @@
+"""Convolutions of each channel by itself, over channels in blocks: the lanes are channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, has_border
+from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.kernels.taps import add_taps
+
+
+def is_depthwise(op: ConvOp) -> bool:
+    """True if every channel has a filter of its own: one output channel per input channel."""
+    outputs, depth = dims_of(op.weight)[:2]
+    return op.groups.data > 1 and depth == 1 and outputs == op.groups.data
+
+
+def can_be_blocked_depthwise(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
+    """
+    True for f32 if input and output have the same blocks, and the input a border as wide as the
+    padding."""
+    taps = [tap.value for tap in dims_of(op.weight)[2:]]
+    return (
+        is_depthwise(op)
+        and element_type(op.result) == f32
+        and target.inner(1) > 1
+        and source.inner(1) == target.inner(1)
+        and None not in taps
+        and has_border(op, source)
+    )
+
+
+def lower_blocked_depthwise(k: KernelLowering, op: ConvOp) -> None:
+    """The sum for one output element runs over the taps, which are unrolled if there are few."""
+    b, dims = k.builder, dims_of(op.result)
+    lanes = k.output_layout().inner(1)
+    spatial = [(f"x{number}", dim) for number, dim in enumerate(dims[2:])]
+    blocks = dims[1].ceildiv(lanes)
+    with (
+        b.labeled_nest([("n", dims[0]), (OUTPUT_CHANNEL, blocks), *spatial], parallel=True) as at,
+        b.loop(lanes, label="lane", mode="lanes") as lane,
+    ):
+        where = [at[0], at[1] * lanes + lane, *at[2:]]
+        k.finish(op, where, _sum(k, op, where))
+    k.fill_border(0)
+
+
+def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr]) -> SSAValue:
+    b = k.builder
+    start = (
+        scalars.constant(b, 0, element_type(op.input))
+        if op.bias is None
+        else k.element(op.bias, [at[1]])
+    )
+
+    def add_product(taps: Sequence[Expr], value: SSAValue) -> SSAValue:
+        where = [
+            position * stride + tap * dilation - pad
+            for position, stride, tap, dilation, pad in zip(
+                at[2:], ints(op.strides), taps, ints(op.dilations), op.pads_begin.data, strict=True
+            )
+        ]
+        weight = k.element(op.weight, [at[1], Expr.const(0), *taps])
+        return b.fma(k.element(op.input, [*at[:2], *where]), weight, value)
+
+    return add_taps(b, [(Expr.const(0), tap) for tap in dims_of(op.weight)[2:]], start, add_product)

@@ -1,0 +1,86 @@
+"""How windows run that combine each channel by itself: depthwise convolutions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import static_shape
+from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
+from lowerdeck.lowering.kernels.depthwise import can_be_blocked_depthwise
+from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS
+from lowerdeck.lowering.schedule.choose import (
+    Choice,
+    blocked_constants,
+    is_constant,
+    layout_in,
+    schedule_rule,
+    tiles,
+)
+from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.targets import Machine
+
+_LARGEST_TILE = 16
+"""Outputs that stand side by side at most: more make the code long, and save nothing."""
+
+_TILE_CYCLES = 12.0
+"""About what it takes to begin a tile: weights that are read again, and the loop."""
+
+_VARIANT_CYCLES = 60.0
+"""What it is worth to have one nest fewer for what remains at the end of a dimension."""
+
+
+@schedule_rule(ConvOp)
+def choose_depthwise(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None:
+    """
+    A tile of outputs of one block of channels: columns outside, so that the rows of a tile share
+    what they read while it is in registers.
+    """
+    target = kernel.layout_at(len(kernel.inputs))
+    shape, w = static_shape(op.result), static_shape(op.weight)
+    if shape is None or w is None or not is_constant(kernel, op.weight):
+        return None
+    if not can_be_blocked_depthwise(op, layout_in(kernel, op.input), target):
+        return None
+    lanes = target.inner(1)
+    layouts = blocked_constants(kernel, lanes)
+    layouts[op.weight] = LayoutAttr.blocked(len(w), 0, lanes)
+    spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
+    tile = window_tile(shape[2:], w[2:], ints(op.strides), machine)
+    return Choice(
+        Schedule(
+            tuple(zip(reversed(spatial), tile, strict=False)), order=("n", OUTPUT_CHANNEL, *spatial)
+        ),
+        layouts,
+    )
+
+
+def window_tile(
+    shape: Sequence[int], taps: Sequence[int], strides: Sequence[int], machine: Machine
+) -> tuple[int, int]:
+    """
+    Columns and rows of a tile of outputs.
+
+    Rows share inputs if windows overlap and all that one column of the tile reads stays in
+    registers, beside the weights.
+    """
+    columns = shape[-1]
+    rows = 1
+    if len(shape) > 1 and strides[-2] < taps[-2] and prod(taps) <= UNROLLED_TAPS:
+        while (
+            rows < min(shape[-2], 4)
+            and prod(taps) + ((rows * strides[-2]) + taps[-2]) * taps[-1] + rows < machine.registers
+        ):
+            rows += 1
+
+    def cost(count: int) -> float:
+        parts = list(tiles(columns, count))
+        work = sum(number * (size + _TILE_CYCLES / prod(taps)) for number, size in parts)
+        return work * prod(taps) + _VARIANT_CYCLES * len(parts)
+
+    most = max(1, min(columns, _LARGEST_TILE // rows))
+    return min(range(1, most + 1), key=cost), rows
