@@ -20,6 +20,7 @@ PASSES: dict[str, PassFactory] = {
     "choose-schedules": lazy("lowerdeck.lowering.schedule.choose", "ChooseSchedulesPass"),
     "bufferize": lazy("lowerdeck.lowering.bufferize", "BufferizePass"),
     "expand-math": lazy("lowerdeck.lowering.expand_math", "ExpandMathPass"),
+    "vectorize-loops": lazy("lowerdeck.lowering.schedule.loops", "VectorizeLoopsPass"),
     "tile": lazy("lowerdeck.lowering.schedule.tile", "TilePass"),
     "vectorize-lanes": lazy("lowerdeck.lowering.schedule.vectorize", "VectorizeLanesPass"),
     "unroll-tiles": lazy("lowerdeck.lowering.schedule.unroll", "UnrollTilesPass"),
@@ -36,7 +37,7 @@ ALL_PASSES: dict[str, PassFactory] = {**core_pipeline.PASSES, **PASSES}
 PHASES: tuple[str, ...] = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
 """The stages of a module, in order; `c` follows them."""
 
-_SCHEDULING = ["tile", "vectorize-lanes", "unroll-tiles"]
+_SCHEDULING = ["vectorize-loops", "tile", "vectorize-lanes", "unroll-tiles"]
 """What a kernel's schedule asks for, each step on what the one before has made."""
 
 _ADDED: Mapping[str, list[str]] = {
