@@ -82,6 +82,10 @@ class CompileOptions:
     embed_weights: bool = False
     strict_accuracy: bool = False
     profile: bool = False
+    rank: int = 0
+    """Which schedules kernels get instead of the best by rule; `tune` finds out."""
+    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The same for single kernels, by name."""
     progress: Progress = field(default=lambda text: None, compare=False)
     """Told what is being done."""
 
@@ -111,6 +115,7 @@ class CompileOptions:
         weights = None if self.weights is None else os.path.abspath(self.weights)
         parts = [outputs, shapes, weights, self.threads > 1, self.target, sorted(self.disable)]
         parts += [self.skip_nodes, self.embed_weights, self.strict_accuracy, self.profile]
+        parts += [self.rank, sorted(self.ranks.items())]
         return json.dumps(parts)
 
 
@@ -236,6 +241,8 @@ def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckC
         target=options.target,
         threads=options.threads,
         strict_accuracy=options.strict_accuracy,
+        rank=options.rank,
+        ranks=options.ranks,
     )
     register_dialects(context)
     options.progress("import")

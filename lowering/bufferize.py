@@ -33,7 +33,7 @@ from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import KernelLowering
 from lowerdeck.lowering.kernels.lower import remove_unused
 from lowerdeck.lowering.work import MULTIPLY_ADDS, multiply_adds_of_kernel
-from lowerdeck.passes.structure import region_key
+from lowerdeck.passes.structure import nameless_key, region_key
 
 MAX_TRIPS = 1 << 31
 """A larger constant trip count is how exporters write that there is none."""
@@ -60,8 +60,7 @@ class Kernels:
     def get(self, op: KernelOp) -> tuple[str, list[str]]:
         """The name of the function for a kernel, and the model's symbols it is called with."""
         # Lowering takes long, and most kernels of a deep model are like another one.
-        named = {**op.properties, **op.attributes, "sym_name": None}
-        key = (*sorted(named.items(), key=lambda item: item[0]), region_key(op.body, {}))
+        key = nameless_key(op)
         if (known := self._lowered.get(key)) is None:
             known = self._lowered[key] = self._lower(op)
         return known

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import platform
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -19,6 +24,21 @@ class Machine:
     """Bytes of the first data cache."""
     l2: int = 1 << 20
     """Bytes of the second cache, of one core."""
+    rank: int = 0
+    """Which schedule to take instead of the best by rule, for tuning: 1 is its other order, 2 and 3
+    are the second best tile in both orders, and so on."""
+
+    def best(self, candidates: Sequence[T], cost: Callable[[T], float]) -> T:
+        """The tile that costs least; if another rank is wanted, that one, if there are so many."""
+        place = self.rank // 2
+        if place == 0 or place >= len(candidates):
+            return min(candidates, key=cost)
+        return sorted(candidates, key=cost)[place]
+
+    @property
+    def other_order(self) -> bool:
+        """True if loops over tiles are wanted in the order that is not the best by rule."""
+        return self.rank % 2 == 1
 
 
 _MACHINES: dict[str, Machine] = {

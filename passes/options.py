@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import IO
 
@@ -31,6 +31,10 @@ class RewriteOptions:
     """How many threads share the work."""
     strict_accuracy: bool = False
     """Leave out what is faster but adds to rounding errors, such as Winograd's larger tiles."""
+    rank: int = 0
+    """Which schedule to take instead of the best by rule; see `lowering.targets.Machine`."""
+    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The same for single kernels, by name."""
     rewrite_limit: int | None = None
     """Make the first this many rewrites of the whole run, and no other."""
     log: IO[str] | None = None
@@ -48,6 +52,11 @@ class RewriteOptions:
     def __post_init__(self) -> None:
         if self.skip_nodes is not None:
             self._matcher = NodeMatcher(self.skip_nodes)
+
+    @property
+    def is_tuned(self) -> bool:
+        """True if not every schedule is the best by rule."""
+        return self.rank != 0 or bool(self.ranks)
 
     @property
     def exhausted(self) -> bool:

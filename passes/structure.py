@@ -29,6 +29,12 @@ def op_key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
     return (*key, tuple(region_key(region, numbers) for region in op.regions))
 
 
+def nameless_key(op: Operation) -> Hashable:
+    """What an op with regions and a symbol's name does, whatever its name and its operands are."""
+    entries = {**op.properties, **op.attributes, "sym_name": None}
+    return (_sorted(entries), tuple(region_key(region, {}) for region in op.regions))
+
+
 def region_key(region: Region, numbers: dict[SSAValue, int]) -> Hashable:
     """The ops of all blocks of a region, in order, and the types of the blocks' arguments."""
     keys: list[Hashable] = []

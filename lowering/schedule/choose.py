@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from lowerdeck.lowering.kernels.lower import ANCHORS, SCHEDULE
 from lowerdeck.lowering.schedule.tile import Schedule
 from lowerdeck.lowering.targets import Machine, machine_of
 from lowerdeck.passes.options import options_of
+from lowerdeck.passes.structure import nameless_key
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,10 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         for columns in range(1, min(width, machine.registers) + 1)
         if fits(machine, rows * columns, count)
     ]
-    count, rows, columns = min(candidates, key=cost)
+    count, rows, columns = machine.best(candidates, cost)
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
     order = ["n", OUTPUT_CHANNEL, *spatial]
-    if prod(w) <= prod(x):
+    if (prod(w) <= prod(x)) != machine.other_order:
         order = ["n", *spatial, OUTPUT_CHANNEL]
     sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
     if len(spatial) > 1:
@@ -214,15 +215,23 @@ class ChooseSchedulesPass(ModulePass):
     Give kernels a `schedule`, and the constants that they read the layout it wants.
 
     The rule looks at shapes, layouts and the description of the target only. A kernel without a
-    rule keeps plain loops.
+    rule keeps plain loops. In tuning, equal kernels get what the user asks for by the first one's
+    name.
     """
 
     name = "choose-schedules"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        machine = machine_of(options_of(ctx).target)
+        options = options_of(ctx)
+        machine = machine_of(options.target)
+        names: dict[Hashable, str] = {}
         for kernel in op.walk():
-            if isinstance(kernel, KernelOp) and (choice := choose(kernel, machine)) is not None:
+            if not isinstance(kernel, KernelOp):
+                continue
+            if options.is_tuned:
+                name = names.setdefault(nameless_key(kernel), kernel.sym_name.data)
+                machine = replace(machine, rank=options.ranks.get(name, options.rank))
+            if (choice := choose(kernel, machine)) is not None:
                 apply_choice(kernel, choice)
 
 

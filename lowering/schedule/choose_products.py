@@ -59,7 +59,7 @@ def choose_matmul(kernel: KernelOp, op: MatmulOp, machine: Machine) -> Choice | 
     labels = row_labels(rank)
     rows = labels.pop(axis)
     order = [*labels, rows, COLUMN]
-    if _size(op.rhs) > _size(op.lhs):
+    if (_size(op.rhs) > _size(op.lhs)) != machine.other_order:
         order = [*labels, COLUMN, rows]
     layouts: dict[SSAValue, LayoutAttr] = {}
     ahead = None
@@ -121,7 +121,7 @@ def _best_tile(machine: Machine, op: MatmulOp, axis: int) -> tuple[int, int]:
         for height in range(1, most + 1)
         if fits(machine, height, count)
     ]
-    return min(candidates, key=cost)
+    return machine.best(candidates, cost)
 
 
 def _cycles(rows: int, vectors: int, depth: int) -> float:
