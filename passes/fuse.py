@@ -11,12 +11,13 @@ from lowerdeck.passes.fuse_activation import FuseActivationPass
 from lowerdeck.passes.fuse_attention import FuseAttentionPass
 from lowerdeck.passes.fuse_channel_shuffle import FuseChannelShufflePass
 from lowerdeck.passes.fuse_conv_bn import FuseConvBnPass
+from lowerdeck.passes.fuse_norm import FuseNormPass
 
 
 class FusePass(PassGroup):
     """
     The passes that put one op in place of several: `fuse-conv-bn`, `fuse-attention`,
-    `fuse-channel-shuffle`, `fuse-activation`.
+    `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`.
     """
 
     name = "fuse"
@@ -25,4 +26,5 @@ class FusePass(PassGroup):
         FuseAttentionPass,
         FuseChannelShufflePass,
         FuseActivationPass,
+        FuseNormPass,
     )

@@ -18,28 +18,31 @@ from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, rank_of, static_shape
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
 
 Array: TypeAlias = NDArray[Any]
+Kind: TypeAlias = tuple[SSAValue, bool, tuple[Expr, ...]]
 
 
 @dataclass(frozen=True)
 class Projection:
-    """One operand of an attention: reshape(x @ weight + bias, [..., heads, width])."""
+    """One operand of an attention: reshape(x @ weight + bias, [rows..., heads, width])."""
 
     operand: int
     input: SSAValue
     weight: Array
     bias: Array | None
+    rows: tuple[Expr, ...]
+    """The dimensions of the result before `heads` and `width`."""
     heads: Expr
     width: Expr
     consumed: tuple[Operation, ...]
 
     @property
-    def kind(self) -> tuple[SSAValue, bool, Expr]:
+    def kind(self) -> Kind:
         """What projections that can be merged have in common."""
-        return self.input, self.bias is None, self.width
+        return self.input, self.bias is None, (*self.rows, self.width)
 
 
 def _projection(op: AttentionOp, index: int) -> Projection | None:
@@ -52,18 +55,19 @@ def _projection(op: AttentionOp, index: int) -> Projection | None:
     matmul = producer(reshape.input if add is None else add.lhs, MatmulOp)
     if matmul is None or not matmul.result.has_one_use() or rank_of(matmul.rhs) != 2:
         return None
-    if reshape.dims.data[:-2] != dims_of(matmul.result)[:-1]:
+    *rows, heads, width = reshape.dims.data
+    *before, columns = dims_of(matmul.result)
+    if heads * width != columns or product(rows) != product(before):
         return None
     try:
         weight = constant_array(matmul.rhs)
-        bias = None if add is None else _row(add.rhs, dims_of(matmul.result)[-1])
+        bias = None if add is None else _row(add.rhs, columns)
     except ElidedBlobError:
         return None
     if weight is None or (add is not None and bias is None):
         return None
     consumed = (reshape, matmul) if add is None else (reshape, add, matmul)
-    heads, width = reshape.dims.data[-2:]
-    return Projection(index, matmul.lhs, weight, bias, heads, width, consumed)
+    return Projection(index, matmul.lhs, weight, bias, tuple(rows), heads, width, consumed)
 
 
 def _row(value: SSAValue, columns: Expr) -> Array | None:
@@ -83,7 +87,7 @@ class MergeProducts(Pattern[list[Projection]]):
 
     def match(self, op: AttentionOp) -> Match[list[Projection]] | None:
         found = [_projection(op, index) for index in range(3)]
-        groups: dict[tuple[SSAValue, bool, Expr], list[Projection]] = {}
+        groups: dict[Kind, list[Projection]] = {}
         for projection in found:
             if projection is not None:
                 groups.setdefault(projection.kind, []).append(projection)
@@ -103,7 +107,7 @@ class MergeProducts(Pattern[list[Projection]]):
             value = rewriter.add(AddOp(value, bias)).result
         heads = [member.heads for member in members]
         total = sum(heads, Expr.const(0))
-        dims = [*dims_of(value)[:-1], total, members[0].width]
+        dims = [*members[0].rows, total, members[0].width]
         apart = rewriter.add(ReshapeOp(value, dims)).result
         split = rewriter.add(SplitOp(apart, len(dims) - 2, heads))
         operands = list(op.operands)

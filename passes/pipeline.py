@@ -39,6 +39,7 @@ _MODULES: Mapping[str, str] = {
     "fuse-attention": "fuse_attention",
     "fuse-channel-shuffle": "fuse_channel_shuffle",
     "fuse-conv-bn": "fuse_conv_bn",
+    "fuse-norm": "fuse_norm",
     "replace-batch-norm": "replace_batch_norm",
     "merge-products": "merge_products",
 }

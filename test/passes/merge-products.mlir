@@ -102,3 +102,20 @@ func.func @mixed_rows(%x : tensor<4x2xf32>, %v : tensor<2x4x2xf32>) -> tensor<2x
   %y = core.attention %q, %k, %v {scale = 1.0 : f64} : (tensor<2x4x2xf32>, tensor<2x4x2xf32>, tensor<2x4x2xf32>) -> tensor<2x4x2xf32>
   func.return %y : tensor<2x4x2xf32>
 }
+
+// -----
+
+// The rows are those of two sequences.
+// CHECK-LABEL: @sequences
+// CHECK:         core.reshape {{.*}} {dims = #core.dims<[2, 3, 4, 2]>}
+// CHECK-NEXT:    core.split {{.*}} {axis = #builtin.int<2>, sizes = #core.dims<[2, 2]>}
+func.func @sequences(%x : tensor<6x2xf32>, %v : tensor<2x3x2x2xf32>) -> tensor<2x3x2x2xf32> {
+  %a = core.constant dense<[[1.0, 2.0, 3.0, 1.5], [4.0, 5.0, 6.0, 0.5]]> : tensor<2x4xf32>
+  %b = core.constant dense<[[1.0, 2.0, -3.0, -1.5], [4.0, -5.0, 6.0, 0.25]]> : tensor<2x4xf32>
+  %0 = core.matmul %x, %a : (tensor<6x2xf32>, tensor<2x4xf32>) -> tensor<6x4xf32>
+  %q = core.reshape %0 {dims = #core.dims<[2, 3, 2, 2]>} : (tensor<6x4xf32>) -> tensor<2x3x2x2xf32>
+  %1 = core.matmul %x, %b : (tensor<6x2xf32>, tensor<2x4xf32>) -> tensor<6x4xf32>
+  %k = core.reshape %1 {dims = #core.dims<[2, 3, 2, 2]>} : (tensor<6x4xf32>) -> tensor<2x3x2x2xf32>
+  %y = core.attention %q, %k, %v {scale = 1.0 : f64} : (tensor<2x3x2x2xf32>, tensor<2x3x2x2xf32>, tensor<2x3x2x2xf32>) -> tensor<2x3x2x2xf32>
+  func.return %y : tensor<2x3x2x2xf32>
+}

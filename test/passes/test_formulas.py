@@ -27,6 +27,7 @@ FORMULAS = (
     "fuse-activation",
     "fuse-attention",
     "fuse-channel-shuffle",
+    "fuse-norm",
     "merge-products",
     "simplify",
 )
