@@ -22,7 +22,14 @@ from lowerdeck.lowering.kernels.depthwise import (
     can_be_blocked_depthwise,
     lower_blocked_depthwise,
 )
-from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor, broadcast_index
+from lowerdeck.lowering.kernels.lower import (
+    SCHEDULE,
+    Index,
+    KernelLowering,
+    anchor,
+    broadcast_index,
+)
+from lowerdeck.lowering.kernels.products import lower_tiled_matmul
 
 
 def accumulates_in_place(element: object) -> bool:
@@ -221,6 +228,9 @@ def _scatter_products(k: KernelLowering, op: ConvTransposeOp, at: Index) -> None
 @anchor(MatmulOp, accumulating=True)
 def lower_matmul(k: KernelLowering, op: MatmulOp) -> None:
     """One row of the result at a time: rows of the right matrix, weighted by the left row."""
+    if SCHEDULE in k.kernel.attributes:
+        lower_tiled_matmul(k, op)
+        return
     dims = dims_of(op.result)
     batch, inner = dims[:-2], dims_of(op.lhs)[-1]
     if not accumulates_in_place(element_type(op.lhs)):

@@ -157,7 +157,8 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     layouts = blocked_constants(kernel, lanes)
     # The weight last: it may have as many input channels as there are output channels.
     layouts[op.weight] = packed_weight(op, source.inner(1), lanes, count)
-    return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
+    ahead = kernel.body.block.args.index(op.weight) if order[1] == OUTPUT_CHANNEL else None
+    return Choice(Schedule(tuple(sizes), tuple(order), prefetch=ahead), layouts)
 
 
 def packed_weight(op: ConvOp, block: int, lanes: int, count: int) -> LayoutAttr:
@@ -236,4 +237,5 @@ class ChooseSchedulesPass(ModulePass):
 
 
 # Rules for other anchors register themselves.
+from lowerdeck.lowering.schedule import choose_products as _choose_products  # noqa: E402, F401
 from lowerdeck.lowering.schedule import choose_windows as _choose_windows  # noqa: E402, F401
