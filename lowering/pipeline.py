@@ -24,6 +24,7 @@ PASSES: dict[str, PassFactory] = {
     "tile": lazy("lowerdeck.lowering.schedule.tile", "TilePass"),
     "vectorize-lanes": lazy("lowerdeck.lowering.schedule.vectorize", "VectorizeLanesPass"),
     "unroll-tiles": lazy("lowerdeck.lowering.schedule.unroll", "UnrollTilesPass"),
+    "prefetch": lazy("lowerdeck.lowering.schedule.prefetch", "PrefetchPass"),
     "pack-weights": lazy("lowerdeck.lowering.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowerdeck.lowering.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
@@ -37,7 +38,7 @@ ALL_PASSES: dict[str, PassFactory] = {**core_pipeline.PASSES, **PASSES}
 PHASES: tuple[str, ...] = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
 """The stages of a module, in order; `c` follows them."""
 
-_SCHEDULING = ["vectorize-loops", "tile", "vectorize-lanes", "unroll-tiles"]
+_SCHEDULING = ["vectorize-loops", "tile", "vectorize-lanes", "unroll-tiles", "prefetch"]
 """What a kernel's schedule asks for, each step on what the one before has made."""
 
 _ADDED: Mapping[str, list[str]] = {
