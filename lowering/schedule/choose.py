@@ -73,7 +73,7 @@ def choose_maps(kernel: KernelOp, machine: Machine) -> Choice | None:
     if machine.lanes == 1 or len(kernel.results) != 1:
         return None
     layout = kernel.layout_at(len(kernel.inputs))
-    if layout.inner(layout.data.pieces[-1].axis) > 1 or not layout.rank:
+    if not layout.rank or layout.inner(layout.data.pieces[-1].axis) > 1:
         return Choice(Schedule(), blocked_constants(kernel, machine.lanes))
     innermost = f"d{len(layout.data.pieces) - 1}"
     return Choice(Schedule(lanes=((innermost, machine.lanes),)), {})
