@@ -53,6 +53,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument(
         "--embed-weights", action="store_true", help="write the weights as C, not as a file"
     )
+    one.add_argument(
+        "--tune", type=float, metavar="SECONDS", help="try other schedules for about so long"
+    )
+    one.add_argument("--inputs", metavar="IN.npz", help="arrays to tune with; else random ones")
 
     one = _command(commands, "run", _run, "run a model on arrays")
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name")
@@ -153,7 +157,10 @@ def _compile(args: argparse.Namespace) -> int:
         progress() as shown,
         tempfile.TemporaryDirectory(prefix=".lowerdeck-", dir=parent) as scratch,
     ):
-        generate(args.model, scratch, _options(args, shown))
+        options = _options(args, shown)
+        if args.tune is not None:
+            options = _tuned(args, options)
+        generate(args.model, scratch, options)
         if (reason := obstacle(args.target) or _no_compiler()) is not None:
             print(f"lowerdeck: {reason}; wrote no library", file=sys.stderr)
         else:
@@ -163,6 +170,25 @@ def _compile(args: argparse.Namespace) -> int:
             build_library(scratch, metadata, library)
         publish(scratch, args.out)
     return 0
+
+
+def _tuned(args: argparse.Namespace, options: CompileOptions) -> CompileOptions:
+    """The options with the best schedules that are found."""
+    import numpy as np
+
+    from lowerdeck.binding import RunError
+    from lowerdeck.tune import tune
+
+    inputs = read_arrays(args.inputs) if args.inputs else _sample_inputs(args, options)
+    arrays = {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
+
+    def tell(text: str) -> None:
+        print(f"lowerdeck: tune: {text}", file=sys.stderr)
+
+    try:
+        return tune(args.model, options, arrays, args.tune, tell)
+    except (ValueError, RunError) as error:
+        raise ToolError(f"{args.model}: {error}") from error
 
 
 def _no_compiler() -> str | None:
