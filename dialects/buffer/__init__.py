@@ -29,6 +29,7 @@ from lowerdeck.dialects.buffer.kernel import (
     LoadOp,
     RemfOp,
     ReturnOp,
+    ScratchOp,
     StoreOp,
     YieldOp,
 )
@@ -54,6 +55,7 @@ Buffer = Dialect(
         StoreOp,
         ApplyOp,
         CheckIndexOp,
+        ScratchOp,
         RemfOp,
         CompareOp,
         SelectOp,

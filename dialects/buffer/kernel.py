@@ -41,6 +41,7 @@ from xdsl.irdl import (
 from xdsl.traits import (
     IsolatedFromAbove,
     IsTerminator,
+    MemoryAllocEffect,
     MemoryReadEffect,
     MemoryWriteEffect,
     Pure,
@@ -328,6 +329,27 @@ class CheckIndexOp(IRDLOperation):
 
 
 @irdl_op_definition
+class ScratchOp(IRDLOperation):
+    """
+    A small buffer of static size that only the block it stands in knows, aligned for any vector.
+    Its elements may have any value at first.
+    """
+
+    name = "buffer.scratch"
+    ref = result_def(RefType)
+    traits = traits_def(MemoryAllocEffect())
+    assembly_format = "attr-dict `:` type($ref)"
+
+    def __init__(self, type_: RefType):
+        super().__init__(result_types=[type_])
+
+    def verify_(self) -> None:
+        type_ = ref_type(self.ref)
+        if type_.elements.value is None or not type_.is_dense:
+            raise VerifyException("its size is not a number, or it is not dense")
+
+
+@irdl_op_definition
 class RemfOp(IRDLOperation):
     """The floating-point remainder with the sign of the first operand, as C's fmod."""
 
@@ -351,7 +373,10 @@ def _verify_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValu
 
 
 def _verify_lanes(ref: SSAValue, type_: Attribute) -> None:
-    if lanes_of(type_) and ref_type(ref).strides.data[-1:] != (Expr.const(1),):
+    if not lanes_of(type_):
+        return
+    buffer = ref_type(ref)
+    if not buffer.dims.data or buffer.strides.data[buffer.innermost] != 1:
         raise VerifyException("the elements of the last dimension do not lie side by side")
 
 

@@ -442,7 +442,7 @@ class _KernelWriter:
         """`memory[offset]`, where each index is checked against its dimension."""
         type_ = ref_type(op.ref)
         offset: list[str] = []
-        last = len(op.map.data) - 1
+        last = type_.innermost
         for axis, (index, size, stride) in enumerate(
             zip(op.map.data, self._sizes[op.ref], type_.strides.data, strict=True)
         ):
@@ -455,7 +455,7 @@ class _KernelWriter:
         return f"{self._names[op.ref]}[{' + '.join(offset) or '0'}]"
 
     def _vector(self, op: kernel.LoadOp | kernel.StoreOp, lanes: int) -> str:
-        """`memory[offset:offset + lanes]`; the last index is checked for all lanes."""
+        """`memory[offset:offset + lanes]`; the innermost index is checked for all lanes."""
         element = self._element(op, lanes)
         start = element[element.index("[") + 1 : -1]
         return f"{self._names[op.ref]}[(o := {start}):o + {lanes}]"
@@ -542,6 +542,13 @@ class _KernelWriter:
         lanes = lanes_of(op.value.type)
         target = self._vector(op, lanes) if lanes else self._element(op)
         self._line(f"{target} = {self._names[op.value]}")
+
+    @_op.register
+    def _(self, op: kernel.ScratchOp) -> None:
+        type_ = ref_type(op.ref)
+        self._sizes[op.ref] = [self._size(dim) for dim in type_.dims.data]
+        size, dtype = type_.bytes.value, self._constant(_memory_dtype(type_.element))
+        self._line(f"{self._declare(op.ref, 'm')} = fresh({size}).view({dtype})")
 
     @_op.register
     def _(self, op: vector.PrefetchOp) -> None:
@@ -695,6 +702,7 @@ def _halves(combine: Callable[[Any, Any], Any]) -> Callable[[Array], Any]:
 
 
 _NAMESPACE: dict[str, Any] = {
+    "fresh": _fresh,
     "outside": _outside,
     "resolve": _resolve,
     "floordiv": _floordiv,

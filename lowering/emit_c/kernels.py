@@ -207,6 +207,23 @@ def _(op: vector.PrefetchOp, c: CWriter) -> None:
 
 
 @emit.register
+def _(op: kernel.ScratchOp, c: CWriter) -> None:
+    """An array; for vectors, it begins where a line of the cache does."""
+    type_ = ref_type(op.ref)
+    aligned = " __attribute__((aligned(64)))" if _holds_vectors(op) else ""
+    name, size = c.declare(op.ref, "scratch"), type_.elements.value
+    c.line(f"{storage_type(type_.element)} {name}[{max(size or 0, 1)}]{aligned};")
+
+
+def _holds_vectors(op: kernel.ScratchOp) -> bool:
+    return any(
+        lanes_of(value.type)
+        for use in op.ref.uses
+        for value in (*use.operation.operands, *use.operation.results)
+    )
+
+
+@emit.register
 def _(op: kernel.ApplyOp, c: CWriter) -> None:
     """An integer expression."""
     assign(op.result, c.index(op.map.data[0], op.indices), c)

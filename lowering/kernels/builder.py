@@ -21,9 +21,11 @@ from lowerdeck.dialects.buffer.kernel import (
     CheckIndexOp,
     ForOp,
     LoadOp,
+    ScratchOp,
     StoreOp,
     YieldOp,
 )
+from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import bit_width, is_float
 from lowerdeck.dialects.dims import Expr, ExprLike
@@ -129,6 +131,16 @@ class KernelBuilder:
         exprs, operands = self.bound([bound])
         return self.index(self.add(CheckIndexOp(value, exprs[0], operands)))
 
+    def computed(self, expr: Expr) -> Expr:
+        """The value of an expression, computed here once, as an expression."""
+        if expr.value is not None:
+            return expr
+        exprs, operands = self.bound([expr])
+        index = self.index(self.add(ApplyOp(exprs[0], operands)))
+        if (bounds := interval(expr, self._ranges)) is not None:
+            self._ranges[str(index)] = bounds
+        return index
+
     # Memory
 
     def load(self, ref: SSAValue, at: Sequence[ExprLike]) -> SSAValue:
@@ -138,6 +150,10 @@ class KernelBuilder:
     def store(self, value: SSAValue, ref: SSAValue, at: Sequence[ExprLike]) -> None:
         """Set the element of a buffer."""
         self.append(StoreOp(value, ref, *self.bound(self._place(ref, at))))
+
+    def scratch(self, element: Attribute, dims: Sequence[ExprLike]) -> SSAValue:
+        """A small buffer that only the innermost open block knows."""
+        return self.add(ScratchOp(RefType.of(element, dims)))
 
     def store_at(self, value: SSAValue, ref: SSAValue, place: Sequence[ExprLike]) -> None:
         """Set what lies at an index of the storage."""
@@ -274,14 +290,15 @@ class KernelBuilder:
         return self.add(scf.IfOp(condition, [type_], Region(blocks[0]), Region(blocks[1])))
 
     @contextmanager
-    def when(self, condition: SSAValue) -> Generator[None]:
-        """Ops that run only if the condition holds."""
+    def when(self, condition: SSAValue, *, in_lanes: bool = False) -> Generator[None]:
+        """Ops that run only if the condition holds; it is the same for all lanes around."""
         block = Block()
         self._open(block)
         yield
         self.append(scf.YieldOp())
         self._close()
-        _keep_apart(block)
+        if not in_lanes:
+            _keep_apart(block)
         self.append(scf.IfOp(condition, [], Region(block)))
 
     # Scalars

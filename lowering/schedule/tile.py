@@ -23,6 +23,7 @@ from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, YieldOp
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.lowering.kernels.lower import SCHEDULE
 from lowerdeck.lowering.schedule.indices import Cloner, Indices
+from lowerdeck.lowering.schedule.unroll import limit_by_parents
 
 MIN_LANES = 4
 """A remainder of fewer elements than this is done one by one."""
@@ -139,6 +140,7 @@ class Tiler:
 
     def __init__(self, chain: Sequence[ForOp], schedule: Schedule) -> None:
         self._indices = Indices()
+        limit_by_parents(chain[0], self._indices)
         self._loops = {loop.label.data: loop for loop in chain if loop.label is not None}
         self._body = chain[-1].body.block
         self._parallel = bool(chain[0].parallel.value.data)
@@ -155,7 +157,7 @@ class Tiler:
 
     def _build(self, depth: int, block: Block, cloner: Cloner, parts: dict[str, Part]) -> None:
         if depth == len(self._order):
-            if block is self._top:
+            if block is self._top and self._parallel:
                 # Threads share loops; what stands by itself is a loop of one.
                 body = Block(arg_types=[IndexType()])
                 self._build_tile(self._inner, body, cloner, parts)
@@ -265,16 +267,21 @@ class Tiler:
         self._add_loop(block, body, bounds[0], label, mode)
 
 
-def tile(function: FuncOp, schedule: Schedule) -> None:
-    """Rebuild every nest of a function by its schedule."""
-    for top in list(function.body.block.ops):
-        if not isinstance(top, ForOp) or top.inits or top.label is None:
+def tile(block: Block, schedule: Schedule) -> None:
+    """Rebuild every nest of a block by a schedule, those in others first."""
+    for top in list(block.ops):
+        if not isinstance(top, ForOp):
             continue
-        block = Block()
-        Tiler(nest_of(top), schedule).build(block)
-        for op in list(block.ops):
+        if top.inits or top.label is None or top.mode is not None:
+            tile(top.body.block, schedule)
+            continue
+        chain = nest_of(top)
+        tile(chain[-1].body.block, schedule)
+        new = Block()
+        Tiler(chain, schedule).build(new)
+        for op in list(new.ops):
             op.detach()
-            function.body.block.insert_op_before(op, top)
+            block.insert_op_before(op, top)
         top.detach()
         top.erase()
 
@@ -289,7 +296,7 @@ class TilePass(ModulePass):
     in single steps.
 
     The loops of a nest are those labeled ones, from the outermost inward, that hold nothing but the
-    next.
+    next. There may be nests in the body of another one.
     """
 
     name = "tile"
@@ -300,4 +307,4 @@ class TilePass(ModulePass):
                 continue
             schedule = Schedule.of(function.attributes.get(SCHEDULE))
             if schedule is not None:
-                tile(function, schedule)
+                tile(function.body.block, schedule)
