@@ -16,6 +16,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, can_be_blocked
 from lowerdeck.lowering.kernels.lower import ANCHORS, SCHEDULE
@@ -73,10 +74,19 @@ def choose_maps(kernel: KernelOp, machine: Machine) -> Choice | None:
     if machine.lanes == 1 or len(kernel.results) != 1:
         return None
     layout = kernel.layout_at(len(kernel.inputs))
-    if not layout.rank or layout.inner(layout.data.pieces[-1].axis) > 1:
-        return Choice(Schedule(), blocked_constants(kernel, machine.lanes))
+    if not layout.rank:
+        return None
+    if (block := layout.inner(layout.data.pieces[-1].axis)) > 1:
+        return Choice(Schedule(), blocked_constants(kernel, block))
     innermost = f"d{len(layout.data.pieces) - 1}"
     return Choice(Schedule(lanes=((innermost, machine.lanes),)), {})
+
+
+@schedule_rule(ConcatOp)
+def choose_concat(kernel: KernelOp, op: ConcatOp, machine: Machine) -> Choice | None:
+    """Parts are copied in blocks; of row-major ones every loop is taken by itself."""
+    block = kernel.layout_at(len(kernel.inputs)).inner(1) if len(dims_of(op.result)) > 1 else 1
+    return Choice(Schedule(), blocked_constants(kernel, block)) if block > 1 else None
 
 
 def tiles(size: int, tile: int) -> Iterator[tuple[int, int]]:
