@@ -81,6 +81,11 @@ class RefType(ParametrizedAttribute, TypeAttribute):
         """Bytes that a dense buffer of this type takes."""
         return self.elements * self.item_size
 
+    @property
+    def innermost(self) -> int:
+        """The last dimension that is not 1, along which elements lie side by side; 0 if all are."""
+        return max((axis for axis, dim in enumerate(self.dims.data) if dim != 1), default=0)
+
     def offset(self, indices: Sequence[Expr]) -> Expr:
         """The distance of an element from the first one, in elements."""
         pairs = zip(indices, self.strides.data, strict=True)

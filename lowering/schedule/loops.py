@@ -90,16 +90,17 @@ class Accesses:
         written: set[SSAValue] = set()
         for op in self._accesses:
             exprs = self._exprs(op)
-            varies = [str(self._lane) in expr.symbols for expr in exprs]
-            base = exprs[-1] - self._lane if exprs else Expr.const(0)
-            if any(varies[:-1]) or (any(varies) and str(self._lane) in base.symbols):
+            buffer = ref_type(op.ref)
+            varies = [axis for axis, e in enumerate(exprs) if str(self._lane) in e.symbols]
+            base = exprs[buffer.innermost] - self._lane if exprs else Expr.const(0)
+            if varies and (varies != [buffer.innermost] or str(self._lane) in base.symbols):
                 return False
-            type_ = value_type(ref_type(op.ref).element)
-            if type_ == f64 or (any(varies) and type_ not in _MEMORY_TYPES):
+            type_ = value_type(buffer.element)
+            if type_ == f64 or (varies and type_ not in _MEMORY_TYPES):
                 return False
             if isinstance(op, StoreOp):
                 written.add(op.ref)
-            bases.setdefault(op.ref, set()).add(base if any(varies) else None)
+            bases.setdefault(op.ref, set()).add(base if varies else None)
         return any(base is not None for found in bases.values() for base in found) and all(
             self._is_one_place(bases[ref]) for ref in written
         )
@@ -127,6 +128,9 @@ class LoopVectorizer:
         count = sum(1 for _ in loop.body.block.walk())
         self._chains = next(chains for most, chains in _CHAINS if count <= most)
         fewest = lanes if count > LARGE_BODY else FEWEST_LANES
+        self._has_sums = count <= LARGE_BODY and any(
+            isinstance(op, ForOp) and op.inits for op in loop.body.block.walk()
+        )
         self._pieces = list(pieces_of(upper - self._lower, lanes, fewest))
 
     def rewrite(self) -> bool:
@@ -150,7 +154,7 @@ class LoopVectorizer:
             inner
             for op in new
             for inner in op.walk()
-            if isinstance(inner, ForOp) and inner.mode is not None
+            if isinstance(inner, ForOp) and _is_lanes(inner)
         ]
         is_vector = all(vectorize(inner) for inner in vectors)
         if is_vector:
@@ -180,17 +184,40 @@ class LoopVectorizer:
             return self._scalars(piece, totals, block)
         if self._reductions:
             return self._partial_results(piece, totals, block)
+        whole = piece.count // _SIDE_BY_SIDE if self._has_sums else Expr.const(0)
+        self._vectors(piece, Expr.const(0), whole, _SIDE_BY_SIDE, block)
+        done = whole * _SIDE_BY_SIDE
+        self._vectors(piece, done, piece.count - done, 1, block)
+        return []
+
+    def _vectors(
+        self, piece: Piece, start: Expr, count: Expr, side_by_side: int, block: Block
+    ) -> None:
+        """`count` times so many vectors of independent iterations, from vector `start` on."""
         parallel = bool(self._loop.parallel.value.data)
-        if piece.count == 1 and not parallel:
-            self._vector(piece, Expr.const(0), block)
-            return []
+        if count == 0:
+            return
+        if count == 1 and not parallel:
+            self._tile(piece, start, side_by_side, block)
+            return
         body = Block(arg_types=[IndexType()])
         number = self._indices.symbol(body.args[0])
-        self._indices.limit(number, 0, piece.count)
-        self._vector(piece, number, body)
+        self._indices.limit(number, 0, count)
+        self._tile(piece, start + number * side_by_side, side_by_side, body)
         body.add_op(YieldOp())
-        self._for(piece.count, body, [], block, parallel=parallel)
-        return []
+        self._for(count, body, [], block, parallel=parallel)
+
+    def _tile(self, piece: Piece, start: Expr, side_by_side: int, block: Block) -> None:
+        """Vectors that become one body: their sums need not wait for each other."""
+        if side_by_side == 1:
+            self._vector(piece, start, block)
+            return
+        body = Block(arg_types=[IndexType()])
+        number = self._indices.symbol(body.args[0])
+        self._indices.limit(number, 0, side_by_side)
+        self._vector(piece, start + number, body)
+        body.add_op(YieldOp())
+        self._for(side_by_side, body, [], block, mode="unroll")
 
     def _for(
         self,
@@ -333,6 +360,14 @@ class LoopVectorizer:
 
 _CHAINS = ((7, 4), (13, 2), (1 << 60, 1))
 """How many chains of sums a body with so many ops gets: its sums must not wait for each other."""
+
+
+_SIDE_BY_SIDE = 4
+"""How many vectors of results are computed at once if each of them is a sum."""
+
+
+def _is_lanes(loop: ForOp) -> bool:
+    return loop.mode is not None and loop.mode.data == "lanes"
 
 
 def _append(block: Block, op: Operation) -> SSAValue:

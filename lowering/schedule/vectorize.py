@@ -180,13 +180,13 @@ class Vectorizer:
     def _place(self, op: LoadOp | StoreOp, cloner: Cloner) -> list[Expr]:
         """The index of the first lane; the lanes have to lie side by side."""
         exprs = self._indices.read(op.map.data, op.indices)
-        name = str(self._index)
-        if any(name in expr.symbols for expr in exprs[:-1]):
+        name, type_ = str(self._index), ref_type(op.ref)
+        innermost = type_.innermost
+        if any(name in e.symbols for axis, e in enumerate(exprs) if axis != innermost):
             raise NotVectorizableError
-        last = exprs[-1]
-        if name in (last - self._index).symbols:
+        if name in (exprs[innermost] - self._index).symbols:
             raise NotVectorizableError
-        if ref_type(op.ref).strides.data[-1] != 1:
+        if type_.strides.data[innermost] != 1:
             raise NotVectorizableError
         return [expr.substitute(cloner.moved) for expr in exprs]
 
