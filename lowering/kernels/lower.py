@@ -9,19 +9,21 @@ of maps is one nest. A kernel has at most one op that is not a map, its *anchor*
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
-from xdsl.ir import Block, Operation, OpResult, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, ReturnOp
 from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
+from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
@@ -94,6 +96,8 @@ class KernelLowering:
         )
         self.outputs: list[SSAValue] = list(self.block.args[count:])
         self._bound: dict[SSAValue, Callable[[Index], SSAValue]] = {}
+        self._filled: set[int] = set()
+        self._scratch = 0
 
     def lower(self) -> FuncOp:
         """The kernel as a `buffer.func`."""
@@ -104,10 +108,13 @@ class KernelLowering:
             ANCHORS[type(anchors[0])](self, anchors[0])
         else:
             self._lower_maps()
+        for number in range(len(self.outputs)):
+            self.fill_border(number)
         self.builder.append(ReturnOp())
         remove_unused(self.block)
         name = self.kernel.sym_name.data
-        func = FuncOp(name, self.builder.symbols, len(self.outputs), Region(self.block))
+        outputs = len(self.outputs) + self._scratch
+        func = FuncOp(name, self.builder.symbols, outputs, Region(self.block))
         func.location = self.kernel.location
         if (schedule := self.kernel.attributes.get(SCHEDULE)) is not None:
             func.attributes[SCHEDULE] = schedule
@@ -115,9 +122,9 @@ class KernelLowering:
 
     def _lower_maps(self) -> None:
         for number, (root, output) in enumerate(zip(self.roots, self.outputs, strict=True)):
-            with self.output_nest(number) as at:
-                self.builder.store(self.element(root, at), output, at)
-            self.fill_border(number)
+            for nest in self.output_nests(number):
+                with nest as at:
+                    self.builder.store(self.element(root, at), output, at)
 
     def layout_of(self, value: SSAValue) -> LayoutAttr:
         """How an argument of the kernel lies in memory; row-major for what is computed in it."""
@@ -129,31 +136,85 @@ class KernelLowering:
         """How a result lies in memory."""
         return self.kernel.layout_at(len(self.inputs) + number)
 
-    @contextmanager
-    def output_nest(self, number: int) -> Generator[list[Expr]]:
+    def output_nests(self, number: int) -> Iterator[AbstractContextManager[list[Expr]]]:
         """
-        Independent loops over all elements of a result, as they lie in memory; yields the index in
+        Independent loops over all elements of a result, as they lie in memory, and over what is
+        padded at the end of its last block of channels: two nests without that, if inputs have no
+        such padding to read.
+        """
+        dims, layout = dims_of(self.roots[number]), self.output_layout(number)
+        block = layout.inner(1) if layout.rank > 1 else 1
+        channels = dims[1].value if block > 1 else None
+        if channels is None or channels % block == 0 or self.has_padding_to_read(number):
+            yield self.nest_over(layout, dims)
+            return
+        if channels >= block:
+            yield self.nest_over(
+                layout, [dims[0], Expr.const(channels // block * block), *dims[2:]]
+            )
+        yield self._rest_nest(layout, dims, channels // block * block)
+
+    def nest_over(
+        self, layout: LayoutAttr, dims: Sequence[Expr]
+    ) -> AbstractContextManager[list[Expr]]:
+        """
+        Independent loops over all elements of a tensor, as they lie in memory; yields the index in
         the tensor. Loops are labeled `d0`, `d1`, ... by dimension of the storage; a block that lies
         innermost is a loop over lanes.
         """
-        dims, layout = dims_of(self.roots[number]), self.output_layout(number)
         inside = layout.padded((0,) * layout.rank, (0,) * layout.rank)
+        return self._storage_nest(inside, inside.dims(dims))
+
+    def _rest_nest(
+        self, layout: LayoutAttr, dims: Sequence[Expr], first: int
+    ) -> AbstractContextManager[list[Expr]]:
+        """As `nest_over`, for the channels from `first` on, which are fewer than a block."""
+        begin = (0, -first, *([0] * (layout.rank - 2)))
+        inside = layout.padded(begin, (0,) * layout.rank)
         sizes = inside.dims(dims)
+        sizes[-1] = dims[1] - first
+        return self._storage_nest(inside, sizes)
+
+    @contextmanager
+    def _storage_nest(self, layout: LayoutAttr, sizes: Sequence[Expr]) -> Generator[list[Expr]]:
         labels = [(f"d{k}", size) for k, size in enumerate(sizes)]
         # A scalar has no dimensions.
-        block = inside.inner(inside.data.pieces[-1].axis) if sizes else 1
-        with self.builder.labeled_nest(labels if block == 1 else labels[:-1], parallel=True) as at:
-            if block == 1:
-                yield inside.tensor_index(at)
+        is_blocked = bool(sizes) and layout.inner(layout.data.pieces[-1].axis) > 1
+        with self.builder.labeled_nest(labels[:-1] if is_blocked else labels, parallel=True) as at:
+            if not is_blocked:
+                yield layout.tensor_index(at)
                 return
-            with self.builder.loop(block, label=labels[-1][0], mode="lanes") as lane:
-                yield inside.tensor_index([*at, lane])
+            with self.builder.loop(labels[-1][1], label=labels[-1][0], mode="lanes") as lane:
+                yield layout.tensor_index([*at, lane])
+
+    def has_padding_to_read(self, number: int) -> bool:
+        """
+        True if channels of a result beyond the last one, up to a multiple of its block, need
+        nothing beyond the end of an input: all that varies along the channels has the same blocks.
+        """
+        if (offsets := channel_offsets(self.kernel)) is None:
+            return False
+        rank, block = len(dims_of(self.roots[number])), self.output_layout(number).inner(1)
+        for position, argument in enumerate(self.kernel.body.block.args):
+            dims, layout = dims_of(argument), self.kernel.layout_at(position)
+            # Constants may have fewer dimensions.
+            axis = len(dims) - rank + 1
+            is_constant = isinstance(self.kernel.inputs[position].owner, ConstantOp)
+            if position in offsets:
+                if layout.inner(1) != block or offsets[position] % block:
+                    return False
+            elif is_constant and axis >= 0 and dims[axis] != 1 and layout.inner(axis) != block:
+                return False
+        return True
 
     def fill_border(self, number: int) -> None:
-        """Set the border of a result to zero."""
+        """Set the border of a result to zero, once."""
+        if number in self._filled:
+            return
+        self._filled.add(number)
         dims, layout = dims_of(self.roots[number]), self.output_layout(number)
         sizes = layout.dims(dims)
-        outer = [piece for piece in layout.data.pieces if piece.size is None]
+        outer = {piece.axis: piece for piece in layout.data.pieces if piece.size is None}
         for axis, (begin, end) in enumerate(zip(layout.data.begin, layout.data.end, strict=True)):
             place = layout.data.pieces.index(outer[axis]) if (begin or end) else 0
             for lower, upper in ((0, begin), (dims[axis] + begin, dims[axis] + begin + end)):
@@ -211,6 +272,13 @@ class KernelLowering:
     def operand(self, value: SSAValue, at: Index, dims: Sequence[Expr]) -> SSAValue:
         """The element of an operand that broadcasts to `dims`, for the result's index."""
         return self.element(value, broadcast_index(at, dims_of(value), dims))
+
+    def scratch(self, element: Attribute, dims: Sequence[int]) -> SSAValue:
+        """
+        A buffer for use within the kernel: one output more, behind the results, that nobody reads.
+        """
+        self._scratch += 1
+        return self.block.insert_arg(RefType.of(element, dims), len(self.block.args))
 
     def finish(self, op: Operation, at: Index, value: SSAValue) -> None:
         """The anchor's element at `at` is `value`: compute what follows from it and store that."""

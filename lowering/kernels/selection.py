@@ -35,11 +35,15 @@ def lower_from_dims(k: KernelLowering, op: FromDimsOp) -> None:
 
 @anchor(ConcatOp)
 def lower_concat(k: KernelLowering, op: ConcatOp) -> None:
-    """One nest an input, each writing its part of the result."""
+    """One nest an input, each writing its part of the result; whole blocks where it can."""
     axis, offset = op.axis.data, Expr.const(0)
+    target = k.output_layout()
+    is_blocked = target.rank > 1 and target.inner(1) > 1 and k.has_padding_to_read(0)
     for value in op.inputs:
-        dims = dims_of(value)
-        with k.builder.nest(dims) as at:
+        dims, layout = dims_of(value), k.layout_of(value)
+        is_alike = is_blocked and layout.data.pieces == target.data.pieces
+        nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims)
+        with nest as at:
             element = k.element(value, at)
             k.finish(op, [*at[:axis], at[axis] + offset, *at[axis + 1 :]], element)
         offset = offset + dims[axis]

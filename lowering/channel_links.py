@@ -1,0 +1,185 @@
+"""How the channels (dimension 1) of a kernel's inputs follow those of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
+from lowerdeck.dialects.core.control_flow import KernelOp, yielded
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.reduce import PoolOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    GatherOp,
+    PadOp,
+    SliceOp,
+    TransposeOp,
+    ints,
+)
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, i1
+from lowerdeck.dialects.dims import Expr
+
+
+class MixedChannelsError(Exception):
+    """An element of the result depends on several channels of an input, or on the wrong one."""
+
+
+@dataclass
+class Links:
+    """What is known of one kernel: values follow the channels of the result at a distance."""
+
+    offsets: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
+    """Channel c of the result needs channel c + offset of a value."""
+    constants: set[SSAValue] = field(default_factory=set[SSAValue])
+    """Values of fewer dimensions that vary along the channels: only constants may."""
+
+    def add(self, value: SSAValue, offset: int) -> None:
+        """MixedChannelsError if the value is needed at another distance, too."""
+        if self.offsets.setdefault(value, offset) != offset:
+            raise MixedChannelsError
+
+
+Rule = Callable[[Links, Any, int], None]
+R = TypeVar("R", bound=Rule)
+_RULES: dict[type[Operation], Rule] = {}
+
+
+def _link_rule(*ops: type[Operation]) -> Callable[[R], R]:
+    def register(rule: R) -> R:
+        _RULES.update(dict.fromkeys(ops, rule))
+        return rule
+
+    return register
+
+
+def channel_offsets(kernel: KernelOp) -> dict[int, int] | None:
+    """
+    The inputs whose channels follow those of the only result, by position: channel c of the result
+    needs channel c + offset. Constants, and inputs that do not vary along the channels, are none of
+    them; neither is what a dense convolution reads. None if channels are mixed otherwise.
+    """
+    if len(kernel.results) != 1 or not _has_channels(kernel.results[0]):
+        return None
+    links = Links()
+    links.add(yielded(kernel.body)[0], 0)
+    try:
+        for op in reversed(list(kernel.body.block.ops)):
+            for result in op.results:
+                if result in links.constants:
+                    raise MixedChannelsError
+                if result in links.offsets:
+                    _link(links, op, links.offsets[result])
+    except MixedChannelsError:
+        return None
+    found: dict[int, int] = {}
+    for position, argument in enumerate(kernel.body.block.args):
+        if isinstance(kernel.inputs[position].owner, ConstantOp):
+            continue
+        if argument in links.constants:
+            return None
+        if argument not in links.offsets:
+            continue
+        if not _has_channels(argument) or element_type(argument) != f32:
+            return None
+        found[position] = links.offsets[argument]
+    return found
+
+
+def _has_channels(value: SSAValue) -> bool:
+    """True for a number of channels, more than one, and something behind them."""
+    dims = dims_of(value)
+    return len(dims) > 2 and (dims[1].value or 0) > 1
+
+
+def _link(links: Links, op: Operation, offset: int) -> None:
+    rule = _RULES.get(type(op))
+    if rule is None or not all(_is_simple(element_type(result)) for result in op.results):
+        raise MixedChannelsError
+    rule(links, op, offset)
+
+
+def _is_simple(element: Attribute) -> bool:
+    return element in (f32, i1)
+
+
+@_link_rule(ConstantOp, IotaOp)
+def _link_none(links: Links, op: ConstantOp | IotaOp, offset: int) -> None:
+    if isinstance(op, IotaOp) and op.axis.data == 1:
+        raise MixedChannelsError
+
+
+@_link_rule(*ELEMENTWISE, BroadcastOp)
+def _link_broadcast(links: Links, op: Operation, offset: int) -> None:
+    dims = dims_of(op.results[0])
+    for operand in op.operands:
+        own = dims_of(operand)
+        axis = len(own) - len(dims) + 1
+        if axis < 0 or (own[axis] == 1 and dims[1] != 1):
+            continue
+        if own[axis] != dims[1]:
+            raise MixedChannelsError
+        if len(own) < len(dims):
+            links.constants.add(operand)
+        else:
+            links.add(operand, offset)
+
+
+@_link_rule(SliceOp)
+def _link_slice(links: Links, op: SliceOp, offset: int) -> None:
+    start = op.starts.data[1].value
+    if start is None or op.steps.data[1] != 1:
+        raise MixedChannelsError
+    links.add(op.input, offset + start)
+
+
+@_link_rule(PadOp)
+def _link_pad(links: Links, op: PadOp, offset: int) -> None:
+    if op.begin.data[1] != 0 or op.end.data[1] != 0:
+        raise MixedChannelsError
+    links.add(op.input, offset)
+
+
+@_link_rule(GatherOp)
+def _link_gather(links: Links, op: GatherOp, offset: int) -> None:
+    if op.axis.data < 2:
+        raise MixedChannelsError
+    links.add(op.input, offset)
+
+
+@_link_rule(TransposeOp)
+def _link_transpose(links: Links, op: TransposeOp, offset: int) -> None:
+    if ints(op.permutation)[:2] != [0, 1]:
+        raise MixedChannelsError
+    links.add(op.input, offset)
+
+
+@_link_rule(PoolOp)
+def _link_pool(links: Links, op: PoolOp, offset: int) -> None:
+    links.add(op.input, offset)
+
+
+@_link_rule(ConvOp)
+def _link_conv(links: Links, op: ConvOp, offset: int) -> None:
+    outputs, depth = dims_of(op.weight)[:2]
+    if op.groups.data == 1:
+        return
+    if depth != 1 or outputs != op.groups.data:
+        raise MixedChannelsError
+    links.add(op.input, offset)
+
+
+@_link_rule(ConcatOp)
+def _link_concat(links: Links, op: ConcatOp, offset: int) -> None:
+    start = Expr.const(0)
+    for value in op.inputs:
+        if start.value is None:
+            raise MixedChannelsError
+        links.add(value, offset - start.value)
+        if op.axis.data == 1:
+            start = start + dims_of(value)[1]
