@@ -426,7 +426,8 @@ def vectorize_loops(block: Block, lanes: int) -> None:
                 vectorize_loops(op.body.block, lanes)
         else:
             for region in op.regions:
-                vectorize_loops(region.block, lanes)
+                for inner in region.blocks:
+                    vectorize_loops(inner, lanes)
 
 
 @dataclass(frozen=True)
