@@ -17,6 +17,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.linear import LayerNormOp, MatmulOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.lowering.schedule.loops import VectorizeLoopsPass
+from lowerdeck.lowering.schedule.unroll import UnrollTilesPass
 
 from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     VECTOR_FLAGS,
@@ -27,7 +28,7 @@ from ..programs import (  # noqa: TID251  (these are tests, not the folder of so
 
 Array = NDArray[Any]
 
-SCHEDULES = {lanes: [VectorizeLoopsPass(lanes=lanes)] for lanes in (4, 8, 16)}
+SCHEDULES = {lanes: [VectorizeLoopsPass(lanes=lanes), UnrollTilesPass()] for lanes in (4, 8, 16)}
 
 
 @pytest.fixture
@@ -61,8 +62,8 @@ def test_rows(suite: Suite, lanes: int) -> None:
 
 @pytest.mark.parametrize("lanes", [4, 16])
 def test_columns(suite: Suite, lanes: int) -> None:
-    """The innermost dimension stays: its elements are the lanes."""
-    for size in (3, 23):
+    """The innermost dimension stays, or what is left of it: its elements are the lanes."""
+    for size in (3, 23, 70 if lanes == 4 else 150):
         suite.on(
             lambda x: [
                 SoftmaxOp(x, 1),
