@@ -21,11 +21,16 @@ from lowerdeck.dialects.core.types import (
     is_float,
     is_unsigned,
 )
-from lowerdeck.dialects.dims import Expr, minimum, product
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.kernels.contraction import window_range
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor
+from lowerdeck.lowering.kernels.pooling import (
+    can_be_blocked_pool,
+    lower_blocked_pool,
+    window_count,
+)
 
 
 def sum_type(element: Attribute) -> Attribute:
@@ -252,6 +257,9 @@ def lower_cumulative(k: KernelLowering, op: CumulativeOp) -> None:
 @anchor(PoolOp)
 def lower_pool(k: KernelLowering, op: PoolOp) -> None:
     """A loop nest over each window, clipped to the input."""
+    if can_be_blocked_pool(op, k.layout_of(op.input), k.output_layout()):
+        lower_blocked_pool(k, op)
+        return
     b, dims, kernel = k.builder, dims_of(op.input), op.kernel.data
     element = element_type(op.input)
     kind = "max" if op.kind.data == "max" else "sum"
@@ -274,25 +282,9 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
 
         total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
         if op.kind.data == "average":
-            count = b.as_integer(_window_count(op, at, bounds))
+            count = b.as_integer(window_count(op, at, bounds))
             total = _divide(b, total, count, sum_type(element))
         k.finish(op, at, _result(b, kind, total, element))
-
-
-def _window_count(op: PoolOp, at: Index, bounds: Sequence[tuple[Expr, Expr]]) -> Expr:
-    """The number that an average divides by."""
-    if not op.count_pads.value.data:
-        return product(upper - lower for lower, upper in bounds)
-    strides, dilations = ints(op.strides), ints(op.dilations)
-    counts: list[Expr] = []
-    for d, kernel in enumerate(op.kernel.data):
-        if op.overhang.data[d] == 0:
-            counts.append(kernel)
-            continue
-        padded = dims_of(op.input)[d + 2] + op.pads_end.data[d] - op.overhang.data[d]
-        room = padded - (at[d + 2] * strides[d] - op.pads_begin.data[d])
-        counts.append(minimum(kernel, room.ceildiv(dilations[d])))
-    return product(counts)
 
 
 def _divide(b: KernelBuilder, total: SSAValue, count: SSAValue, element: Attribute) -> SSAValue:

@@ -1,4 +1,4 @@
-"""How windows run that combine each channel by itself: depthwise convolutions."""
+"""How windows run that combine each channel by itself: depthwise convolutions and pools."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from math import prod
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import static_shape
+from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
 from lowerdeck.lowering.kernels.depthwise import can_be_blocked_depthwise
+from lowerdeck.lowering.kernels.pooling import can_be_blocked_pool
 from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS
 from lowerdeck.lowering.schedule.choose import (
     Choice,
@@ -50,7 +53,7 @@ def choose_depthwise(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice |
     layouts = blocked_constants(kernel, lanes)
     layouts[op.weight] = LayoutAttr.blocked(len(w), 0, lanes)
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
-    tile = window_tile(shape[2:], w[2:], ints(op.strides), machine)
+    tile = window_tile(shape[2:], w[2:], ints(op.strides), machine.registers - prod(w[2:]))
     return Choice(
         Schedule(
             tuple(zip(reversed(spatial), tile, strict=False)), order=("n", OUTPUT_CHANNEL, *spatial)
@@ -59,21 +62,36 @@ def choose_depthwise(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice |
     )
 
 
+@schedule_rule(PoolOp)
+def choose_pool(kernel: KernelOp, op: PoolOp, machine: Machine) -> Choice | None:
+    """As a depthwise convolution, without weights."""
+    target = kernel.layout_at(len(kernel.inputs))
+    if not can_be_blocked_pool(op, layout_in(kernel, op.input), target):
+        return None
+    taps, shape = constants(op.kernel.data), static_shape(op.result)
+    assert taps is not None
+    assert shape is not None
+    spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
+    tile = window_tile(shape[2:], taps, ints(op.strides), machine.registers)
+    sizes = tuple(zip(reversed(spatial), tile, strict=False))
+    return Choice(Schedule(sizes), blocked_constants(kernel, target.inner(1)))
+
+
 def window_tile(
-    shape: Sequence[int], taps: Sequence[int], strides: Sequence[int], machine: Machine
+    shape: Sequence[int], taps: Sequence[int], strides: Sequence[int], registers: int
 ) -> tuple[int, int]:
     """
     Columns and rows of a tile of outputs.
 
     Rows share inputs if windows overlap and all that one column of the tile reads stays in
-    registers, beside the weights.
+    registers.
     """
     columns = shape[-1]
     rows = 1
     if len(shape) > 1 and strides[-2] < taps[-2] and prod(taps) <= UNROLLED_TAPS:
         while (
             rows < min(shape[-2], 4)
-            and prod(taps) + ((rows * strides[-2]) + taps[-2]) * taps[-1] + rows < machine.registers
+            and (rows * strides[-2] + taps[-2]) * taps[-1] + rows < registers
         ):
             rows += 1
 

@@ -1,0 +1,140 @@
+"""Pools over channels in blocks: the lanes are channels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product as combinations
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.reduce import PoolOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.dims import Expr, constants, minimum, product
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.contraction import window_range
+from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
+from lowerdeck.lowering.kernels.lower import Index, KernelLowering
+from lowerdeck.lowering.kernels.taps import Bounds, add_taps
+
+
+def window_count(op: PoolOp, at: Index, bounds: Sequence[Bounds]) -> Expr:
+    """The number that an average divides by."""
+    if not op.count_pads.value.data:
+        return product(upper - lower for lower, upper in bounds)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    counts: list[Expr] = []
+    for d, kernel in enumerate(op.kernel.data):
+        if op.overhang.data[d] == 0:
+            counts.append(kernel)
+            continue
+        padded = dims_of(op.input)[d + 2] + op.pads_end.data[d] - op.overhang.data[d]
+        room = padded - (at[d + 2] * strides[d] - op.pads_begin.data[d])
+        counts.append(minimum(kernel, room.ceildiv(dilations[d])))
+    return product(counts)
+
+
+def can_be_blocked_pool(op: PoolOp, source: LayoutAttr, target: LayoutAttr) -> bool:
+    """True for f32 of static shape, if input and output have the same blocks of channels."""
+    return (
+        element_type(op.result) == f32
+        and target.inner(1) > 1
+        and source.inner(1) == target.inner(1)
+        and static_shape(op.result) is not None
+        and static_shape(op.input) is not None
+        and constants(op.kernel.data) is not None
+        and constants((*op.pads_begin.data, *op.pads_end.data)) is not None
+    )
+
+
+@dataclass(frozen=True)
+class Span:
+    """Outputs along one dimension; `is_whole` if their windows lie within the input."""
+
+    lower: int
+    upper: int
+    is_whole: bool
+
+
+def spans(op: PoolOp, axis: int) -> list[Span]:
+    """The outputs along a spatial dimension: those at the borders, and those between."""
+    size, dim = dims_of(op.result)[axis + 2].value, dims_of(op.input)[axis + 2].value
+    kernel, begin = op.kernel.data[axis].value, op.pads_begin.data[axis].value
+    assert size is not None
+    assert dim is not None
+    assert kernel is not None
+    assert begin is not None
+    stride, reach = ints(op.strides)[axis], (kernel - 1) * ints(op.dilations)[axis]
+    first = min(-(-begin // stride), size)
+    end = max(first, min((dim - 1 - reach + begin) // stride + 1, size))
+    cut = [Span(0, first, False), Span(first, end, True), Span(end, size, False)]
+    return [span for span in cut if span.lower < span.upper]
+
+
+def lower_blocked_pool(k: KernelLowering, op: PoolOp) -> None:
+    """
+    One nest for the outputs whose windows lie within the input, with the taps side by side, and
+    nests for those at the borders, whose windows are clipped.
+    """
+    dims = dims_of(op.result)
+    for parts in combinations(*(spans(op, axis) for axis in range(len(dims) - 2))):
+        _lower_part(k, op, parts)
+    k.fill_border(0)
+
+
+def _lower_part(k: KernelLowering, op: PoolOp, parts: Sequence[Span]) -> None:
+    b, dims = k.builder, dims_of(op.result)
+    lanes = k.output_layout().inner(1)
+    # Only the labels of whole windows are those that a schedule cuts.
+    spatial = [
+        (f"{'x' if part.is_whole else 'border'}{axis}", part.upper - part.lower)
+        for axis, part in enumerate(parts)
+    ]
+    blocks = dims[1].ceildiv(lanes)
+    with (
+        b.labeled_nest([("n", dims[0]), (OUTPUT_CHANNEL, blocks), *spatial], parallel=True) as at,
+        b.loop(lanes, label="lane", mode="lanes") as lane,
+    ):
+        positions = [i + part.lower for i, part in zip(at[2:], parts, strict=True)]
+        where = [at[0], at[1] * lanes + lane, *positions]
+        k.finish(op, where, _combined(k, op, where, parts))
+
+
+def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -> SSAValue:
+    b, dims, kernel = k.builder, dims_of(op.input), op.kernel.data
+    strides, dilations, begin = ints(op.strides), ints(op.dilations), op.pads_begin.data
+    bounds = [
+        (Expr.const(0), kernel[d])
+        if part.is_whole
+        else window_range(
+            at[d + 2], kernel[d], dims[d + 2], strides[d], dilations[d], begin[d], Expr.const(1)
+        )
+        for d, part in enumerate(parts)
+    ]
+
+    def add(taps: Sequence[Expr], value: SSAValue) -> SSAValue:
+        where = [
+            at[d + 2] * strides[d] + tap * dilations[d] - begin[d] for d, tap in enumerate(taps)
+        ]
+        element = k.element(op.input, [*at[:2], *where])
+        if op.kind.data == "max":
+            return scalars.maximum(b, value, element, f32)
+        return scalars.add(b, value, element)
+
+    start = scalars.lowest(b, f32) if op.kind.data == "max" else b.floating(0.0, f32)
+    total = add_taps(b, bounds, start, add)
+    if op.kind.data == "average":
+        return scalars.mul(b, total, _reciprocal(k, window_count(op, at, bounds)))
+    return total
+
+
+def _reciprocal(k: KernelLowering, count: Expr) -> SSAValue:
+    b = k.builder
+    if count.value is not None:
+        return b.floating(1.0 / count.value, f32)
+    number = scalars.cast(b, b.as_integer(count), i64, f32)
+    return b.add(arith.DivfOp(b.floating(1.0, f32), number))
