@@ -25,13 +25,21 @@ from lowerdeck.dialects.core.control_flow import (
 )
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.names import unused_inputs, value_names
-from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.lowering.assumptions import assumptions
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import KernelLowering
 from lowerdeck.lowering.kernels.lower import remove_unused
+from lowerdeck.lowering.view_parts import (
+    VIEW,
+    Place,
+    Places,
+    find_places,
+    moved_by,
+    offset_of_slice,
+)
 from lowerdeck.lowering.work import MULTIPLY_ADDS, multiply_adds_of_kernel
 from lowerdeck.passes.structure import nameless_key, region_key
 
@@ -52,10 +60,15 @@ class Kernels:
     )
     """What `get` gives, by what a kernel does on the level of `core`."""
     _failing: set[str] = field(default_factory=set[str])
+    _scratch: dict[str, list[RefType]] = field(default_factory=dict[str, list[RefType]])
 
     def can_fail(self, name: str) -> bool:
         """True if the function may set the status of the run."""
         return name in self._failing
+
+    def scratch(self, name: str) -> Sequence[RefType]:
+        """The types of the last outputs of a function, which are memory for itself."""
+        return self._scratch.get(name, ())
 
     def get(self, op: KernelOp) -> tuple[str, list[str]]:
         """The name of the function for a kernel, and the model's symbols it is called with."""
@@ -74,8 +87,12 @@ class Kernels:
         first = self.functions.setdefault(key, function)
         if first is not function:
             function.erase()
-        elif any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()):
+            return first.sym_name.data, symbols
+        if any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()):
             self._failing.add(function.sym_name.data)
+        results = len(op.inputs) + len(op.results)
+        scratch = [ref_type(argument) for argument in function.body.block.args[results:]]
+        self._scratch[function.sym_name.data] = scratch
         return first.sym_name.data, symbols
 
 
@@ -115,6 +132,7 @@ class Bufferizer:
         self._scopes = [Scope(block)]
         self._destinations: dict[SSAValue, SSAValue] = {}
         self._packed: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
+        self._places = Places()
         self._fresh = 0
 
     def run(self) -> tuple[list[kernel.FuncOp], kernel.FuncOp]:
@@ -150,8 +168,11 @@ class Bufferizer:
         self._add(kernel.YieldOp(scope.yields))
         self._scopes.pop()
 
-    def _alloc(self, type_: RefType, *, dynamic: bool = False) -> SSAValue:
-        op = driver.AllocOp(type_, dynamic=dynamic or not self._is_planned(type_))
+    def _alloc(
+        self, type_: RefType, *, dynamic: bool = False, unpadded: Expr | None = None
+    ) -> SSAValue:
+        is_dynamic = dynamic or not self._is_planned(type_)
+        op = driver.AllocOp(type_, dynamic=is_dynamic, unpadded=unpadded)
         self._add(op)
         if op.dynamic.value.data:
             self._scopes[-1].owned.add(op.result)
@@ -178,8 +199,22 @@ class Bufferizer:
     def _buffer_for(self, value: SSAValue, layout: LayoutAttr | None = None) -> SSAValue:
         """Where to compute a value: its destination if it has one, else a new buffer."""
         ref = self._destinations.pop(value, None)
-        self.refs[value] = self._alloc(_ref(value, layout)) if ref is None else ref
-        return self.refs[value]
+        if ref is None and (place := self._places.parts.get(value)) is not None:
+            ref = self._view_of(value, place, layout)
+        if ref is None:
+            ref = self._alloc(_ref(value, layout), unpadded=product(dims_of(value)))
+        self.refs[value] = ref
+        return ref
+
+    def _view_of(self, value: SSAValue, place: Place, layout: LayoutAttr | None) -> SSAValue:
+        """The part of another value's memory that a value lies in."""
+        if place.whole not in self.refs:
+            owner = place.whole.owner
+            assert isinstance(owner, KernelOp)
+            self._buffer_for(place.whole, owner.layout_at(len(owner.inputs)))
+        view = driver.ViewOp(self.refs[place.whole], _ref(value, layout), place.offset)
+        self._add(view)
+        return view.result
 
     def _input(self, op: KernelOp, position: int) -> SSAValue:
         """The buffer of a kernel's input; a constant lies as the kernel reads it."""
@@ -211,6 +246,7 @@ class Bufferizer:
     # Ops
 
     def _lower_block(self, block: Block) -> None:
+        self._places.update(find_places(block))
         for op in block.ops:
             for assumption in assumptions(op):
                 self._check(op, assumption)
@@ -223,6 +259,8 @@ class Bufferizer:
                     view = driver.ViewOp(self.refs[op.input], _ref(op.result))
                     self._add(view, op)
                     self._place(op.result, view.result)
+                case KernelOp() if VIEW in op.attributes:
+                    self._lower_view(op)
                 case KernelOp():
                     self._lower_kernel(op)
                 case BindSymbolsOp():
@@ -252,12 +290,29 @@ class Bufferizer:
             self._buffer_for(result, op.layout_at(len(inputs) + number))
             for number, result in enumerate(op.results)
         ]
-        call = driver.CallOp(name, [*inputs, *outputs], [Expr.symbol(s) for s in symbols])
+        scratch = [self._alloc(type_) for type_ in self.kernels.scratch(name)]
+        arguments = [*inputs, *outputs, *scratch]
+        call = driver.CallOp(name, arguments, [Expr.symbol(s) for s in symbols])
         if (work := multiply_adds_of_kernel(op)) is not None:
             call.attributes[MULTIPLY_ADDS] = work
         self._add(call, op)
         if self.kernels.can_fail(name):
             self._add(driver.CheckStatusOp(), op)
+
+    def _lower_view(self, op: KernelOp) -> None:
+        """A slice, or a concatenation whose parts have been computed where they belong."""
+        moved, result = moved_by(op), op.results[0]
+        for assumption in () if moved is None else assumptions(moved):
+            self._check(op, assumption)
+        layout = op.layout_at(len(op.inputs))
+        if (place := self._places.prefixes.get(result)) is not None:
+            self._place(result, self._view_of(result, place, layout))
+        elif isinstance(moved, SliceOp):
+            offset = offset_of_slice(op, moved)
+            assert offset is not None
+            view = driver.ViewOp(self.refs[op.inputs[0]], _ref(result, layout), offset)
+            self._add(view, op)
+            self._place(result, view.result)
 
     def _lower_if(self, op: IfOp) -> None:
         fixed, moved = _split(op.made_dims)
@@ -420,9 +475,10 @@ class BufferizePass(ModulePass):
 
     Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main`
     becomes the driver `buffer.func @run`, whose arguments are the inputs and the outputs. Reshapes
-    become views. A carried value has two slots that swap after each iteration; one that changes its
-    size gets a new buffer from the allocator in each iteration, as do results of branches that
-    differ in size. What ops take for granted about dimensions and cannot prove becomes a
+    become views, and so do slices and the parts of concatenations that `view-parts` has marked. A
+    carried value has two slots that swap after each iteration; one that changes its size gets a new
+    buffer from the allocator in each iteration, as do results of branches that differ in size. What
+    ops take for granted about dimensions and cannot prove becomes a
     `buffer.require`.
     """
 

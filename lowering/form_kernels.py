@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.reduce import ReduceOp
-from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, SplitOp
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels import ACCUMULATING, ALONE, ANCHORS
@@ -101,6 +101,8 @@ class KernelFormer:
             return False
         if producer.anchor is None:
             return True
+        if isinstance(producer.anchor, ConcatOp) and _is_joined_at_front(producer.anchor):
+            return False
         if group.anchor is not None or type(producer.anchor) in ALONE:
             return False
         keeps_type = element_type(op.results[0]) == element_type(producer.anchor.results[0])
@@ -146,6 +148,11 @@ class KernelFormer:
         number = self._names.get(stem, 0)
         self._names[stem] = number + 1
         return f"{stem}_{number}"
+
+
+def _is_joined_at_front(op: ConcatOp) -> bool:
+    """True if parts lie one behind the other in memory, so that there need not be a copy."""
+    return all(dim == 1 for dim in dims_of(op.result)[: op.axis.data])
 
 
 def _slice_up(op: SplitOp) -> None:
@@ -197,7 +204,8 @@ class FormKernelsPass(ModulePass):
     the same indices, so that a chain of maps is one loop nest, and the maps behind a convolution,
     product or reduction become its epilogue. A reduction takes in the maps before it, attention the
     slices. Constants of one element become literals. A split becomes slices. Reshapes, control flow
-    and symbols stay outside: the driver does them without a kernel.
+    and symbols stay outside: the driver does them without a kernel. A concatenation whose parts lie
+    one behind the other in memory stays alone, for they may be computed there.
     """
 
     name = "form-kernels"

@@ -17,6 +17,7 @@ from lowerdeck.passes.pipeline import PassFactory, lazy
 PASSES: dict[str, PassFactory] = {
     "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
     "assign-layouts": lazy("lowerdeck.lowering.assign_layouts", "AssignLayoutsPass"),
+    "view-parts": lazy("lowerdeck.lowering.view_parts", "ViewPartsPass"),
     "choose-schedules": lazy("lowerdeck.lowering.schedule.choose", "ChooseSchedulesPass"),
     "bufferize": lazy("lowerdeck.lowering.bufferize", "BufferizePass"),
     "expand-math": lazy("lowerdeck.lowering.expand_math", "ExpandMathPass"),
@@ -42,7 +43,7 @@ _SCHEDULING = ["vectorize-loops", "tile", "vectorize-lanes", "unroll-tiles", "pr
 """What a kernel's schedule asks for, each step on what the one before has made."""
 
 _ADDED: Mapping[str, list[str]] = {
-    "kernels": ["form-kernels", "assign-layouts", "choose-schedules"],
+    "kernels": ["form-kernels", "assign-layouts", "view-parts", "choose-schedules"],
     "buffer": ["bufferize", "expand-math", "pack-weights"],
     "scheduled": [*_SCHEDULING, "plan-memory"],
 }

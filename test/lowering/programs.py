@@ -126,7 +126,13 @@ class Program:
                 raise
             self.is_refused = True
         context = LowerdeckContext()
-        for name in ("replace-batch-norm", "form-kernels", "bufferize", "expand-math"):
+        for name in (
+            "replace-batch-norm",
+            "form-kernels",
+            "view-parts",
+            "bufferize",
+            "expand-math",
+        ):
             ALL_PASSES[name]()().apply(context, self.module)
         for pass_ in self.scheduling:
             pass_.apply(context, self.module)

@@ -1,0 +1,65 @@
+"""Slices and concatenations that are views give what they would give as copies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.interpret.buffer import find_driver
+
+from .programs import Suite  # noqa: TID251  (these are tests, not the folder of sources)
+
+
+def grow(rng: Random, values: list[SSAValue], count: int) -> None:
+    """Ops that cut and join along the first axis that is not one, and kernels between them."""
+    for _ in range(count):
+        recent = values[-6:]
+        value = rng.choice(recent)
+        rows = dims_of(value)[1].value or 0
+        match rng.randrange(4):
+            case 0:
+                parts = [rng.choice(recent) for _ in range(rng.randrange(2, 4))]
+                if sum(dims_of(part)[1].value or 0 for part in parts) <= 12:
+                    values.append(t.ConcatOp(parts, 1).result)
+            case 1 if rows > 1:
+                size = rng.randrange(1, rows)
+                start = rng.randrange(rows - size + 1)
+                values.append(t.SliceOp(value, [0, start, 0], [1, size, 3]).result)
+            case _:
+                values.append(SoftmaxOp(value, rng.choice([1, 2])).result)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_random_chains(tmp_path: Path, threads: int) -> None:
+    suite = Suite(tmp_path)
+    for seed in range(40):
+        rng = Random(seed)
+
+        def body(*inputs: SSAValue, rng: Random = rng) -> list[SSAValue]:
+            values = list(inputs)
+            grow(rng, values, 16)
+            return [values[-1], *rng.sample(values[2:], 2)]
+
+        numbers = np.random.default_rng(seed)
+        arrays = [numbers.standard_normal((1, rows, 3)).astype(np.float32) for rows in (2, 4)]
+        suite.on(body, *arrays, ulps=16, threads=threads)
+    suite.check()
+    views = concats = 0
+    for program, _, _ in suite.lowered:
+        run = find_driver(program.module)
+        assert run is not None
+        views += sum(isinstance(op, driver.ViewOp) for op in run.walk())
+        calls = [
+            op.callee.root_reference.data for op in run.walk() if isinstance(op, driver.CallOp)
+        ]
+        concats += sum("concat" in name for name in calls)
+    assert views > 100
+    assert concats < views
