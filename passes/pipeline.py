@@ -34,6 +34,7 @@ _MODULES: Mapping[str, str] = {
     "fold-symbols": "fold_symbols",
     "simplify": "simplify",
     "cancel-transpose": "cancel_transpose",
+    "hoist-slice": "hoist_slice",
     "fuse": "fuse",
     "fuse-activation": "fuse_activation",
     "fuse-attention": "fuse_attention",
@@ -87,6 +88,9 @@ def opt() -> list[str]:
         "fuse",
         # After fuse: only batch normalizations that no convolution could take.
         "replace-batch-norm",
+        # After fuse: whole formulas are easier to pass; before merge-products, which ties what
+        # needs all rows to what may need few.
+        "hoist-slice",
         # The formulas leave constants to compute and producers that are equal now.
         "fold",
         "simplify",

@@ -9,6 +9,7 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -16,6 +17,7 @@ from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
     ConcatOp,
+    GatherOp,
     ReshapeOp,
     SliceOp,
     SplitOp,
@@ -33,10 +35,11 @@ from lowerdeck.dialects.core.types import (
     i1,
     is_float,
     numpy_dtype,
+    rank_of,
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
-from lowerdeck.passes.fold_identities import uniform_value
+from lowerdeck.passes.fold_identities import UNIFORM_LIMIT, uniform_value
 
 Replacement: TypeAlias = SSAValue[Attribute] | Callable[[], Operation]
 """A value that is there already, or how to build an op."""
@@ -361,6 +364,48 @@ _PARTS_LIMIT = 256
 """Operands of a flattened concat: flattening a chain step by step copies them every time."""
 
 
+class SliceInsteadOfGather(Pattern[tuple[int, int, int]]):
+    """gather(x, [a, a + s, ...]) -> slice(x), gather(x, a) -> reshape(slice(x)) [in range]"""
+
+    name = "slice-instead-of-gather"
+    roots = (GatherOp,)
+    ranked = True
+
+    def match(self, op: GatherOp) -> Match[tuple[int, int, int]] | None:
+        dim = dims_of(op.input)[op.axis.data].value
+        if dim is None or not is_float(element_type(op.input)) or rank_of(op.indices) > 1:
+            return None
+        indices = _small_integers(op.indices)
+        if not indices or not all(-dim <= index < dim for index in indices):
+            return None
+        places = [index % dim for index in indices]
+        step = places[1] - places[0] if len(places) > 1 else 1
+        if step == 0 or places != [places[0] + k * step for k in range(len(places))]:
+            return None
+        return Match((op,), "the indices are evenly spaced", (places[0], len(places), step))
+
+    def rewrite(self, match: Match[tuple[int, int, int]], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, GatherOp)
+        sizes = list(dims_of(op.input))
+        starts, steps = [Expr.const(0)] * len(sizes), [Expr.const(1)] * len(sizes)
+        axis = op.axis.data
+        starts[axis], sizes[axis], steps[axis] = map(Expr.const, match.data)
+        part = rewriter.add(SliceOp(op.input, starts, sizes, steps)).result
+        same = part.type == op.result.type
+        rewriter.replace(op, part if same else ReshapeOp(part, dims_of(op.result)))
+
+
+def _small_integers(value: SSAValue) -> list[int]:
+    """The elements of a constant, if there are not too many to look at."""
+    if not isinstance(value.owner, ConstantOp) or value.owner.value.data.size > UNIFORM_LIMIT:
+        return []
+    try:
+        return [int(index) for index in value.owner.array.reshape(-1)]
+    except ElidedBlobError:
+        return []
+
+
 class FlattenConcat(_Algebra):
     """concat(concat(x, y), z) -> concat(x, y, z) [along the same axis; used once]"""
 
@@ -499,6 +544,7 @@ class SimplifyPass(CorePass):
     - reshapes, transposes, broadcasts and slices of the same: composed
     - reshape(slice(reshape(x))) -> reshape(slice(x)) [the inner one adds or drops ones]
     - a transpose that moves only dimensions of one -> reshape
+    - gather(x, [a, a + s, ...]) -> slice(x), reshaped for a scalar a [floats; in range]
     - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
     - concat(split(x)) -> x [all parts, in order, same axis]
     - split(concat(x, y)) -> x, y [same axis, the same sizes]
@@ -523,6 +569,7 @@ class SimplifyPass(CorePass):
             ReshapeInsteadOfTranspose(),
             ComposeBroadcasts(),
             ComposeSlices(),
+            SliceInsteadOfGather(),
             FlattenConcat(),
             JoinParts(),
             SplitOperands(),

@@ -346,3 +346,33 @@ func.func @transposes_cancel(%x : tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   %1 = core.transpose %0 {permutation = array<i64: 2, 0, 1>} : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
   func.return %1 : tensor<2x3x4xf32>
 }
+
+// -----
+
+// Evenly spaced indices, from the end and backwards: 5 - 1, then 2; one index drops the dimension.
+// CHECK-LABEL: @gather_evenly
+// CHECK-DAG:     core.slice %x {starts = #core.dims<[0, 4]>, sizes = #core.dims<[3, 2]>, steps = #core.dims<[1, -2]>}
+// CHECK-DAG:     %[[P:.*]] = core.slice %x {starts = #core.dims<[1, 0]>, sizes = #core.dims<[1, 5]>, steps = #core.dims<[1, 1]>}
+// CHECK-DAG:     core.reshape %[[P]] {dims = #core.dims<[5]>}
+func.func @gather_evenly(%x : tensor<3x5xf32>) -> (tensor<3x2xf32>, tensor<5xf32>) {
+  %i = core.constant dense<[-1, 2]> : tensor<2xi64>
+  %j = core.constant dense<1> : tensor<i64>
+  %0 = core.gather %x, %i {axis = #builtin.int<1>} : (tensor<3x5xf32>, tensor<2xi64>) -> tensor<3x2xf32>
+  %1 = core.gather %x, %j {axis = #builtin.int<0>} : (tensor<3x5xf32>, tensor<i64>) -> tensor<5xf32>
+  func.return %0, %1 : tensor<3x2xf32>, tensor<5xf32>
+}
+
+// -----
+
+// Uneven, the same twice, or outside: that is an error at run time.
+// CHECK-LABEL: @gather_unevenly
+// CHECK-COUNT-3: core.gather
+func.func @gather_unevenly(%x : tensor<3x5xf32>) -> (tensor<3x3xf32>, tensor<3x2xf32>, tensor<3xf32>) {
+  %i = core.constant dense<[0, 1, 3]> : tensor<3xi64>
+  %j = core.constant dense<[2, 2]> : tensor<2xi64>
+  %k = core.constant dense<5> : tensor<i64>
+  %0 = core.gather %x, %i {axis = #builtin.int<1>} : (tensor<3x5xf32>, tensor<3xi64>) -> tensor<3x3xf32>
+  %1 = core.gather %x, %j {axis = #builtin.int<1>} : (tensor<3x5xf32>, tensor<2xi64>) -> tensor<3x2xf32>
+  %2 = core.gather %x, %k {axis = #builtin.int<1>} : (tensor<3x5xf32>, tensor<i64>) -> tensor<3xf32>
+  func.return %0, %1, %2 : tensor<3x3xf32>, tensor<3x2xf32>, tensor<3xf32>
+}
