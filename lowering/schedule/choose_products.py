@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import gcd, prod
 
 from xdsl.ir import SSAValue
@@ -54,20 +55,22 @@ def choose_matmul(kernel: KernelOp, op: MatmulOp, machine: Machine) -> Choice | 
     if not (result.is_row_major and layout_in(kernel, op.rhs).is_row_major):
         return None
     axis = _tiled_axis(op)
-    height, count = _best_tile(machine, op, axis)
-    rank = len(dims_of(op.result))
+    dims = dims_of(op.result)
+    rows, columns, depth = map(_number, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
+    height, count = best_tile(machine, rows, columns, depth)
+    rank = len(dims)
     labels = row_labels(rank)
-    rows = labels.pop(axis)
-    order = [*labels, rows, COLUMN]
+    row = labels.pop(axis)
+    order = [*labels, row, COLUMN]
     if (_size(op.rhs) > _size(op.lhs)) != machine.other_order:
-        order = [*labels, COLUMN, rows]
+        order = [*labels, COLUMN, row]
     layouts: dict[SSAValue, LayoutAttr] = {}
     ahead = None
     if is_constant(kernel, op.rhs):
         layouts[op.rhs] = panels(len(dims_of(op.rhs)), machine.lanes * count)
-        if order[-1] == rows and len(dims_of(op.rhs)) == 2:
+        if order[-1] == row and len(dims_of(op.rhs)) == 2:
             ahead = kernel.body.block.args.index(op.rhs)
-    tiles = ((rows, height), (COLUMN, count))
+    tiles = ((row, height), (COLUMN, count))
     return Choice(Schedule(tiles, tuple(order), ((COLUMN, machine.lanes),), ahead), layouts)
 
 
@@ -98,14 +101,22 @@ def _tiled_axis(op: MatmulOp) -> int:
     return rows if dims[axis] == 1 else axis
 
 
-def _best_tile(machine: Machine, op: MatmulOp, axis: int) -> tuple[int, int]:
-    """Rows and vectors of the tile that takes the least time."""
-    dims = dims_of(op.result)
-    rows, columns, depth = map(_number, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
+def best_tile(
+    machine: Machine,
+    rows: int,
+    columns: int,
+    depth: int,
+    vectors: Iterable[int] | None = None,
+) -> tuple[int, int]:
+    """
+    Rows and vectors of the tile that takes the least time for a product with sums of `depth`
+    terms; `vectors` limits the choice.
+    """
     # Rows whose distance is a multiple of a page take turns in few sets of the cache.
     apart = PAGE // gcd(PAGE, depth * 4)
     most = min(rows, machine.registers, LINES * apart)
-    vectors = max(1, min(VECTORS, columns // machine.lanes))
+    if vectors is None:
+        vectors = range(1, max(1, min(VECTORS, columns // machine.lanes)) + 1)
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
@@ -117,7 +128,7 @@ def _best_tile(machine: Machine, op: MatmulOp, axis: int) -> tuple[int, int]:
 
     candidates = [
         (height, count)
-        for count in range(1, vectors + 1)
+        for count in vectors
         for height in range(1, most + 1)
         if fits(machine, height, count)
     ]
