@@ -117,13 +117,14 @@ def accesses_in(op: Operation, known: Intervals | None = None) -> list[Access]:
         inner[op.body.block.args[0]] = own
     if isinstance(op, kernel.LoadOp | kernel.StoreOp):
         return [_access(op, inner)]
-    return [
-        access
-        for region in op.regions
-        for block in region.blocks
-        for nested in block.ops
-        for access in accesses_in(nested, inner)
-    ]
+    found: list[Access] = []
+    for nested in (op for region in op.regions for block in region.blocks for op in block.ops):
+        if isinstance(nested, kernel.ApplyOp):
+            place = interval_of(nested.map.data[0], nested.indices, inner)
+            if place is not None:
+                inner[nested.result] = place
+        found += accesses_in(nested, inner)
+    return found
 
 
 def _access(op: kernel.LoadOp | kernel.StoreOp, known: Intervals) -> Access:

@@ -24,6 +24,10 @@ class Machine:
     """Bytes of the first data cache."""
     l2: int = 1 << 20
     """Bytes of the second cache, of one core."""
+    threads: int = 1
+    """How many cores share the work."""
+    strict: bool = False
+    """True if what is faster must not add to rounding errors."""
     rank: int = 0
     """Which schedule to take instead of the best by rule, for tuning: 1 is its other order, 2 and 3
     are the second best tile in both orders, and so on."""

@@ -14,6 +14,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from lowerdeck.dialects.core.winograd import transformed_taps
 from lowerdeck.dialects.dims import Expr
 
 
@@ -40,6 +41,8 @@ class Layout:
     pieces: tuple[Piece, ...]
     begin: tuple[int, ...]
     end: tuple[int, ...]
+    winograd: int = 0
+    """m, if what is stored are weights of r x r taps as F(m x m, r x r) multiplies by them."""
 
 
 @irdl_attr_definition
@@ -51,6 +54,9 @@ class LayoutAttr(Data[Layout]):
 
     An axis is padded up to a multiple of its blocks; what lies there may be any value. The elements
     of the border are zero.
+
+    `winograd 4` at the end says that all axes behind the first two hold r + 3 transformed values in
+    place of the r taps of weights.
     """
 
     name = "core.layout"
@@ -60,11 +66,12 @@ class LayoutAttr(Data[Layout]):
         pieces: Sequence[Piece],
         begin: Sequence[int] | None = None,
         end: Sequence[int] | None = None,
+        winograd: int = 0,
     ) -> LayoutAttr:
         """A layout; ValueError if the pieces do not make up the axes 0, 1, ..."""
         rank = len({piece.axis for piece in pieces})
         zeros = (0,) * rank
-        layout = Layout(tuple(pieces), tuple(begin or zeros), tuple(end or zeros))
+        layout = Layout(tuple(pieces), tuple(begin or zeros), tuple(end or zeros), winograd)
         for axis in range(rank):
             own = sorted((p for p in pieces if p.axis == axis), key=lambda p: p.stride)
             stride = 1
@@ -107,14 +114,18 @@ class LayoutAttr(Data[Layout]):
                 square = parser.Delimiter.SQUARE
                 begin = parser.parse_comma_separated_list(square, parser.parse_integer)
                 end = parser.parse_comma_separated_list(square, parser.parse_integer)
+            winograd = 0
+            if parser.parse_optional_keyword("winograd") is not None:
+                winograd = parser.parse_integer(allow_boolean=False, allow_negative=False)
             try:
-                return cls.of(pieces, begin, end).data
+                return cls.of(pieces, begin, end, winograd).data
             except ValueError as error:
                 parser.raise_error(str(error))
 
     def print_parameter(self, printer: Printer) -> None:
         pad = f" pad {list(self.data.begin)} {list(self.data.end)}" if self.is_padded else ""
-        printer.print_string(f"<{', '.join(map(str, self.data.pieces))}{pad}>")
+        winograd = f" winograd {self.data.winograd}" if self.data.winograd else ""
+        printer.print_string(f"<{', '.join(map(str, self.data.pieces))}{pad}{winograd}>")
 
     @property
     def rank(self) -> int:
@@ -129,7 +140,8 @@ class LayoutAttr(Data[Layout]):
     @property
     def is_row_major(self) -> bool:
         """True for C order without a border."""
-        return not self.is_padded and self.data.pieces == tuple(map(Piece, range(self.rank)))
+        plain = not self.is_padded and not self.data.winograd
+        return plain and self.data.pieces == tuple(map(Piece, range(self.rank)))
 
     def block(self, axis: int) -> int:
         """The product of all blocks of an axis: what its size is padded up to a multiple of."""
@@ -142,13 +154,15 @@ class LayoutAttr(Data[Layout]):
 
     def padded(self, begin: Sequence[int], end: Sequence[int]) -> LayoutAttr:
         """The same pieces with another border."""
-        return LayoutAttr.of(self.data.pieces, begin, end)
+        return LayoutAttr.of(self.data.pieces, begin, end, self.data.winograd)
 
     def dims(self, dims: Sequence[Expr]) -> list[Expr]:
         """The dimensions of the storage of a tensor with these dimensions."""
         sizes: list[Expr] = []
+        more = self.data.winograd - 1 if self.data.winograd else 0
         for piece in self.data.pieces:
             whole = dims[piece.axis] + self.data.begin[piece.axis] + self.data.end[piece.axis]
+            whole = whole + more if piece.axis > 1 else whole
             size = whole.ceildiv(piece.stride) if piece.size is None else Expr.const(piece.size)
             sizes.append(size)
         return sizes
@@ -170,6 +184,8 @@ class LayoutAttr(Data[Layout]):
 
     def pack(self, array: NDArray[Any]) -> NDArray[Any]:
         """The storage of a tensor, dense; what is padded is zero."""
+        if self.data.winograd:
+            array = transformed_taps(array, self.data.winograd)
         pads: list[tuple[int, int]] = []
         split: list[int] = []
         place: dict[Piece, int] = {}

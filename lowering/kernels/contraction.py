@@ -30,6 +30,7 @@ from lowerdeck.lowering.kernels.lower import (
     broadcast_index,
 )
 from lowerdeck.lowering.kernels.products import lower_tiled_matmul
+from lowerdeck.lowering.kernels.winograd import is_winograd, lower_winograd
 
 
 def accumulates_in_place(element: object) -> bool:
@@ -88,6 +89,9 @@ def _first_channel(op: ConvOp, channel: Expr) -> Expr:
 @anchor(ConvOp, accumulating=True)
 def lower_conv(k: KernelLowering, op: ConvOp) -> None:
     """One row of outputs at a time; the bias starts the sum."""
+    if is_winograd(k, op):
+        lower_winograd(k, op)
+        return
     if is_blocked_conv(k, op):
         lower_blocked_conv(k, op)
         return

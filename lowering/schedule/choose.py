@@ -41,11 +41,12 @@ RULES: dict[type[Operation], list[Rule]] = {}
 """By anchor: how a kernel runs, as the first rule says that gives a choice; else plain loops."""
 
 
-def schedule_rule(op: type[Operation]) -> Callable[[R], R]:
-    """Register the rule for kernels with an anchor."""
+def schedule_rule(op: type[Operation], *, first: bool = False) -> Callable[[R], R]:
+    """Register the rule for kernels with an anchor; `first` of all, or behind the others."""
 
     def register(rule: R) -> R:
-        RULES.setdefault(op, []).append(rule)
+        rules = RULES.setdefault(op, [])
+        rules.insert(0 if first else len(rules), rule)
         return rule
 
     return register
@@ -234,7 +235,9 @@ class ChooseSchedulesPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = options_of(ctx)
-        machine = machine_of(options.target)
+        machine = replace(
+            machine_of(options.target), threads=options.threads, strict=options.strict_accuracy
+        )
         names: dict[Hashable, str] = {}
         for kernel in op.walk():
             if not isinstance(kernel, KernelOp):
@@ -249,3 +252,4 @@ class ChooseSchedulesPass(ModulePass):
 # Rules for other anchors register themselves.
 from lowerdeck.lowering.schedule import choose_products as _choose_products  # noqa: E402, F401
 from lowerdeck.lowering.schedule import choose_windows as _choose_windows  # noqa: E402, F401
+from lowerdeck.lowering.schedule import choose_winograd as _choose_winograd  # noqa: E402, F401

@@ -21,9 +21,10 @@ def _spread(block: Block, varying: set[SSAValue]) -> None:
         if isinstance(op, ForOp):
             _spread_loop(op, varying)
             continue
-        for region in op.regions:
-            _spread(region.block, varying)
-        inside = any(value in varying for region in op.regions for value in _uses(region.block))
+        blocks = [block for region in op.regions for block in region.blocks]
+        for inner in blocks:
+            _spread(inner, varying)
+        inside = any(value in varying for inner in blocks for value in _uses(inner))
         if inside or any(operand in varying for operand in op.operands):
             varying.update(op.results)
 

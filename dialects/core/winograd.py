@@ -1,0 +1,88 @@
+"""
+Winograd's convolutions F(m, r): m outputs of r taps from m + r - 1 products.
+
+y = A^T ((G g) * (B^T d)) along each axis, where * is elementwise: Cook and Toom's algorithm, which
+multiplies polynomials by their values at m + r - 2 points and at infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from math import prod
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix: TypeAlias = tuple[tuple[Fraction, ...], ...]
+
+_ZERO, _ONE = Fraction(0), Fraction(1)
+
+POINTS = tuple(map(Fraction, ("0", "3/4", "-3/4", "3/2", "-3/2")))
+"""
+For m + r - 1 = 6, where rounding errors depend on the points: half of those of 0, 1, -1, 2, -2. All
+matrices but G are exact in f32.
+"""
+
+FEW_POINTS = tuple(map(Fraction, (0, 1, -1)))
+"""For m + r - 1 = 4: additions alone but for G."""
+
+
+@dataclass(frozen=True)
+class Matrices:
+    """A^T of m rows, G of r columns and B^T; they all have m + r - 1 columns or rows."""
+
+    outputs: Matrix
+    taps: Matrix
+    inputs: Matrix
+
+
+@lru_cache
+def matrices(size: int, taps: int) -> Matrices:
+    """
+    The matrices of F(size, taps); ValueError if there are no points for it.
+
+    Row i of B^T holds the coefficients of the polynomial that is zero at all points but i.
+    """
+    count = size + taps - 1
+    points = {6: POINTS, 4: FEW_POINTS}.get(count)
+    if points is None:
+        raise ValueError(f"no points for F({size}, {taps})")
+    others = [[q for q in points if q != p] for p in points]
+    powers = [[p**k for k in range(count)] for p in points]
+    infinity = (_ZERO,) * (taps - 1) + (_ONE,)
+    scales = [prod((p - q for q in rest), start=_ONE) for p, rest in zip(points, others)]
+    return Matrices(
+        outputs=tuple(
+            (*(row[k] for row in powers), _ONE if k == size - 1 else _ZERO) for k in range(size)
+        ),
+        taps=(
+            *(
+                tuple(value / scale for value in row[:taps])
+                for row, scale in zip(powers, scales, strict=True)
+            ),
+            infinity,
+        ),
+        inputs=(*((*_with_roots(rest), _ZERO) for rest in others), _with_roots(points)),
+    )
+
+
+def _with_roots(roots: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """The coefficients of the monic polynomial with these roots, the constant one first."""
+    coefficients = [_ONE]
+    for root in roots:
+        shifted, scaled = [_ZERO, *coefficients], [*(-root * c for c in coefficients), _ZERO]
+        coefficients = [a + b for a, b in zip(shifted, scaled, strict=True)]
+    return tuple(coefficients)
+
+
+def transformed_taps(weight: NDArray[Any], size: int) -> NDArray[Any]:
+    """G g along every axis behind the first two, in f64, rounded once."""
+    result = weight.astype(np.float64)
+    for axis in range(2, weight.ndim):
+        g = np.array(matrices(size, weight.shape[axis]).taps, np.float64)
+        result = np.moveaxis(np.tensordot(g, result, (1, axis)), 0, axis)
+    return result.astype(weight.dtype)

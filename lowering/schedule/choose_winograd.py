@@ -1,0 +1,137 @@
+"""Which convolutions run by Winograd's algorithm, and how."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.types import static_shape
+from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
+from lowerdeck.lowering.kernels.winograd import GROUP, PARTS, TILE, Geometry, can_be_winograd
+from lowerdeck.lowering.schedule.choose import (
+    Choice,
+    blocked_constants,
+    fits,
+    is_constant,
+    layout_in,
+    reduction_cycles,
+    schedule_rule,
+)
+from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.targets import Machine
+
+_SIZES = (4, 2)
+"""Outputs of a tile, in rows and columns."""
+
+_VALUE_CYCLES = 3.5
+"""About what it takes to transform one vector of values."""
+
+_CACHED = 8
+"""Bytes a cycle that come from the cache shared by the cores."""
+
+_UNCACHED = 4
+"""Bytes a cycle that come from memory."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way to run a convolution, and about how long it takes."""
+
+    cycles: float
+    size: int = 0
+    group: int = 0
+    count: int = 0
+    rows: int = 0
+
+
+@schedule_rule(ConvOp, first=True)
+def choose_winograd(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None:
+    """By cost, against the direct sum. With strict accuracy, in the smaller tiles only."""
+    if not is_constant(kernel, op.weight) or static_shape(op.input) is None:
+        return None
+    source, target = layout_in(kernel, op.input), kernel.layout_at(len(kernel.inputs))
+    best = direct_plan(op, target.inner(1), machine)
+    for size in _SIZES:
+        if size > 2 and machine.strict:
+            continue
+        if can_be_winograd(op, size, source, target):
+            plan = winograd_plan(op, size, target.inner(1), machine)
+            best = min(best, plan, key=lambda each: each.cycles)
+    if not best.size:
+        return None
+    lanes = target.inner(1)
+    layouts = blocked_constants(kernel, lanes)
+    layouts[op.weight] = transformed_weight(best.size, lanes, best.count)
+    sizes = ((TILE, best.rows), (OUTPUT_CHANNEL, best.count))
+    parameters = ((GROUP, best.group), (PARTS, machine.threads))
+    order = ("v0", "v1", OUTPUT_CHANNEL, TILE)
+    ahead = kernel.body.block.args.index(op.weight)
+    return Choice(Schedule((*sizes, *parameters), order, prefetch=ahead), layouts)
+
+
+def transformed_weight(size: int, lanes: int, count: int) -> LayoutAttr:
+    """[value][value][oc / (count lanes)][ic][oc / lanes % count][oc % lanes]."""
+    pieces = [Piece(2), Piece(3), Piece(0, lanes * count), Piece(1)]
+    if count > 1:
+        pieces.append(Piece(0, lanes, count))
+    return LayoutAttr.of([*pieces, Piece(0, 1, lanes)], winograd=size)
+
+
+def direct_plan(op: ConvOp, lanes: int, machine: Machine) -> Plan:
+    """The direct sum at full speed."""
+    shape, weight = static_shape(op.result), static_shape(op.weight)
+    assert shape is not None
+    assert weight is not None
+    blocks = -(-shape[1] // max(lanes, 1))
+    products = shape[0] * prod(shape[2:]) * blocks * prod(weight[1:])
+    return Plan(max(products / 2 / machine.threads, _memory_cycles(prod(weight))))
+
+
+def winograd_plan(op: ConvOp, size: int, lanes: int, machine: Machine) -> Plan:
+    """The group of tiles and the tile of a product that take least."""
+    shape, weight = static_shape(op.result), static_shape(op.weight)
+    assert shape is not None
+    assert weight is not None
+    g = Geometry(size, weight[2], shape[0], shape[2], shape[3])
+    blocks_in, blocks_out = -(-weight[1] // lanes), -(-shape[1] // lanes)
+    values = g.values**2
+    slab = blocks_out * lanes * weight[1] * 4
+    transforms = g.tiles * values * (blocks_in + blocks_out) * _VALUE_CYCLES / machine.threads
+    plans: list[Plan] = []
+    for group in _group_sizes(g.tiles, machine.threads):
+        turns = -(-g.tiles // group) / machine.threads
+        cycles, count, rows = _product(blocks_out, group, weight[1], machine)
+        # The weights come from the cache of the cores together if a group leaves no room for them.
+        scratch = values * group * (blocks_in + blocks_out) * lanes * 4
+        if values * slab + scratch > machine.l2:
+            cycles = max(cycles, slab / _CACHED)
+        spilled = max(0, scratch - machine.l2 * 3 // 4) * 2 / _CACHED
+        total = turns * (values * cycles + spilled)
+        total = max(total, _memory_cycles(values * slab // 4)) + transforms
+        plans.append(Plan(total, size, group, count, rows))
+    return min(plans, key=lambda plan: plan.cycles)
+
+
+def _memory_cycles(elements: int) -> float:
+    return elements * 4 / _UNCACHED
+
+
+def _group_sizes(tiles: int, threads: int) -> Sequence[int]:
+    """The sizes of groups of which every thread does as many."""
+    sizes = {-(-tiles // (turns * threads)) for turns in range(1, -(-tiles // threads) + 1)}
+    return sorted(size for size in sizes if 4 <= size <= 256) or [min(tiles, 256)]
+
+
+def _product(blocks: int, group: int, depth: int, machine: Machine) -> tuple[float, int, int]:
+    """The cycles of one product, and its tile: vectors of output channels, and tiles."""
+    candidates = [
+        (count, rows)
+        for count in range(1, min(blocks, 4) + 1)
+        for rows in range(1, min(group, machine.registers) + 1)
+        if fits(machine, rows, count)
+    ]
+    return min((reduction_cycles([blocks, group], tile, depth, sum), *tile) for tile in candidates)
