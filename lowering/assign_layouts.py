@@ -22,14 +22,12 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_sha
 from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.kernels.depthwise import is_depthwise
 from lowerdeck.lowering.kernels.lower import ANCHORS
+from lowerdeck.lowering.schedule.choose import assumed_shape
 from lowerdeck.lowering.targets import machine_of
 from lowerdeck.passes.options import options_of
 
 FEWEST_LANES = 4
 """The smallest block: of tensors with few channels."""
-
-ASSUMED_SIZE = 64
-"""What a dimension is taken for that is known only at run time."""
 
 Border = tuple[int, ...]
 """Elements of padding: at the begin of all axes, then at their end."""
@@ -117,7 +115,7 @@ def block_for(channels: int, lanes: int) -> int:
 
 def size_of(value: SSAValue) -> int:
     """About how many elements a value has."""
-    return prod(dim.value or ASSUMED_SIZE for dim in dims_of(value))
+    return prod(assumed_shape(value))
 
 
 class Components:

@@ -59,13 +59,21 @@ def layout_in(kernel: KernelOp, value: SSAValue) -> LayoutAttr:
     return LayoutAttr.row_major(len(dims_of(value)))
 
 
+ASSUMED_SIZE = 64
+"""What a dimension is taken for that is known only at run time."""
+
+
+def assumed_shape(value: SSAValue) -> list[int]:
+    """A shape to choose by."""
+    sizes = (dim.value for dim in dims_of(value))
+    return [ASSUMED_SIZE if size is None else size for size in sizes]
+
+
 def choose(kernel: KernelOp, machine: Machine) -> Choice | None:
     """How a kernel runs."""
     anchors = [op for op in kernel.body.block.ops if type(op) in ANCHORS]
     if anchors:
-        choices = (
-            rule(kernel, anchors[0], machine) for rule in RULES.get(type(anchors[0]), ())
-        )
+        choices = (rule(kernel, anchors[0], machine) for rule in RULES.get(type(anchors[0]), ()))
         return next((choice for choice in choices if choice is not None), None)
     return choose_maps(kernel, machine)
 
@@ -137,8 +145,8 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     """
     target = kernel.layout_at(len(kernel.inputs))
     source = layout_in(kernel, op.input)
-    shape, x, w = static_shape(op.result), static_shape(op.input), static_shape(op.weight)
-    if shape is None or x is None or w is None or not can_be_blocked(op, source, target):
+    shape, x, w = assumed_shape(op.result), assumed_shape(op.input), static_shape(op.weight)
+    if w is None or not can_be_blocked(op, source, target):
         return None
     if not is_constant(kernel, op.weight):
         return None

@@ -18,6 +18,7 @@ from lowerdeck.lowering.kernels.pooling import can_be_blocked_pool
 from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS
 from lowerdeck.lowering.schedule.choose import (
     Choice,
+    assumed_shape,
     blocked_constants,
     is_constant,
     layout_in,
@@ -44,8 +45,8 @@ def choose_depthwise(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice |
     what they read while it is in registers.
     """
     target = kernel.layout_at(len(kernel.inputs))
-    shape, w = static_shape(op.result), static_shape(op.weight)
-    if shape is None or w is None or not is_constant(kernel, op.weight):
+    shape, w = assumed_shape(op.result), static_shape(op.weight)
+    if w is None or not is_constant(kernel, op.weight):
         return None
     if not can_be_blocked_depthwise(op, layout_in(kernel, op.input), target):
         return None

@@ -1,0 +1,294 @@
+"""Random small convolutional networks with the layouts and schedules of every target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.builder import ImplicitBuilder
+from xdsl.ir import Block, Region, SSAValue
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
+from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.types import f32, i64, static_shape
+from lowerdeck.dialects.interpret import Interpreter, find_function
+from lowerdeck.dialects.interpret.buffer import run_driver
+from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
+from lowerdeck.passes.contracts import check_contract
+from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    VECTOR_FLAGS,
+    Program,
+    Suite,
+    module_of,
+    symbol,
+    typed,
+)
+
+Array = NDArray[Any]
+Layer = Callable[[Random, list[SSAValue]], SSAValue]
+
+TARGETS = ["x86-64-v4", "x86-64-v3", "x86-64", "c99"]
+CHANNELS = [1, 2, 3, 5, 8, 13, 16, 20, 32, 33]
+
+
+@dataclass(eq=False)
+class LayoutProgram(Program):
+    """A program that takes the compiler's own way."""
+
+    target: str = "x86-64-v4"
+
+    def lower(self) -> tuple[CArtifact, list[str]]:
+        """The C, and what the interpreters disagree about."""
+        function = find_function(self.module, "main")
+        results = Interpreter().call(function, list(self.inputs))
+        self.expected = [cast(Array, value) for value in results]
+        context = LowerdeckContext(options=RewriteOptions(target=self.target))
+        for phase in ("kernels", "buffer", "scheduled"):
+            for name in passes_of_phase(phase):
+                ALL_PASSES[name]()().apply(context, self.module)
+            self.module.verify()
+        check_contract(self.module, "scheduled")
+        found = list(run_driver(self.module, self.named_inputs).values())
+        problems = self.differences(self.target, found, self.expected)
+        return emit_c(self.module, self.name, self.target), problems
+
+
+def add(suite: Suite, target: str, types: Sequence[Any], body: Any, *inputs: Array) -> None:
+    """One more program."""
+    name, module = f"p{len(suite.programs)}", module_of(types, body)
+    suite.programs.append(LayoutProgram(name, module, inputs, ulps=64, scale=1, target=target))
+
+
+def values(*shape: int, seed: int = 0) -> Array:
+    """Numbers around zero."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def constant(rng: Random, *shape: int) -> SSAValue:
+    """Small numbers."""
+    scale = 1 / np.sqrt(max(1, np.prod(shape[1:])))
+    array = values(*shape, seed=rng.randrange(1 << 30)) * np.float32(scale)
+    return ConstantOp.of(array).result
+
+
+def dims(value: SSAValue) -> list[int]:
+    """The dimensions, which are numbers."""
+    shape = static_shape(value)
+    assert shape is not None
+    return list(shape)
+
+
+def _pick(rng: Random, known: Sequence[SSAValue]) -> SSAValue:
+    """The later ones more often, so that chains grow."""
+    return known[max(rng.randrange(len(known)), rng.randrange(len(known)))]
+
+
+def conv(x: SSAValue, weight: SSAValue, bias: SSAValue, pad: Sequence[int], **options: Any) -> Any:
+    """A convolution in two dimensions with the same padding at begin and end."""
+    stride, groups = options.get("stride", 1), options.get("groups", 1)
+    return ConvOp(
+        x,
+        weight,
+        bias,
+        strides=[stride, stride],
+        dilations=[1, 1],
+        pads_begin=pad,
+        pads_end=pad,
+        groups=groups,
+    ).result
+
+
+def _conv(rng: Random, known: list[SSAValue]) -> SSAValue:
+    x = _pick(rng, known)
+    channels, kernel = dims(x)[1], rng.choice([1, 3])
+    groups = rng.choice([g for g in (1, 1, 2, channels) if channels % g == 0])
+    outputs = channels if groups == channels else rng.choice(CHANNELS) * groups
+    weight = constant(rng, outputs, channels // groups, kernel, kernel)
+    pad = [kernel // 2] * 2
+    return conv(x, weight, constant(rng, outputs), pad, stride=rng.choice([1, 1, 2]), groups=groups)
+
+
+def _conv_transpose(rng: Random, known: list[SSAValue]) -> SSAValue:
+    x = _pick(rng, known)
+    if dims(x)[2] > 2:
+        return x
+    outputs = rng.choice(CHANNELS)
+    return ConvTransposeOp(
+        x,
+        constant(rng, dims(x)[1], outputs, 2, 2),
+        constant(rng, outputs),
+        strides=[2, 2],
+        dilations=[1, 1],
+        pads_begin=[0, 0],
+        pads_end=[0, 0],
+        output_padding=[0, 0],
+        groups=1,
+    ).result
+
+
+def _pool(rng: Random, known: list[SSAValue]) -> SSAValue:
+    return PoolOp(
+        rng.choice(["max", "average"]),
+        _pick(rng, known),
+        kernel=[3, 3],
+        strides=[rng.choice([1, 2])] * 2,
+        dilations=[1, 1],
+        pads_begin=[1, 1],
+        pads_end=[1, 1],
+        overhang=[0, 0],
+        count_pads=rng.random() < 0.5,
+    ).result
+
+
+def _map(rng: Random, known: list[SSAValue]) -> SSAValue:
+    x = _pick(rng, known)
+    channels = dims(x)[1]
+    same = [v for v in known if dims(v) == dims(x)]
+    match rng.randrange(6):
+        case 0:
+            return e.SigmoidOp(x).result
+        case 1:
+            return e.MulOp(x, constant(rng, 1, channels, 1, 1)).result
+        case 2:
+            return e.AddOp(constant(rng, channels, 1, 1), x).result
+        case 3:
+            mean = ReduceOp("sum", x, [2, 3], True).result
+            return e.MulOp(x, e.SigmoidOp(mean).result).result
+        case 4:
+            positive = e.CompareOp(e.Predicate.GT, x, scalar(0.0, f32).result)
+            return e.SelectOp(positive.result, x, _pick(rng, same)).result
+        case _:
+            return e.AddOp(x, _pick(rng, same)).result
+
+
+def _concat(rng: Random, known: list[SSAValue]) -> SSAValue:
+    x = _pick(rng, known)
+    same = [v for v in known if dims(v)[2:] == dims(x)[2:] and dims(v)[1] < 40]
+    parts = [x, *rng.sample(same, min(len(same), rng.randint(1, 2)))]
+    return t.ConcatOp(rng.sample(parts, len(parts)), 1).result
+
+
+def _slice(rng: Random, known: list[SSAValue]) -> SSAValue:
+    x = _pick(rng, known)
+    shape = dims(x)
+    start = rng.choice([k for k in (0, 3, 16) if k < shape[1]])
+    size = rng.choice([shape[1] - start, (shape[1] - start + 1) // 2])
+    return t.SliceOp(x, [0, start, 0, 0], [shape[0], size, *shape[2:]]).result
+
+
+def _move(rng: Random, known: list[SSAValue]) -> SSAValue:
+    x = _pick(rng, known)
+    shape = dims(x)
+    match rng.randrange(6):
+        case 0:
+            groups = rng.choice([g for g in (1, 2, 4) if shape[1] % g == 0])
+            return t.ChannelShuffleOp(x, groups).result
+        case 1:
+            indices = np.array([k // 2 for k in range(2 * shape[2])][:4])
+            return t.GatherOp(x, ConstantOp.of(indices).result, 2).result
+        case 2:
+            return t.TransposeOp(x, [0, 1, 3, 2]).result
+        case 3:
+            return t.PadOp(x, [0, 0, 1, 0], [0, 0, 0, 1]).result
+        case 4:
+            flat = t.ReshapeOp(x, [shape[0], shape[1], shape[2] * shape[3], 1]).result
+            return t.ReshapeOp(e.NegOp(flat).result, shape).result
+        case _:
+            last = t.TransposeOp(x, [0, 2, 3, 1]).result
+            return t.TransposeOp(SoftmaxOp(last, 3).result, [0, 3, 1, 2]).result
+
+
+LAYERS: list[Layer] = [
+    _conv,
+    _conv,
+    _conv,
+    _conv_transpose,
+    _pool,
+    _map,
+    _map,
+    _concat,
+    _slice,
+    _move,
+]
+
+
+def network(rng: Random, *inputs: SSAValue) -> list[SSAValue]:
+    """A dozen layers, and the last few values."""
+    known = list(inputs)
+    for _ in range(12):
+        small = [v for v in known if max(dims(v)[2:]) < 7 and min(dims(v)[2:]) > 0]
+        known.append(rng.choice(LAYERS)(rng, small))
+    return [e.NegOp(value).result for value in known[-3:]]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_random_networks(tmp_path: Path, target: str) -> None:
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    for seed in range(6):
+        rng = Random(seed)
+        inputs = [values(rng.choice([1, 1, 2]), rng.choice(CHANNELS), 4, 3, seed=seed)]
+        types = [typed(value.dtype, *value.shape) for value in inputs]
+        add(suite, target, types, partial(network, rng), *inputs)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+def test_open_batch_and_size(tmp_path: Path, target: str) -> None:
+    """Channels are known, the rest is not."""
+    suite, rng = Suite(tmp_path, flags=VECTOR_FLAGS), Random(1)
+    weights = [constant(rng, 20, 3, 3, 3), constant(rng, 20, 20, 3, 3)]
+    arrays = [weight.owner.array for weight in weights if isinstance(weight.owner, ConstantOp)]
+
+    def body(x: SSAValue) -> list[SSAValue]:
+        first, second = (ConstantOp.of(array).result for array in arrays)
+        bias = ConstantOp.of(np.ones(20, np.float32)).result
+        y = conv(x, first, bias, [1, 1])
+        z = e.AddOp(conv(y, second, bias, [1, 1]), y).result
+        return [z, ReduceOp("sum", z, [2, 3], False).result]
+
+    types = [typed(np.float32, symbol("n"), 3, symbol("h"), 5)]
+    add(suite, target, types, body, values(2, 3, 4, 5))
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+def test_control_flow(tmp_path: Path, target: str) -> None:
+    """Regions use blocked values of the outside, and are given and give row-major ones."""
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    array = values(24, 24, 3, 3, seed=3) / np.float32(15)
+
+    def layer(x: SSAValue) -> SSAValue:
+        bias = ConstantOp.of(np.ones(24, np.float32)).result
+        return conv(x, ConstantOp.of(array).result, bias, [1, 1])
+
+    def body(x: SSAValue, condition: SSAValue) -> list[SSAValue]:
+        outside = layer(x)
+        then, otherwise, loop = Block(), Block(), Block(arg_types=[typed(np.int64), x.type])
+        with ImplicitBuilder(then):
+            YieldOp([e.MulOp(layer(outside), outside).result])
+        with ImplicitBuilder(otherwise):
+            YieldOp([e.MulOp(outside, outside).result])
+        chosen = IfOp(condition, Region(then), Region(otherwise)).results[0]
+        with ImplicitBuilder(loop):
+            YieldOp([e.AddOp(layer(loop.args[1]), outside).result])
+        looped = LoopOp(scalar(2, i64).result, None, [chosen], Region(loop)).results[0]
+        return [layer(looped), outside]
+
+    for choice in (True, False):
+        types = [typed(np.float32, 1, 24, 3, 3), typed(np.bool_)]
+        add(suite, target, types, body, values(1, 24, 3, 3), np.array(choice))
+    suite.check()
