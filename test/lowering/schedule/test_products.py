@@ -1,0 +1,171 @@
+"""Matrix products and attention by schedule: the same numbers for every shape and target."""
+
+# Bodies of programs are lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.attention import AttentionOp
+from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import SliceOp
+from lowerdeck.dialects.core.types import f32
+
+from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    VECTOR_FLAGS,
+    Suite,
+    symbol,
+    typed,
+)
+from ..test_layouts import add, values  # noqa: TID251  (as above)
+
+TARGETS = ["x86-64-v4", "x86-64-v3", "x86-64"]
+
+Shape = tuple[int, ...]
+
+PRODUCTS: list[tuple[Shape, Shape]] = [
+    ((1, 1), (1, 1)),
+    ((1, 7), (7, 1)),
+    ((5, 1), (1, 3)),
+    ((1, 9), (9, 150)),
+    ((13, 17), (17, 37)),
+    ((15, 400), (400, 19)),
+    ((2, 3, 5), (5, 16)),
+    ((2, 3, 9), (2, 9, 21)),
+    ((2, 1, 4, 6), (3, 6, 33)),
+    ((9, 1, 8), (8, 40)),
+    ((2, 5, 1, 8), (2, 1, 8, 24)),
+    ((4, 1024), (1024, 16)),
+]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return Suite(tmp_path, flags=VECTOR_FLAGS)
+
+
+def types_of(*arrays: Any) -> list[Any]:
+    """Static types."""
+    return [typed(array.dtype, *array.shape) for array in arrays]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_products(suite: Suite, target: str) -> None:
+    """With a packed right matrix, and with one that is not known before."""
+    for left, right in PRODUCTS:
+        x, w = values(*left), values(*right, seed=1)
+        add(suite, target, types_of(x), lambda x, w=w: MatmulOp(x, ConstantOp.of(w).result), x)
+        add(suite, target, types_of(x, w), MatmulOp, x, w)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_epilogue(suite: Suite, target: str) -> None:
+    """What follows a product is computed from the sums: bias, function, residual."""
+
+    def body(x: Any, residual: Any) -> Any:
+        weight = ConstantOp.of(values(11, 27, seed=1)).result
+        bias = ConstantOp.of(values(27, seed=2)).result
+        product = e.AddOp(MatmulOp(x, weight).result, bias).result
+        return e.AddOp(residual, e.TanhOp(e.MulOp(product, scalar(0.5, f32)).result).result)
+
+    x, residual = values(2, 9, 11), values(2, 9, 27, seed=3)
+    add(suite, target, types_of(x, residual), body, x, residual)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_open_sizes(suite: Suite, target: str) -> None:
+    """Rows, columns and depth that only a run knows."""
+    m, k, n = symbol("m"), symbol("k"), symbol("n")
+    weight = values(6, 21, seed=1)
+    for rows in (1, 30):
+        x = values(rows, 6)
+        types = [typed(np.float32, m, 6)]
+        add(suite, target, types, lambda x: MatmulOp(x, ConstantOp.of(weight).result), x)
+        y = values(6, 45)
+        add(suite, target, [typed(np.float32, m, k), typed(np.float32, k, n)], MatmulOp, x, y)
+    suite.check()
+
+
+def attention(
+    suite: Suite, target: str, sizes: Sequence[int], mask: Shape | None, *, known: bool
+) -> None:
+    """One more program: batch, queries, keys, heads, depth and columns."""
+    batch, queries, keys, heads, depth, columns = sizes
+    q = values(batch, queries, heads, depth)
+    k = values(batch, keys, heads, depth, seed=1)
+    v = values(batch, keys, heads, columns, seed=2)
+    if mask is None:
+        add(suite, target, types_of(q, k, v), lambda *x: AttentionOp(*x, scale=0.3), q, k, v)
+        return
+    hidden = values(*mask, seed=3)
+    hidden[hidden > 1] = -np.inf
+    hidden[..., 0] = 0
+    if known:
+        add(
+            suite,
+            target,
+            types_of(q, k, v),
+            lambda *x: AttentionOp(*x, ConstantOp.of(hidden).result, scale=0.3),
+            q,
+            k,
+            v,
+        )
+    else:
+        inputs = (q, k, v, hidden)
+        add(suite, target, types_of(*inputs), lambda *x: AttentionOp(*x, scale=0.3), *inputs)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_attention(suite: Suite, target: str) -> None:
+    """Whole blocks of queries, parts of one, and none; columns that are no whole vectors."""
+    attention(suite, target, (1, 1, 1, 1, 1, 1), None, known=False)
+    attention(suite, target, (2, 3, 5, 2, 7, 3), None, known=False)
+    attention(suite, target, (1, 37, 21, 2, 8, 20), None, known=False)
+    attention(suite, target, (1, 16, 400, 1, 2, 9), None, known=False)
+    attention(suite, target, (1, 70, 9, 3, 4, 16), None, known=False)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+@pytest.mark.parametrize("known", [False, True])
+def test_masks(suite: Suite, target: str, *, known: bool) -> None:
+    """One for all queries, one for all heads, and one for each pair."""
+    sizes = (2, 37, 11, 2, 4, 5)
+    for mask in ((11,), (2, 1, 1, 11), (37, 11), (2, 1, 11), (2, 37, 11), (2, 2, 37, 11)):
+        attention(suite, target, sizes, mask, known=known)
+    suite.check()
+
+
+def test_slices(suite: Suite) -> None:
+    """Query, key and value as parts of one tensor, read where they lie."""
+
+    def body(x: Any) -> Any:
+        parts = [SliceOp(x, [0, 0, 2 * part, 0], [1, 19, 2, 16]).result for part in range(3)]
+        return AttentionOp(*parts, scale=0.25)
+
+    x = values(1, 19, 6, 16)
+    add(suite, "x86-64-v4", types_of(x), body, x)
+    suite.check()
+
+
+def test_nothing_to_see(suite: Suite) -> None:
+    """A query that sees nothing gets no number, and no other query does."""
+
+    def body(q: Any, k: Any, v: Any) -> Any:
+        mask = np.zeros((20, 6), np.float32)
+        mask[7] = -np.inf
+        return AttentionOp(q, k, v, ConstantOp.of(mask).result)
+
+    q, k = values(1, 20, 1, 4), values(1, 6, 1, 4, seed=1)
+    add(suite, "x86-64-v4", types_of(q, k, k), body, q, k, k)
+    suite.check()
