@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
-from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, ReturnOp
+from lowerdeck.dialects.buffer.kernel import FuncOp, LoadOp, ReturnOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
@@ -208,32 +208,26 @@ class KernelLowering:
         return True
 
     def fill_border(self, number: int) -> None:
-        """Set the border of a result to zero, once."""
+        """Set the border of a result to zero, once: loops that share no element."""
         if number in self._filled:
             return
         self._filled.add(number)
         dims, layout = dims_of(self.roots[number]), self.output_layout(number)
-        sizes = layout.dims(dims)
+        spans = [(Expr.const(0), size) for size in layout.dims(dims)]
         outer = {piece.axis: piece for piece in layout.data.pieces if piece.size is None}
         for axis, (begin, end) in enumerate(zip(layout.data.begin, layout.data.end, strict=True)):
-            place = layout.data.pieces.index(outer[axis]) if (begin or end) else 0
-            for lower, upper in ((0, begin), (dims[axis] + begin, dims[axis] + begin + end)):
-                if Expr.of(lower) == upper:
-                    continue
-                self._fill(number, layout, place, (Expr.of(lower), Expr.of(upper)), sizes)
+            if not (begin or end):
+                continue
+            place, inside = layout.data.pieces.index(outer[axis]), dims[axis] + begin
+            for lower, upper in ((0, begin), (inside, inside + end)):
+                if Expr.of(lower) != upper:
+                    spans[place] = (Expr.of(lower), Expr.of(upper))
+                    self._fill(number, layout, spans)
+            spans[place] = (Expr.const(begin), inside)
 
-    def _fill(
-        self,
-        number: int,
-        layout: LayoutAttr,
-        place: int,
-        bounds: tuple[Expr, Expr],
-        sizes: Sequence[Expr],
-    ) -> None:
-        """Zeros where a dimension of the storage lies within bounds."""
+    def _fill(self, number: int, layout: LayoutAttr, spans: Sequence[tuple[Expr, Expr]]) -> None:
+        """Zeros where each dimension of the storage lies within its bounds."""
         b = self.builder
-        spans = [(Expr.const(0), size) for size in sizes]
-        spans[place] = bounds
         lanes = layout.inner(layout.data.pieces[-1].axis)
         labels = [
             (f"b{k}", upper - lower) for k, (lower, upper) in enumerate(spans) if k < len(spans) - 1
@@ -344,9 +338,3 @@ def remove_unused(block: Block) -> None:
         if is_removable and op.results and not any(result.uses for result in op.results):
             op.detach()
             op.erase()
-
-
-def is_parallel(func: FuncOp) -> bool:
-    """True if the function is one parallel loop, so that threads may split it."""
-    loops = [op for op in func.body.block.ops if isinstance(op, ForOp)]
-    return len(loops) == 1 and bool(loops[0].parallel.value.data)
