@@ -42,7 +42,7 @@ def lower_concat(k: KernelLowering, op: ConcatOp) -> None:
     for value in op.inputs:
         dims, layout = dims_of(value), k.layout_of(value)
         is_alike = is_blocked and layout.data.pieces == target.data.pieces
-        nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims)
+        nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims, parallel=True)
         with nest as at:
             element = k.element(value, at)
             k.finish(op, [*at[:axis], at[axis] + offset, *at[axis + 1 :]], element)
