@@ -95,6 +95,18 @@ def test_nan_and_infinity(suite: Suite) -> None:
     suite.check()
 
 
+def test_threads(suite: Suite) -> None:
+    """What remains of a loop that threads share is theirs to share as well."""
+    suite.on(
+        lambda x: [SoftmaxOp(x, 1), ReduceOp("sum", x, [0])],
+        values((7, 45)),
+        scheduling=SCHEDULES[4],
+        threads=2,
+        scale=1,
+    )
+    suite.check()
+
+
 def test_unknown_sizes(suite: Suite) -> None:
     n = symbol("n")
     for size in (0, 2, 5, 27, 38):
