@@ -15,19 +15,23 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.kernels.depthwise import is_depthwise
 from lowerdeck.lowering.kernels.lower import ANCHORS
+from lowerdeck.lowering.kernels.transposed import has_phases, transposed_border
 from lowerdeck.lowering.schedule.choose import assumed_shape
 from lowerdeck.lowering.targets import machine_of
 from lowerdeck.passes.options import options_of
 
 FEWEST_LANES = 4
 """The smallest block: of tensors with few channels."""
+
+_BLOCKED = (ConvOp, ConvTransposeOp, PoolOp, ConcatOp, ReduceOp)
+"""Anchors that work on channels in blocks."""
 
 Border = tuple[int, ...]
 """Elements of padding: at the begin of all axes, then at their end."""
@@ -60,10 +64,12 @@ def role_of(kernel: KernelOp, lanes: int) -> Role | None:
     if len(kernel.results) != 1:
         return None
     anchor = anchor_of(kernel)
-    if anchor is not None and not isinstance(anchor, (ConvOp, PoolOp, ConcatOp, ReduceOp)):
+    if anchor is not None and not isinstance(anchor, _BLOCKED):
         return None
     if isinstance(anchor, ConvOp):
         return _role_of_conv(kernel, anchor, lanes)
+    if isinstance(anchor, ConvTransposeOp):
+        return _role_of_transposed(kernel, anchor)
     offsets = None if isinstance(anchor, ReduceOp) else channel_offsets(kernel)
     if offsets is None or not can_be_blocked(kernel.results[0]):
         return Role(is_free=True)
@@ -86,6 +92,16 @@ def _role_of_conv(kernel: KernelOp, op: ConvOp, lanes: int) -> Role | None:
         return Role(offsets, image=image, prefers_blocks=True)
     groups = op.groups.data
     if groups > 1 and (weight[0] // groups % lanes or weight[1] % lanes):
+        return None
+    return Role(offsets, is_blocked=True, image=image)
+
+
+def _role_of_transposed(kernel: KernelOp, op: ConvTransposeOp) -> Role | None:
+    offsets, image = channel_offsets(kernel), _position(kernel, op.input)
+    if offsets is None or image is None or not can_be_blocked(kernel.results[0]):
+        return None
+    parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
+    if not has_phases(op) or not all(_is_constant(kernel, value) for value in parameters):
         return None
     return Role(offsets, is_blocked=True, image=image)
 
@@ -320,8 +336,11 @@ def _is_view(kernel: KernelOp) -> bool:
 
 
 def border_of_conv(kernel: KernelOp) -> Border:
-    """The padding of the convolution in a kernel."""
+    """What the convolution in a kernel reads beyond its input."""
     op = anchor_of(kernel)
+    if isinstance(op, ConvTransposeOp):
+        first, last = transposed_border(op)
+        return (0, 0, *first, 0, 0, *last)
     assert isinstance(op, ConvOp)
     begin, end = ([pad.value or 0 for pad in pads.data] for pads in (op.pads_begin, op.pads_end))
     return (0, 0, *begin, 0, 0, *end)

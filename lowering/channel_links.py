@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
 from lowerdeck.dialects.core.control_flow import KernelOp, yielded
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
-from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
@@ -172,6 +172,12 @@ def _link_conv(links: Links, op: ConvOp, offset: int) -> None:
     if depth != 1 or outputs != op.groups.data:
         raise MixedChannelsError
     links.add(op.input, offset)
+
+
+@_link_rule(ConvTransposeOp)
+def _link_conv_transpose(links: Links, op: ConvTransposeOp, offset: int) -> None:
+    if op.groups.data != 1:
+        raise MixedChannelsError
 
 
 @_link_rule(ConcatOp)

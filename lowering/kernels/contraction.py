@@ -30,6 +30,10 @@ from lowerdeck.lowering.kernels.lower import (
     broadcast_index,
 )
 from lowerdeck.lowering.kernels.products import lower_tiled_matmul
+from lowerdeck.lowering.kernels.transposed import (
+    can_be_blocked_transposed,
+    lower_blocked_transposed,
+)
 from lowerdeck.lowering.kernels.winograd import is_winograd, lower_winograd
 
 
@@ -180,6 +184,9 @@ def _conv_by_element(k: KernelLowering, op: ConvOp) -> None:
 @anchor(ConvTransposeOp, accumulating=True)
 def lower_conv_transpose(k: KernelLowering, op: ConvTransposeOp) -> None:
     """Start a plane of outputs with the bias, then add every input times the kernel to it."""
+    if can_be_blocked_transposed(op, k.layout_of(op.input), k.output_layout()):
+        lower_blocked_transposed(k, op)
+        return
     if not accumulates_in_place(element_type(op.input)):
         raise LoweringError(op, "half precision is not lowered; cast to f32 before it")
     b, out = k.builder, k.outputs[0]

@@ -137,6 +137,25 @@ def fits(machine: Machine, rows: int, vectors: int) -> bool:
     return rows * vectors + vectors + 1 < machine.registers
 
 
+def window_sums_tile(
+    machine: Machine, sizes: tuple[int, int, int], depth: int
+) -> tuple[int, int, int]:
+    """Blocks of output channels, rows and columns of a tile of sums of `depth` products."""
+    blocks, height, width = sizes
+
+    def cost(tile: Sequence[int]) -> float:
+        return reduction_cycles(sizes, tile, depth, lambda s: s[0] + s[1] * s[2])
+
+    candidates = [
+        (count, rows, columns)
+        for count in range(1, min(blocks, 6) + 1)
+        for rows in range(1, min(height, 4) + 1)
+        for columns in range(1, min(width, machine.registers) + 1)
+        if fits(machine, rows * columns, count)
+    ]
+    return machine.best(candidates, cost)
+
+
 @schedule_rule(ConvOp)
 def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None:
     """
@@ -155,17 +174,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     depth = prod(w[1:])
     width, height = shape[-1], shape[-2] if len(shape) > 3 else 1
 
-    def cost(tile: Sequence[int]) -> float:
-        return reduction_cycles([blocks, height, width], tile, depth, lambda s: s[0] + s[1] * s[2])
-
-    candidates = [
-        (count, rows, columns)
-        for count in range(1, min(blocks, 6) + 1)
-        for rows in range(1, min(height, 4) + 1)
-        for columns in range(1, min(width, machine.registers) + 1)
-        if fits(machine, rows * columns, count)
-    ]
-    count, rows, columns = machine.best(candidates, cost)
+    count, rows, columns = window_sums_tile(machine, (blocks, height, width), depth)
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
     order = ["n", OUTPUT_CHANNEL, *spatial]
     if (prod(w) <= prod(x)) != machine.other_order:
@@ -259,5 +268,6 @@ class ChooseSchedulesPass(ModulePass):
 
 # Rules for other anchors register themselves.
 from lowerdeck.lowering.schedule import choose_products as _choose_products  # noqa: E402, F401
+from lowerdeck.lowering.schedule import choose_transposed as _choose_transposed  # noqa: E402, F401
 from lowerdeck.lowering.schedule import choose_windows as _choose_windows  # noqa: E402, F401
 from lowerdeck.lowering.schedule import choose_winograd as _choose_winograd  # noqa: E402, F401

@@ -1,4 +1,4 @@
-"""Windows over channels in blocks: depthwise convolutions and pools of every shape."""
+"""Windows over channels in blocks: depthwise and transposed convolutions, pools; every shape."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
-from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import PoolOp
 
 from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -135,4 +135,46 @@ def test_pools(suite: Suite, target: str) -> None:
                 ).result
 
             add(suite, target, (0, 1), body, x)
+    suite.check()
+
+
+TRANSPOSED: list[tuple[tuple[int, ...], int, Sequence[int], int, int, int, int]] = [
+    # input, output channels, taps, stride, dilation, padding, output padding
+    ((1, 16, 3, 5), 16, (2, 2), 2, 1, 0, 0),
+    ((2, 3, 4, 3), 5, (3, 3), 2, 1, 1, 1),
+    ((1, 17, 3, 4), 33, (4, 3), 2, 1, 1, 0),
+    ((1, 4, 3, 3), 4, (3, 3), 1, 2, 1, 0),
+    ((1, 5, 3, 2), 6, (1, 2), 3, 1, 0, 0),
+    ((1, 3, 3, 3), 4, (3, 3), 3, 2, 2, 2),
+    ((2, 7, 6), 9, (5,), 4, 2, 3, 1),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_transposed(suite: Suite, target: str) -> None:
+    for shape, channels, taps, stride, dilation, pad, extra in TRANSPOSED:
+        rank = len(taps)
+
+        def body(
+            x: SSAValue,
+            weight: Array = values(shape[1], channels, *taps, seed=1),
+            bias: Array = values(channels, seed=2),
+            stride: list[int] = [stride] * rank,
+            dilation: list[int] = [dilation] * rank,
+            pads: list[int] = [pad] * rank,
+            extra: list[int] = [extra] * rank,
+        ) -> SSAValue:
+            conv = ConvTransposeOp(
+                x,
+                constant(weight),
+                constant(bias),
+                strides=stride,
+                dilations=dilation,
+                pads_begin=pads,
+                pads_end=pads,
+                output_padding=extra,
+            )
+            return e.MaxOp(conv.result, constant(np.zeros((), np.float32))).result
+
+        add(suite, target, (3, 4), body, values(*shape))
     suite.check()
