@@ -33,7 +33,7 @@ _VALUE_CYCLES = 3.5
 _CACHED = 8
 """Bytes a cycle that come from the cache shared by the cores."""
 
-_UNCACHED = 4
+_UNCACHED = 5
 """Bytes a cycle that come from memory."""
 
 
@@ -88,7 +88,7 @@ def direct_plan(op: ConvOp, lanes: int, machine: Machine) -> Plan:
     assert weight is not None
     blocks = -(-shape[1] // max(lanes, 1))
     products = shape[0] * prod(shape[2:]) * blocks * prod(weight[1:])
-    return Plan(max(products / 2 / machine.threads, _memory_cycles(prod(weight))))
+    return Plan(max(products / 2 / machine.threads, prod(weight) * 4 / _UNCACHED))
 
 
 def winograd_plan(op: ConvOp, size: int, lanes: int, machine: Machine) -> Plan:
@@ -105,19 +105,14 @@ def winograd_plan(op: ConvOp, size: int, lanes: int, machine: Machine) -> Plan:
     for group in _group_sizes(g.tiles, machine.threads):
         turns = -(-g.tiles // group) / machine.threads
         cycles, count, rows = _product(blocks_out, group, weight[1], machine)
-        # The weights come from the cache of the cores together if a group leaves no room for them.
         scratch = values * group * (blocks_in + blocks_out) * lanes * 4
-        if values * slab + scratch > machine.l2:
-            cycles = max(cycles, slab / _CACHED)
         spilled = max(0, scratch - machine.l2 * 3 // 4) * 2 / _CACHED
-        total = turns * (values * cycles + spilled)
-        total = max(total, _memory_cycles(values * slab // 4)) + transforms
-        plans.append(Plan(total, size, group, count, rows))
+        # The first group gets the weights from memory, the others from where there is room.
+        fits_l2 = values * slab + scratch <= machine.l2
+        again = cycles if fits_l2 else max(cycles, slab / _CACHED)
+        products = values * (max(cycles, slab / _UNCACHED) + (turns - 1) * again)
+        plans.append(Plan(products + turns * spilled + transforms, size, group, count, rows))
     return min(plans, key=lambda plan: plan.cycles)
-
-
-def _memory_cycles(elements: int) -> float:
-    return elements * 4 / _UNCACHED
 
 
 def _group_sizes(tiles: int, threads: int) -> Sequence[int]:

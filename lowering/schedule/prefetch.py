@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp
-from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels.lower import SCHEDULE
@@ -45,7 +45,8 @@ def _prefetch_next(loop: ForOp, loads: Sequence[LoadOp]) -> None:
     type_ = ref_type(loads[0].ref)
     indices = Indices()
     limit_by_parents(loads[0], indices)
-    offsets = [type_.offset(indices.read(load.map.data, load.indices)) for load in loads]
+    places = [indices.read(load.map.data, load.indices) for load in loads]
+    offsets = [type_.offset(place) for place in places]
     line = LINE // type_.item_size
     spans = [
         (distance, distance + lanes_of(load.result.type))
@@ -61,22 +62,40 @@ def _prefetch_next(loop: ForOp, loads: Sequence[LoadOp]) -> None:
     assert first is not None
     for number in range(each):
         turn = Expr.const(number) if sweep is None else (sweep * each + number) % lines
-        offset = offsets[0] + type_.strides.data[0] + turn * line
+        offset = offsets[0] + _panel(loop, type_, places[0], indices) + turn * line
         (place,), operands = indices.write([offset])
         new = PrefetchOp(loads[0].ref, place, operands)
         new.location = loads[0].location
         loop.body.block.insert_op_before(new, first)
 
 
-def _sweep(loop: ForOp, offset: Expr, indices: Indices) -> tuple[Expr | None, int]:
-    """The innermost loop that repeats a reduction with the same weights, and its trips."""
+def _panel(loop: ForOp, type_: RefType, place: Sequence[Expr], indices: Indices) -> Expr:
+    """The size of what the reductions around an access read: up to there dimensions are theirs."""
+    others = {
+        str(indices.symbol(parent.body.block.args[0]))
+        for parent in _loops_around(loop)
+        if not parent.inits
+    }
+    for index, stride in reversed(list(zip(place, type_.strides.data, strict=True))):
+        if index.symbols & others:
+            return stride
+    return type_.elements
+
+
+def _loops_around(loop: ForOp) -> Iterator[ForOp]:
     parent = loop.parent_op()
     while isinstance(parent, ForOp):
+        yield parent
+        parent = parent.parent_op()
+
+
+def _sweep(loop: ForOp, offset: Expr, indices: Indices) -> tuple[Expr | None, int]:
+    """The innermost loop that repeats a reduction with the same weights, and its trips."""
+    for parent in _loops_around(loop):
         symbol = indices.symbol(parent.body.block.args[0])
         lower, upper, step = (bound.value for bound in parent.range.data)
         if str(symbol) not in offset.symbols and (lower, step) == (0, 1) and (upper or 0) > 1:
             return symbol, upper or 1
-        parent = parent.parent_op()
     return None, 1
 
 
@@ -84,8 +103,8 @@ def _sweep(loop: ForOp, offset: Expr, indices: Indices) -> tuple[Expr | None, in
 class PrefetchPass(ModulePass):
     """
     Where the `schedule` of a kernel names a buffer in `prefetch`, each step of a reduction that
-    reads vectors of it asks for what lies one panel further on: a panel is what the outermost
-    dimension counts. Behind the last one lie the weights of the next kernel.
+    reads vectors of it asks for what lies one panel further on: a panel is what the whole reduction
+    reads. Behind the last one lie the weights of the next kernel.
     """
 
     name = "prefetch"
