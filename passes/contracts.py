@@ -190,15 +190,17 @@ class _Definitions:
         for index, value in enumerate(op.operands):
             if value not in self._values:
                 yield f"{describe(op)}: operand {index} is used before it is defined"
-        for name, attribute in op.properties.items():
-            yield from self._unknown_symbols(op, attribute, f"property '{name}'")
+        if self._with_symbols:
+            for name, attribute in op.properties.items():
+                yield from self._unknown_symbols(op, attribute, f"property '{name}'")
         yield from self.visit(op)
         for symbol in symbols_made_by(op):
             if symbol in self._symbols:
                 yield f"{describe(op)}: symbol '{symbol}' is made a second time"
             self._symbols.add(symbol)
-        for result in op.results:
-            yield from self._unknown_symbols(op, result.type, f"result {result.index}")
+        if self._with_symbols:
+            for result in op.results:
+                yield from self._unknown_symbols(op, result.type, f"result {result.index}")
 
     def _unknown_symbols(self, op: Operation, attribute: Attribute, where: str) -> Iterator[str]:
         if _is_function(op) or not self._with_symbols:

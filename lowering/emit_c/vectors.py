@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import IntegerType, f32, f64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
@@ -45,18 +45,14 @@ def unsigned_name(type_: Attribute) -> str:
 
 def vectors_of(functions: Iterable[kernel.FuncOp]) -> list[Attribute]:
     """The types of all vectors in kernels, with the integers that their bits are, in order."""
-    found: dict[Attribute, None] = {}
+    # What a loop carries has the type of one of its results. Most types are one object, and to
+    # compare them as such is faster than as types.
+    found: dict[int, Attribute] = {}
     for function in functions:
         for op in function.walk():
-            for value in (*op.results, *op.operands):
-                _note(value, found)
-    return sorted(found, key=vector_name)
-
-
-def _note(value: SSAValue, found: dict[Attribute, None]) -> None:
-    type_ = value.type
-    if lanes_of(type_) and type_ not in found:
-        found[type_] = None
+            for type_ in op.result_types:
+                found[id(type_)] = type_
+    return sorted({type_ for type_ in found.values() if lanes_of(type_)}, key=vector_name)
 
 
 def prelude(types: Sequence[Attribute]) -> str:
