@@ -101,7 +101,9 @@ def check(results: list[Array], x: Array, limits: tuple[float, ...]) -> None:
 )
 def test_errors_in_c(tmp_path: Path, flags: tuple[str, ...], limits: tuple[float, ...]) -> None:
     artifact = emit_c(lowered(COUNT, "plan-memory"), "p", "native")
-    assert not any(f"{name}(" in artifact.files["p.c"] for name in ("expf", "tanhf", "erff", "logf"))
+    assert not any(
+        f"{name}(" in artifact.files["p.c"] for name in ("expf", "tanhf", "erff", "logf")
+    )
     x = arguments()
     library = compile_all([artifact], tmp_path, flags)
     call = Call(library, artifact).prepare([x], [COUNT] * len(FUNCTIONS))
