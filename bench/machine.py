@@ -7,7 +7,9 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,18 @@ class Native:
             return seconds
 
         return call
+
+
+@contextmanager
+def busy_core() -> Generator[int]:
+    """Another process uses as much as it gets of one core, whose number this yields."""
+    core = max(os.sched_getaffinity(0))
+    text = f"import os\nos.sched_setaffinity(0, {{{core}}})\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", text]) as process:
+        try:
+            yield core
+        finally:
+            process.kill()
 
 
 def _compile(arguments: Sequence[str], folder: str) -> None:

@@ -28,12 +28,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from importlib import metadata as packages
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from machine import description, resident_of_example
+from machine import busy_core, description, resident_of_example
 from measuring import geometric_mean, markdown_table, text_table
 from peer_runs import OPENVINO, ORT, OURS, OURS_IN_C
 
@@ -97,6 +98,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, help="for each model and number of threads")
     parser.add_argument("--quick", action="store_true", help="some models, a second each")
     parser.add_argument("--strict-accuracy", action="store_true", help="compile for exactness")
+    parser.add_argument("--busy-core", action="store_true", help="keep one core busy meanwhile")
     parser.add_argument("--no-reference", action="store_true", help="measure no errors")
     parser.add_argument("--references", metavar="DIR", help="keep results in double precision")
     parser.add_argument("--json", metavar="F")
@@ -130,15 +132,16 @@ def _measure(folder: Path, name: str, options: argparse.Namespace) -> Result:
                 threads=threads,
                 strict_accuracy=options.strict_accuracy,
             )
-            run = _part(
-                "measure",
-                model=model,
-                inputs=inputs,
-                folder=str(built),
-                threads=threads,
-                seconds=options.seconds,
-                reference=reference,
-            )
+            with busy_core() if options.busy_core else nullcontext():
+                run = _part(
+                    "measure",
+                    model=model,
+                    inputs=inputs,
+                    folder=str(built),
+                    threads=threads,
+                    seconds=options.seconds,
+                    reference=reference,
+                )
             result["runs"][str(threads)] = {**times, **run}
         first = str(options.threads[0])
         failures = result["runs"][first]["failures"]
