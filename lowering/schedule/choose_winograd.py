@@ -24,7 +24,7 @@ from lowerdeck.lowering.schedule.choose import (
 from lowerdeck.lowering.schedule.tile import Schedule
 from lowerdeck.lowering.targets import Machine
 
-_SIZES = (4, 2)
+SIZES = (4, 2)
 """Outputs of a tile, in rows and columns."""
 
 _VALUE_CYCLES = 3.5
@@ -55,7 +55,7 @@ def choose_winograd(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | 
         return None
     source, target = layout_in(kernel, op.input), kernel.layout_at(len(kernel.inputs))
     best = direct_plan(op, target.inner(1), machine)
-    for size in _SIZES:
+    for size in SIZES:
         if size > 2 and machine.strict:
             continue
         if can_be_winograd(op, size, source, target):

@@ -19,6 +19,7 @@ from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
 from lowerdeck.lowering.targets import machine_of
 from lowerdeck.passes.contracts import check_contract
@@ -99,14 +100,16 @@ class BlockedProgram(Program):
         """The C, and what the interpreters disagree about."""
         function = find_function(self.module, "main")
         self.expected = list(Interpreter().call(function, list(self.inputs)))
-        context = LowerdeckContext(options=RewriteOptions(target=self.target))
+        context = LowerdeckContext(options=RewriteOptions(target=self.target, threads=self.threads))
         ALL_PASSES["form-kernels"]()().apply(context, self.module)
         set_layouts(self.module, machine_of(self.target).lanes, self.border)
         for name in ("choose-schedules", *passes_of_phase("buffer")):
             ALL_PASSES[name]()().apply(context, self.module)
         problems: list[str] = []
-        for name in passes_of_phase("scheduled"):
-            ALL_PASSES[name]()().apply(context, self.module)
+        for name in passes_of_phase("scheduled", self.threads):
+            # However small: these kernels have a few elements.
+            pass_ = ParallelizePass(worth=0) if name == "parallelize" else ALL_PASSES[name]()()
+            pass_.apply(context, self.module)
             self.module.verify()
             if name == "plan-memory":
                 found = list(run_driver(self.module, self.named_inputs).values())
