@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -36,6 +37,7 @@ from lowerdeck.dialects.core.types import (
     is_float,
     numpy_dtype,
     rank_of,
+    static_shape,
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
@@ -209,6 +211,42 @@ class SquareInsteadOfPower(_Algebra):
         if exponent is None or exponent != 2 or x.type != op.result.type:
             return None
         return "the square is one product", lambda: e.MulOp(x, x), ()
+
+
+_EXPONENTS: Mapping[Attribute, tuple[int, int]] = {
+    f64: (-1022, 1024),
+    f32: (-126, 128),
+    f16: (-14, 16),
+    bf16: (-126, 128),
+}
+"""Where the exponents of normal numbers begin (exclusive) and end, as `math.frexp` counts them."""
+
+
+class ProductInsteadOfQuotient(Pattern[float]):
+    """x / c -> x * (1 / c) [floats; c a power of two whose reciprocal is normal]"""
+
+    name = "product-instead-of-quotient"
+    roots = (e.DivOp,)
+    ranked = True
+
+    def match(self, op: e.DivOp) -> Match[float] | None:
+        divisor, element = uniform_value(op.rhs), element_type(op.result)
+        if divisor is None or element not in _EXPONENTS or not np.isfinite(divisor) or not divisor:
+            return None
+        reciprocal = 1.0 / float(divisor)
+        smallest, largest = _EXPONENTS[element]
+        fraction, exponent = math.frexp(reciprocal)
+        if abs(fraction) != 0.5 or not smallest < exponent <= largest:
+            return None
+        return Match((op,), "the reciprocal is exact", reciprocal)
+
+    def rewrite(self, match: Match[float], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, e.DivOp)
+        shape = static_shape(op.rhs)
+        assert shape is not None
+        factor = np.full(shape, match.data, numpy_dtype(element_type(op.rhs)))
+        rewriter.replace(op, e.MulOp(op.lhs, rewriter.add(ConstantOp.of(factor)).result))
 
 
 class ReassociateConstants(Pattern[tuple[SSAValue, SSAValue, SSAValue]]):
@@ -539,7 +577,7 @@ class SimplifyPass(CorePass):
     - max(x, x), min(x, x), x and x, x or x, select(c, x, x) -> x
     - neg(neg(x)), not(not(x)) -> x; abs(neg(x)), abs(abs(x)) -> abs(x)
     - not(x < y) -> x >= y [integers]; not(x == y) -> x != y; select(not c, x, y) -> select(c, y, x)
-    - x ^ 2 -> x * x
+    - x ^ 2 -> x * x; x / c -> x * (1 / c) [c a power of two]
     - c + x -> x + c; (x + c1) + c2 -> x + (c1 + c2) [integers]; likewise for *
     - reshapes, transposes, broadcasts and slices of the same: composed
     - reshape(slice(reshape(x))) -> reshape(slice(x)) [the inner one adds or drops ones]
@@ -561,6 +599,7 @@ class SimplifyPass(CorePass):
             CancelUnary(),
             NegateComparison(),
             SquareInsteadOfPower(),
+            ProductInsteadOfQuotient(),
             MoveConstantRight(),
             ReassociateConstants(),
             ComposeReshapes(),

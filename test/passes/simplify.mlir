@@ -376,3 +376,21 @@ func.func @gather_unevenly(%x : tensor<3x5xf32>) -> (tensor<3x3xf32>, tensor<3x2
   %2 = core.gather %x, %k {axis = #builtin.int<1>} : (tensor<3x5xf32>, tensor<i64>) -> tensor<3xf32>
   func.return %0, %1, %2 : tensor<3x3xf32>, tensor<3x2xf32>, tensor<3xf32>
 }
+
+// -----
+
+// The reciprocal of a power of two is exact; of 3 it is not, and of 2^-128 it is no finite f32.
+// CHECK-LABEL: @quotients
+// CHECK-DAG:     %[[C:.*]] = core.constant dense<-0.25> : tensor<f32>
+// CHECK-DAG:     core.mul %x, %[[C]]
+// CHECK-DAG:     core.div %x, %three
+// CHECK-DAG:     core.div %x, %tiny
+func.func @quotients(%x : tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %four = core.constant dense<-4.0> : tensor<f32>
+  %three = core.constant dense<3.0> : tensor<f32>
+  %tiny = core.constant dense<2.938735877055719e-39> : tensor<f32>
+  %0 = core.div %x, %four : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %1 = core.div %x, %three : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %2 = core.div %x, %tiny : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  func.return %0, %1, %2 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}
