@@ -15,14 +15,12 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.bufferize import DRIVER
+from lowerdeck.lowering.kernels.lower import SCHEDULE
 from lowerdeck.lowering.work import MULTIPLY_ADDS
 from lowerdeck.passes.provenance import source_names
 
 SLOTS = "profile"
 """The attribute of the driver that describes each slot: a dictionary for each, in order."""
-
-SCHEDULE = "schedule"
-"""The attribute of a kernel that says how its loops were arranged."""
 
 _FREE = (driver.WeightOp, driver.ViewOp, driver.RequireOp)
 """Ops that take no time worth a mark."""

@@ -100,6 +100,37 @@ def test_bench(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     assert data["latency_ms"]["min"] <= data["latency_ms"]["median"]
 
 
+def test_profile(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    report = tmp_path / "profile.json"
+    options = ["--profile", "--by", "source", "--seconds", "0", "--json", str(report)]
+    assert main(["bench", str(model), *options]) == 0
+    assert "GFLOP/s" in capsys.readouterr().out
+    (kernel,) = json.loads(report.read_text())["kernels"]
+    assert kernel["calls"] == 1
+    assert kernel["seconds"] <= kernel["median"]
+
+
+def test_profile_needs_a_model_compiled_for_it(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, inputs = tmp_path / "out", tmp_path / "in.npz"
+    np.savez(inputs, **{"x:0": X})
+    assert main(["compile", str(model), "-o", str(out)]) == 0
+    error = fails(["bench", str(out), "--profile", "--inputs", str(inputs)], capsys)
+    assert "not compiled with profile" in error
+
+
+def test_compile_tunes(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, outputs = tmp_path / "out", tmp_path / "out.npz"
+    assert main(["compile", str(model), "-o", str(out), "--tune", "0"]) == 0
+    assert "variant 1" in capsys.readouterr().err
+    inputs = tmp_path / "in.npz"
+    np.savez(inputs, **{"x:0": X})
+    assert main(["run", str(out), "--inputs", str(inputs), "--outputs", str(outputs)]) == 0
+    with np.load(outputs) as found:
+        np.testing.assert_allclose(found[found.files[0]], np.tanh(X), rtol=1e-6)
+
+
 def test_export(model: Path, tmp_path: Path) -> None:
     out = tmp_path / "out.onnx"
     assert main(["export", str(model), "-o", str(out)]) == 0
