@@ -1,0 +1,99 @@
+"""The pool of threads: every part of a loop is taken once, and who has nothing to do sleeps."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lowerdeck.lowering.emit_c.module import RUNTIME
+
+PROGRAM = r"""
+#define _POSIX_C_SOURCE 200809L
+#include "lowerdeck_pool.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+enum { LOOPS = 300, MOST_PARTS = 64 };
+
+static int taken[LOOPS][MOST_PARTS], wrong;
+
+static double seconds(clockid_t clock) {
+  struct timespec time;
+  clock_gettime(clock, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void rest(double time) {
+  const struct timespec pause = {(time_t)time, (long)((time - (double)(time_t)time) * 1e9)};
+  nanosleep(&pause, NULL);
+}
+
+/* Threads that come late leave their parts to the others. */
+static void job(void *context, lowerdeck_team *team, int64_t thread) {
+  const int late = *(const int *)context;
+  for (int k = 0; k < LOOPS; k++) {
+    if (k % 64 == 5 && thread == late) rest(0.002);
+    lowerdeck_parts parts = lowerdeck_team_loop(team, thread);
+    while (lowerdeck_team_take(&parts)) {
+      if (parts.number < 0 || parts.number >= parts.count || parts.count > MOST_PARTS) wrong = 1;
+      taken[k][parts.number]++;
+    }
+    if (k % 3 == 0) continue; /* not everybody has to meet between two loops */
+    lowerdeck_team_barrier(team);
+    const int status = lowerdeck_team_agree(team, 0);
+    if (status != 0) wrong = 1;
+    for (int n = 0; thread == 0 && n < parts.count; n++) {
+      if (taken[k][n] != 1) wrong = 1;
+    }
+  }
+}
+
+static void run(lowerdeck_pool *pool, int late) {
+  memset(taken, 0, sizeof taken);
+  lowerdeck_pool_run(pool, job, &late);
+  for (int k = 0; k < LOOPS; k++) {
+    int sum = 0;
+    for (int n = 0; n < MOST_PARTS; n++) sum += taken[k][n];
+    if (sum == 0 || sum % 4 > 1) wrong = 1;
+  }
+}
+
+int main(void) {
+  run(NULL, -1);
+  for (int threads = 1; threads <= 4; threads++) {
+    lowerdeck_pool *const pool = lowerdeck_pool_create(threads);
+    if (pool == NULL) return 2;
+    for (int late = -1; late < threads; late++) run(pool, late);
+    rest(0.02); /* to fall asleep */
+    const double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+    rest(0.5);
+    const double used = (seconds(CLOCK_PROCESS_CPUTIME_ID) - start) / 0.5;
+    if (used > 0.01) fprintf(stderr, "an idle pool of %d uses %g of a core\n", threads, used);
+    if (used > 0.01) return 3;
+    run(pool, 0); /* and to wake up */
+    lowerdeck_pool_destroy(pool);
+  }
+  lowerdeck_pool_destroy(NULL);
+  if (wrong) fprintf(stderr, "a part was taken twice or not at all\n");
+  return wrong;
+}
+"""
+
+
+@pytest.mark.parametrize("sanitizer", [None, "thread", "address,undefined"])
+def test_pool(tmp_path: Path, sanitizer: str | None) -> None:
+    (tmp_path / "main.c").write_text(PROGRAM)
+    flags = ["-std=c99", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{RUNTIME}"]
+    flags += [f"-fsanitize={sanitizer}"] if sanitizer else []
+    sources = ["main.c", str(RUNTIME / "lowerdeck_pool.c")]
+    command = ["gcc", *flags, *sources, "-o", "pool", "-lpthread"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    done = subprocess.run(
+        ["./pool"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
