@@ -75,11 +75,32 @@ class KernelFormer:
                 group.ops.extend(producer.ops)
                 group.anchor = group.anchor or producer.anchor
         group.ops.append(op)
+        if isinstance(op, ELEMENTWISE):
+            self._take_in_shared(op, group)
         for member in group.ops:
             self._groups[member] = group
 
-    @staticmethod
-    def _can_take_in(op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
+    def _take_in_shared(self, op: Operation, group: Group) -> None:
+        """Take in what several members use, and nothing else: x of x * sigmoid(x)."""
+        members = set(group.ops)
+        pending = [value for member in group.ops for value in member.operands]
+        while pending:
+            value = pending.pop()
+            producer = self._groups.get(value.owner) if isinstance(value.owner, Operation) else None
+            if producer is None or value.owner in members or producer.ops[-1] is not value.owner:
+                continue
+            users = {use.operation for use in value.uses}
+            if not users <= members or not all(isinstance(user, ELEMENTWISE) for user in users):
+                continue
+            if not self._can_precede(op, value, producer, group):
+                continue
+            group.ops[:0] = producer.ops
+            group.anchor = group.anchor or producer.anchor
+            members.update(producer.ops)
+            pending += [value for member in producer.ops for value in member.operands]
+
+    @classmethod
+    def _can_take_in(cls, op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
         """
         True if `producer`, which computes `value` as its last op, can join the group of `op`.
 
@@ -89,14 +110,19 @@ class KernelFormer:
             use.operation is not op for use in value.uses
         ):
             return False
-        if len(producer.ops) + len(group.ops) >= MAX_OPS:
-            return False
         if isinstance(op, ReduceOp):
             # Every element is read once, so computing it there costs nothing.
-            return producer.anchor is None
+            return producer.anchor is None and len(producer.ops) + len(group.ops) < MAX_OPS
         if isinstance(op, AttentionOp):
             # A part of the heads is read where it lies.
             return all(isinstance(member, SliceOp) for member in producer.ops)
+        return cls._can_precede(op, value, producer, group)
+
+    @staticmethod
+    def _can_precede(op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
+        """True if a map `op` can follow what computes `value`, at the same index, in one kernel."""
+        if len(producer.ops) + len(group.ops) >= MAX_OPS:
+            return False
         if not isinstance(op, ELEMENTWISE) or dims_of(value) != dims_of(op.results[0]):
             return False
         if producer.anchor is None:

@@ -165,3 +165,46 @@ func.func @attention(%x: tensor<4x4x3xf32>, %y: tensor<4x2x3xf32>) -> tensor<4x2
   %a = core.attention %q, %k, %v {scale = 1.0 : f64} : (tensor<4x2x3xf32>, tensor<4x2x3xf32>, tensor<4x2x3xf32>) -> tensor<4x2x3xf32>
   func.return %a : tensor<4x2x3xf32>
 }
+
+// -----
+
+// What two members of the kernel use, and nobody else, joins them.
+// CHECK-LABEL: @used_by_members
+func.func @used_by_members(%x: tensor<1x1x5xf32>) -> tensor<1x2x5xf32> {
+  %w = core.constant dense<1.0> : tensor<2x1x1xf32>
+  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x1xf32>) -> tensor<1x2x5xf32>
+  %s = core.sigmoid %c : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
+  %m = core.mul %c, %s : (tensor<1x2x5xf32>, tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
+  // CHECK:      core.kernel @conv_0(
+  // CHECK:      core.conv
+  // CHECK-NEXT: core.sigmoid
+  // CHECK-NEXT: core.mul
+  // CHECK-NOT:  core.kernel
+  func.return %m : tensor<1x2x5xf32>
+}
+
+// -----
+
+// A third user needs it in memory.
+// CHECK-LABEL: @used_elsewhere
+func.func @used_elsewhere(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
+  %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %s = core.sigmoid %a : (tensor<4xf32>) -> tensor<4xf32>
+  %m = core.mul %a, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: core.kernel @exp_0
+  // CHECK: core.kernel @mul_0
+  func.return %a, %m : tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// A softmax reads its input several times, which is then not computed there.
+// CHECK-LABEL: @used_by_an_anchor
+func.func @used_by_an_anchor(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %s = core.softmax %a {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %m = core.mul %a, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  // CHECK: core.kernel @exp_0
+  // CHECK: core.kernel @softmax_0
+  func.return %m : tensor<4xf32>
+}
