@@ -168,6 +168,7 @@ def _compile(args: argparse.Namespace) -> int:
             metadata = read_metadata(scratch)
             library = os.path.join(scratch, library_name(metadata["name"]))
             build_library(scratch, metadata, library)
+        print(_memory_text(read_metadata(scratch)))
         publish(scratch, args.out)
     return 0
 
@@ -189,6 +190,20 @@ def _tuned(args: argparse.Namespace, options: CompileOptions) -> CompileOptions:
         return tune(args.model, options, arrays, args.tune, tell)
     except (ValueError, RunError) as error:
         raise ToolError(f"{args.model}: {error}") from error
+
+
+def _memory_text(metadata: Mapping[str, Any]) -> str:
+    """What the model occupies, and how near that is to what no plan of memory gets below."""
+    memory: Mapping[str, int | str | None] = metadata["memory"]
+    arena = memory["arena"]
+    weights = f"weights {metadata['weights_size']:,} bytes"
+    if not isinstance(arena, int):
+        return f"{weights}\narena {arena} bytes"
+    text = f"{weights}\narena {arena:,} bytes"
+    for key, what in (("live", "in use at once"), ("row_major", "of their values")):
+        if isinstance(size := memory[key], int) and size:
+            text += f", {arena / size:.2f} times the {size:,} {what}"
+    return text
 
 
 def _no_compiler() -> str | None:

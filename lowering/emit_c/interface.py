@@ -68,6 +68,10 @@ class Interface:
     target: str
     slots: tuple[dict[str, object], ...] | None = None
     """What the driver takes the time of, for JSON; None if it takes none."""
+    live: int | None = None
+    """The largest sum of bytes of buffers in use at once; None if it is no number."""
+    row_major: int | None = None
+    """The same for the values in them, without padding."""
 
     @property
     def workspace_bytes(self) -> Expr:
@@ -441,6 +445,7 @@ def metadata(i: Interface) -> dict[str, object]:
         "outputs": [_port_data(port) for port in i.outputs],
         "unused_inputs": i.unused_inputs,
         "workspace": number(i.workspace_bytes),
+        "memory": {"arena": number(i.workspace), "live": i.live, "row_major": i.row_major},
         "weights_size": i.weights_size,
         "weights_header": i.weights_header.hex(),
         "embeds_weights": i.embeds_weights,

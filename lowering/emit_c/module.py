@@ -156,7 +156,15 @@ def _interface(
         embeds_weights,
         target,
         _slots(run),
+        _bytes(run, "live"),
+        _bytes(run, "row_major"),
     )
+
+
+def _bytes(run: kernel.FuncOp, name: str) -> int | None:
+    """What `plan-memory` says of its plan."""
+    value = run.attributes.get(name)
+    return value.data[0].value if isinstance(value, DimsAttr) else None
 
 
 def _slots(run: kernel.FuncOp) -> tuple[dict[str, object], ...] | None:

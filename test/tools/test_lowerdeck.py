@@ -231,3 +231,12 @@ def test_wrong_options(
 
 def test_no_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "COMMAND" in fails([], capsys)
+
+
+def test_compile_says_what_the_model_occupies(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compile", str(model), "-o", str(tmp_path / "out")]) == 0
+    text = capsys.readouterr().out
+    assert "weights " in text
+    assert "arena " in text
