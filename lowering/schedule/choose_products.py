@@ -68,7 +68,8 @@ def choose_matmul(kernel: KernelOp, op: MatmulOp, machine: Machine) -> Choice | 
     ahead = None
     if is_constant(kernel, op.rhs):
         layouts[op.rhs] = panels(len(dims_of(op.rhs)), machine.lanes * count)
-        if order[-1] == row and len(dims_of(op.rhs)) == 2:
+        # Where each panel is read but once, the machine finds out by itself what comes next.
+        if order[-1] == row and rows >= 2 * height and len(dims_of(op.rhs)) == 2:
             ahead = kernel.body.block.args.index(op.rhs)
     tiles = ((row, height), (COLUMN, count))
     return Choice(Schedule(tiles, tuple(order), ((COLUMN, machine.lanes),), ahead), layouts)
