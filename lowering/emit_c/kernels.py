@@ -202,8 +202,9 @@ def _vector_address(value: SSAValue, op: kernel.LoadOp | kernel.StoreOp, c: CWri
 
 @emit.register
 def _(op: vector.PrefetchOp, c: CWriter) -> None:
-    """A hint."""
-    c.line(f"__builtin_prefetch({c.value(op.ref)} + {c.index(op.offset.data[0], op.indices)});")
+    """A hint: to read it, from the second cache, because it would not stay in the first one."""
+    address = f"{c.value(op.ref)} + {c.index(op.offset.data[0], op.indices)}"
+    c.line(f"__builtin_prefetch({address}, 0, 2);")
 
 
 @emit.register
