@@ -14,7 +14,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, has_border
 from lowerdeck.lowering.kernels.lower import KernelLowering
-from lowerdeck.lowering.kernels.taps import add_taps
+from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, add_taps
 
 
 def is_depthwise(op: ConvOp) -> bool:
@@ -39,7 +39,10 @@ def can_be_blocked_depthwise(op: ConvOp, source: LayoutAttr, target: LayoutAttr)
 
 
 def lower_blocked_depthwise(k: KernelLowering, op: ConvOp) -> None:
-    """The sum for one output element runs over the taps, which are unrolled if there are few."""
+    """
+    The sum for one output element runs over the taps. Those along the last dimension stand side by
+    side: columns of a tile share what they read, and one loop carries the sums of all of them.
+    """
     b, dims = k.builder, dims_of(op.result)
     lanes = k.output_layout().inner(1)
     spatial = [(f"x{number}", dim) for number, dim in enumerate(dims[2:])]
@@ -71,4 +74,6 @@ def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr]) -> SSAValue:
         weight = k.element(op.weight, [at[1], Expr.const(0), *taps])
         return b.fma(k.element(op.input, [*at[:2], *where]), weight, value)
 
-    return add_taps(b, [(Expr.const(0), tap) for tap in dims_of(op.weight)[2:]], start, add_product)
+    taps = dims_of(op.weight)[2:]
+    most = min(taps[-1].value or 0, UNROLLED_TAPS)
+    return add_taps(b, [(Expr.const(0), tap) for tap in taps], start, add_product, most)

@@ -20,13 +20,15 @@ def add_taps(
     bounds: Sequence[Bounds],
     start: SSAValue,
     add: Callable[[Sequence[Expr], SSAValue], SSAValue],
+    most: int = UNROLLED_TAPS,
 ) -> SSAValue:
     """
     `add` one tap after the other to a value, for all taps within bounds from the first to the last.
 
-    The inner dimensions are unrolled as far as their bounds are known and the window is small.
+    The inner dimensions are unrolled as far as their bounds are known and no more than `most` taps
+    come to stand side by side.
     """
-    loops = unrolled_from(bounds)
+    loops = unrolled_from(bounds, most)
 
     def add_unrolled(outer: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         value = values[0]
@@ -37,14 +39,14 @@ def add_taps(
     return b.carry_nest(bounds[:loops], [start], add_unrolled)[0]
 
 
-def unrolled_from(bounds: Sequence[Bounds]) -> int:
+def unrolled_from(bounds: Sequence[Bounds], most: int) -> int:
     """The first dimension of a window from which on it is straight-line code."""
     sizes = [(upper - lower).value for lower, upper in bounds]
     first = len(sizes)
     total = 1
     while first:
         size = sizes[first - 1]
-        if size is None or bounds[first - 1][0].value is None or total * size > UNROLLED_TAPS:
+        if size is None or bounds[first - 1][0].value is None or total * size > most:
             break
         total *= size
         first -= 1

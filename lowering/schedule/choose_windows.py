@@ -54,7 +54,7 @@ def choose_depthwise(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice |
     layouts = blocked_constants(kernel, lanes)
     layouts[op.weight] = LayoutAttr.blocked(len(w), 0, lanes)
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
-    tile = window_tile(shape[2:], w[2:], ints(op.strides), machine.registers - prod(w[2:]))
+    tile = (columns_of_tile(shape[-1], w[-1], machine.registers - 2 * w[-1] - 2),)
     return Choice(
         Schedule(
             tuple(zip(reversed(spatial), tile, strict=False)), order=("n", OUTPUT_CHANNEL, *spatial)
@@ -96,10 +96,15 @@ def window_tile(
         ):
             rows += 1
 
+    return columns_of_tile(columns, prod(taps), _LARGEST_TILE // rows), rows
+
+
+def columns_of_tile(columns: int, taps: int, most: int) -> int:
+    """How many outputs side by side, with so many taps each, take least time."""
+
     def cost(count: int) -> float:
         parts = list(tiles(columns, count))
-        work = sum(number * (size + _TILE_CYCLES / prod(taps)) for number, size in parts)
-        return work * prod(taps) + _VARIANT_CYCLES * len(parts)
+        work = sum(number * (size * taps + _TILE_CYCLES) for number, size in parts)
+        return work + _VARIANT_CYCLES * len(parts)
 
-    most = max(1, min(columns, _LARGEST_TILE // rows))
-    return min(range(1, most + 1), key=cost), rows
+    return min(range(1, max(1, min(columns, most, _LARGEST_TILE)) + 1), key=cost)
