@@ -22,8 +22,11 @@ enum { PARTS_OF_A_SHARE = 4 };
 
 enum { CACHE_LINE = 64, PAUSES_A_LOOK = 8 };
 
-/* Nanoseconds after which a waiting thread yields, and after which it sleeps. */
-enum { SPIN_TIME = 20000, AWAKE_TIME = 200000 };
+/*
+ * Nanoseconds after which a waiting thread yields, and after which it sleeps: within a run soon, for
+ * who is waited for so long has probably no core; between runs later, for the next may come at once.
+ */
+enum { SPIN_TIME = 10000, AWAKE_IN_RUN = 50000, AWAKE_BETWEEN_RUNS = 200000 };
 
 /* What one thread writes and others read again and again is on lines of its own. */
 typedef union padded_word {
@@ -79,10 +82,11 @@ static int64_t now(void) {
 }
 
 /* Wait until a word that only grows is no longer `old`. */
-static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint64_t old) {
+static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint64_t old,
+                            int64_t awake) {
   const int64_t start = now();
   int64_t waited = 0;
-  while (waited < AWAKE_TIME) {
+  while (waited < awake) {
     for (int k = 0; k < PAUSES_A_LOOK; k++) {
       if (__atomic_load_n(&word->value, __ATOMIC_ACQUIRE) != old) return;
       pause_briefly();
@@ -116,7 +120,7 @@ void lowerdeck_team_barrier(lowerdeck_team *team) {
     change(team, &team->generation, generation + 1);
     return;
   }
-  wait_for_change(team, &team->generation, generation);
+  wait_for_change(team, &team->generation, generation, AWAKE_IN_RUN);
 }
 
 int lowerdeck_team_agree(lowerdeck_team *team, int status) {
@@ -183,7 +187,7 @@ static void *work(void *context) {
   worker *const self = (worker *)context;
   lowerdeck_pool *const pool = self->pool;
   for (uint64_t seen = 0;; seen++) {
-    wait_for_change(&pool->team, &pool->run, seen);
+    wait_for_change(&pool->team, &pool->run, seen, AWAKE_BETWEEN_RUNS);
     if (__atomic_load_n(&pool->ends, __ATOMIC_ACQUIRE)) return NULL;
     pool->job(pool->context, &pool->team, self->number);
     lowerdeck_team_barrier(&pool->team);
