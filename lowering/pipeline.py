@@ -15,6 +15,7 @@ from lowerdeck.passes.options import options_of
 from lowerdeck.passes.pipeline import PassFactory, lazy
 
 PASSES: dict[str, PassFactory] = {
+    "split-products": lazy("lowerdeck.lowering.split_products", "SplitProductsPass"),
     "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
     "assign-layouts": lazy("lowerdeck.lowering.assign_layouts", "AssignLayoutsPass"),
     "view-parts": lazy("lowerdeck.lowering.view_parts", "ViewPartsPass"),
@@ -43,7 +44,13 @@ _SCHEDULING = ["vectorize-loops", "tile", "vectorize-lanes", "unroll-tiles", "pr
 """What a kernel's schedule asks for, each step on what the one before has made."""
 
 _ADDED: Mapping[str, list[str]] = {
-    "kernels": ["form-kernels", "assign-layouts", "view-parts", "choose-schedules"],
+    "kernels": [
+        "split-products",
+        "form-kernels",
+        "assign-layouts",
+        "view-parts",
+        "choose-schedules",
+    ],
     "buffer": ["bufferize", "expand-math", "pack-weights"],
     "scheduled": [*_SCHEDULING, "plan-memory"],
 }

@@ -26,8 +26,11 @@ from lowerdeck.lowering.targets import Machine
 PAGE = 4096
 """Bytes between places that meet in one set of the first cache."""
 
-LINES = 6
-"""How many lines of one set of the first cache may hold rows of the left matrix."""
+WAYS = 8
+"""Lines of one set of the first cache."""
+
+APART = 2.0
+"""Cycles between two lines that come from the second cache."""
 
 VECTORS = 8
 """The most vectors in a row of a tile: what one stream of memory needs."""
@@ -113,16 +116,15 @@ def best_tile(
     Rows and vectors of the tile that takes the least time for a product with sums of `depth`
     terms; `vectors` limits the choice.
     """
-    # Rows whose distance is a multiple of a page take turns in few sets of the cache.
-    apart = PAGE // gcd(PAGE, depth * 4)
-    most = min(rows, machine.registers, LINES * apart)
     if vectors is None:
-        vectors = range(1, max(1, min(VECTORS, columns // machine.lanes)) + 1)
+        # A panel is read once for each tile of rows: it has to stay in the second cache.
+        panel = machine.l2 // 2 // (depth * machine.lanes * 4)
+        vectors = range(1, max(1, min(VECTORS, columns // machine.lanes, panel)) + 1)
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
         return sum(
-            _trips(row) * _trips(column) * _cycles(row.count, column.count, depth)
+            _trips(row) * _trips(column) * _cycles(row.count, column.count, depth, machine)
             for row in parts_of(Expr.const(rows), height, 1)
             for column in parts_of(Expr.const(columns), count, machine.lanes)
         )
@@ -130,19 +132,23 @@ def best_tile(
     candidates = [
         (height, count)
         for count in vectors
-        for height in range(1, most + 1)
+        for height in range(1, min(rows, machine.registers) + 1)
         if fits(machine, height, count)
     ]
     return machine.best(candidates, cost)
 
 
-def _cycles(rows: int, vectors: int, depth: int) -> float:
+def _cycles(rows: int, vectors: int, depth: int, machine: Machine) -> float:
     """
-    About how long one tile takes: two multiply-adds or two loads a cycle, and no less than what
-    their latency allows.
+    About how long one tile takes: two multiply-adds or two loads a cycle, no less than what their
+    latency allows, nor than what the second cache takes for a panel that the first one cannot hold,
+    and for rows that displace each other because they lie a multiple of a page apart.
     """
     sums, loads = rows * vectors, rows + vectors
-    return depth * max(sums / 2, loads / 2, LATENCY) + AROUND + sums
+    far = vectors if depth * vectors * machine.lanes * 4 > machine.l1 // 2 else 0
+    if rows > WAYS * (PAGE // gcd(PAGE, depth * 4)):
+        far += rows
+    return depth * max(sums / 2, loads / 2, LATENCY, far * APART) + AROUND + sums
 
 
 def _trips(part: Part) -> int:

@@ -1,0 +1,102 @@
+"""`split-products`: products with long sums in parts, so that what they read again stays near."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.elementwise import AddOp
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import SliceOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.lowering.targets import Machine, machine_of
+from lowerdeck.passes.options import options_of
+
+PART = 768
+"""About how many terms of a sum one part has."""
+
+PANEL = 2
+"""Vectors of columns of the narrowest panel that keeps the machine busy."""
+
+ROWS = 8
+"""Fewer rows than these read the weights so seldom that it does not matter."""
+
+Op = TypeVar("Op", bound=Operation)
+
+
+def is_long(op: MatmulOp, machine: Machine) -> bool:
+    """
+    True if a panel of a constant right matrix takes more than a quarter of the second cache: then
+    the next one, which is asked for ahead, and rows of the left matrix do not fit beside it.
+    """
+    shape, weight = static_shape(op.lhs), static_shape(op.rhs)
+    if machine.lanes == 1 or shape is None or weight is None or element_type(op.lhs) != f32:
+        return False
+    if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2 or shape[-2] < ROWS:
+        return False
+    return shape[-1] * PANEL * machine.lanes * 4 > machine.l2 // 4
+
+
+def parts_of(depth: int, lanes: int) -> Iterator[tuple[int, int]]:
+    """Where parts of about equal length begin, and how long they are."""
+    count = -(-depth // PART)
+    size = -(-depth // count // lanes) * lanes
+    for start in range(0, depth, size):
+        yield start, min(size, depth - start)
+
+
+def split(op: MatmulOp, machine: Machine) -> None:
+    """Replace a product by a sum of products."""
+    weight = constant_array(op.rhs)
+    assert weight is not None
+    rows = dims_of(op.lhs)[:-1]
+    total = None
+    for start, size in parts_of(weight.shape[0], machine.lanes):
+        starts = [*(0 for _ in rows), start]
+        left = _insert(op, SliceOp(op.lhs, starts, [*rows, size])).result
+        right = _insert(op, ConstantOp.of(weight[start : start + size])).result
+        product = _insert(op, MatmulOp(left, right)).result
+        total = product if total is None else _insert(op, AddOp(product, total)).result
+    assert total is not None
+    total.name_hint = op.result.name_hint
+    op.result.replace_all_uses_with(total)
+    op.detach()
+    op.erase()
+
+
+def _insert(place: MatmulOp, new: Op) -> Op:
+    new.location = place.location
+    assert place.parent is not None
+    place.parent.insert_op_before(new, place)
+    return new
+
+
+@dataclass(frozen=True)
+class SplitProductsPass(ModulePass):
+    """
+    x @ w -> x[:, :k] @ w[:k] + x[:, k:] @ w[k:] + ...
+        [f32; w constant and so long that a panel of its columns does not stay in the cache]
+
+    The parts of x are copied: their rows lie side by side then, and none displaces another one.
+    """
+
+    name = "split-products"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = machine_of(options_of(ctx).target)
+        for product in list(op.walk()):
+            if not isinstance(product, MatmulOp) or not is_long(product, machine):
+                continue
+            try:
+                split(product, machine)
+            except ElidedBlobError:
+                # The weights are not there: nothing is compiled, and what is read stays short.
+                continue
