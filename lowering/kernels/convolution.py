@@ -14,11 +14,15 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
-from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.kernels.lower import KernelLowering, parameter
 
 OUTPUT_CHANNEL = "oc"
 """The label of the loop over blocks of output channels; `n` is that over the batch, `x0`, `x1`, ...
 those over space."""
+
+DEPTH = "depth"
+"""What a schedule has under `tile` if sums are to be made in parts: how many blocks of input
+channels a part has."""
 
 
 def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
@@ -27,6 +31,9 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
     the order of packed weights. The input has a border where windows reach beyond it, and the
     output has its channels in blocks, which are the lanes.
     """
+    if (size := parameter(k.kernel, DEPTH)) is not None:
+        _lower_in_parts(k, op, size)
+        return
     b, dims = k.builder, dims_of(op.result)
     layout = k.output_layout()
     lanes = layout.inner(1)
@@ -43,11 +50,57 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
     k.fill_border(0)
 
 
+def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:
+    """
+    The same in parts of `size` blocks of input channels, for one panel of output channels after the
+    other. What a part reads stays in the cache while all positions use it; the sums so far lie in
+    the output.
+    """
+    b, dims = k.builder, dims_of(op.result)
+    lanes = k.output_layout().inner(1)
+    count = parameter(k.kernel, OUTPUT_CHANNEL) or 1
+    channels = dims_of(op.weight)[1].value
+    assert channels is not None
+    parts = channels // k.layout_of(op.input).inner(1) // size
+    panels = dims[1].ceildiv(lanes) // count
+
+    def add_part(outer: Sequence[Expr], part: Expr, *, first: bool, last: bool) -> None:
+        labels = [*_spatial(dims[2:]), (OUTPUT_CHANNEL, Expr.const(count))]
+        with b.labeled_nest(labels) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
+            channel = (outer[1] * count + at[-1]) * lanes + lane
+            where = [outer[0], channel, *at[:-1]]
+            zero = scalars.constant(b, 0, f32)
+            total = _sum(k, op, where, zero, (part * size, size))
+            if not first:
+                total = scalars.add(b, b.load(k.outputs[0], where), total)
+            elif op.bias is not None:
+                total = scalars.add(b, k.element(op.bias, [channel]), total)
+            if last:
+                k.finish(op, where, total)
+            else:
+                b.store(total, k.outputs[0], where)
+
+    with b.labeled_nest([("n", dims[0]), ("panel", panels)], parallel=True) as outer:
+        add_part(outer, Expr.const(0), first=True, last=False)
+        if parts > 2:
+            with b.loop(parts - 1, 1) as part:
+                add_part(outer, part, first=False, last=False)
+        add_part(outer, Expr.const(parts - 1), first=False, last=True)
+    k.fill_border(0)
+
+
 def _spatial(dims: Sequence[Expr]) -> list[tuple[str, Expr]]:
     return [(f"x{number}", dim) for number, dim in enumerate(dims)]
 
 
-def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr], start: SSAValue) -> SSAValue:
+def _sum(
+    k: KernelLowering,
+    op: ConvOp,
+    at: Sequence[Expr],
+    start: SSAValue,
+    part: tuple[Expr, int] | None = None,
+) -> SSAValue:
+    """Of all products, or of those of a part: the first block of input channels, and how many."""
     b, w = k.builder, dims_of(op.weight)
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin = op.pads_begin.data
@@ -80,6 +133,8 @@ def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr], start: SSAValue) -> 
             lambda i, values: add_product((first + i[0]) * block + i[-1], i[1:-1], values),
         )[0]
 
+    if part is not None:
+        return add_blocks(*part, start)
     products = prod(constants(w[2:]) or ()) * block
     total = sum_in_parts(b, whole, max(1, PART // products), start, add_blocks)
     if rest:

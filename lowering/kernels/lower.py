@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
+from xdsl.dialects.builtin import DictionaryAttr, IntAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
@@ -41,6 +42,18 @@ ALONE: set[type[Operation]] = set()
 
 SCHEDULE = "schedule"
 """The attribute of a kernel that says how its loops run."""
+
+
+
+def parameter(kernel: KernelOp, name: str) -> int | None:
+    """A number that the schedule of a kernel has under `tile`, for the kernel's own rule."""
+    schedule = kernel.attributes.get(SCHEDULE)
+    if not isinstance(schedule, DictionaryAttr):
+        return None
+    sizes = schedule.data.get("tile")
+    number = sizes.data.get(name) if isinstance(sizes, DictionaryAttr) else None
+    return number.data if isinstance(number, IntAttr) else None
+
 
 M = TypeVar("M", bound=MapRule)
 A = TypeVar("A", bound=AnchorRule)

@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import cast
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import DictionaryAttr, IntAttr
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.layout import LayoutAttr
@@ -23,7 +21,7 @@ from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, can_be_blocked
-from lowerdeck.lowering.kernels.lower import SCHEDULE, KernelLowering
+from lowerdeck.lowering.kernels.lower import KernelLowering, parameter
 
 TILE = "tile"
 """The label of the loop over tiles in the matrix products; that over blocks of output channels has
@@ -321,12 +319,10 @@ class WinogradLowering:
 
 def lower_winograd(k: KernelLowering, op: ConvOp) -> None:
     """The kernel of a convolution whose weights are transformed."""
-    WinogradLowering(k, op, _parameter(k, GROUP), _parameter(k, PARTS)).lower()
-
-
-def _parameter(k: KernelLowering, name: str) -> int:
-    schedule = cast(DictionaryAttr, k.kernel.attributes[SCHEDULE])
-    return cast(IntAttr, cast(DictionaryAttr, schedule.data["tile"]).data[name]).data
+    group, parts = parameter(k.kernel, GROUP), parameter(k.kernel, PARTS)
+    assert group is not None
+    assert parts is not None
+    WinogradLowering(k, op, group, parts).lower()
 
 
 def is_winograd(k: KernelLowering, op: ConvOp) -> bool:

@@ -17,8 +17,8 @@ from lowerdeck.dialects.core.control_flow import KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.dialects.core.types import dims_of, static_shape
-from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, can_be_blocked
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.lowering.kernels.convolution import DEPTH, OUTPUT_CHANNEL, can_be_blocked
 from lowerdeck.lowering.kernels.lower import ANCHORS, SCHEDULE
 from lowerdeck.lowering.schedule.tile import Schedule
 from lowerdeck.lowering.targets import Machine, machine_of
@@ -185,8 +185,25 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     layouts = blocked_constants(kernel, lanes)
     # The weight last: it may have as many input channels as there are output channels.
     layouts[op.weight] = packed_weight(op, source.inner(1), lanes, count)
-    ahead = kernel.body.block.args.index(op.weight) if order[1] == OUTPUT_CHANNEL else None
+    if order[1] != OUTPUT_CHANNEL:
+        return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
+    if blocks % count == 0 and op.groups.data == 1 and element_type(kernel.results[0]) == f32:
+        step = source.inner(1) * prod(w[2:]) * count * lanes * 4
+        size = part_of_depth(machine, *divmod(w[1], source.inner(1)), step)
+        sizes += [] if size is None else [(DEPTH, size)]
+    ahead = kernel.body.block.args.index(op.weight)
     return Choice(Schedule(tuple(sizes), tuple(order), prefetch=ahead), layouts)
+
+
+def part_of_depth(machine: Machine, blocks: int, rest: int, step: int) -> int | None:
+    """
+    How many blocks of input channels are added up for all positions before the next ones, if the
+    weights of a panel take much of the second cache: `step` bytes a block. None for all of them.
+    """
+    if rest or blocks < 2 or blocks * step < machine.l2 // 8:
+        return None
+    fitting = [size for size in range(1, blocks) if blocks % size == 0]
+    return max((size for size in fitting if size * step <= 2 * machine.l1), default=1)
 
 
 def packed_weight(op: ConvOp, block: int, lanes: int, count: int) -> LayoutAttr:

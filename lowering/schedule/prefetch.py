@@ -70,11 +70,14 @@ def _prefetch_next(loop: ForOp, loads: Sequence[LoadOp]) -> None:
 
 
 def _panel(loop: ForOp, type_: RefType, place: Sequence[Expr], indices: Indices) -> Expr:
-    """The size of what the reductions around an access read: up to there dimensions are theirs."""
+    """
+    The size of what is read for one panel: what lies further in than the dimensions that depend on
+    independent loops, which are those with labels.
+    """
     others = {
         str(indices.symbol(parent.body.block.args[0]))
         for parent in _loops_around(loop)
-        if not parent.inits
+        if parent.label is not None
     }
     for index, stride in reversed(list(zip(place, type_.strides.data, strict=True))):
         if index.symbols & others:
@@ -103,8 +106,9 @@ def _sweep(loop: ForOp, offset: Expr, indices: Indices) -> tuple[Expr | None, in
 class PrefetchPass(ModulePass):
     """
     Where the `schedule` of a kernel names a buffer in `prefetch`, each step of a reduction that
-    reads vectors of it asks for what lies one panel further on: a panel is what the whole reduction
-    reads. Behind the last one lie the weights of the next kernel.
+    reads vectors of it asks for what lies one panel further on: a panel is what all reductions read
+    for one iteration of the loops with labels. Behind the last one lie the weights of the next
+    kernel.
     """
 
     name = "prefetch"

@@ -31,7 +31,7 @@ buffer.func @turns {
       buffer.yield
     } {parallel = false}
     buffer.yield
-  } {parallel = false}
+  } {parallel = false, label = "panel"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>, schedule = {prefetch = #builtin.int<1>}}
 
@@ -57,7 +57,7 @@ buffer.func @once {
     } {parallel = false}
     buffer.store %s, %y(%t) <[d0, 0]> : vector<8xf32>, !buffer.ref<[3, 8] x f32>
     buffer.yield
-  } {parallel = false}
+  } {parallel = false, label = "panel"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>, schedule = {prefetch = #builtin.int<0>}}
 
