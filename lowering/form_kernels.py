@@ -26,6 +26,9 @@ from lowerdeck.passes.provenance import derive
 MAX_OPS = 64
 """A chain longer than this is cut, so that no C function grows without bound."""
 
+LARGEST_BLOCK = 16
+"""Of channels, on any target."""
+
 Op = TypeVar("Op", bound=Operation)
 
 _DRIVER_OPS = (BindSymbolsOp, ReshapeOp, KernelOp)
@@ -116,6 +119,9 @@ class KernelFormer:
         if isinstance(op, AttentionOp):
             # A part of the heads is read where it lies.
             return all(isinstance(member, SliceOp) for member in producer.ops)
+        if isinstance(op, ConcatOp) and _cuts_blocks(op):
+            # Parts are copied anyway.
+            return all(isinstance(member, SliceOp) for member in producer.ops)
         return cls._can_precede(op, value, producer, group)
 
     @staticmethod
@@ -179,6 +185,12 @@ class KernelFormer:
 def _is_joined_at_front(op: ConcatOp) -> bool:
     """True if parts lie one behind the other in memory, so that there need not be a copy."""
     return all(dim == 1 for dim in dims_of(op.result)[: op.axis.data])
+
+
+def _cuts_blocks(op: ConcatOp) -> bool:
+    """True if parts do not end with a block of channels, so that they cannot lie in the result."""
+    sizes = [dims_of(value)[1].value for value in op.inputs] if op.axis.data == 1 else []
+    return any(size is None or size % LARGEST_BLOCK for size in sizes[:-1])
 
 
 def _slice_up(op: SplitOp) -> None:

@@ -43,6 +43,7 @@ _MODULES: Mapping[str, str] = {
     "fuse-norm": "fuse_norm",
     "replace-batch-norm": "replace_batch_norm",
     "merge-products": "merge_products",
+    "absorb-channel-shuffle": "absorb_channel_shuffle",
 }
 
 PASSES: dict[str, PassFactory] = {
@@ -96,6 +97,8 @@ def opt() -> list[str]:
         "simplify",
         # After simplify: the transposes around heads hide what attention reads until they cancel.
         "merge-products",
+        # After fold: weights are constant by now. Before cse: what shares an order reads one copy.
+        "absorb-channel-shuffle",
         "cse",
         "dce",
     ]

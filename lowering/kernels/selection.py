@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
@@ -15,6 +17,7 @@ from lowerdeck.dialects.core.tensor import (
     NonzeroOp,
     ScatterElementsOp,
     ScatterNdOp,
+    SliceOp,
     TopKOp,
 )
 from lowerdeck.dialects.core.types import dims_of, element_type, i1, is_float
@@ -38,15 +41,68 @@ def lower_concat(k: KernelLowering, op: ConcatOp) -> None:
     """One nest an input, each writing its part of the result; whole blocks where it can."""
     axis, offset = op.axis.data, Expr.const(0)
     target = k.output_layout()
-    is_blocked = target.rank > 1 and target.inner(1) > 1 and k.has_padding_to_read(0)
+    is_blocked = target.rank > 1 and target.inner(1) > 1
+    is_aligned = is_blocked and k.has_padding_to_read(0)
+    if is_blocked and not is_aligned and axis == 1 and _has_few_channels(op):
+        _concat_in_pieces(k, op, target.inner(1))
+        return
     for value in op.inputs:
         dims, layout = dims_of(value), k.layout_of(value)
-        is_alike = is_blocked and layout.data.pieces == target.data.pieces
-        nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims, parallel=True)
+        is_alike = is_aligned and layout.data.pieces == target.data.pieces
+        nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims)
         with nest as at:
             element = k.element(value, at)
             k.finish(op, [*at[:axis], at[axis] + offset, *at[axis + 1 :]], element)
         offset = offset + dims[axis]
+
+
+MIN_LANES = 4
+"""Fewer elements are copied one by one."""
+
+MOST_CHANNELS = 1024
+"""Channels that are copied by straight-line code at most."""
+
+
+def _has_few_channels(op: ConcatOp) -> bool:
+    channels = dims_of(op.result)[1].value
+    return channels is not None and channels <= MOST_CHANNELS
+
+
+def _concat_in_pieces(k: KernelLowering, op: ConcatOp, block: int) -> None:
+    """Position by position, channels that lie side by side in both tensors at once."""
+    b, dims = k.builder, dims_of(op.result)
+    with b.nest([dims[0], *dims[2:]], parallel=True) as at:
+        offset = 0
+        for value in op.inputs:
+            size = dims_of(value)[1].value
+            assert size is not None
+            first, own = _place_in_blocks(k, value)
+            cuts = [c for c in range(1, size) if not (offset + c) % block or not (first + c) % own]
+            for start, end in pairwise([0, *cuts, size]):
+                for channel, count in _powers_of_two(start, end):
+                    lanes = b.loop(count, mode="lanes") if count > 1 else nullcontext(Expr.const(0))
+                    with lanes as lane:
+                        element = k.element(value, [at[0], lane + channel, *at[1:]])
+                        k.finish(op, [at[0], lane + (offset + channel), *at[1:]], element)
+            offset += size
+
+
+def _place_in_blocks(k: KernelLowering, value: SSAValue) -> tuple[int, int]:
+    """The channel of an argument at which a value begins, and the size of the blocks there."""
+    first = 0
+    while isinstance(value.owner, SliceOp):
+        first += value.owner.starts.data[1].value or 0
+        value = value.owner.input
+    return first, k.layout_of(value).inner(1)
+
+
+def _powers_of_two(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A range in parts of 1, 4, 8, ... elements."""
+    while start < end:
+        count = 1 << (end - start).bit_length() - 1
+        count = count if count >= MIN_LANES else 1
+        yield start, count
+        start += count
 
 
 @anchor(TopKOp, alone=True)

@@ -24,6 +24,7 @@ from lowerdeck.passes.symbols import symbols_of
 
 FOLDER = Path(__file__).parent
 FORMULAS = (
+    "absorb-channel-shuffle",
     "cancel-transpose",
     "fuse-activation",
     "fuse-attention",

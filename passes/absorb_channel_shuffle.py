@@ -1,0 +1,243 @@
+"""`absorb-channel-shuffle`: weights take in the order of channels, so that nothing is shuffled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, OpResult, SSAValue
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.tensor import (
+    ChannelShuffleOp,
+    ConcatOp,
+    GatherOp,
+    SliceOp,
+    SplitOp,
+    ints,
+)
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
+
+MAX_PARTS = 32
+"""Channels that lie in more pieces than this stay as they are."""
+
+Channel = tuple[SSAValue, int]
+
+
+@dataclass
+class Trace:
+    """Where channels come from, through ops that only move whole channels."""
+
+    consumed: dict[Operation, None] = field(default_factory=dict[Operation, None])
+    is_shuffled: bool = False
+
+    def channels(self, value: SSAValue, wanted: Sequence[int]) -> list[Channel]:
+        """The value and the channel in it that each wanted channel of a value is."""
+        op = value.owner
+        found: list[Channel] | None = None
+        match op:
+            case ChannelShuffleOp():
+                found = self._shuffled(op, wanted)
+            case GatherOp():
+                found = self._gathered(op, wanted)
+            case ConcatOp():
+                found = self._joined(op, wanted)
+            case SplitOp():
+                found = self._split(op, value, wanted)
+            case SliceOp():
+                found = self._cut(op, wanted)
+            case _:
+                pass
+        if found is None:
+            return [(value, channel) for channel in wanted]
+        assert isinstance(op, Operation)
+        self.consumed[op] = None
+        return found
+
+    def _shuffled(self, op: ChannelShuffleOp, wanted: Sequence[int]) -> list[Channel] | None:
+        total, groups = dims_of(op.input)[1].value, op.groups.data
+        if total is None:
+            return None
+        self.is_shuffled = True
+        size = total // groups
+        return self.channels(op.input, [c % groups * size + c // groups for c in wanted])
+
+    def _gathered(self, op: GatherOp, wanted: Sequence[int]) -> list[Channel] | None:
+        total = dims_of(op.input)[1].value if op.axis.data == 1 else None
+        indices = constant_array(op.indices)
+        if total is None or indices is None or indices.ndim != 1:
+            return None
+        self.is_shuffled = True
+        return self.channels(op.input, [int(indices[c]) % total for c in wanted])
+
+    def _joined(self, op: ConcatOp, wanted: Sequence[int]) -> list[Channel] | None:
+        sizes = [dims_of(value)[1].value for value in op.inputs]
+        if op.axis.data != 1 or None in sizes:
+            return None
+        places = [(value, c) for value in op.inputs for c in range(dims_of(value)[1].value or 0)]
+        found: dict[int, Channel] = {}
+        for value in dict.fromkeys(op.inputs):
+            own = [c for c in wanted if places[c][0] is value]
+            found.update(zip(own, self.channels(value, [places[c][1] for c in own]), strict=True))
+        return [found[c] for c in wanted]
+
+    def _split(self, op: SplitOp, value: SSAValue, wanted: Sequence[int]) -> list[Channel] | None:
+        assert isinstance(value, OpResult)
+        start = op.starts[value.index].value
+        if op.axis.data != 1 or start is None:
+            return None
+        return self.channels(op.input, [start + c for c in wanted])
+
+    def _cut(self, op: SliceOp, wanted: Sequence[int]) -> list[Channel] | None:
+        dims, start, step = dims_of(op.input), op.starts.data[1].value, op.steps.data[1].value
+        others = [axis for axis in range(len(dims)) if axis != 1]
+        if start is None or step is None:
+            return None
+        if any(op.sizes.data[axis] != dims[axis] for axis in others):
+            return None
+        if any(op.steps.data[axis] != 1 for axis in others):
+            return None
+        return self.channels(op.input, [start + c * step for c in wanted])
+
+
+@dataclass(frozen=True)
+class Part:
+    """Channels of a value side by side."""
+
+    value: SSAValue
+    start: int
+    size: int
+
+
+@dataclass(frozen=True)
+class Order:
+    """The parts that hold all channels, and which of the old channels each of theirs was."""
+
+    parts: tuple[Part, ...]
+    channels: tuple[int, ...]
+
+
+def order_of(found: Sequence[Channel]) -> Order | None:
+    """Channels value by value, in the order in which they lie; None if there are too many parts."""
+    if len(set(found)) < len(found):
+        return None
+    values = {value: number for number, (value, _) in reversed(list(enumerate(found)))}
+    channels = sorted(range(len(found)), key=lambda c: (values[found[c][0]], found[c][1]))
+    parts: list[Part] = []
+    for value, channel in (found[c] for c in channels):
+        last = parts[-1] if parts else None
+        if last is not None and last.value is value and channel == last.start + last.size:
+            parts[-1] = Part(value, last.start, last.size + 1)
+        else:
+            parts.append(Part(value, channel, 1))
+    return Order(tuple(parts), tuple(channels)) if len(parts) <= MAX_PARTS else None
+
+
+def is_dense(op: Operation) -> bool:
+    """True for a convolution of one group with a constant weight."""
+    return isinstance(op, ConvOp) and op.groups.data == 1 and _weight(op) is not None
+
+
+def is_depthwise(op: ConvOp) -> bool:
+    """True for one filter, a constant one, for each channel."""
+    outputs, depth = dims_of(op.weight)[:2]
+    return depth == 1 and outputs == op.groups.data and _weight(op) is not None
+
+
+def _weight(op: ConvOp) -> Any:
+    try:
+        return constant_array(op.weight)
+    except ElidedBlobError:
+        return None
+
+
+class AbsorbChannelShuffle(Pattern[Order]):
+    """conv(channels moved about of x, y, ...; w) -> conv(concat of parts of x, y, ...; w moved)"""
+
+    name = "absorb-channel-shuffle"
+    roots = (ConvOp,)
+    ranked = True
+
+    def match(self, op: ConvOp) -> Match[Order] | None:
+        count = dims_of(op.input)[1].value
+        if count is None or not (is_dense(op) or self._can_pass_on(op)):
+            return None
+        trace = Trace()
+        try:
+            order = order_of(trace.channels(op.input, range(count)))
+        except ElidedBlobError:
+            return None
+        if order is None or not trace.is_shuffled:
+            return None
+        return Match((op, *trace.consumed), "weights can have any order", order)
+
+    def _can_pass_on(self, op: ConvOp) -> bool:
+        """True for a depthwise convolution if who reads the result can take in its order."""
+        if not is_depthwise(op) or (op.bias is not None and constant_array(op.bias) is None):
+            return False
+        return all(is_dense(use.operation) and use.index == 0 for use in op.result.uses)
+
+    def rewrite(self, match: Match[Order], rewriter: Rewriter) -> None:
+        op, order = match.root, match.data
+        assert isinstance(op, ConvOp)
+        channels = np.array(order.channels)
+        parts = [self._part(part, rewriter) for part in order.parts]
+        joined = parts[0] if len(parts) == 1 else rewriter.add(ConcatOp(parts, 1)).result
+        dense = is_dense(op)
+        weight = _weight(op)
+        moved = ConstantOp.of(
+            np.ascontiguousarray(weight[:, channels] if dense else weight[channels])
+        )
+        bias = op.bias
+        if bias is not None and not dense:
+            array = constant_array(bias)
+            assert array is not None
+            bias = rewriter.add(ConstantOp.of(array[channels])).result
+        new = ConvOp(
+            joined,
+            rewriter.add(moved).result,
+            bias,
+            strides=ints(op.strides),
+            dilations=ints(op.dilations),
+            pads_begin=op.pads_begin.data,
+            pads_end=op.pads_end.data,
+            groups=op.groups.data,
+        )
+        if dense:
+            rewriter.replace(op, new)
+            return
+        back = rewriter.add(ConstantOp.of(np.argsort(channels))).result
+        rewriter.replace(op, GatherOp(rewriter.add(new).result, back, 1))
+
+    def _part(self, part: Part, rewriter: Rewriter) -> SSAValue:
+        dims = dims_of(part.value)
+        if dims[1] == part.size:
+            return part.value
+        starts = [part.start if axis == 1 else 0 for axis in range(len(dims))]
+        sizes = [dims[0], part.size, *dims[2:]]
+        return rewriter.add(SliceOp(part.value, starts, sizes)).result
+
+
+class AbsorbChannelShufflePass(CorePass):
+    """
+    Convolutions read channels in the order in which they lie, with their weights in that order.
+
+    - conv(x, w), where x is made of channels of y, z, ... by channel_shuffle, split, slice, concat
+      and gather -> conv(concat(slices of y, z, ...), w with its input channels in that order)
+      [a shuffle or gather is among them; w constant, one group]
+    - the same for a filter of its own for each channel, if only such convolutions read the result:
+      the order goes on to them as a gather [bias constant]
+
+    What is left is one copy of channels that lie side by side.
+    """
+
+    name = "absorb-channel-shuffle"
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        return [AbsorbChannelShuffle()]
