@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from itertools import product as combinations
 
 from xdsl.dialects import arith
@@ -13,13 +14,13 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, constants, minimum, product
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.contraction import window_range
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering
-from lowerdeck.lowering.kernels.taps import Bounds, add_taps
+from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, Bounds, add_taps
 
 
 def window_count(op: PoolOp, at: Index, bounds: Sequence[Bounds]) -> Expr:
@@ -39,13 +40,11 @@ def window_count(op: PoolOp, at: Index, bounds: Sequence[Bounds]) -> Expr:
 
 
 def can_be_blocked_pool(op: PoolOp, source: LayoutAttr, target: LayoutAttr) -> bool:
-    """True for f32 of static shape, if input and output have the same blocks of channels."""
+    """True for f32 with known windows, if input and output have the same blocks of channels."""
     return (
         element_type(op.result) == f32
         and target.inner(1) > 1
         and source.inner(1) == target.inner(1)
-        and static_shape(op.result) is not None
-        and static_shape(op.input) is not None
         and constants(op.kernel.data) is not None
         and constants((*op.pads_begin.data, *op.pads_end.data)) is not None
     )
@@ -55,24 +54,33 @@ def can_be_blocked_pool(op: PoolOp, source: LayoutAttr, target: LayoutAttr) -> b
 class Span:
     """Outputs along one dimension; `is_whole` if their windows lie within the input."""
 
-    lower: int
-    upper: int
+    lower: Expr
+    upper: Expr
     is_whole: bool
 
 
 def spans(op: PoolOp, axis: int) -> list[Span]:
-    """The outputs along a spatial dimension: those at the borders, and those between."""
-    size, dim = dims_of(op.result)[axis + 2].value, dims_of(op.input)[axis + 2].value
-    kernel, begin = op.kernel.data[axis].value, op.pads_begin.data[axis].value
-    assert size is not None
-    assert dim is not None
+    """
+    The outputs along a spatial dimension: those at the borders, and those between. If its size is
+    not known, all windows are clipped, unless there is no padding.
+    """
+    size, dim = dims_of(op.result)[axis + 2], dims_of(op.input)[axis + 2]
+    kernel, begin, end = (
+        values.data[axis].value for values in (op.kernel, op.pads_begin, op.pads_end)
+    )
     assert kernel is not None
     assert begin is not None
+    if size.value is None or dim.value is None:
+        return [Span(Expr.const(0), size, begin == 0 and end == 0)]
     stride, reach = ints(op.strides)[axis], (kernel - 1) * ints(op.dilations)[axis]
-    first = min(-(-begin // stride), size)
-    end = max(first, min((dim - 1 - reach + begin) // stride + 1, size))
-    cut = [Span(0, first, False), Span(first, end, True), Span(end, size, False)]
-    return [span for span in cut if span.lower < span.upper]
+    first = min(-(-begin // stride), size.value)
+    last = max(first, min((dim.value - 1 - reach + begin) // stride + 1, size.value))
+    places = [0, first, last, size.value]
+    return [
+        Span(Expr.const(lower), Expr.const(upper), number == 1)
+        for number, (lower, upper) in enumerate(pairwise(places))
+        if lower < upper
+    ]
 
 
 def lower_blocked_pool(k: KernelLowering, op: PoolOp) -> None:
@@ -126,7 +134,8 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
         return scalars.add(b, value, element)
 
     start = scalars.lowest(b, f32) if op.kind.data == "max" else b.floating(0.0, f32)
-    total = add_taps(b, bounds, start, add)
+    most = min(kernel[-1].value or 0, UNROLLED_TAPS)
+    total = add_taps(b, bounds, start, add, most)
     if op.kind.data == "average":
         return scalars.mul(b, total, _reciprocal(k, window_count(op, at, bounds)))
     return total

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
-
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import PoolOp
-from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import static_shape
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
 from lowerdeck.lowering.kernels.depthwise import can_be_blocked_depthwise
 from lowerdeck.lowering.kernels.pooling import can_be_blocked_pool
-from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS
 from lowerdeck.lowering.schedule.choose import (
     Choice,
     assumed_shape,
@@ -41,8 +36,8 @@ _VARIANT_CYCLES = 60.0
 @schedule_rule(ConvOp)
 def choose_depthwise(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None:
     """
-    A tile of outputs of one block of channels: columns outside, so that the rows of a tile share
-    what they read while it is in registers.
+    A tile is a row of outputs of one block of channels, so that they share what they read while it
+    is in registers.
     """
     target = kernel.layout_at(len(kernel.inputs))
     shape, w = assumed_shape(op.result), static_shape(op.weight)
@@ -54,11 +49,9 @@ def choose_depthwise(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice |
     layouts = blocked_constants(kernel, lanes)
     layouts[op.weight] = LayoutAttr.blocked(len(w), 0, lanes)
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
-    tile = (columns_of_tile(shape[-1], w[-1], machine.registers - 2 * w[-1] - 2),)
+    tile = columns_of_tile(shape[-1], w[-1], machine.registers - 2 * w[-1] - 2)
     return Choice(
-        Schedule(
-            tuple(zip(reversed(spatial), tile, strict=False)), order=("n", OUTPUT_CHANNEL, *spatial)
-        ),
+        Schedule(((spatial[-1], tile),), order=("n", OUTPUT_CHANNEL, *spatial)),
         layouts,
     )
 
@@ -69,34 +62,12 @@ def choose_pool(kernel: KernelOp, op: PoolOp, machine: Machine) -> Choice | None
     target = kernel.layout_at(len(kernel.inputs))
     if not can_be_blocked_pool(op, layout_in(kernel, op.input), target):
         return None
-    taps, shape = constants(op.kernel.data), static_shape(op.result)
+    taps, shape = constants(op.kernel.data), assumed_shape(op.result)
     assert taps is not None
-    assert shape is not None
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
-    tile = window_tile(shape[2:], taps, ints(op.strides), machine.registers)
-    sizes = tuple(zip(reversed(spatial), tile, strict=False))
+    tile = columns_of_tile(shape[-1], taps[-1], machine.registers - 2 * taps[-1] - 2)
+    sizes = ((spatial[-1], tile),)
     return Choice(Schedule(sizes), blocked_constants(kernel, target.inner(1)))
-
-
-def window_tile(
-    shape: Sequence[int], taps: Sequence[int], strides: Sequence[int], registers: int
-) -> tuple[int, int]:
-    """
-    Columns and rows of a tile of outputs.
-
-    Rows share inputs if windows overlap and all that one column of the tile reads stays in
-    registers.
-    """
-    columns = shape[-1]
-    rows = 1
-    if len(shape) > 1 and strides[-2] < taps[-2] and prod(taps) <= UNROLLED_TAPS:
-        while (
-            rows < min(shape[-2], 4)
-            and (rows * strides[-2] + taps[-2]) * taps[-1] + rows < registers
-        ):
-            rows += 1
-
-    return columns_of_tile(columns, prod(taps), _LARGEST_TILE // rows), rows
 
 
 def columns_of_tile(columns: int, taps: int, most: int) -> int:

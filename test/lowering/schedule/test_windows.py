@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
@@ -19,6 +19,7 @@ from ..programs import (  # noqa: TID251  (these are tests, not the folder of so
     VECTOR_FLAGS,
     Suite,
     module_of,
+    symbol,
     typed,
 )
 from .blocked import (  # noqa: TID251  (as above)
@@ -39,8 +40,19 @@ def suite(tmp_path: Path) -> Suite:
 
 def add(suite: Suite, target: str, border: tuple[int, int], body: Any, *inputs: Array) -> None:
     """One more program, on channels in blocks."""
+    add_typed(suite, target, border, [typed(x.dtype, *x.shape) for x in inputs], body, *inputs)
+
+
+def add_typed(
+    suite: Suite,
+    target: str,
+    border: tuple[int, int],
+    types: Sequence[Attribute],
+    body: Any,
+    *inputs: Array,
+) -> None:
+    """The same for inputs of any type."""
     name = f"p{len(suite.programs)}"
-    types = [typed(value.dtype, *value.shape) for value in inputs]
     module = module_of(types, body)
     suite.programs.append(
         BlockedProgram(name, module, inputs, target=target, border=border, ulps=8, scale=1)
@@ -135,6 +147,24 @@ def test_pools(suite: Suite, target: str) -> None:
                 ).result
 
             add(suite, target, (0, 1), body, x)
+    suite.check()
+
+
+@pytest.mark.parametrize("pad", [0, 1])
+def test_pools_of_open_size(suite: Suite, pad: int) -> None:
+    def body(x: SSAValue) -> SSAValue:
+        return PoolOp(
+            "average",
+            x,
+            kernel=[3, 2],
+            strides=[2, 1],
+            dilations=[1, 1],
+            pads_begin=[pad, pad],
+            pads_end=[pad, 0],
+        ).result
+
+    types = [typed(np.float32, 1, 5, symbol("h"), symbol("w"))]
+    add_typed(suite, "x86-64-v4", (0, 1), types, body, values(1, 5, 6, 19))
     suite.check()
 
 
