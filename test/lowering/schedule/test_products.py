@@ -75,10 +75,22 @@ def test_epilogue(suite: Suite, target: str) -> None:
         weight = ConstantOp.of(values(11, 27, seed=1)).result
         bias = ConstantOp.of(values(27, seed=2)).result
         product = e.AddOp(MatmulOp(x, weight).result, bias).result
-        return e.AddOp(residual, e.TanhOp(e.MulOp(product, scalar(0.5, f32)).result).result)
+        return e.AddOp(residual, e.TanhOp(e.MulOp(product, scalar(0.5, f32).result).result).result)
 
     x, residual = values(2, 9, 11), values(2, 9, 27, seed=3)
     add(suite, target, types_of(x, residual), body, x, residual)
+    suite.check()
+
+
+def test_long_sums(suite: Suite) -> None:
+    """Products in parts, with what follows behind the last one."""
+    x, w, bias = values(2, 8, 2100), values(2100, 5, seed=1), values(5, seed=2)
+
+    def body(x: Any) -> Any:
+        product = MatmulOp(x, ConstantOp.of(w).result).result
+        return e.MaxOp(e.AddOp(product, ConstantOp.of(bias).result).result, scalar(0, f32).result)
+
+    add(suite, "x86-64-v4", types_of(x), body, x)
     suite.check()
 
 
@@ -115,7 +127,7 @@ def attention(
             suite,
             target,
             types_of(q, k, v),
-            lambda *x: AttentionOp(*x, ConstantOp.of(hidden).result, scale=0.3),
+            lambda q, k, v: AttentionOp(q, k, v, ConstantOp.of(hidden).result, scale=0.3),
             q,
             k,
             v,
