@@ -160,7 +160,8 @@ def window_sums_tile(
 def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None:
     """
     Direct convolution: a tile of positions by blocks of output channels. Channels are the outer
-    loop if there are more weights than inputs, so that the larger one is read once.
+    loop if there are more weights than inputs, so that the larger one is read once; and if the
+    first cache has room for the weights of one tile, but not of all.
     """
     target = kernel.layout_at(len(kernel.inputs))
     source = layout_in(kernel, op.input)
@@ -177,7 +178,9 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     count, rows, columns = window_sums_tile(machine, (blocks, height, width), depth)
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
     order = ["n", OUTPUT_CHANNEL, *spatial]
-    if (prod(w) <= prod(x)) != machine.other_order:
+    panel = depth * count * lanes * 4
+    stays = panel <= machine.l1 * 2 // 3 < depth * shape[1] * 4
+    if (prod(w) <= prod(x) and not stays) != machine.other_order:
         order = ["n", *spatial, OUTPUT_CHANNEL]
     sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
     if len(spatial) > 1:
@@ -284,6 +287,7 @@ class ChooseSchedulesPass(ModulePass):
 
 
 # Rules for other anchors register themselves.
+from lowerdeck.lowering.schedule import choose_attention as _choose_attention  # noqa: E402, F401
 from lowerdeck.lowering.schedule import choose_products as _choose_products  # noqa: E402, F401
 from lowerdeck.lowering.schedule import choose_transposed as _choose_transposed  # noqa: E402, F401
 from lowerdeck.lowering.schedule import choose_windows as _choose_windows  # noqa: E402, F401
