@@ -194,7 +194,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         step = source.inner(1) * prod(w[2:]) * count * lanes * 4
         size = part_of_depth(machine, *divmod(w[1], source.inner(1)), step)
         sizes += [] if size is None else [(DEPTH, size)]
-    ahead = kernel.body.block.args.index(op.weight)
+    ahead = kernel.body.block.args.index(op.weight) if prod(w) > prod(x) else None
     return Choice(Schedule(tuple(sizes), tuple(order), prefetch=ahead), layouts)
 
 
