@@ -241,7 +241,8 @@ class FormKernelsPass(ModulePass):
     An elementwise op takes in the producer of an operand if nothing else uses it and both run over
     the same indices, so that a chain of maps is one loop nest, and the maps behind a convolution,
     product or reduction become its epilogue. A reduction takes in the maps before it, attention the
-    slices. Constants of one element become literals. A split becomes slices. Reshapes, control flow
+    slices, and so does a concatenation whose parts end within blocks of channels: it copies them
+    anyway. Constants of one element become literals. A split becomes slices. Reshapes, control flow
     and symbols stay outside: the driver does them without a kernel. A concatenation whose parts lie
     one behind the other in memory stays alone, for they may be computed there.
     """

@@ -208,3 +208,21 @@ func.func @used_by_an_anchor(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: core.kernel @softmax_0
   func.return %m : tensor<4xf32>
 }
+
+// -----
+
+// Parts that end within a block of channels are copied: slices are read where they lie. Whole
+// blocks may lie in the result, so a slice of these stays a kernel.
+// CHECK-LABEL: @concat_slices
+// CHECK:         core.kernel @concat_0(%x, %y)
+// CHECK:           core.slice
+// CHECK-NEXT:      core.concat
+// CHECK:         core.kernel @slice_0(%x)
+// CHECK:         core.kernel @concat_1
+func.func @concat_slices(%x : tensor<1x32x3xf32>, %y : tensor<1x8x3xf32>) -> (tensor<1x13x3xf32>, tensor<1x24x3xf32>) {
+  %0 = core.slice %x {starts = #core.dims<[0, 7, 0]>, sizes = #core.dims<[1, 5, 3]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x32x3xf32>) -> tensor<1x5x3xf32>
+  %1 = core.concat %0, %y {axis = #builtin.int<1>} : (tensor<1x5x3xf32>, tensor<1x8x3xf32>) -> tensor<1x13x3xf32>
+  %2 = core.slice %x {starts = #core.dims<[0, 16, 0]>, sizes = #core.dims<[1, 16, 3]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x32x3xf32>) -> tensor<1x16x3xf32>
+  %3 = core.concat %2, %y {axis = #builtin.int<1>} : (tensor<1x16x3xf32>, tensor<1x8x3xf32>) -> tensor<1x24x3xf32>
+  func.return %1, %3 : tensor<1x13x3xf32>, tensor<1x24x3xf32>
+}

@@ -292,3 +292,27 @@ def test_control_flow(tmp_path: Path, target: str) -> None:
         types = [typed(np.float32, 1, 24, 3, 3), typed(np.bool_)]
         add(suite, target, types, body, values(1, 24, 3, 3), np.array(choice))
     suite.check()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_pieces_of_blocks(tmp_path: Path, target: str) -> None:
+    """Parts that begin and end within blocks, of tensors that a border surrounds."""
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    weights: list[Array] = [values(45, 3, 1, seed=1), values(33, 3, 1, seed=2)]
+    last: Array = values(5, 42, 3, seed=3) / np.float32(11)
+
+    def layer(x: SSAValue, array: Array, pad: int) -> SSAValue:
+        weight = ConstantOp.of(array).result
+        bias = ConstantOp.of(np.ones(array.shape[0], np.float32)).result
+        options = {"strides": [1], "dilations": [1], "pads_begin": [pad], "pads_end": [pad]}
+        return ConvOp(x, weight, bias, **options, groups=1).result
+
+    def body(x: SSAValue) -> SSAValue:
+        y, z = (layer(x, array, 0) for array in weights)
+        first = t.SliceOp(y, [0, 13, 0], [2, 22, 5]).result
+        second = t.SliceOp(z, [0, 32, 0], [2, 1, 5]).result
+        third = t.SliceOp(z, [0, 3, 0], [2, 19, 5]).result
+        return layer(t.ConcatOp([first, second, third], 1).result, last, 1)
+
+    add(suite, target, [typed(np.float32, 2, 3, 5)], body, values(2, 3, 5))
+    suite.check()
