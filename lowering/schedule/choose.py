@@ -153,7 +153,10 @@ def window_sums_tile(
         for columns in range(1, min(width, machine.registers) + 1)
         if fits(machine, rows * columns, count)
     ]
-    return machine.best(candidates, cost)
+    # What is read for a tile should divide into parts if it is much.
+    much = machine.l2 // 8 // (depth * machine.lanes * 4)
+    whole = [tile for tile in candidates if tile[0] <= much or blocks % tile[0] == 0]
+    return machine.best(whole, cost)
 
 
 @schedule_rule(ConvOp)
@@ -161,7 +164,8 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     """
     Direct convolution: a tile of positions by blocks of output channels. Channels are the outer
     loop if there are more weights than inputs, so that the larger one is read once; and if the
-    first cache has room for the weights of one tile, but not of all.
+    first cache has room for the weights of one tile, but not of all. Where those of one tile are
+    many, sums are made in parts.
     """
     target = kernel.layout_at(len(kernel.inputs))
     source = layout_in(kernel, op.input)
@@ -180,7 +184,11 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     order = ["n", OUTPUT_CHANNEL, *spatial]
     panel = depth * count * lanes * 4
     stays = panel <= machine.l1 * 2 // 3 < depth * shape[1] * 4
-    if (prod(w) <= prod(x) and not stays) != machine.other_order:
+    part = None
+    if blocks % count == 0 and op.groups.data == 1 and element_type(kernel.results[0]) == f32:
+        step = source.inner(1) * prod(w[2:]) * count * lanes * 4
+        part = part_of_depth(machine, *divmod(w[1], source.inner(1)), step)
+    if (prod(w) <= prod(x) and not stays and part is None) != machine.other_order:
         order = ["n", *spatial, OUTPUT_CHANNEL]
     sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
     if len(spatial) > 1:
@@ -190,10 +198,8 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     layouts[op.weight] = packed_weight(op, source.inner(1), lanes, count)
     if order[1] != OUTPUT_CHANNEL:
         return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
-    if blocks % count == 0 and op.groups.data == 1 and element_type(kernel.results[0]) == f32:
-        step = source.inner(1) * prod(w[2:]) * count * lanes * 4
-        size = part_of_depth(machine, *divmod(w[1], source.inner(1)), step)
-        sizes += [] if size is None else [(DEPTH, size)]
+    if part is not None:
+        sizes.append((DEPTH, part))
     ahead = kernel.body.block.args.index(op.weight) if prod(w) > prod(x) else None
     return Choice(Schedule(tuple(sizes), tuple(order), prefetch=ahead), layouts)
 
