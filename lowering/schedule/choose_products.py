@@ -124,7 +124,9 @@ def best_tile(
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
         return sum(
-            _trips(row) * _trips(column) * _cycles(row.count, column.count, depth, machine)
+            _trips(row)
+            * _trips(column)
+            * _cycles(row.count, column.count, depth, machine, is_last=rows <= height)
             for row in parts_of(Expr.const(rows), height, 1)
             for column in parts_of(Expr.const(columns), count, machine.lanes)
         )
@@ -138,14 +140,16 @@ def best_tile(
     return machine.best(candidates, cost)
 
 
-def _cycles(rows: int, vectors: int, depth: int, machine: Machine) -> float:
+def _cycles(rows: int, vectors: int, depth: int, machine: Machine, *, is_last: bool) -> float:
     """
     About how long one tile takes: two multiply-adds or two loads a cycle, no less than what their
-    latency allows, nor than what the second cache takes for a panel that the first one cannot hold,
-    and for rows that displace each other because they lie a multiple of a page apart.
+    latency allows, nor than what the second cache takes for a panel that the first one cannot hold
+    (or that no other tile reads: `is_last`), and for rows that displace each other because they lie
+    a multiple of a page apart.
     """
     sums, loads = rows * vectors, rows + vectors
-    far = vectors if depth * vectors * machine.lanes * 4 > machine.l1 // 2 else 0
+    panel = depth * vectors * machine.lanes * 4
+    far = vectors if is_last or panel > machine.l1 // 2 else 0
     if rows > WAYS * (PAGE // gcd(PAGE, depth * 4)):
         far += rows
     return depth * max(sums / 2, loads / 2, LATENCY, far * APART) + AROUND + sums
