@@ -473,16 +473,26 @@ def _keeps_dims(op: ConcatOp, parts: Sequence[SSAValue]) -> bool:
 
 
 class JoinParts(_Algebra):
-    """concat(split(x)) -> x [all parts, in order, along the same axis]"""
+    """concat(y, split(x), z) -> concat(y, x, z) [all parts, in order, along the same axis]"""
 
     name = "join-parts"
     roots = (ConcatOp,)
 
     def rule(self, op: ConcatOp) -> Rule | None:
-        split = producer(op.inputs[0], SplitOp)
-        if split is None or split.axis != op.axis or tuple(split.parts) != tuple(op.inputs):
-            return None
-        return "the parts in their order", split.input, (split,)
+        values, axis = tuple(op.inputs), op.axis.data
+        for start, value in enumerate(values):
+            split = producer(value, SplitOp)
+            if split is None or split.axis != op.axis:
+                continue
+            end = start + len(split.parts)
+            if values[start:end] != tuple(split.parts):
+                continue
+            rest = (*values[:start], split.input, *values[end:])
+            if len(rest) == 1:
+                return "the parts in their order", split.input, (split,)
+            if _keeps_dims(op, rest):
+                return "the parts in their order", lambda: ConcatOp(rest, axis), (split,)
+        return None
 
 
 class SplitOperands(Pattern[list[SSAValue]]):
@@ -584,7 +594,8 @@ class SimplifyPass(CorePass):
     - a transpose that moves only dimensions of one -> reshape
     - gather(x, [a, a + s, ...]) -> slice(x), reshaped for a scalar a [floats; in range]
     - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
-    - concat(split(x)) -> x [all parts, in order, same axis]
+    - concat(split(x)) -> x; concat(y, split(x), z) -> concat(y, x, z)
+      [all parts, in order, same axis]
     - split(concat(x, y)) -> x, y [same axis, the same sizes]
     - f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]
     - cast(cast(x, a), b) -> cast(x, b) [a holds every value of x's type]

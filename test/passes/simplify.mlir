@@ -256,6 +256,19 @@ func.func @join_parts(%x : tensor<2x3xf32>) -> tensor<2x3xf32> {
 
 // -----
 
+// With something before and behind them; the split stays for who reads a part.
+// CHECK-LABEL: @join_parts_among_others
+// CHECK:         %[[A:.*]], %{{.*}} = core.split %x
+// CHECK-NEXT:    %[[C:.*]] = core.concat %y, %x, %y {axis = #builtin.int<0>}
+// CHECK-NEXT:    func.return %[[C]], %[[A]]
+func.func @join_parts_among_others(%x : tensor<3xf32>, %y : tensor<1xf32>) -> (tensor<5xf32>, tensor<1xf32>) {
+  %a, %b = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[1, 2]>} : (tensor<3xf32>) -> (tensor<1xf32>, tensor<2xf32>)
+  %c = core.concat %y, %a, %b, %y {axis = #builtin.int<0>} : (tensor<1xf32>, tensor<1xf32>, tensor<2xf32>, tensor<1xf32>) -> tensor<5xf32>
+  func.return %c, %a : tensor<5xf32>, tensor<1xf32>
+}
+
+// -----
+
 // In another order, along the other axis, without one part, and with one twice: all of x's type.
 // CHECK-LABEL: @parts_that_stay
 // CHECK:         %[[A:.*]], %[[B:.*]] = core.split %x
