@@ -19,8 +19,8 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.lowering.kernels.convolution import DEPTH, OUTPUT_CHANNEL, can_be_blocked
-from lowerdeck.lowering.kernels.lower import ANCHORS, SCHEDULE
-from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.kernels.lower import ANCHORS
+from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 from lowerdeck.lowering.targets import Machine, machine_of
 from lowerdeck.passes.options import options_of
 from lowerdeck.passes.structure import nameless_key
@@ -200,7 +200,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
     if part is not None:
         sizes.append((DEPTH, part))
-    ahead = kernel.body.block.args.index(op.weight) if prod(w) > prod(x) else None
+    ahead = kernel.body.block.args.index(op.weight)
     return Choice(Schedule(tuple(sizes), tuple(order), prefetch=ahead), layouts)
 
 
