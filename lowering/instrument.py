@@ -15,7 +15,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.bufferize import DRIVER
-from lowerdeck.lowering.kernels.lower import SCHEDULE
+from lowerdeck.lowering.schedule.parameters import SCHEDULE
 from lowerdeck.lowering.work import MULTIPLY_ADDS
 from lowerdeck.passes.provenance import source_names
 

@@ -67,9 +67,14 @@ def prelude(types: Sequence[Attribute]) -> str:
         _once(f"{_STEMS[scalar][0].upper()}X{lanes}", _definition(scalar, lanes))
         for scalar, lanes in wanted
     ]
+    selected = [pair for pair in wanted if pair[0] in (f32, IntegerType(32))]
+    parts += [
+        _once(f"SELECT_{_STEMS[scalar][0].upper()}X{lanes}", _selection(scalar, lanes))
+        for scalar, lanes in selected
+    ]
     parts += [
         _once(f"FUNCTIONS_F32X{lanes}", _functions(scalar, lanes))
-        for scalar, lanes in wanted
+        for scalar, lanes in selected
         if scalar == f32
     ]
     return "\n".join(parts)
@@ -94,15 +99,19 @@ def _definition(scalar: Attribute, lanes: int) -> str:
     )
 
 
-def _functions(scalar: Attribute, lanes: int) -> str:
-    """Extrema, and the combinations of all lanes."""
+def _selection(scalar: Attribute, lanes: int) -> str:
+    """One of two values in each lane, by a mask."""
     name, bits = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}", f"lowerdeck_i32x{lanes}"
-    parts = [
-        f"""static inline {name} {name}_select({bits} mask, {name} a, {name} b) {{
+    return f"""static inline {name} {name}_select({bits} mask, {name} a, {name} b) {{
   return ({name})((mask & ({bits})a) | (~mask & ({bits})b));
 }}
 """
-    ]
+
+
+def _functions(scalar: Attribute, lanes: int) -> str:
+    """Extrema, and the combinations of all lanes."""
+    name = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}"
+    parts: list[str] = []
     for kind, operator in (("max", ">"), ("min", "<")):
         plain = f"return {name}_select(a {operator} b, a, b);"
         parts.append(

@@ -15,8 +15,8 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f64
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.attention_blocks import lower_blocked_attention
-from lowerdeck.lowering.kernels.lower import SCHEDULE, Index, KernelLowering, anchor
-from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor
+from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 
 
 @anchor(AttentionOp, accumulating=True)

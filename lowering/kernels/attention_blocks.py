@@ -19,7 +19,7 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.convolution import PART, sum_in_parts
 from lowerdeck.lowering.kernels.lower import KernelLowering, unravel
-from lowerdeck.lowering.schedule.tile import MIN_LANES, Schedule
+from lowerdeck.lowering.schedule.parameters import MIN_LANES, Schedule
 
 Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
 

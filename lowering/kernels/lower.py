@@ -28,6 +28,7 @@ from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
+from lowerdeck.lowering.schedule.parameters import SCHEDULE
 
 Index = Sequence[Expr]
 MapRule = Callable[["KernelLowering", Any, Index], SSAValue]
@@ -39,10 +40,6 @@ ACCUMULATING: set[type[Operation]] = set()
 """Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
 ALONE: set[type[Operation]] = set()
 """Anchors that write the result themselves, so no maps follow them in their kernel."""
-
-SCHEDULE = "schedule"
-"""The attribute of a kernel that says how its loops run."""
-
 
 
 def parameter(kernel: KernelOp, name: str) -> int | None:

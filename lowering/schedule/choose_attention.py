@@ -11,7 +11,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.lowering.kernels.attention_blocks import COLUMN, KEY, LANE, QUERY
 from lowerdeck.lowering.schedule.choose import Choice, is_constant, schedule_rule
 from lowerdeck.lowering.schedule.choose_products import best_tile
-from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.schedule.parameters import Schedule
 from lowerdeck.lowering.targets import Machine
 
 VECTORS = 2

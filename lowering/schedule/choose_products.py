@@ -20,7 +20,7 @@ from lowerdeck.lowering.schedule.choose import (
     layout_in,
     schedule_rule,
 )
-from lowerdeck.lowering.schedule.tile import Part, Schedule, parts_of
+from lowerdeck.lowering.schedule.parameters import Part, Schedule, parts_of
 from lowerdeck.lowering.targets import Machine
 
 PAGE = 4096

@@ -18,7 +18,7 @@ from lowerdeck.lowering.schedule.choose import (
     schedule_rule,
     window_sums_tile,
 )
-from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.schedule.parameters import Schedule
 from lowerdeck.lowering.targets import Machine
 
 

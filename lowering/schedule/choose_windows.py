@@ -20,7 +20,7 @@ from lowerdeck.lowering.schedule.choose import (
     schedule_rule,
     tiles,
 )
-from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.schedule.parameters import Schedule
 from lowerdeck.lowering.targets import Machine
 
 _LARGEST_TILE = 16

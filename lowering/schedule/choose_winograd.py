@@ -21,7 +21,7 @@ from lowerdeck.lowering.schedule.choose import (
     reduction_cycles,
     schedule_rule,
 )
-from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.schedule.parameters import Schedule
 from lowerdeck.lowering.targets import Machine
 
 SIZES = (4, 2)

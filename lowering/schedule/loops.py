@@ -17,9 +17,9 @@ from lowerdeck.dialects.core.types import f32, f64
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.bufferize import DRIVER
-from lowerdeck.lowering.kernels.lower import SCHEDULE
 from lowerdeck.lowering.schedule.demote import Demoter
 from lowerdeck.lowering.schedule.indices import Cloner, Indices
+from lowerdeck.lowering.schedule.parameters import SCHEDULE
 from lowerdeck.lowering.schedule.reductions import Reduction, find_reductions
 from lowerdeck.lowering.schedule.unroll import limit_by_parents
 from lowerdeck.lowering.schedule.vectorize import vectorize

@@ -14,9 +14,8 @@ from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.kernels.lower import SCHEDULE
 from lowerdeck.lowering.schedule.indices import Indices
-from lowerdeck.lowering.schedule.tile import Schedule
+from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 from lowerdeck.lowering.schedule.unroll import limit_by_parents
 
 LINE = 64

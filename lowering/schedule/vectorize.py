@@ -196,8 +196,9 @@ class Vectorizer:
             for index in op.indices
         ):
             raise NotVectorizableError
+        if op.result.type not in (f32, _I32):
+            raise NotVectorizableError
         exprs, operands = self._indices.write(self._place(op, cloner))
-        self._vector_type(op.result.type)
         return LoadOp(cloner.value(op.ref), exprs, operands, self._lanes)
 
     def _store(self, op: StoreOp, cloner: Cloner, block: Block) -> Operation:
