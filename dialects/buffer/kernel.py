@@ -68,7 +68,8 @@ def value_type(element: Attribute) -> Attribute:
 @irdl_op_definition
 class FuncOp(IRDLOperation):
     """
-    A C function that computes: buffers in, `outputs` buffers (the last arguments) out.
+    A C function that computes: buffers in, `outputs` buffers (the last arguments) out. Outputs that
+    nobody reads are memory for the function itself.
 
     `symbols` names its integer parameters; in expressions they are s0, s1, ... in order, and the
     names are those of the model, for people.
