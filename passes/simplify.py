@@ -495,6 +495,48 @@ class JoinParts(_Algebra):
         return None
 
 
+class JoinSlices(_Algebra):
+    """concat(y, x[:a], x[a:], z) -> concat(y, x, z) [along the axis, all of x]"""
+
+    name = "join-slices"
+    roots = (ConcatOp,)
+
+    def rule(self, op: ConcatOp) -> Rule | None:
+        values, axis = tuple(op.inputs), op.axis.data
+        for start in range(len(values)):
+            slices = _slices_of_whole(values[start:], axis)
+            if not slices:
+                continue
+            rest = (*values[:start], slices[0].input, *values[start + len(slices) :])
+            if len(rest) == 1:
+                return "slices side by side", slices[0].input, tuple(slices)
+            if _keeps_dims(op, rest):
+                return "slices side by side", lambda: ConcatOp(rest, axis), tuple(slices)
+        return None
+
+
+def _slices_of_whole(values: Sequence[SSAValue], axis: int) -> list[SliceOp]:
+    """The first values, if they are slices of one tensor that make it up along an axis."""
+    slices: list[SliceOp] = []
+    end = Expr.const(0)
+    for value in values:
+        part = producer(value, SliceOp)
+        if part is None or (slices and part.input is not slices[0].input):
+            return []
+        dims = dims_of(part.input)
+        lists = enumerate(zip(part.sizes.data, dims, strict=True))
+        is_whole = all(size == dim for k, (size, dim) in lists if k != axis)
+        if part.starts.data[axis] != end or not is_whole:
+            return []
+        if any(step != 1 for step in part.steps.data):
+            return []
+        slices.append(part)
+        end = end + part.sizes.data[axis]
+        if end == dims[axis]:
+            return slices
+    return []
+
+
 class SplitOperands(Pattern[list[SSAValue]]):
     """split(concat(x, y)) -> x, y [along the same axis, where the operands meet]"""
 
@@ -595,7 +637,7 @@ class SimplifyPass(CorePass):
     - gather(x, [a, a + s, ...]) -> slice(x), reshaped for a scalar a [floats; in range]
     - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
     - concat(split(x)) -> x; concat(y, split(x), z) -> concat(y, x, z)
-      [all parts, in order, same axis]
+      [all parts, in order, same axis; likewise slices that make up x]
     - split(concat(x, y)) -> x, y [same axis, the same sizes]
     - f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]
     - cast(cast(x, a), b) -> cast(x, b) [a holds every value of x's type]
@@ -622,6 +664,7 @@ class SimplifyPass(CorePass):
             SliceInsteadOfGather(),
             FlattenConcat(),
             JoinParts(),
+            JoinSlices(),
             SplitOperands(),
             BroadcastInElementwise(),
             ComposeCasts(),

@@ -269,6 +269,25 @@ func.func @join_parts_among_others(%x : tensor<3xf32>, %y : tensor<1xf32>) -> (t
 
 // -----
 
+// Slices that make up x, or all but one element, or in another order.
+// CHECK-LABEL: @join_slices
+// CHECK:         %[[A:.*]] = core.slice %x {starts = #core.dims<[0]>, sizes = #core.dims<[1]>
+// CHECK:         %[[B:.*]] = core.slice %x {starts = #core.dims<[1]>, sizes = #core.dims<[2]>
+// CHECK:         core.concat %x, %y {axis = #builtin.int<0>}
+// CHECK:         core.concat %[[A]], %{{.*}}, %y
+// CHECK:         core.concat %[[B]], %[[A]], %y
+func.func @join_slices(%x : tensor<3xf32>, %y : tensor<1xf32>) -> (tensor<4xf32>, tensor<3xf32>, tensor<4xf32>) {
+  %a = core.slice %x {starts = #core.dims<[0]>, sizes = #core.dims<[1]>, steps = #core.dims<[1]>} : (tensor<3xf32>) -> tensor<1xf32>
+  %b = core.slice %x {starts = #core.dims<[1]>, sizes = #core.dims<[2]>, steps = #core.dims<[1]>} : (tensor<3xf32>) -> tensor<2xf32>
+  %c = core.slice %x {starts = #core.dims<[1]>, sizes = #core.dims<[1]>, steps = #core.dims<[1]>} : (tensor<3xf32>) -> tensor<1xf32>
+  %r = core.concat %a, %b, %y {axis = #builtin.int<0>} : (tensor<1xf32>, tensor<2xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %s = core.concat %a, %c, %y {axis = #builtin.int<0>} : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+  %t = core.concat %b, %a, %y {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<4xf32>
+  func.return %r, %s, %t : tensor<4xf32>, tensor<3xf32>, tensor<4xf32>
+}
+
+// -----
+
 // In another order, along the other axis, without one part, and with one twice: all of x's type.
 // CHECK-LABEL: @parts_that_stay
 // CHECK:         %[[A:.*]], %[[B:.*]] = core.split %x
