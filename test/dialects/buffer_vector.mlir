@@ -1,0 +1,65 @@
+// RUN: LOWERDECK_ROUNDTRIP
+// RUN: LOWERDECK_GENERIC_ROUNDTRIP
+
+// CHECK-LABEL: buffer.func @lanes
+// CHECK-NEXT:  ^bb0(%x: !buffer.ref<[4, 8] x f32>, %y: !buffer.ref<[4, 8] x f32>):
+// CHECK-NEXT:    %t = buffer.scratch : !buffer.ref<[16] x f32>
+// CHECK-NEXT:    buffer.for <[0, 4, 1]> {
+// CHECK-NEXT:    ^bb0(%i: index):
+// CHECK-NEXT:      %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 8] x f32> -> vector<8xf32>
+// CHECK-NEXT:      %s = buffer.reduce %a {kind = "add"} : vector<8xf32> -> f32
+// CHECK-NEXT:      %b = vector.broadcast %s : f32 to vector<8xf32>
+// CHECK-NEXT:      %m = buffer.maxf %b, %a : vector<8xf32>
+// CHECK-NEXT:      %n = buffer.minf %b, %m : vector<8xf32>
+// CHECK-NEXT:      %c = buffer.compare %a, %n {predicate = "lt"} : vector<8xf32> -> vector<8xi32>
+// CHECK-NEXT:      %r = buffer.select %c, %m, %n : vector<8xi32>, vector<8xf32>
+// CHECK-NEXT:      %f = buffer.convert %c : vector<8xi32> -> vector<8xf32>
+// CHECK-NEXT:      %q = arith.addf %r, %f : vector<8xf32>
+// CHECK-NEXT:      buffer.prefetch %x(%i) <[d0 * 8 + 64]> : !buffer.ref<[4, 8] x f32>
+// CHECK-NEXT:      buffer.store %q, %y(%i) <[d0, 0]> : vector<8xf32>, !buffer.ref<[4, 8] x f32>
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    } {parallel = true, label = "rows", mode = "unroll"}
+// CHECK-NEXT:    buffer.return
+// CHECK-NEXT:  } {symbols = [], outputs = #builtin.int<1>}
+buffer.func @lanes {
+^bb0(%x: !buffer.ref<[4, 8] x f32>, %y: !buffer.ref<[4, 8] x f32>):
+  %t = buffer.scratch : !buffer.ref<[16] x f32>
+  buffer.for <[0, 4, 1]> {
+  ^bb0(%i: index):
+    %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 8] x f32> -> vector<8xf32>
+    %s = buffer.reduce %a {kind = "add"} : vector<8xf32> -> f32
+    %b = vector.broadcast %s : f32 to vector<8xf32>
+    %m = buffer.maxf %b, %a : vector<8xf32>
+    %n = buffer.minf %b, %m : vector<8xf32>
+    %c = buffer.compare %a, %n {predicate = "lt"} : vector<8xf32> -> vector<8xi32>
+    %r = buffer.select %c, %m, %n : vector<8xi32>, vector<8xf32>
+    %f = buffer.convert %c : vector<8xi32> -> vector<8xf32>
+    %q = arith.addf %r, %f : vector<8xf32>
+    buffer.prefetch %x(%i) <[d0 * 8 + 64]> : !buffer.ref<[4, 8] x f32>
+    buffer.store %q, %y(%i) <[d0, 0]> : vector<8xf32>, !buffer.ref<[4, 8] x f32>
+    buffer.yield
+  } {parallel = true, label = "rows", mode = "unroll"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+
+// CHECK-LABEL: buffer.func @run
+// CHECK-NEXT:  ^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
+// CHECK-NEXT:    buffer.mark {slot = #builtin.int<3>}
+// CHECK-NEXT:    %w = buffer.weight {value = #core.blob<"0x0000803F0000803F">, layout = #core.layout<0/2, 0 mod 2 pad [1] [1]>, dims = #core.dims<[2]>} : !buffer.ref<[2, 2] x f32>
+// CHECK-NEXT:    buffer.share {
+// CHECK-NEXT:      buffer.call @part(%x, %y) <[part.number, part.count]> : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    buffer.return
+// CHECK-NEXT:  } {symbols = [], outputs = #builtin.int<1>}
+buffer.func @run {
+^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.mark {slot = #builtin.int<3>}
+  %w = buffer.weight {value = #core.blob<"0x0000803F0000803F">, layout = #core.layout<0/2, 0 mod 2 pad [1] [1]>, dims = #core.dims<[2]>} : !buffer.ref<[2, 2] x f32>
+  buffer.share {
+    buffer.call @part(%x, %y) <[part.number, part.count]> : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
+    buffer.yield
+  }
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
