@@ -10,7 +10,7 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 
 UNROLLED_TAPS = 25
-"""Windows up to this size are straight-line code; of larger ones the inner dimensions are."""
+"""How many taps stand side by side at most."""
 
 Bounds = tuple[Expr, Expr]
 
@@ -20,7 +20,7 @@ def add_taps(
     bounds: Sequence[Bounds],
     start: SSAValue,
     add: Callable[[Sequence[Expr], SSAValue], SSAValue],
-    most: int = UNROLLED_TAPS,
+    most: int,
 ) -> SSAValue:
     """
     `add` one tap after the other to a value, for all taps within bounds from the first to the last.
