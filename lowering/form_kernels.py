@@ -18,9 +18,9 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp
-from lowerdeck.dialects.core.types import dims_of, element_type, static_shape
+from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.kernels import ACCUMULATING, ALONE, ANCHORS
+from lowerdeck.lowering.kernels import ANCHORS
 from lowerdeck.passes.provenance import derive
 
 MAX_OPS = 64
@@ -76,7 +76,6 @@ class KernelFormer:
             producer = self._groups.get(value.owner) if isinstance(value.owner, Operation) else None
             if producer is not None and self._can_take_in(op, value, producer, group):
                 group.ops.extend(producer.ops)
-                group.anchor = group.anchor or producer.anchor
         group.ops.append(op)
         if isinstance(op, ELEMENTWISE):
             self._take_in_shared(op, group)
@@ -98,7 +97,6 @@ class KernelFormer:
             if not self._can_precede(op, value, producer, group):
                 continue
             group.ops[:0] = producer.ops
-            group.anchor = group.anchor or producer.anchor
             members.update(producer.ops)
             pending += [value for member in producer.ops for value in member.operands]
 
@@ -107,7 +105,7 @@ class KernelFormer:
         """
         True if `producer`, which computes `value` as its last op, can join the group of `op`.
 
-        All uses must be in `op`, at the same index, and a kernel has one anchor at most.
+        All uses must be in `op`, at the same index.
         """
         if producer.ops[-1] is not value.owner or any(
             use.operation is not op for use in value.uses
@@ -131,14 +129,7 @@ class KernelFormer:
             return False
         if not isinstance(op, ELEMENTWISE) or dims_of(value) != dims_of(op.results[0]):
             return False
-        if producer.anchor is None:
-            return True
-        if isinstance(producer.anchor, ConcatOp) and _is_joined_at_front(producer.anchor):
-            return False
-        if group.anchor is not None or type(producer.anchor) in ALONE:
-            return False
-        keeps_type = element_type(op.results[0]) == element_type(producer.anchor.results[0])
-        return keeps_type or type(producer.anchor) not in ACCUMULATING
+        return producer.anchor is None
 
     def _outline(self, group: Group) -> None:
         """Move the ops into the region of a kernel that stands where the last one stood."""
@@ -182,7 +173,7 @@ class KernelFormer:
         return f"{stem}_{number}"
 
 
-def _is_joined_at_front(op: ConcatOp) -> bool:
+def is_joined_at_front(op: ConcatOp) -> bool:
     """True if parts lie one behind the other in memory, so that there need not be a copy."""
     return all(dim == 1 for dim in dims_of(op.result)[: op.axis.data])
 
@@ -238,9 +229,9 @@ class FormKernelsPass(ModulePass):
     """
     Put every computing op into a `core.kernel`.
 
-    An elementwise op takes in the producer of an operand if nothing else uses it and both run over
-    the same indices, so that a chain of maps is one loop nest, and the maps behind a convolution,
-    product or reduction become its epilogue. A reduction takes in the maps before it, attention the
+    An elementwise op takes in the map that an operand comes from if nothing else uses it and both
+    run over the same indices, so that a chain of maps is one loop nest; what other ops such a chain
+    stands behind, `fuse-epilogue` decides. A reduction takes in the maps before it, attention the
     slices, and so does a concatenation whose parts end within blocks of channels: it copies them
     anyway. Constants of one element become literals. A split becomes slices. Reshapes, control flow
     and symbols stay outside: the driver does them without a kernel. A concatenation whose parts lie

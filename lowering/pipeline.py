@@ -17,6 +17,7 @@ from lowerdeck.passes.pipeline import PassFactory, lazy
 PASSES: dict[str, PassFactory] = {
     "split-products": lazy("lowerdeck.lowering.split_products", "SplitProductsPass"),
     "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
+    "fuse-epilogue": lazy("lowerdeck.lowering.fuse_epilogue", "FuseEpiloguePass"),
     "assign-layouts": lazy("lowerdeck.lowering.assign_layouts", "AssignLayoutsPass"),
     "view-parts": lazy("lowerdeck.lowering.view_parts", "ViewPartsPass"),
     "choose-schedules": lazy("lowerdeck.lowering.schedule.choose", "ChooseSchedulesPass"),
@@ -47,6 +48,7 @@ _ADDED: Mapping[str, list[str]] = {
     "kernels": [
         "split-products",
         "form-kernels",
+        "fuse-epilogue",
         "assign-layouts",
         "view-parts",
         "choose-schedules",

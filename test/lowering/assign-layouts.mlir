@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v3 --pass-pipeline=form-kernels,assign-layouts --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v3 --pass-pipeline=form-kernels,fuse-epilogue,assign-layouts --split-input-file | filecheck %s
 
 // Few channels of an argument stay as they are, but for the border. Between convolutions: blocks of
 // the lanes, with a border as wide as the widest that a consumer wants. Results are row-major.

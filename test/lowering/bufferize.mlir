@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize --split-input-file | filecheck %s
 
 // A reshape is a view, and equal kernels are one function.
 // CHECK:       buffer.func @softmax_0

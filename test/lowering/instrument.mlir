@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize,instrument --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,instrument --split-input-file | filecheck %s
 
 // Between two calls one mark is enough; what a slot is stands on the driver.
 // CHECK-LABEL: buffer.func @run

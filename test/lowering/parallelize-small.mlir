@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize,parallelize --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,parallelize --split-input-file | filecheck %s
 
 // Kernels too small to be shared: the first thread runs one after the other, and nobody waits.
 // CHECK-LABEL: buffer.func @run

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline='form-kernels,bufferize,parallelize{worth=0}' --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,parallelize{worth=0}' --split-input-file | filecheck %s
 
 // Threads share the parts of the outermost loop, and nobody reads on before all have finished.
 // There is nothing to wait for behind the last one.
@@ -85,8 +85,10 @@ buffer.func @run {
 // CHECK-LABEL: buffer.func @overlap
 // CHECK:         buffer.for <[0, 13, 4]>
 // CHECK-LABEL: buffer.func @run
-// CHECK:         buffer.once
-// CHECK-NEXT:      buffer.call @overlap(%{{.*}}) <[]>
+// CHECK-NOT:     buffer.once
+// CHECK:         buffer.call @overlap(%{{.*}}) <[]>
+// CHECK-NOT:     parallel
+// CHECK:         takes_pool
 buffer.func @overlap {
 ^bb0(%x : !buffer.ref<[16] x f32>, %y : !buffer.ref<[16] x f32>):
   buffer.for <[0, 13, 4]> {
@@ -144,7 +146,8 @@ buffer.func @run {
 // CHECK-LABEL: buffer.func @chain
 // CHECK:         buffer.for <[0, 4, 1]>
 // CHECK-LABEL: buffer.func @run
-// CHECK:         buffer.once
+// CHECK-NOT:     buffer.once
+// CHECK:         buffer.call @chain(%{{.*}}) <[]>
 buffer.func @chain {
 ^bb0(%y : !buffer.ref<[4] x f32>, %z : !buffer.ref<[4] x f32>):
   %zero = arith.constant 0.0 : f32
@@ -170,21 +173,133 @@ buffer.func @run {
 
 // -----
 
+// A loop in which nothing is shared: the first thread runs all of it, and what follows and is not
+// shared, together with the buffers that nobody else needs.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.share
+// CHECK:         }
+// CHECK-NEXT:    buffer.barrier
+// CHECK-NEXT:    buffer.once {
+// CHECK-NEXT:      %{{.*}} = buffer.alloc
+// CHECK-NEXT:      buffer.loop
+// CHECK-NOT:       buffer.once
+// CHECK:             buffer.copy
+// CHECK-NEXT:        buffer.yield
+// CHECK-NEXT:      }
+// CHECK-NEXT:      buffer.copy
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    buffer.return
+func.func @main(%x: tensor<10xf32>, %trips: tensor<i64>) -> tensor<10xf32> {
+  %y = core.exp %x : (tensor<10xf32>) -> tensor<10xf32>
+  %z = core.loop trip %trips : tensor<i64> carry %y : tensor<10xf32> -> tensor<10xf32> {
+  ^bb0(%v : tensor<10xf32>):
+    core.yield %v : tensor<10xf32>
+  }
+  func.return %z : tensor<10xf32>
+}
+
+// -----
+
+// All threads need the number of iterations for what they share behind the loop.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.once
+// CHECK-NEXT:      buffer.copy
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
+// CHECK-NOT:     buffer.once
+// CHECK:         buffer.loop
+// CHECK:           buffer.once
+// CHECK-NEXT:        buffer.copy
+// CHECK:           buffer.barrier
+// CHECK-NEXT:      buffer.yield
+// CHECK:         buffer.share
+buffer.func @fill {
+^bb0(%y : !buffer.ref<[8] x f32>):
+  %zero = arith.constant 0.0 : f32
+  buffer.for <[0, s0, 1]> {
+  ^bb1(%i : index):
+    buffer.store %zero, %y(%i) <[d0]> : f32, !buffer.ref<[8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = ["count"], outputs = #builtin.int<1>}
+
+buffer.func @run {
+^bb0(%x : !buffer.ref<[] x i1>, %trips : !buffer.ref<[] x i64>, %y : !buffer.ref<[] x i1>, %z : !buffer.ref<[8] x f32>):
+  %w = buffer.alloc {dynamic = false} : !buffer.ref<[] x i1>
+  buffer.copy %x, %w : !buffer.ref<[] x i1>, !buffer.ref<[] x i1>
+  buffer.loop trip %trips : !buffer.ref<[] x i64> {
+    buffer.copy %w, %y : !buffer.ref<[] x i1>, !buffer.ref<[] x i1>
+    buffer.yield
+  } {count = "n"}
+  buffer.call @fill(%z) <[n]> : (!buffer.ref<[8] x f32>)
+  buffer.return
+} {symbols = [], outputs = #builtin.int<2>}
+
+// -----
+
+// One thread would leave the driver without the others.
+// CHECK-LABEL: buffer.func @run
+// CHECK-NOT:     buffer.once
+// CHECK:         buffer.loop
+// CHECK-NOT:       buffer.once
+// CHECK:           buffer.require
+// CHECK-NEXT:      buffer.once
+// CHECK-NEXT:        buffer.copy
+// CHECK:         buffer.share
+buffer.func @fill {
+^bb0(%y : !buffer.ref<[8] x f32>):
+  %zero = arith.constant 0.0 : f32
+  buffer.for <[0, 8, 1]> {
+  ^bb1(%i : index):
+    buffer.store %zero, %y(%i) <[d0]> : f32, !buffer.ref<[8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+buffer.func @run {
+^bb0(%x : !buffer.ref<[] x i1>, %trips : !buffer.ref<[] x i64>, %y : !buffer.ref<[] x i1>, %z : !buffer.ref<[8] x f32>):
+  buffer.loop trip %trips : !buffer.ref<[] x i64> {
+    buffer.require <[k]> "le" <[5]>
+    buffer.copy %x, %y : !buffer.ref<[] x i1>, !buffer.ref<[] x i1>
+    buffer.yield
+  } {iteration = "k"}
+  buffer.call @fill(%z) <[]> : (!buffer.ref<[8] x f32>)
+  buffer.return
+} {symbols = [], outputs = #builtin.int<2>}
+
+// -----
+
 // All have read the condition before the first thread overwrites it, and it has done so before they
 // read it again.
 // CHECK-LABEL: buffer.func @run
 // CHECK:         buffer.loop
 // CHECK:           buffer.barrier
 // CHECK-NEXT:      buffer.once
+// CHECK:           buffer.share
 // CHECK:           buffer.barrier
 // CHECK-NEXT:      buffer.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    buffer.return
+buffer.func @fill {
+^bb0(%y : !buffer.ref<[8] x f32>):
+  %zero = arith.constant 0.0 : f32
+  buffer.for <[0, 8, 1]> {
+  ^bb1(%i : index):
+    buffer.store %zero, %y(%i) <[d0]> : f32, !buffer.ref<[8] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
 buffer.func @run {
-^bb0(%x : !buffer.ref<[] x i1>, %y : !buffer.ref<[] x i1>):
+^bb0(%x : !buffer.ref<[] x i1>, %y : !buffer.ref<[] x i1>, %z : !buffer.ref<[8] x f32>):
   buffer.loop cond %y : !buffer.ref<[] x i1> {
     buffer.copy %x, %y : !buffer.ref<[] x i1>, !buffer.ref<[] x i1>
+    buffer.call @fill(%z) <[]> : (!buffer.ref<[8] x f32>)
     buffer.yield
   }
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+} {symbols = [], outputs = #builtin.int<2>}

@@ -129,6 +129,7 @@ class Program:
         for name in (
             "replace-batch-norm",
             "form-kernels",
+            "fuse-epilogue",
             "view-parts",
             "bufferize",
             "expand-math",

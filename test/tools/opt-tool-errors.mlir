@@ -9,7 +9,7 @@
 // RUN: not opt-tool %s --load-pass=math:sqrt 2>&1 | filecheck %s --check-prefix=LOADED
 // RUN: not opt-tool %s.missing 2>&1 | filecheck %s --check-prefix=MISSING
 // RUN: not opt-tool %s --no-such-option 2>&1 | filecheck %s --check-prefix=USAGE
-// RUN: not opt-tool %s -p form-kernels,bufferize,fuse 2>&1 | filecheck %s --check-prefix=DIALECT
+// RUN: not opt-tool %s -p form-kernels,fuse-epilogue,bufferize,fuse 2>&1 | filecheck %s --check-prefix=DIALECT
 
 // NAME: opt-tool: --pass-pipeline: no pass 'cs'; did you mean cse?
 // SPEC: opt-tool: --pass-pipeline: Error parsing pass pipeline specification

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize | filecheck %s
 
 // The last dimension of the indices addresses one dimension each.
 

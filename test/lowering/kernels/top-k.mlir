@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize | filecheck %s
 
 // Each place takes the best element behind the one before it; values and indices are stored
 // together.
