@@ -23,7 +23,7 @@ from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.kernels.depthwise import is_depthwise
 from lowerdeck.lowering.kernels.lower import ANCHORS
 from lowerdeck.lowering.kernels.transposed import has_phases, transposed_border
-from lowerdeck.lowering.schedule.choose import assumed_shape
+from lowerdeck.lowering.schedule.rules import assumed_shape
 from lowerdeck.lowering.targets import machine_of
 from lowerdeck.passes.options import options_of
 

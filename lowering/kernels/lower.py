@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import DictionaryAttr, IntAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
@@ -28,7 +27,7 @@ from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
-from lowerdeck.lowering.schedule.parameters import SCHEDULE
+from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 
 Index = Sequence[Expr]
 MapRule = Callable[["KernelLowering", Any, Index], SSAValue]
@@ -44,12 +43,8 @@ ALONE: set[type[Operation]] = set()
 
 def parameter(kernel: KernelOp, name: str) -> int | None:
     """A number that the schedule of a kernel has under `tile`, for the kernel's own rule."""
-    schedule = kernel.attributes.get(SCHEDULE)
-    if not isinstance(schedule, DictionaryAttr):
-        return None
-    sizes = schedule.data.get("tile")
-    number = sizes.data.get(name) if isinstance(sizes, DictionaryAttr) else None
-    return number.data if isinstance(number, IntAttr) else None
+    schedule = Schedule.of(kernel.attributes.get(SCHEDULE))
+    return None if schedule is None else dict(schedule.tiles).get(name)
 
 
 M = TypeVar("M", bound=MapRule)

@@ -9,9 +9,9 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.lowering.kernels.attention_blocks import COLUMN, KEY, LANE, QUERY
-from lowerdeck.lowering.schedule.choose import Choice, is_constant, schedule_rule
 from lowerdeck.lowering.schedule.choose_products import best_tile
 from lowerdeck.lowering.schedule.parameters import Schedule
+from lowerdeck.lowering.schedule.rules import Choice, is_constant, schedule_rule
 from lowerdeck.lowering.targets import Machine
 
 VECTORS = 2

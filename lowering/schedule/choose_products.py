@@ -13,14 +13,14 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels.products import COLUMN, row_labels
-from lowerdeck.lowering.schedule.choose import (
+from lowerdeck.lowering.schedule.parameters import Part, Schedule, parts_of
+from lowerdeck.lowering.schedule.rules import (
     Choice,
     fits,
     is_constant,
     layout_in,
     schedule_rule,
 )
-from lowerdeck.lowering.schedule.parameters import Part, Schedule, parts_of
 from lowerdeck.lowering.targets import Machine
 
 PAGE = 4096

@@ -10,7 +10,8 @@ from lowerdeck.dialects.core.linear import ConvTransposeOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
 from lowerdeck.lowering.kernels.transposed import can_be_blocked_transposed, phases_of
-from lowerdeck.lowering.schedule.choose import (
+from lowerdeck.lowering.schedule.parameters import Schedule
+from lowerdeck.lowering.schedule.rules import (
     Choice,
     blocked_constants,
     is_constant,
@@ -18,7 +19,6 @@ from lowerdeck.lowering.schedule.choose import (
     schedule_rule,
     window_sums_tile,
 )
-from lowerdeck.lowering.schedule.parameters import Schedule
 from lowerdeck.lowering.targets import Machine
 
 

@@ -11,7 +11,8 @@ from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
 from lowerdeck.lowering.kernels.depthwise import can_be_blocked_depthwise
 from lowerdeck.lowering.kernels.pooling import can_be_blocked_pool
-from lowerdeck.lowering.schedule.choose import (
+from lowerdeck.lowering.schedule.parameters import Schedule
+from lowerdeck.lowering.schedule.rules import (
     Choice,
     assumed_shape,
     blocked_constants,
@@ -20,7 +21,6 @@ from lowerdeck.lowering.schedule.choose import (
     schedule_rule,
     tiles,
 )
-from lowerdeck.lowering.schedule.parameters import Schedule
 from lowerdeck.lowering.targets import Machine
 
 _LARGEST_TILE = 16

@@ -12,7 +12,8 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import static_shape
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
 from lowerdeck.lowering.kernels.winograd import GROUP, PARTS, TILE, Geometry, can_be_winograd
-from lowerdeck.lowering.schedule.choose import (
+from lowerdeck.lowering.schedule.parameters import Schedule
+from lowerdeck.lowering.schedule.rules import (
     Choice,
     blocked_constants,
     fits,
@@ -21,7 +22,6 @@ from lowerdeck.lowering.schedule.choose import (
     reduction_cycles,
     schedule_rule,
 )
-from lowerdeck.lowering.schedule.parameters import Schedule
 from lowerdeck.lowering.targets import Machine
 
 SIZES = (4, 2)
