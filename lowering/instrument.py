@@ -67,8 +67,12 @@ class Marker:
 
 
 def _timed(op: Operation) -> driver.CallOp | driver.CopyOp | None:
-    """The call or copy that an op is, or that one thread makes, or that they share."""
-    inner = op.body.block.first_op if isinstance(op, driver.OnceOp | driver.ShareOp) else op
+    """The call or copy that an op is, or all that one thread makes, or that they share."""
+    inner = op
+    if isinstance(op, driver.OnceOp | driver.ShareOp):
+        inner, *others = op.body.block.ops
+        if len(others) > 1:
+            return None
     return inner if isinstance(inner, driver.CallOp | driver.CopyOp) else None
 
 

@@ -18,14 +18,24 @@ from lowerdeck.lowering.aliases import Roots, find_roots
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.estimate import estimated_steps, estimated_trips
 from lowerdeck.lowering.intervals import are_independent
+from lowerdeck.lowering.serial_runs import gather_runs
 
 PARALLEL = "parallel"
 """The attribute of a function or a driver that threads share."""
+
+TAKES_POOL = "takes_pool"
+"""The attribute of a driver for a pool of threads, which it ignores if nothing in it is shared."""
 
 WORTH_SPLITTING = 8192
 """
 Steps below which one thread runs a kernel alone: what others would save is less than they wait at
 barriers and for what lies in the caches of another core.
+"""
+
+TIMES_WORTH_IN_LOOPS = 4
+"""
+A kernel in a loop of the driver has to save so many times more: an iteration usually begins with
+what the one before has ended with, and threads wait there, too.
 """
 
 _AT_ONCE = (driver.WeightOp, driver.AllocOp, driver.ViewOp, driver.RequireOp)
@@ -163,10 +173,9 @@ class DriverSplitter:
                 case driver.CallOp():
                     self._split_call(op, pending)
                 case driver.CopyOp():
-                    access = BufferAccess(
-                        self._rooted([op.source]), self._rooted([op.target]), by_first=True
-                    )
-                    self._meet(_within(driver.OnceOp, op), access, pending)
+                    self._meet(_within(driver.OnceOp, op), self._access_of_first(op), pending)
+                case driver.OnceOp():
+                    self._meet(op, self._access_of_first(op), pending)
                 case driver.BindOp():
                     self._meet(op, self._read_by_all([op.source]), pending)
                 case driver.AllocOp() if op.dynamic.value.data:
@@ -182,19 +191,39 @@ class DriverSplitter:
                     assert not op.regions
 
     def _split_call(self, op: driver.CallOp, pending: Pending) -> None:
-        function = self._functions[op.callee.root_reference.data]
-        first_output = len(op.arguments) - function.outputs.data
-        access = BufferAccess(
-            self._rooted(op.arguments[:first_output]),
-            self._rooted(op.arguments[first_output:]),
-            by_first=PARALLEL not in function.attributes,
-        )
-        if access.by_first:
-            self._meet(_within(driver.OnceOp, op), access, pending)
-            return
+        reads, writes = self._touched(op)
         part = (Expr.symbol(driver.PART), Expr.symbol(driver.PARTS))
         op.properties["symbols"] = DimsAttr((*op.symbols.data, *part))
+        access = BufferAccess(self._rooted(reads), self._rooted(writes), by_first=False)
         self._meet(_within(driver.ShareOp, op), access, pending)
+
+    def _access_of_first(self, op: Operation) -> BufferAccess:
+        """What an op and all ops in it read and write, done by the first thread."""
+        reads: list[SSAValue] = []
+        writes: list[SSAValue] = []
+        for inner in op.walk():
+            read, written = self._touched(inner)
+            reads += read
+            writes += written
+        return BufferAccess(self._rooted(reads), self._rooted(writes), by_first=True)
+
+    def _touched(self, op: Operation) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        """The buffers that an op itself reads and writes."""
+        match op:
+            case driver.CallOp():
+                function = self._functions[op.callee.root_reference.data]
+                first_output = len(op.arguments) - function.outputs.data
+                return op.arguments[:first_output], op.arguments[first_output:]
+            case driver.CopyOp():
+                return [op.source], [op.target]
+            case driver.BindOp():
+                return [op.source], []
+            case driver.IfOp():
+                return [op.condition], []
+            case driver.LoopOp():
+                return [value for value in (op.trip_count, op.condition) if value is not None], []
+            case _:
+                return [], []
 
     def _split_if(self, op: driver.IfOp, pending: Pending) -> None:
         self._meet(op, self._read_by_all([op.condition]), pending)
@@ -203,9 +232,7 @@ class DriverSplitter:
         pending.clear()
 
     def _split_loop(self, op: driver.LoopOp, pending: Pending) -> None:
-        counts = [value for value in (op.trip_count, op.condition) if value is not None]
-        header = self._read_by_all(counts)
-        self._meet(op, header, pending)
+        self._meet(op, self._read_by_all(self._touched(op)[0]), pending)
         # In later iterations only the condition was read since all have met at the end of the body;
         # in the first one, also what came before. If there is none, that is still pending behind.
         self._split_region(op.body, pending.copy())
@@ -262,6 +289,9 @@ class ParallelizePass(ModulePass):
     other threads may not have finished, or overwrites what they may still read, and at the end of
     every region. All threads meet behind the end of the driver.
 
+    What the first thread does in a row is one region, with branches and loops of the driver in
+    which nothing is shared. A driver that shares nothing at all stays as it is, for one thread.
+
     Which thread takes a part changes no result: each element is computed by the part that its index
     belongs to.
     """
@@ -276,9 +306,30 @@ class ParallelizePass(ModulePass):
         run = functions.pop(DRIVER, None)
         if run is None:
             return
-        for function in functions.values():
+        repeated = _called_in_loops(run)
+        for name, function in functions.items():
             loops = parallel_loops(function)
-            if loops and sum(map(estimated_steps, loops)) >= self.worth:
+            worth = self.worth * (TIMES_WORTH_IN_LOOPS if name in repeated else 1)
+            if loops and sum(map(estimated_steps, loops)) >= worth:
                 split_function(function, loops)
+        run.attributes[TAKES_POOL] = UnitAttr()
+
+        def is_shared(call: driver.CallOp) -> bool:
+            return PARALLEL in functions[call.callee.root_reference.data].attributes
+
+        if not any(isinstance(op, driver.CallOp) and is_shared(op) for op in run.walk()):
+            return
+        gather_runs(run.body.block, is_shared)
         DriverSplitter(functions, find_roots(run)).split(run.body.block, Pending())
         run.attributes[PARALLEL] = UnitAttr()
+
+
+def _called_in_loops(run: kernel.FuncOp) -> set[str]:
+    """The kernels that loops of the driver call."""
+    return {
+        call.callee.root_reference.data
+        for loop in run.walk()
+        if isinstance(loop, driver.LoopOp)
+        for call in loop.body.walk()
+        if isinstance(call, driver.CallOp)
+    }

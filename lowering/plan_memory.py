@@ -73,7 +73,7 @@ class Lifetimes:
             root for value in op.operands for root in self._roots[value] if root in self.buffers
         }
         self._use(roots)
-        alone = isinstance(op.parent_op(), driver.OnceOp)
+        alone = is_done_once(op)
         self._since_barrier.add(_Unfinished(roots, bool(roots) and not alone))
         return roots
 
@@ -114,6 +114,14 @@ class _Unfinished:
 
     def copy(self) -> _Unfinished:
         return _Unfinished(set(self.roots), self.by_all)
+
+
+def is_done_once(op: Operation) -> bool:
+    """True if only the first thread does the op."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, driver.OnceOp):
+        parent = parent.parent_op()
+    return parent is not None
 
 
 def is_never_negative(expr: Expr) -> bool:

@@ -63,6 +63,9 @@ class Interface:
     weights_header: bytes
     needs_allocator: bool
     is_parallel: bool
+    """It was compiled for a pool of threads, and comes with one."""
+    shares_work: bool
+    """There is something in it that threads share; if not, the pool is ignored."""
     embeds_weights: bool
     """The constants are part of the C, so that none need be loaded."""
     target: str

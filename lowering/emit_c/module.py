@@ -26,7 +26,7 @@ from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude, vectors_of
 from lowerdeck.lowering.emit_c.writer import CWriter, identifier
 from lowerdeck.lowering.instrument import SLOTS
-from lowerdeck.lowering.parallelize import PARALLEL
+from lowerdeck.lowering.parallelize import PARALLEL, TAKES_POOL
 from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER, lay_out_weights
 
 _NUMBERS_A_LINE = 6
@@ -152,6 +152,7 @@ def _interface(
         weights_size,
         header,
         any(isinstance(op, driver.AllocOp) and op.dynamic.value.data for op in run.walk()),
+        TAKES_POOL in run.attributes,
         PARALLEL in run.attributes,
         embeds_weights,
         target,
@@ -203,7 +204,7 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
         f'#include "{i.name}.h"\n',
         '#include "lowerdeck_runtime.h"\n',
     ]
-    if i.is_parallel:
+    if i.shares_work:
         parts.append('#include "lowerdeck_pool.h"\n')
     if i.weights_size:
         numbers = ", ".join(map(str, i.weights_header))
@@ -217,7 +218,7 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
     parts.append(_driver(i, kernels, names, run))
     parts.append(interface.workspace_function(i))
     parts.append(interface.check_function(i))
-    parts.append(_parallel_entry(i) if i.is_parallel else _entry(i))
+    parts.append(_parallel_entry(i) if i.shares_work else _entry(i))
     return "\n".join(parts)
 
 
@@ -228,7 +229,7 @@ def _driver(
     with_status = frozenset(f.sym_name.data for f in kernels if needs_status(f))
     clock = None if i.slots is None else c.fresh("last_mark")
     threads = None
-    if i.is_parallel:
+    if i.shares_work:
         threads = Threads(c.fresh("team"), c.fresh("thread"))
     w = DriverWriter(c, names, with_status, threads, clock)
     interface.read_dimensions(i, c)

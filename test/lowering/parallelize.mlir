@@ -181,7 +181,9 @@ buffer.func @run {
 // CHECK-NEXT:    buffer.barrier
 // CHECK-NEXT:    buffer.once {
 // CHECK-NEXT:      %{{.*}} = buffer.alloc
-// CHECK-NEXT:      buffer.loop
+// CHECK-NEXT:      %{{.*}} = buffer.alloc
+// CHECK-NEXT:      buffer.copy
+// CHECK-NEXT:      %{{.*}} = buffer.loop
 // CHECK-NOT:       buffer.once
 // CHECK:             buffer.copy
 // CHECK-NEXT:        buffer.yield
@@ -193,7 +195,7 @@ buffer.func @run {
 func.func @main(%x: tensor<10xf32>, %trips: tensor<i64>) -> tensor<10xf32> {
   %y = core.exp %x : (tensor<10xf32>) -> tensor<10xf32>
   %z = core.loop trip %trips : tensor<i64> carry %y : tensor<10xf32> -> tensor<10xf32> {
-  ^bb0(%v : tensor<10xf32>):
+  ^bb0(%i : tensor<i64>, %v : tensor<10xf32>):
     core.yield %v : tensor<10xf32>
   }
   func.return %z : tensor<10xf32>

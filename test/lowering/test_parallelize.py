@@ -24,6 +24,7 @@ from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.lowering.aliases import Roots, find_roots
 from lowerdeck.lowering.parallelize import PARALLEL, ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.lowering.plan_memory import is_done_once
 from lowerdeck.passes.options import LowerdeckContext
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -80,7 +81,7 @@ def paths(block: Block) -> Iterator[list[Operation]]:
                 once = [[op, *way, op] for way in body]
                 ways = [[op], *once, *([*a, *b[1:]] for a in once for b in once)]
             case driver.OnceOp() | driver.ShareOp():
-                ways = [list(op.body.block.ops)]
+                ways = list(paths(op.body.block))
             case _:
                 ways = [[op]]
         found = [[*path, *way] for path in found for way in ways]
@@ -89,7 +90,7 @@ def paths(block: Block) -> Iterator[list[Operation]]:
 
 def touches(op: Operation, roots: Roots, functions: dict[str, kernel.FuncOp]) -> list[Touch]:
     """What an op touches."""
-    by_first = isinstance(op.parent_op(), driver.OnceOp)
+    by_first = is_done_once(op)
 
     def of(values: Sequence[SSAValue], writes: bool) -> list[Touch]:
         return [Touch(op, root, writes, by_first) for value in values for root in roots[value]]
@@ -136,7 +137,7 @@ def races(module: ModuleOp) -> list[str]:
 def lowered(module: ModuleOp, *, planned: bool) -> ModuleOp:
     """With a driver that threads share."""
     context = LowerdeckContext()
-    for name in ("form-kernels", "bufferize"):
+    for name in ("form-kernels", "fuse-epilogue", "bufferize"):
         ALL_PASSES[name]()().apply(context, module)
     ParallelizePass(worth=64).apply(context, module)
     if planned:
