@@ -46,9 +46,8 @@ def _can_take_in(value: SSAValue, kernel: KernelOp) -> bool:
         return False
     if len(ops) + len(list(kernel.body.block.ops)) > MAX_OPS:
         return False
-    # What an anchor accumulates in the output must have its type to the end.
-    types = {element_type(value) for op in kernel.body.block.ops for value in op.results}
-    return type(anchor) not in ACCUMULATING or types == {element_type(anchor.results[0])}
+    # What an anchor accumulates in the output must have the output's type.
+    return type(anchor) not in ACCUMULATING or element_type(value) == element_type(result)
 
 
 def fuse(kernel: KernelOp, position: int) -> None:
