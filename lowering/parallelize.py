@@ -324,6 +324,41 @@ class ParallelizePass(ModulePass):
         run.attributes[PARALLEL] = UnitAttr()
 
 
+def may_lag(run: kernel.FuncOp) -> bool:
+    """
+    True if a thread may come late to an op of the driver, when others are past barriers behind it.
+
+    Such a thread finds no part left, and what it reads to find its way must be what it was: weights
+    and inputs. No result of control flow and no memory from an allocator is handed on.
+    """
+    inputs = run.body.block.args[: len(run.body.block.args) - run.outputs.data]
+    for op in run.walk():
+        match op:
+            case driver.AllocOp() if op.dynamic.value.data:
+                return False
+            case driver.IfOp():
+                read = [op.condition]
+            case driver.LoopOp():
+                read = [value for value in (op.trip_count, op.condition) if value is not None]
+            case driver.BindOp():
+                read = [op.source]
+            case _:
+                read = []
+        if is_done_once(op):
+            continue
+        if not all(value in inputs or isinstance(value.owner, driver.WeightOp) for value in read):
+            return False
+    return True
+
+
+def is_done_once(op: Operation) -> bool:
+    """True if only the first thread does the op."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, driver.OnceOp):
+        parent = parent.parent_op()
+    return parent is not None
+
+
 def _called_in_loops(run: kernel.FuncOp) -> set[str]:
     """The kernels that loops of the driver call."""
     return {

@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Atom, Expr, maximum
 from lowerdeck.lowering.aliases import find_roots
 from lowerdeck.lowering.bufferize import DRIVER
-from lowerdeck.lowering.parallelize import PARALLEL
+from lowerdeck.lowering.parallelize import PARALLEL, is_done_once
 from lowerdeck.lowering.placement import Buffer, largest_sum, place
 
 ALIGNMENT = 64
@@ -114,14 +114,6 @@ class _Unfinished:
 
     def copy(self) -> _Unfinished:
         return _Unfinished(set(self.roots), self.by_all)
-
-
-def is_done_once(op: Operation) -> bool:
-    """True if only the first thread does the op."""
-    parent = op.parent_op()
-    while parent is not None and not isinstance(parent, driver.OnceOp):
-        parent = parent.parent_op()
-    return parent is not None
 
 
 def is_never_negative(expr: Expr) -> bool:

@@ -23,6 +23,8 @@ class Threads:
 
     team: str
     thread: str
+    may_lag: bool = False
+    """Threads read no memory that changes but in parts that they take: see `may_lag`."""
 
 
 @dataclass
@@ -162,7 +164,11 @@ def _(op: driver.CheckStatusOp, w: DriverWriter) -> None:
 @emit.register
 def _(op: driver.BarrierOp, w: DriverWriter) -> None:
     """A barrier; there is none to print for one thread."""
-    if w.threads is not None:
+    if w.threads is None:
+        return
+    if w.threads.may_lag:
+        w.c.line(f"lowerdeck_team_meet({w.threads.team}, {w.threads.thread});")
+    else:
         w.c.line(f"lowerdeck_team_barrier({w.threads.team});")
 
 

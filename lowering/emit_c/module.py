@@ -26,7 +26,7 @@ from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude, vectors_of
 from lowerdeck.lowering.emit_c.writer import CWriter, identifier
 from lowerdeck.lowering.instrument import SLOTS
-from lowerdeck.lowering.parallelize import PARALLEL, TAKES_POOL
+from lowerdeck.lowering.parallelize import PARALLEL, TAKES_POOL, may_lag
 from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER, lay_out_weights
 
 _NUMBERS_A_LINE = 6
@@ -230,7 +230,7 @@ def _driver(
     clock = None if i.slots is None else c.fresh("last_mark")
     threads = None
     if i.shares_work:
-        threads = Threads(c.fresh("team"), c.fresh("thread"))
+        threads = Threads(c.fresh("team"), c.fresh("thread"), may_lag(run))
     w = DriverWriter(c, names, with_status, threads, clock)
     interface.read_dimensions(i, c)
     if i.workspace != 0:

@@ -40,6 +40,7 @@ struct lowerdeck_team {
   void *shared;
   padded_word arrived;
   padded_word generation;
+  padded_word meets; /* how many of `lowerdeck_team_meet` the first thread is past in this run */
   padded_word sleepers;
   pthread_mutex_t mutex; /* guards the sleep of threads */
   pthread_cond_t wake;
@@ -49,6 +50,8 @@ struct lowerdeck_team {
 typedef struct share {
   padded_word taken; /* the number of a loop, and how many parts of the thread's share are taken */
   padded_word loops; /* how many the thread has come to */
+  padded_word hands; /* odd while the thread may have a part in hand, or takes one */
+  padded_word meets; /* how many the thread has come to */
 } share;
 
 typedef struct worker {
@@ -123,6 +126,28 @@ void lowerdeck_team_barrier(lowerdeck_team *team) {
   wait_for_change(team, &team->generation, generation, AWAKE_IN_RUN);
 }
 
+/*
+ * The first thread waits only for those that have a part in hand: it has found no part left itself, so
+ * one that is late, because it has no core, finds none either. The others wait for the first.
+ */
+void lowerdeck_team_meet(lowerdeck_team *team, int64_t thread) {
+  if (team->threads == 1) return;
+  if (thread != 0) {
+    const uint64_t mine = ++team->shares[thread].meets.value;
+    for (;;) {
+      const uint64_t past = __atomic_load_n(&team->meets.value, __ATOMIC_ACQUIRE);
+      if (past >= mine) return;
+      wait_for_change(team, &team->meets, past, AWAKE_IN_RUN);
+    }
+  }
+  for (int k = 1; k < team->threads; k++) {
+    const padded_word *const hands = &team->shares[k].hands;
+    const uint64_t old = __atomic_load_n(&hands->value, __ATOMIC_ACQUIRE);
+    if (old % 2) wait_for_change(team, hands, old, AWAKE_IN_RUN);
+  }
+  change(team, &team->meets, team->meets.value + 1);
+}
+
 int lowerdeck_team_agree(lowerdeck_team *team, int status) {
   if (team->threads == 1) return status;
   if (status != 0) __atomic_store_n(&team->status, status, __ATOMIC_RELAXED);
@@ -163,7 +188,10 @@ static bool take_part_of(padded_word *word, uint64_t loop, uint64_t parts, int64
 lowerdeck_parts lowerdeck_team_loop(lowerdeck_team *team, int64_t thread) {
   lowerdeck_parts parts = {team, thread, 0, 0, 0, 1};
   if (team->threads > 1) {
-    parts.loop = ++team->shares[thread].loops.value;
+    share *const own = &team->shares[thread];
+    parts.loop = ++own->loops.value;
+    /* Whoever sees a part taken by this thread sees that it is in hand. */
+    if (thread != 0) __atomic_store_n(&own->hands.value, own->hands.value + 1, __ATOMIC_RELEASE);
     parts.count = (int64_t)team->threads * PARTS_OF_A_SHARE;
   }
   return parts;
@@ -179,6 +207,10 @@ bool lowerdeck_team_take(lowerdeck_parts *parts) {
       parts->number = owner * PARTS_OF_A_SHARE + part;
       return true;
     }
+  }
+  if (parts->thread != 0) {
+    padded_word *const hands = &parts->team->shares[parts->thread].hands;
+    change(parts->team, hands, hands->value + 1);
   }
   return false;
 }
@@ -249,9 +281,11 @@ void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context) 
   pool->job = job;
   pool->context = context;
   team->status = 0;
+  team->meets.value = 0;
   for (int k = 0; k < team->threads; k++) {
     team->shares[k].taken.value = 0;
     team->shares[k].loops.value = 0;
+    team->shares[k].meets.value = 0;
   }
   change(team, &pool->run, pool->run.value + 1);
   job(context, team, 0);

@@ -44,6 +44,13 @@ bool lowerdeck_team_take(lowerdeck_parts *parts);
 /* Wait for all threads of the team; what they wrote before is visible after. */
 void lowerdeck_team_barrier(lowerdeck_team *team);
 
+/*
+ * Wait until all parts of the loops before are finished, and all that thread 0 did before; what was
+ * written before is visible after. Nobody waits for a thread that is late and has no part in hand, so
+ * such a thread may be behind, and must not read memory but in parts that it takes.
+ */
+void lowerdeck_team_meet(lowerdeck_team *team, int64_t thread);
+
 /* A barrier that gives every thread a status other than 0 if one of them came with one. */
 int lowerdeck_team_agree(lowerdeck_team *team, int status);
 

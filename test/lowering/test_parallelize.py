@@ -22,9 +22,8 @@ from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp
 from lowerdeck.dialects.core.types import i64, tensor
 from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.lowering.aliases import Roots, find_roots
-from lowerdeck.lowering.parallelize import PARALLEL, ParallelizePass
+from lowerdeck.lowering.parallelize import PARALLEL, ParallelizePass, is_done_once, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES
-from lowerdeck.lowering.plan_memory import is_done_once
 from lowerdeck.passes.options import LowerdeckContext
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -208,3 +207,22 @@ def test_first_thread_waits_for_nobody_but_others() -> None:
     assert run is not None
     assert PARALLEL in run.attributes
     assert len([op for op in run.walk() if isinstance(op, driver.BarrierOp)]) == 2
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_late_threads(computed: bool) -> None:
+    """A thread may be late where what it reads to find its way does not change."""
+
+    def body(x: SSAValue, trips: SSAValue) -> list[SSAValue]:
+        if computed:
+            trips = e.AddOp(trips, trips).result
+        block = Block(arg_types=[tensor(i64, []), x.type])
+        with ImplicitBuilder(block):
+            YieldOp([SoftmaxOp(block.args[1], 0).result])
+        return [LoopOp(trips, None, [x], Region(block)).results[0]]
+
+    types = [typed(np.float32, 20, 20), typed(np.int64)]
+    run = find_driver(lowered(module_of(types, body), planned=False))
+    assert run is not None
+    assert PARALLEL in run.attributes
+    assert may_lag(run) is not computed

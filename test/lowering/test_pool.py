@@ -62,12 +62,57 @@ static void run(lowerdeck_pool *pool, int late) {
   }
 }
 
+enum { WIDTH = 64, STEPS = 2000 };
+
+static int64_t rows[STEPS + 1][WIDTH], bonus[STEPS + 1];
+static int done;
+
+/* Each row is made of the one before, and of what the first thread does in between. */
+static void chain(void *context, lowerdeck_team *team, int64_t thread) {
+  const int late = *(const int *)context;
+  if (late != 0 && thread == late) {
+    rest(1);
+    /* Nobody waits for a thread that has nothing in hand. */
+    if (!__atomic_load_n(&done, __ATOMIC_ACQUIRE)) wrong = 2;
+  }
+  for (int k = 0; k < STEPS; k++) {
+    if (thread == 0) bonus[k] = k == 0 ? 1 : bonus[k - 1] + rows[k][WIDTH - 1] % 3;
+    lowerdeck_team_meet(team, thread);
+    lowerdeck_parts parts = lowerdeck_team_loop(team, thread);
+    while (lowerdeck_team_take(&parts)) {
+      /* The first thread waits for who is slow with a part. */
+      if (late == 0 && k % 512 == 7 && thread != 0) rest(0.002);
+      const int64_t begin = WIDTH * parts.number / parts.count;
+      const int64_t end = WIDTH * (parts.number + 1) / parts.count;
+      for (int64_t n = begin; n < end; n++) {
+        rows[k + 1][n] = (rows[k][(n + 17) % WIDTH] * 5 + bonus[k] + n) % 1009;
+      }
+    }
+    lowerdeck_team_meet(team, thread);
+  }
+  if (thread == 0) __atomic_store_n(&done, 1, __ATOMIC_RELEASE);
+}
+
+static int64_t run_chain(lowerdeck_pool *pool, int late) {
+  memset(&rows[1], 0, sizeof rows - sizeof rows[0]);
+  done = 0;
+  lowerdeck_pool_run(pool, chain, &late);
+  int64_t sum = 0;
+  for (int n = 0; n < WIDTH; n++) sum = sum * 31 % 1000003 + rows[STEPS][n];
+  return sum;
+}
+
 int main(void) {
   run(NULL, -1);
+  const int64_t expected = run_chain(NULL, -1);
   for (int threads = 1; threads <= 4; threads++) {
     lowerdeck_pool *const pool = lowerdeck_pool_create(threads);
     if (pool == NULL) return 2;
     for (int late = -1; late < threads; late++) run(pool, late);
+    for (int late = -1; late < (threads > 1 ? 2 : 0); late++) {
+      if (threads > 2 && late == 1) continue; /* others may have a part and no core */
+      if (run_chain(pool, late) != expected) wrong = 3;
+    }
     rest(0.02); /* to fall asleep */
     const double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
     rest(0.5);
@@ -78,7 +123,9 @@ int main(void) {
     lowerdeck_pool_destroy(pool);
   }
   lowerdeck_pool_destroy(NULL);
-  if (wrong) fprintf(stderr, "a part was taken twice or not at all\n");
+  if (wrong == 1) fprintf(stderr, "a part was taken twice or not at all\n");
+  if (wrong == 2) fprintf(stderr, "a thread waits for one that has nothing to do\n");
+  if (wrong == 3) fprintf(stderr, "a part was read before it was finished\n");
   return wrong;
 }
 """
