@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
-from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
+from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp, ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.kernels.depthwise import is_depthwise
@@ -57,6 +57,8 @@ class Role:
     """True if inputs may lie in any way, however the result does."""
     prefers_blocks: bool = False
     """True if the kernel is much faster on blocks."""
+    works_on_rows: bool = False
+    """True for a convolution that takes and gives its values row-major, with a border."""
 
 
 def role_of(kernel: KernelOp, lanes: int) -> Role | None:
@@ -93,7 +95,16 @@ def _role_of_conv(kernel: KernelOp, op: ConvOp, lanes: int) -> Role | None:
     groups = op.groups.data
     if groups > 1 and (weight[0] // groups % lanes or weight[1] % lanes):
         return None
+    if lanes > 1 and _works_on_rows(kernel, op):
+        return Role(offsets, image=image, works_on_rows=True)
     return Role(offsets, is_blocked=True, image=image)
+
+
+def _works_on_rows(kernel: KernelOp, op: ConvOp) -> bool:
+    """True if blocks would only have to be undone: few channels come in, and rows go out."""
+    leaves = not any(isinstance(use.operation, KernelOp) for use in kernel.results[0].uses)
+    few = (dims_of(op.input)[1].value or FEWEST_LANES + 1) <= FEWEST_LANES
+    return leaves and few and op.groups.data == 1 and ints(op.strides)[-1] == 1
 
 
 def _role_of_transposed(kernel: KernelOp, op: ConvTransposeOp) -> Role | None:
@@ -254,7 +265,7 @@ class LayoutPlan:
         role = self.roles.get(value.owner) if isinstance(value.owner, KernelOp) else None
         if role is None or not can_be_blocked(value):
             return False
-        return role.is_blocked or self.is_wanted_blocked(value)
+        return role.is_blocked or (self.is_wanted_blocked(value) and not role.works_on_rows)
 
     # Borders
 
@@ -270,7 +281,7 @@ class LayoutPlan:
                     views.join(kernel.inputs[position], kernel.results[0])
         borders: dict[SSAValue, Border] = {}
         for kernel, role in self.roles.items():
-            if role.image is None or not self._works_on_blocks(kernel):
+            if role.image is None or not (self._works_on_blocks(kernel) or role.works_on_rows):
                 continue
             value, border = kernel.inputs[role.image], border_of_conv(kernel)
             root = views.find(value)
@@ -283,7 +294,9 @@ class LayoutPlan:
         }
 
     def _works_on_blocks(self, kernel: KernelOp) -> bool:
-        return self.roles[kernel].is_blocked or self.is_wanted_blocked(kernel.results[0])
+        role = self.roles[kernel]
+        wants = self.is_wanted_blocked(kernel.results[0]) and not role.works_on_rows
+        return role.is_blocked or wants
 
     def padded(self, layout: LayoutAttr, value: SSAValue) -> LayoutAttr:
         """A layout with the border that is wanted around a value."""
@@ -314,6 +327,8 @@ class LayoutPlan:
             return None
         if role is None:
             return plain
+        if role.works_on_rows and position == role.image:
+            return self.padded(plain, value)
         if not self._works_on_blocks(kernel):
             return plain if position in role.linked or position == role.image else None
         if position in role.linked:

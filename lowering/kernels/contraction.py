@@ -17,7 +17,12 @@ from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
 from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.convolution import is_blocked_conv, lower_blocked_conv
+from lowerdeck.lowering.kernels.convolution import (
+    is_blocked_conv,
+    is_row_conv,
+    lower_blocked_conv,
+    lower_row_conv,
+)
 from lowerdeck.lowering.kernels.depthwise import (
     can_be_blocked_depthwise,
     lower_blocked_depthwise,
@@ -98,6 +103,9 @@ def lower_conv(k: KernelLowering, op: ConvOp) -> None:
         return
     if is_blocked_conv(k, op):
         lower_blocked_conv(k, op)
+        return
+    if is_row_conv(k, op):
+        lower_row_conv(k, op)
         return
     if can_be_blocked_depthwise(op, k.layout_of(op.input), k.output_layout()):
         lower_blocked_depthwise(k, op)

@@ -15,6 +15,7 @@ from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.kernels.lower import KernelLowering, parameter
+from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 
 OUTPUT_CHANNEL = "oc"
 """The label of the loop over blocks of output channels; `n` is that over the batch, `x0`, `x1`, ...
@@ -48,6 +49,41 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
             start = zero if op.bias is None else k.element(op.bias, [channel])
             k.finish(op, where, _sum(k, op, where, start))
     k.fill_border(0)
+
+
+def lower_row_conv(k: KernelLowering, op: ConvOp) -> None:
+    """Of few channels, row-major: positions side by side are the lanes, weights are the same."""
+    b, dims = k.builder, dims_of(op.result)
+    labels = [("n", dims[0]), (OUTPUT_CHANNEL, dims[1]), *_spatial(dims[2:])]
+    with b.labeled_nest(labels, parallel=True) as at:
+        zero = scalars.constant(b, 0, f32)
+        start = zero if op.bias is None else k.element(op.bias, [at[1]])
+        k.finish(op, at, _sum(k, op, at, start))
+    k.fill_border(0)
+
+
+def is_row_conv(k: KernelLowering, op: ConvOp) -> bool:
+    """True if a schedule wants positions in lanes."""
+    schedule = Schedule.of(k.kernel.attributes.get(SCHEDULE))
+    return schedule is not None and dict(schedule.lanes).keys() == {last_position(op)}
+
+
+def last_position(op: ConvOp) -> str:
+    """The label of the loop over positions along the last dimension."""
+    return f"x{len(dims_of(op.result)) - 3}"
+
+
+def can_be_rows(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
+    """True for f32, row-major, with the border that windows need and a last stride of one."""
+    plain = LayoutAttr.row_major(source.rank).data.pieces
+    return (
+        element_type(op.result) == f32
+        and source.data.pieces == target.data.pieces == plain
+        and op.groups.data == 1
+        and ints(op.strides)[-1] == 1
+        and dims_of(op.weight)[1].value is not None
+        and has_border(op, source)
+    )
 
 
 def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:

@@ -92,11 +92,10 @@ class Part:
 def parts_of(upper: Expr, count: int, lanes: int) -> list[Part]:
     """The range from 0 to `upper` in whole tiles, and what remains in smaller ones."""
     size = count * lanes
-    whole = upper // size * size
-    parts = [Part(Expr.const(0), whole, count, lanes)]
     number = upper.value
     if number is None:
-        return [*parts, Part(whole, upper, 1, 1)] if size > 1 else parts
+        return _open_parts(upper, count, lanes)
+    parts = [Part(Expr.const(0), Expr.const(number // size * size), count, lanes)]
     done, rest = number // size * size, number % size
     if rest >= lanes > 1 or (lanes == 1 and rest):
         step = rest // lanes * lanes
@@ -109,3 +108,21 @@ def parts_of(upper: Expr, count: int, lanes: int) -> list[Part]:
     if rest:
         parts.append(Part(Expr.const(done), upper, 1, 1))
     return [part for part in parts if part.lower != part.upper]
+
+
+_FEW = 6
+"""Tiles of at least so many are followed by smaller ones before single steps."""
+
+
+def _open_parts(upper: Expr, count: int, lanes: int) -> list[Part]:
+    """Of a size that is known only at run time: tiles, smaller tiles, single steps."""
+    steps = [(count, lanes), (1, lanes), (1, 1)]
+    if count >= _FEW:
+        steps.insert(1, (count // 3, lanes))
+    parts: list[Part] = []
+    done = Expr.const(0)
+    for number, width in dict.fromkeys(steps):
+        end = done + (upper - done) // (number * width) * (number * width)
+        parts.append(Part(done, end, number, width))
+        done = end
+    return parts

@@ -15,7 +15,13 @@ from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
-from lowerdeck.lowering.kernels.convolution import DEPTH, OUTPUT_CHANNEL, can_be_blocked
+from lowerdeck.lowering.kernels.convolution import (
+    DEPTH,
+    OUTPUT_CHANNEL,
+    can_be_blocked,
+    can_be_rows,
+    last_position,
+)
 from lowerdeck.lowering.schedule.parameters import Schedule
 from lowerdeck.lowering.targets import Machine
 
@@ -187,6 +193,36 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         sizes.append((DEPTH, part))
     ahead = kernel.body.block.args.index(op.weight)
     return Choice(Schedule(tuple(sizes), tuple(order), prefetch=ahead), layouts)
+
+
+@schedule_rule(ConvOp)
+def choose_row_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None:
+    """Row-major: vectors of positions by output channels, row by row."""
+    source, target = layout_in(kernel, op.input), kernel.layout_at(len(kernel.inputs))
+    shape, w = assumed_shape(op.result), static_shape(op.weight)
+    if machine.lanes == 1 or w is None or not can_be_rows(op, source, target):
+        return None
+    if not is_constant(kernel, op.weight):
+        return None
+    vectors = -(-shape[-1] // machine.lanes)
+    candidates = [
+        (channels, columns)
+        for channels in range(1, min(shape[1], 8) + 1)
+        for columns in range(1, min(vectors, 4) + 1)
+        if fits(machine, channels, columns)
+    ]
+
+    def cost(tile: Sequence[int]) -> float:
+        return reduction_cycles([shape[1], vectors], tile, prod(w[1:]), sum)
+
+    channels, columns = machine.best(candidates, cost)
+    spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
+    order = ("n", *spatial[:-1], OUTPUT_CHANNEL, spatial[-1])
+    sizes = ((OUTPUT_CHANNEL, channels), (spatial[-1], columns))
+    pieces = [Piece(0, channels), *map(Piece, range(1, len(w))), Piece(0, 1, channels)]
+    weight = LayoutAttr.of(pieces) if channels > 1 else LayoutAttr.row_major(len(w))
+    lanes = ((last_position(op), machine.lanes),)
+    return Choice(Schedule(sizes, order, lanes), {op.weight: weight})
 
 
 def part_of_depth(machine: Machine, blocks: int, rest: int, step: int) -> int | None:
