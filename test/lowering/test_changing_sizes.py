@@ -345,7 +345,14 @@ def test_loops_of_one_size_need_no_allocator() -> None:
 
 def test_simulated_threads_agree() -> None:
     module = module_of([typed(np.int64), typed(np.float32, 5), typed(np.float32, 2)], branches)
-    for step in ("form-kernels", "fuse-epilogue", "view-parts", "bufferize", "parallelize", "plan-memory"):
+    for step in (
+        "form-kernels",
+        "fuse-epilogue",
+        "view-parts",
+        "bufferize",
+        "parallelize",
+        "plan-memory",
+    ):
         ALL_PASSES[step]()().apply(LowerdeckContext(), module)
     inputs = {"0": trips(3), "1": numbers(5), "2": numbers(2)}
     assert run_driver(module, inputs)["0"].shape == (9,)

@@ -59,7 +59,14 @@ def with_names(module: ModuleOp, inputs: Sequence[str], outputs: Sequence[str]) 
 
 def lowered(module: ModuleOp, name: str, threads: int = 1) -> CArtifact:
     """The C of a module of core."""
-    passes = ["form-kernels", "fuse-epilogue", "view-parts", "bufferize", *(["parallelize"] if threads > 1 else []), "plan-memory"]
+    passes = [
+        "form-kernels",
+        "fuse-epilogue",
+        "view-parts",
+        "bufferize",
+        *(["parallelize"] if threads > 1 else []),
+        "plan-memory",
+    ]
     for pass_name in passes:
         ALL_PASSES[pass_name]()().apply(LowerdeckContext(), module)
     return emit_c(module, name, "native")

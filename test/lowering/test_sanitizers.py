@@ -267,7 +267,14 @@ CAPACITY = 4096
 def artifact_of(name: str, threads: int = 1) -> CArtifact:
     """The C of a model."""
     module = MODELS[name][0]()
-    for pass_name in ("form-kernels", "fuse-epilogue", "view-parts", "bufferize", "parallelize", "plan-memory"):
+    for pass_name in (
+        "form-kernels",
+        "fuse-epilogue",
+        "view-parts",
+        "bufferize",
+        "parallelize",
+        "plan-memory",
+    ):
         if pass_name != "parallelize":
             ALL_PASSES[pass_name]()().apply(LowerdeckContext(), module)
         elif threads > 1:

@@ -114,7 +114,7 @@ def test_profile_needs_a_model_compiled_for_it(
     model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, inputs = tmp_path / "out", tmp_path / "in.npz"
-    np.savez(inputs, **{"x:0": X})
+    save(inputs, X)
     assert main(["compile", str(model), "-o", str(out)]) == 0
     error = fails(["bench", str(out), "--profile", "--inputs", str(inputs)], capsys)
     assert "not compiled with profile" in error
@@ -125,7 +125,7 @@ def test_compile_tunes(model: Path, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main(["compile", str(model), "-o", str(out), "--tune", "0"]) == 0
     assert "variant 1" in capsys.readouterr().err
     inputs = tmp_path / "in.npz"
-    np.savez(inputs, **{"x:0": X})
+    save(inputs, X)
     assert main(["run", str(out), "--inputs", str(inputs), "--outputs", str(outputs)]) == 0
     with np.load(outputs) as found:
         np.testing.assert_allclose(found[found.files[0]], np.tanh(X), rtol=1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,7 +99,8 @@ class BlockedProgram(Program):
     def lower(self) -> tuple[CArtifact, list[str]]:
         """The C, and what the interpreters disagree about."""
         function = find_function(self.module, "main")
-        self.expected = list(Interpreter().call(function, list(self.inputs)))
+        results = Interpreter().call(function, list(self.inputs))
+        self.expected = [cast(Array, value) for value in results]
         context = LowerdeckContext(options=RewriteOptions(target=self.target, threads=self.threads))
         ALL_PASSES["form-kernels"]()().apply(context, self.module)
         set_layouts(self.module, machine_of(self.target).lanes, self.border)
