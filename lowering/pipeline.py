@@ -16,7 +16,6 @@ from lowerdeck.passes.pipeline import PassFactory, lazy
 
 PASSES: dict[str, PassFactory] = {
     "split-products": lazy("lowerdeck.lowering.split_products", "SplitProductsPass"),
-    "move-strides": lazy("lowerdeck.lowering.move_strides", "MoveStridesPass"),
     "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
     "fuse-epilogue": lazy("lowerdeck.lowering.fuse_epilogue", "FuseEpiloguePass"),
     "assign-layouts": lazy("lowerdeck.lowering.assign_layouts", "AssignLayoutsPass"),
@@ -48,7 +47,6 @@ _SCHEDULING = ["vectorize-loops", "tile", "vectorize-lanes", "unroll-tiles", "pr
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [
         "split-products",
-        "move-strides",
         "form-kernels",
         "fuse-epilogue",
         "assign-layouts",
