@@ -48,7 +48,6 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
             zero = scalars.constant(b, 0, element_type(op.input))
             start = zero if op.bias is None else k.element(op.bias, [channel])
             k.finish(op, where, _sum(k, op, where, start))
-    k.fill_border(0)
 
 
 def lower_row_conv(k: KernelLowering, op: ConvOp) -> None:
@@ -59,7 +58,6 @@ def lower_row_conv(k: KernelLowering, op: ConvOp) -> None:
         zero = scalars.constant(b, 0, f32)
         start = zero if op.bias is None else k.element(op.bias, [at[1]])
         k.finish(op, at, _sum(k, op, at, start))
-    k.fill_border(0)
 
 
 def is_row_conv(k: KernelLowering, op: ConvOp) -> bool:
@@ -122,7 +120,6 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:
             with b.loop(parts - 1, 1) as part:
                 add_part(outer, part, first=False, last=False)
         add_part(outer, Expr.const(parts - 1), first=False, last=True)
-    k.fill_border(0)
 
 
 def _spatial(dims: Sequence[Expr]) -> list[tuple[str, Expr]]:
@@ -159,6 +156,28 @@ def _sum(
         return [b.fma(value, weight, values[0])]
 
     bounds = [(Expr.const(0), tap) for tap in w[2:]]
+    taps = prod(constants(w[2:]) or ())
+    return sum_over_channels(b, (channels, block, taps), bounds, start, add_product, part)
+
+
+Products = Callable[[Expr, Sequence[Expr], Sequence[SSAValue]], Sequence[SSAValue]]
+"""The sums with the product of a channel and taps added to them."""
+
+
+def sum_over_channels(
+    b: KernelBuilder,
+    sizes: tuple[int, int, int],
+    bounds: Sequence[tuple[Expr, Expr]],
+    start: SSAValue,
+    add_product: Products,
+    part: tuple[Expr, int] | None = None,
+) -> SSAValue:
+    """
+    The sum over blocks of channels, taps within `bounds`, channels of a block; the channels that
+    make up no block come last. `sizes`: how many channels, channels of a block, and taps. With
+    `part` only so many blocks from the first one on.
+    """
+    channels, block, taps = sizes
     whole, rest = channels // block, channels % block
 
     def add_blocks(first: Expr, count: int, value: SSAValue) -> SSAValue:
@@ -171,8 +190,7 @@ def _sum(
 
     if part is not None:
         return add_blocks(*part, start)
-    products = prod(constants(w[2:]) or ()) * block
-    total = sum_in_parts(b, whole, max(1, PART // products), start, add_blocks)
+    total = sum_in_parts(b, whole, max(1, PART // (taps * block)), start, add_blocks)
     if rest:
         total = b.carry_nest(
             [*bounds, (Expr.const(0), Expr.const(rest))],

@@ -53,7 +53,6 @@ def lower_blocked_depthwise(k: KernelLowering, op: ConvOp) -> None:
     ):
         where = [at[0], at[1] * lanes + lane, *at[2:]]
         k.finish(op, where, _sum(k, op, where))
-    k.fill_border(0)
 
 
 def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr]) -> SSAValue:

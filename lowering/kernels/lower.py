@@ -101,7 +101,6 @@ class KernelLowering:
         )
         self.outputs: list[SSAValue] = list(self.block.args[count:])
         self._bound: dict[SSAValue, Callable[[Index], SSAValue]] = {}
-        self._filled: set[int] = set()
         self._scratch = 0
 
     def lower(self) -> FuncOp:
@@ -114,7 +113,7 @@ class KernelLowering:
         else:
             self._lower_maps()
         for number in range(len(self.outputs)):
-            self.fill_border(number)
+            self._fill_border(number)
         self.builder.append(ReturnOp())
         remove_unused(self.block)
         name = self.kernel.sym_name.data
@@ -212,11 +211,8 @@ class KernelLowering:
                 return False
         return True
 
-    def fill_border(self, number: int) -> None:
-        """Set the border of a result to zero, once: loops that share no element."""
-        if number in self._filled:
-            return
-        self._filled.add(number)
+    def _fill_border(self, number: int) -> None:
+        """Set the border of a result to zero: loops that share no element."""
         dims, layout = dims_of(self.roots[number]), self.output_layout(number)
         spans = [(Expr.const(0), size) for size in layout.dims(dims)]
         outer = {piece.axis: piece for piece in layout.data.pieces if piece.size is None}

@@ -91,7 +91,6 @@ def lower_blocked_pool(k: KernelLowering, op: PoolOp) -> None:
     dims = dims_of(op.result)
     for parts in combinations(*(spans(op, axis) for axis in range(len(dims) - 2))):
         _lower_part(k, op, parts)
-    k.fill_border(0)
 
 
 def _lower_part(k: KernelLowering, op: PoolOp, parts: Sequence[Span]) -> None:

@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, PART, sum_in_parts
+from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, sum_over_channels
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering
 
 
@@ -105,7 +105,6 @@ def lower_blocked_transposed(k: KernelLowering, op: ConvTransposeOp) -> None:
     """One nest for each combination of phases."""
     for combination in combinations(*phases_of(op)):
         _lower_phases(k, op, combination)
-    k.fill_border(0)
 
 
 def _lower_phases(k: KernelLowering, op: ConvTransposeOp, own: Sequence[Phase]) -> None:
@@ -144,20 +143,5 @@ def _sum(k: KernelLowering, op: ConvTransposeOp, at: Index, own: Sequence[Phase]
         value = k.element(op.input, [at[0], channel, *where])
         return [b.fma(value, k.element(op.weight, [channel, at[1], *tap]), values[0])]
 
-    def add_blocks(first: Expr, count: int, value: SSAValue) -> SSAValue:
-        return b.carry_nest(
-            [(Expr.const(0), Expr.const(count)), *bounds, (Expr.const(0), Expr.const(block))],
-            [value],
-            lambda i, values: add_product((first + i[0]) * block + i[-1], i[1:-1], values),
-        )[0]
-
-    whole, rest = channels // block, channels % block
-    products = prod(phase.taps for phase in own) * block
-    total = sum_in_parts(b, whole, max(1, PART // products), start, add_blocks)
-    if rest:
-        total = b.carry_nest(
-            [*bounds, (Expr.const(0), Expr.const(rest))],
-            [total],
-            lambda i, values: add_product(i[-1] + whole * block, i[:-1], values),
-        )[0]
-    return total
+    taps = prod(phase.taps for phase in own)
+    return sum_over_channels(b, (channels, block, taps), bounds, start, add_product)
