@@ -1,7 +1,8 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python bench/corpus.py tf1|caffe [--interpret | --export] [--filter REGEX] [--disable PASS]
+    python bench/corpus.py tf1|caffe [--interpret | --export] [--filter REGEX]
+                           [--disable PASS | --disable-optional]
 
 The corpus is a folder with one folder a case under `tf1` and `caffe`: `case.json`, the model, and
 samples of inputs and expected outputs. It is the one that `--corpus` or LOWERDECK_CORPUS names, or
@@ -178,6 +179,13 @@ def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
     return Outcome(case.name, "pass")
 
 
+def optional_passes() -> list[str]:
+    """The names of all passes that can be left out."""
+    from lowerdeck.lowering.pipeline import ALL_PASSES
+
+    return [name for name, make in ALL_PASSES.items() if getattr(make(), "optional", False)]
+
+
 _WAYS = {"compile": compiled, "interpret": interpreted, "export": exported}
 
 
@@ -198,7 +206,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     cases = [c for c in load_cases(folder, options.kind) if re.search(options.filter, c.name)]
     way = "interpret" if options.interpret else "export" if options.export else "compile"
-    run = partial(_run, way=way, disable=options.disable)
+    disable = optional_passes() if options.disable_optional else options.disable
+    run = partial(_run, way=way, disable=disable)
     counts: Counter[str] = Counter()
     with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
         for case, future in [(case, pool.submit(run, case)) for case in cases]:
@@ -219,7 +228,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     ways.add_argument("--export", action="store_true", help="run the exported ONNX")
     parser.add_argument("--corpus", help="the folder with the cases")
     parser.add_argument("--filter", default="", help="only cases whose name matches")
-    parser.add_argument("--disable", action="append", default=[], metavar="PASS")
+    passes = parser.add_mutually_exclusive_group()
+    passes.add_argument("--disable", action="append", default=[], metavar="PASS")
+    passes.add_argument(
+        "--disable-optional", action="store_true", help="leave out every pass that can be"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     return parser.parse_args(arguments)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import tensor as core
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, i64
 from lowerdeck.dialects.dims import Expr, maximum, minimum
@@ -31,6 +32,21 @@ def lower_elementwise(k: KernelLowering, op: CoreOp, at: Index) -> SSAValue:
     dims = dims_of(op.results[0])
     values = [k.operand(value, at, dims) for value in op.operands]
     return scalars.elementwise(k.builder, op, values)
+
+
+@map_rule(BatchNormOp)
+def lower_batch_norm(k: KernelLowering, op: BatchNormOp, at: Index) -> SSAValue:
+    """(x - mean) * (scale / sqrt(variance + epsilon)) + bias, half precision in f32."""
+    b, element, channel = k.builder, element_type(op.input), [at[op.axis.data]]
+    x = scalars.widen(b, k.element(op.input, at))
+    scale, bias, mean, variance = (
+        scalars.widen(b, k.element(value, channel)) for value in op.operands[1:]
+    )
+    epsilon = scalars.constant(b, op.epsilon.value.data, element)
+    deviation = b.add(math.SqrtOp(scalars.add(b, variance, epsilon)))
+    factor = b.add(arith.DivfOp(scale, deviation))
+    scaled = scalars.mul(b, scalars.sub(b, x, mean), factor)
+    return scalars.narrow(b, scalars.add(b, scaled, bias), element)
 
 
 @map_rule(ConstantOp)

@@ -127,7 +127,6 @@ class Program:
             self.is_refused = True
         context = LowerdeckContext()
         for name in (
-            "replace-batch-norm",
             "form-kernels",
             "fuse-epilogue",
             "view-parts",
@@ -213,10 +212,8 @@ def weights_of(artifact: CArtifact) -> bytes:
     return b"".join(bytes(chunk) for chunk in artifact.weight_chunks())
 
 
-def compile_all(
-    artifacts: Sequence[CArtifact], folder: Path, flags: Sequence[str] = FLAGS, cc: str = "gcc"
-) -> ctypes.CDLL:
-    """One library with all models."""
+def write_unit(artifacts: Sequence[CArtifact], folder: Path) -> list[Path]:
+    """The sources of a library with all models, whose C is one file."""
     lines: list[str] = []
     for artifact in artifacts:
         write_artifact(artifact, folder)
@@ -224,15 +221,24 @@ def compile_all(
         alias = f"{artifact.name}_weights_header"
         lines += [f"#define weights_header {alias}", f'#include "{artifact.name}.c"']
         lines += ["#undef weights_header"]
+    unit, pool = folder / "all.c", folder / "lowerdeck_pool.c"
+    unit.write_text("\n".join([*lines, ""]))
     # A second copy of the pool's code would define its functions again.
-    pool = [folder / "lowerdeck_pool.c"] if (folder / "lowerdeck_pool.c").exists() else []
-    (folder / "all.c").write_text("\n".join([*lines, ""]))
-    command = [cc, *flags, "-shared", "-fPIC", "-o", str(folder / "all.so"), str(folder / "all.c")]
+    return [unit, pool] if pool.exists() else [unit]
+
+
+def compile_all(
+    artifacts: Sequence[CArtifact], folder: Path, flags: Sequence[str] = FLAGS, cc: str = "gcc"
+) -> ctypes.CDLL:
+    """One library with all models."""
+    library = folder / "all.so"
+    command = [cc, *flags, "-shared", "-fPIC", "-o", str(library)]
+    sources = map(str, write_unit(artifacts, folder))
     done = subprocess.run(
-        [*command, *map(str, pool), "-lm", "-lpthread"], capture_output=True, text=True, check=False
+        [*command, *sources, "-lm", "-lpthread"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[:4000]
-    return ctypes.CDLL(str(folder / "all.so"))
+    return ctypes.CDLL(str(library))
 
 
 class Margined:
@@ -397,6 +403,10 @@ def _dtype(port: Mapping[str, Any]) -> np.dtype[Any]:
     return names.get(port["dtype"]) or np.dtype(port["dtype"])
 
 
+Outcome = tuple[int, list[Array]]
+"""The status that a program ends with, and its results if that is zero."""
+
+
 @dataclass(eq=False)
 class Suite:
     """Programs that are compiled together."""
@@ -419,24 +429,33 @@ class Suite:
         """Each program with its C and what the interpreters disagree about."""
         return [(program, *program.lower()) for program in self.programs]
 
+    def outcomes(self) -> list[Outcome]:
+        """The status and the results of each program, run as C."""
+        library = compile_all(
+            [artifact for _, artifact, _ in self.lowered], self.folder, self.flags
+        )
+        return [self._outcome(library, program, artifact) for program, artifact, _ in self.lowered]
+
+    def _outcome(self, library: ctypes.CDLL, program: Program, artifact: CArtifact) -> Outcome:
+        outputs = cast(Sequence[object], artifact.metadata["outputs"])
+        capacities = [value.size for value in program.expected] or [1 << 16] * len(outputs)
+        call = Call(library, artifact).prepare(program.inputs, capacities)
+        status = call.run()
+        return status, [] if status else call.results()
+
     def check(self) -> None:
         """Fail with everything that differs between the three ways."""
         problems: list[str] = []
-        artifacts = [artifact for _, artifact, _ in self.lowered]
-        library = compile_all(artifacts, self.folder, self.flags)
-        for program, artifact, found in self.lowered:
+        for (program, _, found), (status, results) in zip(
+            self.lowered, self.outcomes(), strict=True
+        ):
             problems += found
-            outputs = cast(Sequence[object], artifact.metadata["outputs"])
-            capacities = [value.size for value in program.expected] or [1 << 16] * len(outputs)
-            call = Call(library, artifact).prepare(program.inputs, capacities)
-            if program.is_refused:
-                if (status := call.run()) not in REFUSALS:
-                    problems.append(f"{program.name}: C: status {status} for what core refuses")
-                continue
-            if (status := call.run()) != 0:
+            if program.is_refused and status not in REFUSALS:
+                problems.append(f"{program.name}: C: status {status} for what core refuses")
+            elif not program.is_refused and status != 0:
                 problems.append(f"{program.name}: C: status {status}")
-                continue
-            problems += program.differences("C", call.results(), program.expected)
+            elif not program.is_refused:
+                problems += program.differences("C", results, program.expected)
         assert not problems, "\n".join(problems)
 
 

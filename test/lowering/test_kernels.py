@@ -723,10 +723,14 @@ def test_normalization(suite: Suite) -> None:
         x = values((3, 4, 5), dtype)
         scale, bias = values((4,), dtype), values((4,), dtype, 1)
         variance = abs(values((4,), dtype, 2))
-        # Three roundings to a narrow type where the reference has one.
+        mean, factors = values((4,), dtype, 3), abs(values((3,), dtype, 4))
         suite.on(
-            lambda x, s, b, v: BatchNormOp(x, s, b, b, v, 1e-3, 1), x, scale, bias, variance,
-            ulps=16, scale=1,
+            lambda x, s, b, m, v, f: [
+                BatchNormOp(x, s, b, m, v, 1e-3, 1),
+                BatchNormOp(x, f, f, f, f, 1e-3, 0),
+            ],
+            x, scale, bias, mean, variance, factors,
+            ulps=8, scale=1,
         )  # fmt: skip
         suite.on(
             lambda x, s, b: [
