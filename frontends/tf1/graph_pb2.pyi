@@ -269,16 +269,68 @@ class VersionDef(_message.Message):
     def __init__(self, producer: _Optional[int] = ..., min_consumer: _Optional[int] = ..., bad_consumers: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class OpDef(_message.Message):
-    __slots__ = ("name",)
+    __slots__ = ("name", "input_arg", "output_arg", "attr", "control_output")
+    class ArgDef(_message.Message):
+        __slots__ = ("name", "type", "type_attr", "number_attr", "type_list_attr", "is_ref")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        TYPE_FIELD_NUMBER: _ClassVar[int]
+        TYPE_ATTR_FIELD_NUMBER: _ClassVar[int]
+        NUMBER_ATTR_FIELD_NUMBER: _ClassVar[int]
+        TYPE_LIST_ATTR_FIELD_NUMBER: _ClassVar[int]
+        IS_REF_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        type: DataType
+        type_attr: str
+        number_attr: str
+        type_list_attr: str
+        is_ref: bool
+        def __init__(self, name: _Optional[str] = ..., type: _Optional[_Union[DataType, str]] = ..., type_attr: _Optional[str] = ..., number_attr: _Optional[str] = ..., type_list_attr: _Optional[str] = ..., is_ref: bool = ...) -> None: ...
+    class AttrDef(_message.Message):
+        __slots__ = ("name", "type", "default_value")
+        NAME_FIELD_NUMBER: _ClassVar[int]
+        TYPE_FIELD_NUMBER: _ClassVar[int]
+        DEFAULT_VALUE_FIELD_NUMBER: _ClassVar[int]
+        name: str
+        type: str
+        default_value: AttrValue
+        def __init__(self, name: _Optional[str] = ..., type: _Optional[str] = ..., default_value: _Optional[_Union[AttrValue, _Mapping]] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
+    INPUT_ARG_FIELD_NUMBER: _ClassVar[int]
+    OUTPUT_ARG_FIELD_NUMBER: _ClassVar[int]
+    ATTR_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_OUTPUT_FIELD_NUMBER: _ClassVar[int]
     name: str
-    def __init__(self, name: _Optional[str] = ...) -> None: ...
+    input_arg: _containers.RepeatedCompositeFieldContainer[OpDef.ArgDef]
+    output_arg: _containers.RepeatedCompositeFieldContainer[OpDef.ArgDef]
+    attr: _containers.RepeatedCompositeFieldContainer[OpDef.AttrDef]
+    control_output: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., input_arg: _Optional[_Iterable[_Union[OpDef.ArgDef, _Mapping]]] = ..., output_arg: _Optional[_Iterable[_Union[OpDef.ArgDef, _Mapping]]] = ..., attr: _Optional[_Iterable[_Union[OpDef.AttrDef, _Mapping]]] = ..., control_output: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class FunctionDef(_message.Message):
-    __slots__ = ("signature",)
+    __slots__ = ("signature", "node_def", "ret", "control_ret")
+    class RetEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class ControlRetEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     SIGNATURE_FIELD_NUMBER: _ClassVar[int]
+    NODE_DEF_FIELD_NUMBER: _ClassVar[int]
+    RET_FIELD_NUMBER: _ClassVar[int]
+    CONTROL_RET_FIELD_NUMBER: _ClassVar[int]
     signature: OpDef
-    def __init__(self, signature: _Optional[_Union[OpDef, _Mapping]] = ...) -> None: ...
+    node_def: _containers.RepeatedCompositeFieldContainer[NodeDef]
+    ret: _containers.ScalarMap[str, str]
+    control_ret: _containers.ScalarMap[str, str]
+    def __init__(self, signature: _Optional[_Union[OpDef, _Mapping]] = ..., node_def: _Optional[_Iterable[_Union[NodeDef, _Mapping]]] = ..., ret: _Optional[_Mapping[str, str]] = ..., control_ret: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class FunctionDefLibrary(_message.Message):
     __slots__ = ("function",)

@@ -32,7 +32,9 @@ def _range(offset: int, size: int) -> bytes:
 FORMAT = Format(
     root="graph",
     nested={
-        "graph": {1: "node"},
+        "graph": {1: "node", 2: "library"},
+        "library": {1: "function"},
+        "function": {3: "node"},
         "node": {5: "attribute"},
         "attribute": {2: "value"},
         "value": {8: "tensor"},
