@@ -11,9 +11,9 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `scheduled` | buffer, arith, math, scf       |                                                 |
 | `c`         | buffer, arith, math, scf       |                                                 |
 
-In every phase a value is defined before its uses (but for a `tf1.graph`). While the module is in
-core, a dimension symbol is made (by an argument's type, `core.bind_symbols` or control flow) before
-a type or property names it.
+In every phase a value is defined before its uses (but for a `tf1.graph` or `tf1.function`). While
+the module is in core, a dimension symbol is made (by an argument's type, `core.bind_symbols` or
+control flow) before a type or property names it.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _REMOVED_BY: Mapping[str, str] = {
 }
 """The pass that converts the ops of a dialect."""
 
-_UNORDERED = frozenset({"tf1.graph"})
+_UNORDERED = frozenset({"tf1.graph", "tf1.function"})
 """Ops with a graph region, whose ops are in no order."""
 
 _OUTSIDE_KERNELS = (ConstantOp, BindSymbolsOp, ReshapeOp)

@@ -16,10 +16,11 @@ def tf1_dialect() -> Dialect:
         ShapeAttr,
         VariantType,
     )
+    from lowerdeck.dialects.tf1.functions import FunctionOp, ReturnOp
     from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, op_classes
 
     return Dialect(
         "tf1",
-        [GraphOp, FetchOp, *op_classes()],
+        [GraphOp, FetchOp, FunctionOp, ReturnOp, *op_classes()],
         [ControlType, ResourceType, VariantType, DTypeAttr, ShapeAttr],
     )

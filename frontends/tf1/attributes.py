@@ -7,16 +7,23 @@ from typing import Any, cast
 
 from google.protobuf.message import Message
 from google.protobuf.unknown_fields import UnknownFieldSet
-from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.types import f32, i1
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, shape_attr
 from lowerdeck.dialects.tf1.signatures import Signature
-from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef, TensorShapeProto
+from lowerdeck.frontends.tf1.graph_pb2 import (
+    AttrValue,
+    NameAttrList,
+    NodeDef,
+    TensorShapeProto,
+)
 from lowerdeck.frontends.tf1.tensors import dtype_name, shape_dims
 
 Report = Callable[[str], None]
+Resolve = Callable[[NameAttrList], str]
+"""The symbol of a function with values for its attributes; ValueError if there is none."""
 
 COUNT_LIMIT = 1 << 16
 """Values that one formal input or output may stand for."""
@@ -35,7 +42,7 @@ _KINDS: dict[str, str] = {
 
 
 def node_attributes(
-    node: NodeDef, signature: Signature, report: Report
+    node: NodeDef, signature: Signature, report: Report, resolve: Resolve
 ) -> dict[str, Attribute] | None:
     """
     The attributes of a node except for its tensors; None if something is wrong with them.
@@ -60,7 +67,7 @@ def node_attributes(
             refuse(f"attribute '{name}' is {problem}, expected {definition.kind}")
         elif definition.kind != "tensor":
             try:
-                found[name] = _attribute(node.attr[name], definition.kind)
+                found[name] = _attribute(node.attr[name], definition.kind, resolve)
             except ValueError as error:
                 refuse(f"attribute '{name}': {error}")
     for name, definition in signature.attrs.items():
@@ -111,17 +118,17 @@ def _is_repeated(field: Any) -> bool:
     return bool(field.is_repeated)
 
 
-def _attribute(value: AttrValue, kind: str) -> Attribute:
+def _attribute(value: AttrValue, kind: str, resolve: Resolve) -> Attribute:
     """ValueError if the value has no meaning."""
     if not kind.startswith("list("):
         field = cast(str, value.WhichOneof("value"))
-        return _scalar(getattr(value, field), kind)
+        return _scalar(getattr(value, field), kind, resolve)
     fields = value.list.ListFields()
     items = cast(Sequence[Any], fields[0][1]) if fields else ()
-    return ArrayAttr([_scalar(item, kind[len("list(") : -1]) for item in items])
+    return ArrayAttr([_scalar(item, kind[len("list(") : -1], resolve) for item in items])
 
 
-def _scalar(value: Any, kind: str) -> Attribute:
+def _scalar(value: Any, kind: str, resolve: Resolve) -> Attribute:
     match kind:
         case "int":
             return IntegerAttr(value, 64)
@@ -136,10 +143,6 @@ def _scalar(value: Any, kind: str) -> Attribute:
         case "shape":
             return shape_attr(shape_dims(cast(TensorShapeProto, value)))
         case "func":
-            name = value.name
-            raise ValueError(
-                f"the function '{name}' is called; graphs with functions are not supported, "
-                "inline them before freezing"
-            )
+            return SymbolRefAttr(resolve(cast(NameAttrList, value)))
         case _:
             raise ValueError(f"values of kind {kind} are not supported here")

@@ -1,15 +1,16 @@
-"""The nodes of a GraphDef by name: what they read, what the fetches need, and what to fetch."""
+"""
+The nodes of a graph or function by name: what they read, what is needed, and what to fetch.
+"""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lowerdeck.dialects.tf1.signatures import signature_of
-from lowerdeck.frontends.tf1.graph_pb2 import GraphDef, NodeDef
+from lowerdeck.frontends.tf1.graph_pb2 import NodeDef
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
 
@@ -79,14 +80,14 @@ def parse_port(text: str) -> Port:
     return Port(name, int(index))
 
 
-def _parse_node(proto: NodeDef) -> Node:
-    """ValueError if a name is not valid."""
+def read_node(proto: NodeDef, ports: Callable[[str], Iterable[Port]]) -> Node:
+    """The node, each of whose data inputs stands for `ports`; ValueError if a name is not valid."""
     inputs, controls = list[Port](), list[str]()
     if not _NODE_NAME.fullmatch(proto.name):
         raise ValueError("its name is not one that TensorFlow allows")
     for text in proto.input:
         if not text.startswith("^"):
-            inputs.append(parse_port(text))
+            inputs += ports(text)
         elif _NODE_NAME.fullmatch(text[1:]):
             controls.append(text[1:])
         else:
@@ -94,35 +95,42 @@ def _parse_node(proto: NodeDef) -> Node:
     return Node(proto, tuple(inputs), tuple(dict.fromkeys(controls)))
 
 
+def _read_in_graph(proto: NodeDef) -> Node:
+    return read_node(proto, lambda text: [parse_port(text)])
+
+
 @dataclass
 class Graph:
     """
-    The nodes of a GraphDef.
+    The nodes of a GraphDef, or of a function, where `read` knows how inputs are written and `given`
+    are the arguments.
 
     `broken` has what is wrong with nodes that cannot be read, `missing` the nodes that were asked
     for in vain and who asked.
     """
 
-    proto: GraphDef
+    protos: Sequence[NodeDef]
+    read: Callable[[NodeDef], Node] = _read_in_graph
+    given: Mapping[str, Node] = field(default_factory=dict[str, Node])
     broken: dict[str, str] = field(default_factory=dict[str, str])
     missing: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
 
     @cached_property
     def nodes(self) -> dict[str, Node]:
         """All nodes that can be read, by name."""
-        found: dict[str, Node] = {}
-        for proto in self.proto.node:
+        found = dict(self.given)
+        for proto in self.protos:
             try:
-                found[proto.name] = _parse_node(proto)
+                found[proto.name] = self.read(proto)
             except ValueError as error:
                 self.broken[proto.name] = str(error)
         return found
 
     @property
     def duplicates(self) -> list[NodeDef]:
-        """The nodes whose name another node has, one for each name."""
-        count = Counter(proto.name for proto in self.proto.node)
-        by_name = {proto.name: proto for proto in self.proto.node}
+        """The nodes whose name another node or argument has, one for each name."""
+        count = Counter([*self.given, *(proto.name for proto in self.protos)])
+        by_name = {proto.name: proto for proto in self.protos}
         return [proto for name, proto in by_name.items() if count[name] > 1]
 
     def needed(self, fetches: Iterable[str], fed: Collection[str] = ()) -> list[Node]:
@@ -156,13 +164,13 @@ class Graph:
 
     # What to fetch if nothing is asked for
 
-    def results(self) -> list[Port]:
+    def results(self, count: Callable[[NodeDef], int]) -> list[Port]:
         """
         The outputs of nodes that no node reads or depends on, without those of placeholders,
         constants, control flow and what training leaves behind.
 
         Those that are fewer steps away from what they are computed from come first; ties go by
-        name, numbers in it by value.
+        name, numbers in it by value. `count` tells how many outputs the operators have.
         """
         read = {name for node in self.nodes.values() for name in _producers(node)}
         ends = [node for node in self.nodes.values() if node.name not in read and _is_result(node)]
@@ -170,7 +178,7 @@ class Graph:
         for node in self.needed(sorted(node.name for node in ends)):
             depth[node.name] = 1 + max((depth.get(name, 0) for name in _producers(node)), default=0)
         ends.sort(key=lambda node: (depth[node.name], _natural(node.name)))
-        return [Port(node.name, index) for node in ends for index in range(_output_count(node))]
+        return [Port(node.name, k) for node in ends for k in range(_result_count(node, count))]
 
 
 def _producers(node: Node) -> Sequence[str]:
@@ -181,21 +189,9 @@ def _is_result(node: Node) -> bool:
     return node.op not in _NO_RESULT and _NO_RESULT_PATTERN.search(node.op) is None
 
 
-def _output_count(node: Node) -> int:
-    """How many outputs of a node are results; one if the operator does not tell."""
-    if node.op in _MAIN_OUTPUTS:
-        return _MAIN_OUTPUTS[node.op]
-    signature = signature_of(node.op)
-    if signature is None:
-        return 1
-    count = 0
-    for argument in signature.outputs:
-        number = node.proto.attr.get(argument.number_attr or argument.list_attr or "")
-        if number is None:
-            count += 1
-        else:
-            count += len(number.list.type) if argument.list_attr else number.i
-    return min(count, 64)
+def _result_count(node: Node, count: Callable[[NodeDef], int]) -> int:
+    """How many outputs of a node are results."""
+    return _MAIN_OUTPUTS.get(node.op) or min(count(node.proto), 64)
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

@@ -4,37 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import cast
 
-from xdsl.dialects.builtin import (
-    ArrayAttr,
-    FileLineColLoc,
-    IntAttr,
-    LocationAttr,
-    ModuleOp,
-    NameLoc,
-    StringAttr,
-)
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
 from lowerdeck.dialects.core.names import UNUSED
 from lowerdeck.dialects.core.types import element_type, tensor
 from lowerdeck.dialects.dims import ExprLike
-from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT, value_type
-from lowerdeck.dialects.tf1.ops import (
-    FetchOp,
-    GraphOp,
-    Tf1Op,
-    attribute_value,
-    expected_types,
-    op_class,
-)
-from lowerdeck.dialects.tf1.signatures import Signature, signature_of
-from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT
+from lowerdeck.dialects.tf1.functions import FunctionOp, ReturnOp
+from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, attribute_value
+from lowerdeck.dialects.tf1.signatures import signature_of
+from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.symbols import Symbols
-from lowerdeck.frontends.tf1.attributes import node_attributes
+from lowerdeck.frontends.tf1.body import BodyImport, Checked, Shared, file_location
+from lowerdeck.frontends.tf1.functions import Body, Function, Library
 from lowerdeck.frontends.tf1.graph import (
-    NEXT_ITERATION,
     PLACEHOLDERS,
     WITH_DEFAULT,
     Graph,
@@ -49,12 +34,9 @@ from lowerdeck.frontends.tf1.parse import (
     parse_message,
     producer_version,
 )
-from lowerdeck.frontends.tf1.tensors import tensor_value
 
 _SCALAR_MEANS_UNKNOWN = 21
 """Up to this version of the producer, a placeholder of rank 0 is one whose shape is not known."""
-
-_VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "ReadVariableOp"})
 
 _SHOWN = 10
 """Names that an error lists."""
@@ -69,7 +51,8 @@ def import_graph(
 ) -> ModuleOp:
     """
     The module for a frozen graph: `tf1.graph @main` with one tf1 op for each node that the outputs
-    need.
+    need, and a `tf1.function` for each function of its library that is called there, or in one of
+    these. A node whose operator is a function becomes a PartitionedCall of it.
 
     `outputs` names tensors (`y:0`, `y`), which may be any. Without it they are the outputs of
     nodes that no node reads: not of placeholders and constants, nor of what training, checks and
@@ -92,58 +75,38 @@ def import_graph(
     return importer.run(outputs, dict(input_shapes or {}))
 
 
-class _Checked:
-    """A node whose attributes fit its operator."""
-
-    def __init__(self, node: Node, signature: Signature, attributes: dict[str, Attribute]) -> None:
-        self.node = node
-        self.attributes = attributes
-        self.inputs = expected_types(signature, attributes, signature.inputs)
-        self.outputs = expected_types(signature, attributes, signature.outputs)
-        self.result_types: list[Attribute] = [value_type(dtype) for dtype in self.outputs]
-
-
 class _Importer:
     """The import of one graph."""
 
     def __init__(self, file: str, proto: GraphDef, path: str | None) -> None:
-        self.file = file
-        self.path = path
-        self.graph = Graph(proto)
-        self.functions = {function.signature.name for function in proto.library.function}
+        self.shared = Shared(file, path, Library(proto.library, "main"))
+        self.graph = Graph(proto.node)
         self.producer = producer_version(proto)
-        self.file_location = FileLineColLoc(StringAttr(file), IntAttr(0), IntAttr(0))
-        self.problems: list[Problem] = []
         self.symbols = Symbols()
 
     def run(
         self, outputs: Sequence[str] | None, input_shapes: dict[str, Sequence[int]]
     ) -> ModuleOp:
-        for proto in self.graph.duplicates:
-            self.problems.append(
-                Problem(self.file, proto.name, proto.op, "the name is that of another node, too")
-            )
+        for name in self.shared.library.duplicates:
+            self._report(None, f"two functions of its library are called '{name}'")
         fetches = self._fetches(outputs)
-        shapes = self._shapes(input_shapes)
-        nodes = self.graph.needed((port.node for port in fetches), shapes)
-        self._report_unreadable(fetches)
-        checked = {node.name: self._check(node, shapes) for node in nodes}
-        self._check_edges(nodes, checked, shapes)
-        for port in fetches:
-            self._check_port(None, port, checked)
-        if self.problems:
-            raise FrontendError(self.problems)
-        return self._module(nodes, cast("dict[str, _Checked]", checked), fetches, shapes)
+        main = BodyImport(self.shared, self.graph, fed=self._shapes(input_shapes))
+        main.check(fetches)
+        functions = self._functions()
+        if self.shared.problems:
+            raise FrontendError(self.shared.problems)
+        graph = self._graph(main, fetches)
+        return ModuleOp([graph, *(self._function(*parts) for parts in functions)])
 
     def _report(self, node: Node | None, message: str) -> None:
         name, op = ("", "") if node is None else (node.name, node.op)
-        self.problems.append(Problem(self.file, name, op, message))
+        self.shared.report(name, op, message)
 
     # What is asked for
 
     def _fetches(self, outputs: Sequence[str] | None) -> list[Port]:
         if outputs is None:
-            fetches = self.graph.results()
+            fetches = self.graph.results(self.shared.library.output_count)
             if not fetches and not self.graph.broken:
                 self._report(None, "no node looks like an output; name the outputs")
             return fetches
@@ -176,153 +139,56 @@ class _Importer:
                 found[node.name] = [max(0, dim) for dim in shape]
         return found
 
-    # Checks
+    # Functions
 
-    def _report_unreadable(self, fetches: Sequence[Port]) -> None:
-        """Nodes that are needed but are not there, or cannot be read."""
-        asked = {port.node for port in fetches}
-        for name, readers in self.graph.missing.items():
-            if name in self.graph.broken:
-                op = next((proto.op for proto in self.graph.proto.node if proto.name == name), "")
-                self.problems.append(Problem(self.file, name, op, self.graph.broken[name]))
+    def _functions(self) -> list[tuple[Function, Body, BodyImport]]:
+        """The functions that are used, with their bodies checked."""
+        library = self.shared.library
+        found: list[tuple[Function, Body, BodyImport]] = []
+        for function in library.used:  # which grows: functions call functions
+            try:
+                body = library.body(function)
+            except ValueError as error:
+                self._report(None, f"function '{function.name}': {error}")
                 continue
-            if name in asked:
-                self._report(None, f"there is no node '{name}' for an output")
-            for reader in dict.fromkeys(filter(None, readers)):
-                self._report(self.graph.nodes[reader], f"its input '{name}' is not in the graph")
-
-    def _check(self, node: Node, shapes: Mapping[str, object]) -> _Checked | None:
-        """The node with its attributes, and what is wrong with it reported."""
-        signature = signature_of(node.op)
-        if node.op in self.functions:
-            self._report(
-                node,
-                "calls a function of the graph's library; graphs with functions are not "
-                "supported, inline them before freezing",
-            )
-            return None
-        if signature is None:
-            self._report(node, "its operator is not one of TensorFlow's that are known")
-            return None
-        if node.op in _VARIABLES:
-            self._report(node, "is a variable, expected a constant; freeze the graph first")
-            return None
-        attributes = node_attributes(
-            node.proto, signature, lambda message: self._report(node, message)
-        )
-        if attributes is None:
-            return None
-        try:
-            return self._with_types(node, signature, attributes, shapes)
-        except ValueError as error:
-            self._report(node, str(error))
-            return None
-
-    def _with_types(
-        self,
-        node: Node,
-        signature: Signature,
-        attributes: dict[str, Attribute],
-        shapes: Mapping[str, object],
-    ) -> _Checked:
-        """ValueError if the node is not valid."""
-        constant: tuple[Attribute, Attribute] | None = None
-        if signature.attrs.get("value", None) and signature.attrs["value"].kind == "tensor":
-            constant = tensor_value(node.proto.attr["value"].tensor, self.path)
-            attributes["value"] = constant[1]
-        checked = _Checked(node, signature, attributes)
-        found = len(node.inputs)
-        if found != len(checked.inputs):
-            raise ValueError(f"found {found} inputs, expected {len(checked.inputs)}")
-        if constant is not None:
-            dtype = node.proto.attr["value"].tensor.dtype
-            if dtype != node.proto.attr["dtype"].type:
-                expected = checked.outputs[0]
-                raise ValueError(f"its value is of element type {dtype}, expected {expected}")
-            checked.result_types = [constant[0]]
-        return checked
-
-    def _check_edges(
-        self,
-        nodes: Sequence[Node],
-        checked: Mapping[str, _Checked | None],
-        fed: Mapping[str, object],
-    ) -> None:
-        position = {node.name: index for index, node in enumerate(nodes)}
-        for node in nodes:
-            if node.name in fed:
-                continue
-            for index, port in enumerate(node.inputs):
-                found = self._check_port(node, port, checked)
-                consumer = checked[node.name]
-                if found is None or consumer is None:
-                    continue
-                expected = consumer.inputs[index]
-                if found.removesuffix("_ref") != expected.removesuffix("_ref"):
-                    self._report(node, f"input {index}, '{port}', is {found}, expected {expected}")
-            for producer in (*(port.node for port in node.inputs), *node.controls):
-                if position.get(producer, -1) < position[node.name]:
-                    continue
-                if self.graph.nodes[producer].op not in NEXT_ITERATION:
-                    self._report(node, f"a cycle without NextIteration goes through '{producer}'")
-
-    def _check_port(
-        self, node: Node | None, port: Port, checked: Mapping[str, _Checked | None]
-    ) -> str | None:
-        """The element type of an output of a node; None if it is not known, which is reported."""
-        producer = checked.get(port.node)
-        if producer is None:
-            return None
-        if port.index < len(producer.outputs):
-            return producer.outputs[port.index]
-        what = f"output '{port}'" if node is None else f"its input '{port}'"
-        count = len(producer.outputs)
-        self._report(node, f"{what} is not there: '{port.node}' has {count} outputs")
-        return None
+            checked = BodyImport(self.shared, body.graph, function)
+            checked.check(body.results, body.effects)
+            found.append((function, body, checked))
+        return found
 
     # Ops
 
-    def _module(
-        self,
-        nodes: Sequence[Node],
-        checked: Mapping[str, _Checked],
-        fetches: Sequence[Port],
-        shapes: Mapping[str, Sequence[int]],
-    ) -> ModuleOp:
-        depended_on = {name for node in nodes for name in node.controls}
-        ops: dict[str, Tf1Op] = {}
-        for node in nodes:
-            op = self._op(checked[node.name], shapes.get(node.name), node.name in depended_on)
-            op.location = self._locate(node.name)
-            ops[node.name] = op
-        for node in nodes:
-            # Cycles are closed only now that all results are there.
-            if node.name not in shapes:
-                data = [_output(ops, port) for port in node.inputs]
-                ops[node.name].operands = [*data, *(_control(ops, name) for name in node.controls)]
-        fetch = FetchOp([_output(ops, port) for port in fetches], [str(port) for port in fetches])
-        fetch.location = self.file_location
-        graph = GraphOp("main", Region(Block([*ops.values(), fetch])), self.producer)
-        graph.location = self.file_location
+    def _graph(self, body: BodyImport, fetches: Sequence[Port]) -> GraphOp:
+        location = file_location(self.shared.file)
+        ops, values = body.build(fetches, (), {}, self._placeholder_type)
+        fetch = FetchOp(values, [str(port) for port in fetches])
+        fetch.location = location
+        graph = GraphOp("main", Region(Block([*ops, fetch])), self.producer)
+        graph.location = location
+        needed = {node.name for node in body.nodes}
         unused = sorted(
             f"{node.name}:0"
             for node in self.graph.nodes.values()
-            if node.op in PLACEHOLDERS and node.name not in ops
+            if node.op in PLACEHOLDERS and node.name not in needed
         )
         if unused:
             graph.attributes[UNUSED] = ArrayAttr(map(StringAttr, unused))
-        return ModuleOp([graph])
+        return graph
 
-    def _op(self, checked: _Checked, shape: Sequence[int] | None, has_control: bool) -> Tf1Op:
-        node, types = checked.node, checked.result_types
-        name = "Placeholder" if shape is not None else node.op
-        if name in PLACEHOLDERS:
-            types = [self._placeholder_type(checked, shape)]
-        cls = op_class(name)
-        assert cls is not None
-        return cls([], checked.attributes, has_control=has_control, result_types=types)
+    def _function(self, function: Function, body: Body, checked: BodyImport) -> FunctionOp:
+        block = Block(arg_types=function.types[0])
+        ports = [Port(a, k) for a, dtypes in function.arguments.items() for k in range(len(dtypes))]
+        arguments = dict(zip(ports, block.args, strict=True))
+        for port, argument in arguments.items():
+            argument.name_hint = port.node if SSAValue.is_valid_name(port.node) else None
+        ops, values = checked.build(body.results, body.effects, arguments, self._placeholder_type)
+        end = ReturnOp(values)
+        op = FunctionOp(function.symbol, Region(block))
+        op.location = end.location = file_location(self.shared.file)
+        block.add_ops([*ops, end])
+        return op
 
-    def _placeholder_type(self, checked: _Checked, shape: Sequence[int] | None) -> Attribute:
+    def _placeholder_type(self, checked: Checked, shape: Sequence[int] | None) -> Attribute:
         """The type of what will be fed: symbols stand for dimensions that are not known."""
         type_: Attribute = checked.result_types[0]
         if type_ in (RESOURCE, VARIANT):
@@ -339,16 +205,3 @@ class _Importer:
             return type_
         sizes: list[ExprLike] = [self.symbols.unnamed() if dim < 0 else dim for dim in dims]
         return tensor(element, sizes)
-
-    def _locate(self, name: str) -> LocationAttr:
-        return NameLoc(StringAttr(name), self.file_location)
-
-
-def _output(ops: Mapping[str, Tf1Op], port: Port) -> SSAValue:
-    return ops[port.node].results[port.index]
-
-
-def _control(ops: Mapping[str, Tf1Op], name: str) -> SSAValue:
-    control = ops[name].control
-    assert control is not None
-    return control

@@ -12,6 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
 from lowerdeck.dialects.core.names import UNUSED, named, unused_inputs
+from lowerdeck.dialects.tf1.functions import FunctionOp
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.control_flow.emit import Emitter
 from lowerdeck.passes.control_flow.flow import Flow
@@ -176,3 +177,5 @@ class RaiseTf1ControlFlowPass(ModulePass):
             return
         for graph in [inner for inner in op.body.block.ops if isinstance(inner, GraphOp)]:
             Rewriter.replace_op(graph, [raise_graph(graph)], [])
+        for function in [inner for inner in op.body.block.ops if isinstance(inner, FunctionOp)]:
+            Rewriter.erase_op(function)
