@@ -3,7 +3,8 @@ Compiled models run on every target: here, or in an emulator.
 
 `run_on(target, artifact, inputs, folder)` gives the outputs; `obstacle_to(target)` says why a
 target cannot be run, for tests to be skipped with. On another machine, aarch64 needs the packages
-`gcc-aarch64-linux-gnu` and `qemu-user`.
+`gcc-aarch64-linux-gnu` and `qemu-user`. `suite_for(target, folder)` is a suite of programs that run
+as the target has it.
 """
 
 from __future__ import annotations
@@ -12,23 +13,32 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.targets import TARGETS, compiler_flags, obstacle
 
-from .programs import write_artifact  # noqa: TID251  (these are tests, not the folder of sources)
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    FLAGS,
+    VECTOR_FLAGS,
+    Outcome,
+    Suite,
+    write_unit,
+)
 
 Array = NDArray[Any]
 
 EVERY_TARGET = tuple(TARGETS)
 """All that code can be made for."""
 
+_WARNINGS = ("-Wall", "-Wextra", "-Werror")
 _CROSS_COMPILER, _EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
 
 
@@ -50,16 +60,59 @@ def run_on(
     The C must have been made for the target. AssertionError, with what was printed, if it cannot be
     compiled or fails.
     """
-    write_artifact(artifact, folder)
-    (folder / "main.c").write_text(_main(artifact, inputs, capacity))
-    (folder / "inputs.bin").write_bytes(b"".join(np.ascontiguousarray(x).tobytes() for x in inputs))
+    flags = [*compiler_flags(target), *_WARNINGS]
+    ((status, outputs),) = run_together(target, [(artifact, inputs)], folder, flags, capacity)
+    assert status == 0, f"status {status}"
+    return outputs
+
+
+def run_together(
+    target: str,
+    models: Sequence[tuple[CArtifact, Sequence[Array]]],
+    folder: Path,
+    flags: Sequence[str],
+    capacity: int = 1 << 16,
+) -> list[Outcome]:
+    """The status and the outputs of each of several models, which become one program."""
+    artifacts = [artifact for artifact, _ in models]
+    sources = ["main.c", *(path.name for path in write_unit(artifacts, folder))]
+    (folder / "main.c").write_text(_main(models, capacity))
+    arrays = (np.ascontiguousarray(x).tobytes() for _, inputs in models for x in inputs)
+    (folder / "inputs.bin").write_bytes(b"".join(arrays))
     cross = target == "aarch64" and not _is_native(target)
     compiler = [_CROSS_COMPILER, "-static"] if cross else ["gcc"]
-    sources = ["main.c", *cast("list[str]", artifact.metadata["sources"])]
-    flags = [*compiler_flags(target), "-Wall", "-Wextra", "-Werror"]
     _run([*compiler, *flags, *sources, "-o", "program", "-lm", "-lpthread"], folder)
     _run([_EMULATOR, "./program"] if cross else ["./program"], folder)
-    return _outputs(artifact, (folder / "outputs.bin").read_bytes())
+    return _outcomes(artifacts, (folder / "outputs.bin").read_bytes())
+
+
+@dataclass(eq=False)
+class EmulatedSuite(Suite):
+    """A suite for the processor that is emulated here."""
+
+    target: str = "aarch64"
+
+    def outcomes(self) -> list[Outcome]:
+        """As `Suite` has it."""
+        models = [(artifact, program.inputs) for program, artifact, _ in self.lowered]
+        sizes = (value.size for program in self.programs for value in program.expected)
+        capacity = max(sizes, default=1 << 16)
+        return run_together(self.target, models, self.folder, self.flags, capacity)
+
+
+def suite_for(target: str, folder: Path) -> Suite:
+    """
+    A suite that is compiled for a target. What the processor here does not have, gcc makes of what
+    it has; the test is skipped if the target is another kind of processor, and there is no
+    emulator.
+    """
+    if target == "aarch64" and not _is_native(target):
+        if (reason := obstacle_to(target)) is not None:
+            pytest.skip(reason)
+        return EmulatedSuite(folder, flags=FLAGS)
+    if obstacle(target) is not None:
+        return Suite(folder, flags=VECTOR_FLAGS)
+    return Suite(folder, flags=(*FLAGS, *TARGETS[target]))
 
 
 def _is_native(target: str) -> bool:
@@ -71,68 +124,78 @@ def _run(command: Sequence[str], folder: Path) -> None:
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"[:4000]
 
 
-def _main(artifact: CArtifact, inputs: Sequence[Array], capacity: int) -> str:
-    """A program that reads inputs and weights, and writes the outputs' dimensions and elements."""
+_PRELUDE = """\
+#include <stdio.h>
+#include <stdlib.h>
+static void *allocate(void *c, size_t size) { (void)c; return malloc(size + 1); }
+static void release(void *c, void *memory) { (void)c; free(memory); }
+static const lowerdeck_allocator allocator = {allocate, release, NULL};
+static void *read_bytes(FILE *file, size_t size) {
+  void *const memory = malloc(size + 1);
+  if (memory == NULL || file == NULL || fread(memory, 1, size, file) != size) exit(2);
+  return memory;
+}
+"""
+
+
+def _main(models: Sequence[tuple[CArtifact, Sequence[Array]]], capacity: int) -> str:
+    """A program that reads inputs and weights, and writes status, dimensions and elements."""
+    names = [artifact.name for artifact, _ in models]
+    lines = [f'#include "{name}.h"' for name in names]
+    if any(artifact.metadata["is_parallel"] for artifact, _ in models):
+        lines.append('#include "lowerdeck_pool.h"')
+    lines.append(_PRELUDE)
+    for artifact, inputs in models:
+        lines += _function(artifact, inputs, capacity)
+    lines += [
+        "int main(void) {",
+        '  FILE *const in = fopen("inputs.bin", "rb"), *const out = fopen("outputs.bin", "wb");',
+        "  if (in == NULL || out == NULL) return 1;",
+        *(f"  run_{name}(in, out);" for name in names),
+        "  return fclose(out);",
+        "}",
+    ]
+    return "\n".join([*lines, ""])
+
+
+def _function(artifact: CArtifact, inputs: Sequence[Array], capacity: int) -> list[str]:
+    """A function that runs one model."""
     name, data = artifact.name, artifact.metadata
     lines = [
-        f'#include "{name}.h"',
-        *(['#include "lowerdeck_pool.h"'] if data["is_parallel"] else []),
-        "#include <stdio.h>",
-        "#include <stdlib.h>",
-        "static void *allocate(void *c, size_t size) { (void)c; return malloc(size + 1); }",
-        "static void release(void *c, void *memory) { (void)c; free(memory); }",
-        "int main(void) {",
+        f"static void run_{name}(FILE *in, FILE *out) {{",
         f"  static {name}_args args;",
-        "  const lowerdeck_allocator allocator = {allocate, release, NULL};",
         "  args.allocator = &allocator;",
-        '  FILE *file = fopen("inputs.bin", "rb");',
-        "  if (file == NULL) return 2;",
     ]
     for port, value in zip(_ports(data, "inputs"), inputs, strict=True):
         field = port["field"]
-        lines += [
-            f"  void *const in_{field} = malloc({value.nbytes} + 1);",
-            f"  if (fread(in_{field}, 1, {value.nbytes}, file) != {value.nbytes}) return 3;",
-            f"  args.{field}.data = in_{field};",
-        ]
+        lines.append(f"  args.{field}.data = read_bytes(in, {value.nbytes});")
         lines += [f"  args.{field}.dims[{k}] = {dim};" for k, dim in enumerate(value.shape)]
-    lines.append("  fclose(file);")
     for port in _ports(data, "outputs"):
         size = capacity * _dtype(port).itemsize
-        lines.append(f"  args.{port['field']}.data = malloc({size});")
+        lines.append(f"  args.{port['field']}.data = malloc({size} + 1);")
         lines.append(f"  args.{port['field']}.capacity = {capacity};")
     lines += [
-        f"  const size_t weights_size = {data['weights_size']};",
-        "  void *const weights = malloc(weights_size + 1);",
-        "  if (weights_size != 0) {",
-        f'    file = fopen("{name}.weights", "rb");',
-        "    if (file == NULL || fread(weights, 1, weights_size, file) != weights_size) return 4;",
-        "    fclose(file);",
-        "  }",
-        "  args.weights = weights;",
-        "  args.weights_size = weights_size;",
+        f"  args.weights_size = {data['weights_size']};",
+        f'  FILE *const weights = fopen("{name}.weights", "rb");',
+        "  args.weights = read_bytes(weights, args.weights_size);",
+        "  fclose(weights);",
         *(["  args.pool = lowerdeck_pool_create(2);"] if data["is_parallel"] else []),
         f"  const int64_t size = {name}_workspace_size(&args);",
-        "  if (size < 0) return 5;",
-        "  args.workspace = malloc((size_t)size + 1);",
-        "  args.workspace_size = (size_t)size;",
-        f"  const int status = {name}_run(&args);",
+        "  args.workspace_size = size < 0 ? 0 : (size_t)size;",
+        "  args.workspace = malloc(args.workspace_size + 1);",
+        f"  const int64_t status = {name}_run(&args);",
         *(["  lowerdeck_pool_destroy(args.pool);"] if data["is_parallel"] else []),
-        '  if (status != 0) fprintf(stderr, "%s\\n", lowerdeck_status_text(status));',
-        "  if (status != 0) return 6;",
-        '  file = fopen("outputs.bin", "wb");',
-        "  if (file == NULL) return 7;",
-        "  size_t count;",
+        "  fwrite(&status, sizeof status, 1, out);",
+        "  if (status != 0) return;",
     ]
     for port in _ports(data, "outputs"):
         field, rank = port["field"], len(port["dims"])
-        lines.append("  count = 1;")
-        lines += [f"  count *= (size_t)args.{field}.dims[{k}];" for k in range(rank)]
+        count = " * ".join(["(size_t)1", *(f"(size_t)args.{field}.dims[{k}]" for k in range(rank))])
         lines += [
-            f"  fwrite(args.{field}.dims, sizeof(int64_t), {rank}, file);",
-            f"  fwrite(args.{field}.data, {_dtype(port).itemsize}, count, file);",
+            f"  fwrite(args.{field}.dims, sizeof(int64_t), {rank}, out);",
+            f"  fwrite(args.{field}.data, {_dtype(port).itemsize}, {count}, out);",
         ]
-    return "\n".join([*lines, "  return fclose(file);", "}", ""])
+    return [*lines, "}"]
 
 
 def _ports(data: Mapping[str, object], kind: str) -> list[dict[str, Any]]:
@@ -144,14 +207,22 @@ def _dtype(port: Mapping[str, Any]) -> np.dtype[Any]:
     return bfloat16 if port["dtype"] == "bfloat16" else np.dtype(port["dtype"])
 
 
-def _outputs(artifact: CArtifact, text: bytes) -> list[Array]:
-    results: list[Array] = []
+def _outcomes(artifacts: Sequence[CArtifact], text: bytes) -> list[Outcome]:
+    """What the program has written."""
+    outcomes: list[Outcome] = []
     position = 0
-    for port in _ports(artifact.metadata, "outputs"):
-        rank, dtype = len(port["dims"]), _dtype(port)
-        shape = np.frombuffer(text, np.int64, rank, position)
-        position += rank * 8
-        count = int(np.prod(shape, dtype=np.int64))
-        results.append(np.frombuffer(text, dtype, count, position).reshape(shape))
-        position += count * dtype.itemsize
-    return results
+
+    def take(dtype: np.dtype[Any], count: int) -> Array:
+        nonlocal position
+        taken = np.frombuffer(text, dtype, count, position)
+        position += taken.nbytes
+        return taken
+
+    for artifact in artifacts:
+        status = int(take(np.dtype(np.int64), 1)[0])
+        results: list[Array] = []
+        for port in _ports(artifact.metadata, "outputs") if status == 0 else []:
+            shape = take(np.dtype(np.int64), len(port["dims"]))
+            results.append(take(_dtype(port), int(np.prod(shape, dtype=np.int64))).reshape(shape))
+        outcomes.append((status, results))
+    return outcomes

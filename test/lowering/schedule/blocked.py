@@ -111,10 +111,9 @@ class BlockedProgram(Program):
             # However small: these kernels have a few elements.
             pass_ = ParallelizePass(worth=0) if name == "parallelize" else ALL_PASSES[name]()()
             pass_.apply(context, self.module)
-            self.module.verify()
-            if name == "plan-memory":
-                found = list(run_driver(self.module, self.named_inputs).values())
-                problems += self.differences(name, found, self.expected)
+        self.module.verify()
+        found = list(run_driver(self.module, self.named_inputs).values())
+        problems += self.differences("scheduled", found, self.expected)
         check_contract(self.module, "scheduled")
         return emit_c(self.module, self.name, self.target), problems
 

@@ -12,10 +12,20 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import LayerNormOp, MatmulOp
-from lowerdeck.dialects.core.reduce import CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.reduce import (
+    ArgReduceOp,
+    CumulativeOp,
+    PoolOp,
+    ReduceOp,
+    SoftmaxOp,
+)
+from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.lowering.schedule.loops import VectorizeLoopsPass
 from lowerdeck.lowering.schedule.unroll import UnrollTilesPass
 
@@ -25,6 +35,8 @@ from ..programs import (  # noqa: TID251  (these are tests, not the folder of so
     symbol,
     typed,
 )
+from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from ..test_layouts import add  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
 
@@ -143,4 +155,60 @@ def test_what_stays(suite: Suite) -> None:
         values((3, 19)),
         scheduling=schedule,
     )
+    suite.check()
+
+
+def resized(x: SSAValue, size: int) -> SSAValue:
+    """Linear interpolation along the last dimension: weighted sums of gathered neighbors."""
+    (columns,) = (dim.value for dim in dims_of(x)[-1:])
+    assert columns is not None
+    place = (np.arange(size) + 0.5) * columns / size - 0.5
+    low = np.floor(place).astype(np.int64)
+    weight = (place - low).astype(np.float32)
+    axis = len(dims_of(x)) - 1
+    left, right = (
+        t.GatherOp(x, ConstantOp.of(np.clip(at, 0, columns - 1)).result, axis).result
+        for at in (low, low + 1)
+    )
+    first = e.MulOp(left, ConstantOp.of(np.float32(1) - weight).result).result
+    return e.AddOp(first, e.MulOp(right, ConstantOp.of(weight).result).result).result
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_every_target(tmp_path: Path, target: str) -> None:
+    """What has no tiles: rows, columns, running sums, interpolation, maps and movements."""
+    suite = suite_for(target, tmp_path)
+    for rows, columns in ((1, 1), (3, 7), (5, 29), (2, 130)):
+        x, scale, shift = values((2, rows, columns)), values((columns,), 1), values((columns,), 2)
+        ports = [typed(np.float32, *array.shape) for array in (x, scale, shift)]
+
+        def body(x: Any, s: Any, b: Any) -> list[Any]:
+            return [
+                SoftmaxOp(x, 2),
+                SoftmaxOp(x, 1),
+                LayerNormOp(x, s, b, 1e-5, 2),
+                *(ReduceOp(kind, x, [2]) for kind in ("sum", "max", "min", "prod")),
+                *(ReduceOp(kind, x, [0, 1], True) for kind in ("sum", "max")),
+                ReduceOp("sum", x, [0, 2]),
+                ArgReduceOp("max", x, 2),
+                CumulativeOp("sum", x, 1),
+                CumulativeOp("sum", x, 2),
+            ]
+
+        def maps(x: Any, s: Any, b: Any, size: int = 2 * columns + 1) -> list[Any]:
+            y = e.AddOp(e.MulOp(x, s).result, e.TanhOp(b).result).result
+            z = e.ExpOp(e.NegOp(e.AbsOp(y).result).result).result
+            last = t.TransposeOp(z, [2, 0, 1]).result
+            return [
+                z,
+                e.ErfOp(last).result,
+                t.ConcatOp([z, y, x], 2).result,
+                t.ConcatOp([y, z], 1).result,
+                resized(e.SigmoidOp(y).result, size),
+                t.PadOp(y, [0, 1, 2], [1, 0, 3]).result,
+                e.SelectOp(e.CompareOp(e.Predicate.GT, x, b).result, y, x).result,
+            ]
+
+        add(suite, target, ports, body, x, scale, shift)
+        add(suite, target, ports, maps, x, scale, shift)
     suite.check()

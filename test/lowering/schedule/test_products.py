@@ -19,15 +19,9 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import SliceOp
 from lowerdeck.dialects.core.types import f32
 
-from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
-    VECTOR_FLAGS,
-    Suite,
-    symbol,
-    typed,
-)
+from ..programs import Suite, symbol, typed  # noqa: TID251  (these are tests)
+from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from ..test_layouts import add, values  # noqa: TID251  (as above)
-
-TARGETS = ["x86-64-v4", "x86-64-v3", "x86-64"]
 
 Shape = tuple[int, ...]
 
@@ -47,19 +41,15 @@ PRODUCTS: list[tuple[Shape, Shape]] = [
 ]
 
 
-@pytest.fixture
-def suite(tmp_path: Path) -> Suite:
-    return Suite(tmp_path, flags=VECTOR_FLAGS)
-
-
 def types_of(*arrays: Any) -> list[Any]:
     """Static types."""
     return [typed(array.dtype, *array.shape) for array in arrays]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_products(suite: Suite, target: str) -> None:
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_products(tmp_path: Path, target: str) -> None:
     """With a packed right matrix, and with one that is not known before."""
+    suite = suite_for(target, tmp_path)
     for left, right in PRODUCTS:
         x, w = values(*left), values(*right, seed=1)
         add(suite, target, types_of(x), lambda x, w=w: MatmulOp(x, ConstantOp.of(w).result), x)
@@ -67,9 +57,10 @@ def test_products(suite: Suite, target: str) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_epilogue(suite: Suite, target: str) -> None:
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_epilogue(tmp_path: Path, target: str) -> None:
     """What follows a product is computed from the sums: bias, function, residual."""
+    suite = suite_for(target, tmp_path)
 
     def body(x: Any, residual: Any) -> Any:
         weight = ConstantOp.of(values(11, 27, seed=1)).result
@@ -82,8 +73,9 @@ def test_epilogue(suite: Suite, target: str) -> None:
     suite.check()
 
 
-def test_long_sums(suite: Suite) -> None:
+def test_long_sums(tmp_path: Path) -> None:
     """Products in parts, with what follows behind the last one."""
+    suite = suite_for("x86-64-v4", tmp_path)
     x, w, bias = values(2, 8, 2100), values(2100, 5, seed=1), values(5, seed=2)
 
     def body(x: Any) -> Any:
@@ -94,9 +86,10 @@ def test_long_sums(suite: Suite) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_open_sizes(suite: Suite, target: str) -> None:
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_open_sizes(tmp_path: Path, target: str) -> None:
     """Rows, columns and depth that only a run knows."""
+    suite = suite_for(target, tmp_path)
     m, k, n = symbol("m"), symbol("k"), symbol("n")
     weight = values(6, 21, seed=1)
     for rows in (1, 30):
@@ -137,9 +130,10 @@ def attention(
         add(suite, target, types_of(*inputs), lambda *x: AttentionOp(*x, scale=0.3), *inputs)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_attention(suite: Suite, target: str) -> None:
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_attention(tmp_path: Path, target: str) -> None:
     """Whole blocks of queries, parts of one, and none; columns that are no whole vectors."""
+    suite = suite_for(target, tmp_path)
     attention(suite, target, (1, 1, 1, 1, 1, 1), None, known=False)
     attention(suite, target, (2, 3, 5, 2, 7, 3), None, known=False)
     attention(suite, target, (1, 37, 21, 2, 8, 20), None, known=False)
@@ -150,16 +144,18 @@ def test_attention(suite: Suite, target: str) -> None:
 
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
 @pytest.mark.parametrize("known", [False, True])
-def test_masks(suite: Suite, target: str, *, known: bool) -> None:
+def test_masks(tmp_path: Path, target: str, *, known: bool) -> None:
     """One for all queries, one for all heads, and one for each pair."""
+    suite = suite_for(target, tmp_path)
     sizes = (2, 37, 11, 2, 4, 5)
     for mask in ((11,), (2, 1, 1, 11), (37, 11), (2, 1, 11), (2, 37, 11), (2, 2, 37, 11)):
         attention(suite, target, sizes, mask, known=known)
     suite.check()
 
 
-def test_slices(suite: Suite) -> None:
+def test_slices(tmp_path: Path) -> None:
     """Query, key and value as parts of one tensor, read where they lie."""
+    suite = suite_for("x86-64-v4", tmp_path)
 
     def body(x: Any) -> Any:
         parts = [SliceOp(x, [0, 0, 2 * part, 0], [1, 19, 2, 16]).result for part in range(3)]
@@ -170,8 +166,9 @@ def test_slices(suite: Suite) -> None:
     suite.check()
 
 
-def test_nothing_to_see(suite: Suite) -> None:
+def test_nothing_to_see(tmp_path: Path) -> None:
     """A query that sees nothing gets no number, and no other query does."""
+    suite = suite_for("x86-64-v4", tmp_path)
 
     def body(q: Any, k: Any, v: Any) -> Any:
         mask = np.zeros((20, 6), np.float32)

@@ -15,15 +15,9 @@ from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import f32
 
-from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
-    VECTOR_FLAGS,
-    Suite,
-    symbol,
-    typed,
-)
+from ..programs import symbol, typed  # noqa: TID251  (these are tests, not the folder of sources)
+from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from ..test_layouts import add, values  # noqa: TID251  (as above)
-
-TARGETS = ["x86-64-v4", "x86-64-v3", "x86-64", "c99"]
 
 CASES: list[tuple[tuple[int, ...], tuple[int, ...], list[int], list[int], list[int]]] = [
     # input, weight, strides, dilations, pads
@@ -35,10 +29,10 @@ CASES: list[tuple[tuple[int, ...], tuple[int, ...], list[int], list[int], list[i
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", EVERY_TARGET)
 def test_rows(tmp_path: Path, target: str) -> None:
     """Odd sizes, strides of other dimensions, dilations, with an epilogue."""
-    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    suite = suite_for(target, tmp_path)
     for x_shape, w_shape, strides, dilations, pads in CASES:
 
         def body(
@@ -68,7 +62,7 @@ def test_rows(tmp_path: Path, target: str) -> None:
 
 def test_open_size(tmp_path: Path) -> None:
     """Tiles, smaller tiles and single steps of a size that is known only at run time."""
-    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    suite = suite_for("x86-64-v4", tmp_path)
     for width in (1, 15, 16, 17, 83):
         x = values(1, 2, 3, width)
         weight = values(6, 2, 3, 3, seed=1)

@@ -16,12 +16,12 @@ from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import PoolOp
 
 from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
-    VECTOR_FLAGS,
     Suite,
     module_of,
     symbol,
     typed,
 )
+from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from .blocked import (  # noqa: TID251  (as above)
     BlockedProgram,
     constant,
@@ -29,13 +29,6 @@ from .blocked import (  # noqa: TID251  (as above)
 )
 
 Array = NDArray[Any]
-
-TARGETS = ["x86-64-v4", "x86-64-v3", "x86-64", "c99"]
-
-
-@pytest.fixture
-def suite(tmp_path: Path) -> Suite:
-    return Suite(tmp_path, flags=VECTOR_FLAGS)
 
 
 def add(suite: Suite, target: str, border: tuple[int, int], body: Any, *inputs: Array) -> None:
@@ -71,8 +64,9 @@ DEPTHWISE: list[tuple[tuple[int, ...], Sequence[int], int, int, int]] = [
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_depthwise(suite: Suite, target: str) -> None:
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_depthwise(tmp_path: Path, target: str) -> None:
+    suite = suite_for(target, tmp_path)
     for shape, taps, stride, dilation, pad in DEPTHWISE:
         rank, channels = len(taps), shape[1]
 
@@ -114,9 +108,10 @@ POOLS: list[tuple[tuple[int, ...], Sequence[int], int, int, tuple[int, int], int
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_pools(suite: Suite, target: str) -> None:
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_pools(tmp_path: Path, target: str) -> None:
     """NaN stays NaN, and a maximum of what is padding alone would not be read."""
+    suite = suite_for(target, tmp_path)
     for shape, kernel, stride, dilation, (before, behind), overhang in POOLS:
         x = values(*shape)
         x.flat[len(x.flat) // 2] = np.nan
@@ -151,7 +146,9 @@ def test_pools(suite: Suite, target: str) -> None:
 
 
 @pytest.mark.parametrize("pad", [0, 1])
-def test_pools_of_open_size(suite: Suite, pad: int) -> None:
+def test_pools_of_open_size(tmp_path: Path, pad: int) -> None:
+    suite = suite_for("x86-64-v4", tmp_path)
+
     def body(x: SSAValue) -> SSAValue:
         return PoolOp(
             "average",
@@ -180,8 +177,9 @@ TRANSPOSED: list[tuple[tuple[int, ...], int, Sequence[int], int, int, int, int]]
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_transposed(suite: Suite, target: str) -> None:
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_transposed(tmp_path: Path, target: str) -> None:
+    suite = suite_for(target, tmp_path)
     for shape, channels, taps, stride, dilation, pad, extra in TRANSPOSED:
         rank = len(taps)
 

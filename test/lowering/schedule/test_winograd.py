@@ -22,12 +22,8 @@ from lowerdeck.lowering.schedule import choose_winograd
 from lowerdeck.lowering.schedule.choose_winograd import Plan
 from lowerdeck.lowering.targets import Machine
 
-from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
-    VECTOR_FLAGS,
-    Suite,
-    module_of,
-    typed,
-)
+from ..programs import module_of, typed  # noqa: TID251  (these are tests)
+from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from .blocked import (  # noqa: TID251  (as above)
     BlockedProgram,
     constant,
@@ -112,14 +108,15 @@ def endless_plan(op: ConvOp, lanes: int, machine: Machine) -> Plan:
 
 
 @pytest.mark.parametrize("size", [4, 2])
-@pytest.mark.parametrize(("target", "threads"), [("x86-64-v4", 1), ("x86-64-v3", 2), ("x86-64", 1)])
+@pytest.mark.parametrize("target", EVERY_TARGET)
 def test_every_shape(
-    target: str, size: int, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    target: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiles that do not divide the output, channels that do not divide into vectors, parts."""
+    threads = 2 if target == "x86-64-v3" else 1
     monkeypatch.setattr(choose_winograd, "SIZES", (size,))
     monkeypatch.setattr(choose_winograd, "direct_plan", endless_plan)
-    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    suite = suite_for(target, tmp_path)
     for number, (shape, channels, begin, end) in enumerate(CASES):
         spatial = [
             dim + low + high - 2 for dim, low, high in zip(shape[2:], begin, end, strict=True)

@@ -1,0 +1,113 @@
+"""Direct convolutions over channels in blocks: the same numbers for every shape and target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.lowering.schedule import choose_winograd
+
+from ..programs import module_of, symbol, typed  # noqa: TID251  (these are tests)
+from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from .blocked import BlockedProgram, constant, values  # noqa: TID251  (as above)
+
+Shape = tuple[int, ...]
+
+CASES: list[tuple[Shape, int, Shape, Shape, Shape, Shape, int]] = [
+    # input, output channels, taps, strides, dilations, pads, groups
+    ((1, 1, 1, 1), 1, (1, 1), (1, 1), (1, 1), (0, 0), 1),
+    ((1, 16, 5, 7), 33, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 17, 3, 5), 19, (3, 3), (2, 2), (1, 1), (1, 1), 1),
+    ((1, 13, 9, 8), 37, (3, 2), (1, 2), (2, 3), (2, 0), 1),
+    ((1, 32, 4, 5), 64, (1, 1), (1, 1), (1, 1), (0, 0), 2),
+    ((1, 48, 5, 4), 96, (3, 3), (2, 1), (1, 1), (1, 1), 3),
+    ((1, 6, 5, 4), 9, (3, 3), (1, 1), (1, 1), (1, 1), 3),
+    ((2, 5, 23), 7, (4,), (3,), (2,), (3,), 1),
+    ((1, 4, 3, 4, 5), 6, (2, 3, 1), (1, 1, 2), (1, 1, 1), (1, 0, 0), 1),
+    # More than fit into one partial sum, with channels that fill no block.
+    ((1, 211, 2, 3), 16, (1, 1), (1, 1), (1, 1), (0, 0), 1),
+    # So many weights that sums are made in parts, which lie in the output in between.
+    ((1, 256, 3, 3), 32, (3, 3), (2, 2), (1, 1), (1, 1), 1),
+]
+
+
+@pytest.fixture(autouse=True)
+def _direct(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of products, also where Winograd's would be chosen."""
+    monkeypatch.setattr(choose_winograd, "SIZES", ())
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_every_shape(tmp_path: Path, target: str) -> None:
+    """With a bias, a residual and an activation."""
+    suite = suite_for(target, tmp_path)
+    for number, (shape, channels, taps, strides, dilations, pads, groups) in enumerate(CASES):
+
+        def body(
+            x: SSAValue,
+            residual: SSAValue,
+            w_shape: Shape = (channels, shape[1] // groups, *taps),
+            strides: Sequence[int] = strides,
+            dilations: Sequence[int] = dilations,
+            pads: Sequence[int] = pads,
+            groups: int = groups,
+        ) -> SSAValue:
+            conv = ConvOp(
+                x,
+                constant(values(*w_shape, seed=1)),
+                constant(values(w_shape[0], seed=2)),
+                strides=strides,
+                dilations=dilations,
+                pads_begin=pads,
+                pads_end=pads,
+                groups=groups,
+            )
+            total = e.AddOp(conv.result, residual)
+            return e.MaxOp(total.result, constant(np.zeros((), np.float32))).result
+
+        sizes = [
+            (size + 2 * pad - (tap - 1) * dilation - 1) // stride + 1
+            for size, pad, tap, dilation, stride in zip(
+                shape[2:], pads, taps, dilations, strides, strict=True
+            )
+        ]
+        inputs = [values(*shape), values(shape[0], channels, *sizes, seed=3)]
+        suite.programs.append(
+            BlockedProgram(
+                f"p{number}",
+                module_of([typed(x.dtype, *x.shape) for x in inputs], body),
+                inputs,
+                target=target,
+                border=(max(pads), max(pads) + 1),
+                ulps=32,
+                scale=1,
+            )
+        )
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "aarch64"])
+def test_open_sizes(tmp_path: Path, target: str) -> None:
+    """Tiles, smaller tiles and single positions, of sizes and a batch that a run knows."""
+    suite = suite_for(target, tmp_path)
+    types = [typed(np.float32, symbol("n"), 5, symbol("h"), symbol("w"))]
+
+    def body(x: SSAValue) -> SSAValue:
+        weight, ones = constant(values(18, 5, 3, 3, seed=1)), [1, 1]
+        return ConvOp(
+            x, weight, strides=[1, 2], dilations=ones, pads_begin=ones, pads_end=ones
+        ).result
+
+    for number, shape in enumerate([(1, 5, 1, 1), (2, 5, 3, 31), (1, 5, 2, 58)]):
+        inputs, module = [values(*shape)], module_of(types, body)
+        program = BlockedProgram(
+            f"p{number}", module, inputs, target=target, border=(1, 1), ulps=32, scale=1
+        )
+        suite.programs.append(program)
+    suite.check()
