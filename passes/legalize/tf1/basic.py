@@ -37,6 +37,13 @@ def legalize_identity(lower: Tf1Legalizer) -> Results:
     return [lower.operand(0)]
 
 
+@legalizes("Print")
+def legalize_print(lower: Tf1Legalizer) -> Results:
+    """The operand; nothing is printed."""
+    lower.attrs.ignore("first_n", "summarize")
+    return [lower.operand("input")]
+
+
 @legalizes("IdentityN")
 def legalize_identities(lower: Tf1Legalizer) -> Results:
     return lower.op.inputs

@@ -21,6 +21,8 @@ from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.fusion import fused
+from lowerdeck.passes.legalize.tf1.image import resized_input
+from lowerdeck.passes.legalize.tf1.layout import mirrored
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 from lowerdeck.passes.legalize.tf1.windows import (
@@ -57,10 +59,25 @@ def legalize_fused_conv(lower: Tf1Legalizer) -> Results:
     return [fused(lower, value, layout.axis(rank_of(value)))]
 
 
-def _conv(lower: Tf1Legalizer, layout: Layout) -> SSAValue:
+@legalizes("FusedPadConv2D")
+def legalize_padded_conv(lower: Tf1Legalizer) -> Results:
+    """A convolution of an image that is mirrored at its borders."""
+    layout = Layout(lower, False)
+    return [layout.from_first(_conv(lower, layout, mirrored(lower, number(lower, "input"))))]
+
+
+@legalizes("FusedResizeAndPadConv2D")
+def legalize_resized_conv(lower: Tf1Legalizer) -> Results:
+    """The same of an image that is resized first."""
+    layout = Layout(lower, False)
+    return [layout.from_first(_conv(lower, layout, mirrored(lower, resized_input(lower))))]
+
+
+def _conv(lower: Tf1Legalizer, layout: Layout, image: SSAValue | None = None) -> SSAValue:
+    """The convolution of an image, or of the node's input, with its weights."""
     weights = number(lower, "filter")
     rank = rank_of(weights)
-    x = layout.to_first(_image(lower, rank))
+    x = layout.to_first(_image(lower, rank) if image is None else image)
     weights = lower.transpose(weights, [rank - 1, rank - 2, *range(rank - 2)])
     return _windowed(lower, layout, x, weights, _groups(lower, x, weights))
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import (
@@ -63,6 +64,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
+from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.special import apply, erfc, expm1, log1p
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -160,6 +162,33 @@ def legalize_erfc(lower: Tf1Legalizer) -> Results:
 def legalize_log1p(lower: Tf1Legalizer) -> Results:
     """log(1 + x)"""
     return narrowed(lower, log1p(widened(lower, 0)))
+
+
+@legalizes("PopulationCount")
+def legalize_population_count(lower: Tf1Legalizer) -> Results:
+    """How many bits of an integer are set: those of all pairs, then of all groups of four, ..."""
+    x = Quantity(lower, number(lower, "x"))
+    width = 8 * numpy_dtype(x.element).itemsize
+    # Unsigned: bits that move in from above are zeros.
+    x = x.cast(IntegerType(width, Signedness.UNSIGNED))
+    half = 1
+    while half < width:
+        mask = sum(((1 << half) - 1) << start for start in range(0, width, 2 * half))
+        amount = Quantity(lower, np.array(half, numpy_dtype(x.element)))
+        bits = Quantity(lower, np.array(mask, numpy_dtype(x.element)))
+        upper = Quantity(lower, lower.add(ShrOp(x.value, amount.value)))
+        x = (x & bits) + (upper & bits)
+        half *= 2
+    return [x.cast(lower.result_element()).value]
+
+
+@legalizes("ToBool")
+def legalize_to_bool(lower: Tf1Legalizer) -> Results:
+    """A scalar is true if it is not zero, any other tensor if it has elements."""
+    x = Quantity.of(lower, lower.operand("input"))
+    if not x.dims:
+        return [x.ne(0).value]
+    return [Quantity.dim(lower, product(x.dims)).gt(0).value]
 
 
 @legalizes("IsNan")

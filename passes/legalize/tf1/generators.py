@@ -20,6 +20,14 @@ def legalize_fill(lower: Tf1Legalizer) -> Results:
     return [lower.broadcast(value, sizes_of(lower, lower.operand("dims"), "the shape"))]
 
 
+@legalizes("Empty")
+def legalize_empty(lower: Tf1Legalizer) -> Results:
+    """Zeros, also where TensorFlow leaves what is in memory."""
+    lower.attrs.ignore("init")
+    shape = sizes_of(lower, lower.operand("shape"), "the shape")
+    return [lower.broadcast(lower.scalar(0, lower.result_element()), shape)]
+
+
 @legalizes("ZerosLike")
 def legalize_zeros_like(lower: Tf1Legalizer) -> Results:
     return [_filled(lower, lower.operand("x"), 0)]

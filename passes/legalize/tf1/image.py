@@ -66,13 +66,13 @@ class _Axis:
         return index.clip(0, Quantity.dim(self.lower, self.old - 1))
 
 
-def _axes(lower: Tf1Legalizer) -> list[_Axis]:
-    """Height and width."""
-    image = require_image(lower, lower.operand("images"), 4)
+def _axes(lower: Tf1Legalizer, name: str = "images", prefix: str = "") -> list[_Axis]:
+    """Height and width of the operand `name`; its attributes begin with a prefix."""
+    image = require_image(lower, lower.operand(name), 4)
     sizes = sizes_of(lower, lower.operand("size"), "the size")
     if len(sizes) != 2:
         lower.refuse(f"{len(sizes)} sizes", "height and width")
-    corners = lower.attrs.flag("align_corners")
+    corners = lower.attrs.flag(f"{prefix}align_corners")
     half = lower.attrs.has("half_pixel_centers") and lower.attrs.flag("half_pixel_centers")
     if corners and half:
         lower.refuse("align_corners with half_pixel_centers", "at most one of them")
@@ -91,15 +91,23 @@ def _resized(lower: Tf1Legalizer, along: Callable[[SSAValue, _Axis], SSAValue]) 
 @legalizes("ResizeBilinear")
 def legalize_bilinear(lower: Tf1Legalizer) -> Results:
     """Between the two nearest rows and columns; beyond the border its elements repeat."""
+    return _resized(lower, _between)
 
-    def along(x: SSAValue, axis: _Axis) -> SSAValue:
-        places = axis.places
-        floor = places.floor()
-        after = places - floor
-        index = stack([axis.inside(edge.cast(i64)) for edge in (floor, places.ceil())], 1)
-        return weighted_taps(lower, x, axis.axis, index, stack([1 - after, after], 1))
 
-    return _resized(lower, along)
+def _between(x: SSAValue, axis: _Axis) -> SSAValue:
+    places = axis.places
+    floor = places.floor()
+    after = places - floor
+    index = stack([axis.inside(edge.cast(i64)) for edge in (floor, places.ceil())], 1)
+    return weighted_taps(axis.lower, x, axis.axis, index, stack([1 - after, after], 1))
+
+
+def resized_input(lower: Tf1Legalizer) -> SSAValue:
+    """The operand `input` resized as `size` and `resize_align_corners` say."""
+    x = number(lower, "input")
+    for axis in _axes(lower, "input", "resize_"):
+        x = _between(x, axis)
+    return x
 
 
 @legalizes("ResizeBicubic")

@@ -7,7 +7,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import product
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.quantity import Quantity, stack
 from lowerdeck.passes.legalize.selection import nonzero, reverse_sequence
 from lowerdeck.passes.legalize.tf1.layout import axis_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -65,6 +65,34 @@ def legalize_where(lower: Tf1Legalizer) -> Results:
     if rank_of(x) == 0:
         lower.refuse("a scalar", "a tensor with dimensions")
     return [lower.transpose(nonzero(lower, x), [1, 0])]
+
+
+@legalizes("ListDiff")
+def legalize_list_diff(lower: Tf1Legalizer) -> Results:
+    """The elements of `x` that are not in `y`, and their places."""
+    x = Quantity.of(lower, lower.operand("x"))
+    y = Quantity.of(lower, lower.operand("y"))
+    same = x.reshape([x.dims[0], 1]).eq(y.reshape([1, y.dims[0]]))
+    is_new = same.cast(i64).reduce("sum", [1]).eq(0)
+    places = lower.squeeze(nonzero(lower, is_new.value), [0])
+    found = lower.add(GatherOp(x.value, places, 0))
+    return [found, lower.cast(places, lower.result_element(1))]
+
+
+@legalizes("UnravelIndex")
+def legalize_unravel_index(lower: Tf1Legalizer) -> Results:
+    """The coordinates of places in C order: a vector, or a column for each place."""
+    places = Quantity.of(lower, lower.operand("indices")).cast(i64)
+    dims = Quantity.of(lower, lower.operand("dims")).cast(i64)
+    rank = dims.dims[0].value
+    if rank is None:
+        lower.refuse(f"{dims.dims[0]} dimensions", "a number that is known")
+    parts: list[Quantity] = []
+    for k in reversed(range(rank)):
+        dim = dims.pick(0, k)
+        parts.insert(0, places % dim)
+        places = places // dim
+    return [stack(parts, 0).cast(lower.result_element()).value]
 
 
 @legalizes("DynamicPartition")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum
 from lowerdeck.passes.legalize.movement import concat, pad, tile
@@ -79,6 +81,42 @@ def _rolled(lower: Tf1Legalizer, x: SSAValue, axis: int, shift: Expr) -> SSAValu
     return lower.reshape(concat(lower, parts, axis), dims)
 
 
+@legalizes("DataFormatVecPermute")
+def legalize_permute_format(lower: Tf1Legalizer) -> Results:
+    """A vector or rows of numbers for the dimensions of one format, in the order of another."""
+    x = lower.operand("x")
+    count = dims_of(x)[0].value
+    source, target = (lower.attrs.string(f"{name}_format") for name in ("src", "dst"))
+    if count == len(source) - 2:
+        source, target = (_spatial_letters(text) for text in (source, target))
+    _require_permutation(lower, source, target)
+    if count != len(source):
+        lower.refuse(f"{dims_of(x)[0]} numbers", f"{len(source)}, or the spatial ones")
+    order = lower.tensor(np.array([source.index(letter) for letter in target]))
+    return [lower.add(GatherOp(x, order, 0))]
+
+
+@legalizes("DataFormatDimMap")
+def legalize_map_format(lower: Tf1Legalizer) -> Results:
+    """The places in one format of dimensions in another; negative ones count from the end."""
+    source, target = (lower.attrs.string(f"{name}_format") for name in ("src", "dst"))
+    _require_permutation(lower, source, target)
+    x = Quantity.of(lower, lower.operand("x"))
+    table = Quantity(lower, np.array([target.index(letter) for letter in source]))
+    index = x.cast(i64) % len(source)
+    found = Quantity(lower, lower.add(GatherOp(table.value, index.value, 0)))
+    return [found.cast(x.element).value]
+
+
+def _spatial_letters(text: str) -> str:
+    return "".join(letter for letter in text if letter not in "NC")
+
+
+def _require_permutation(lower: Tf1Legalizer, source: str, target: str) -> None:
+    if sorted(source) != sorted(target) or len(set(source)) != len(source):
+        lower.refuse(f"formats {source} and {target}", "the same letters in two orders")
+
+
 # Joining and cutting
 
 
@@ -92,6 +130,12 @@ def legalize_concat_axis_first(lower: Tf1Legalizer) -> Results:
 def legalize_concat(lower: Tf1Legalizer) -> Results:
     values = lower.operands("values")
     return [concat(lower, values, axis_of(lower, "axis", rank_of(values[0])))]
+
+
+@legalizes("ParallelConcat")
+def legalize_parallel_concat(lower: Tf1Legalizer) -> Results:
+    """Along the first axis, of parts whose first dimension is one."""
+    return [concat(lower, lower.operands("values"), 0)]
 
 
 @legalizes("Pack")
@@ -163,14 +207,17 @@ def _paddings(lower: Tf1Legalizer, name: str) -> tuple[list[Expr], list[Expr]]:
 
 @legalizes("MirrorPad")
 def legalize_mirror_pad(lower: Tf1Legalizer) -> Results:
-    """SYMMETRIC repeats the border, REFLECT does not."""
-    x = lower.operand("input")
+    return [mirrored(lower, lower.operand("input"))]
+
+
+def mirrored(lower: Tf1Legalizer, x: SSAValue) -> SSAValue:
+    """`x` padded as `paddings` and `mode` say: SYMMETRIC repeats the border, REFLECT does not."""
     begin, end = _paddings(lower, "paddings")
     if lower.attrs.string("mode", among=("REFLECT", "SYMMETRIC")) == "REFLECT":
-        return [pad(lower, x, begin, end, mode="reflect")]
+        return pad(lower, x, begin, end, mode="reflect")
     for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
         x = _symmetric(lower, x, axis, before, after)
-    return [x]
+    return x
 
 
 def _symmetric(lower: Tf1Legalizer, x: SSAValue, axis: int, before: Expr, after: Expr) -> SSAValue:

@@ -10,7 +10,7 @@ from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 from lowerdeck.passes.legalize.generators import diagonals
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.quantity import Quantity, stack
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
@@ -167,6 +167,16 @@ def _diag_part(
     if not inside.is_all(True):
         found = lower.select(inside.value, found, padding)
     return lower.squeeze(found, [len(batch)]) if low == high else found
+
+
+@legalizes("Cross")
+def legalize_cross(lower: Tf1Legalizer) -> Results:
+    """a1 b2 - a2 b1, a2 b0 - a0 b2, a0 b1 - a1 b0 along the last dimension, which is three."""
+    a, b = (Quantity(lower, lower.operand(name)) for name in ("a", "b"))
+    axis = len(a.dims) - 1
+    left, right = ([value.pick(axis, k) for k in range(3)] for value in (a, b))
+    parts = [left[k] * right[m] - left[m] * right[k] for k, m in ((1, 2), (2, 0), (0, 1))]
+    return [stack(parts, axis).value]
 
 
 @legalizes("Diag")

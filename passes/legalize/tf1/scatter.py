@@ -56,6 +56,20 @@ def legalize_tensor_scatter(lower: Tf1Legalizer) -> Results:
     return [lower.add(ScatterNdOp(x, indices, updates, _SCATTERS[lower.op_type]))]
 
 
+@legalizes("InplaceUpdate", "InplaceAdd", "InplaceSub")
+def legalize_inplace(lower: Tf1Legalizer) -> Results:
+    """Rows of `x` replaced, or with `v` added or subtracted."""
+    x, rows, updates = (lower.operand(name) for name in ("x", "i", "v"))
+    kind = "none" if lower.op_type == "InplaceUpdate" else "add"
+    if lower.op_type == "InplaceSub":
+        updates = lower.add(NegOp(updates))
+    places = Quantity.of(lower, lower.reshape(rows, [product(dims_of(rows)), 1])).cast(i64)
+    updates = lower.reshape(updates, [places.dims[0], *dims_of(x)[1:]])
+    # TensorFlow counts rows around.
+    places = places % Quantity.dim(lower, dims_of(x)[0])
+    return [lower.add(ScatterNdOp(x, places.value, updates, kind))]
+
+
 @legalizes("SparseToDense")
 def legalize_sparse_to_dense(lower: Tf1Legalizer) -> Results:
     """The default everywhere but at the indices: a scalar, a vector or rows of coordinates."""
@@ -116,7 +130,7 @@ def _identity(kind: str, element: Attribute) -> float:
             return _extreme(element, highest=kind == "min")
 
 
-def _combined(
+def combined(
     lower: Tf1Legalizer, kind: str, data: SSAValue, numbers: SSAValue, count: Expr
 ) -> SSAValue:
     """
@@ -153,7 +167,7 @@ def legalize_unsorted_segment(lower: Tf1Legalizer) -> Results:
     """Segments without elements have the sum 0, the product 1, the lowest or highest number."""
     count = size_of(lower, lower.operand("num_segments"), "the number of segments")
     data, numbers = lower.operand("data"), lower.operand("segment_ids")
-    return [_combined(lower, _UNSORTED[lower.op_type], data, numbers, count)]
+    return [combined(lower, _UNSORTED[lower.op_type], data, numbers, count)]
 
 
 @legalizes("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
@@ -190,7 +204,7 @@ def _segments(
 ) -> SSAValue:
     if count is None:
         count = _count(lower, Quantity.of(lower, numbers))
-    found = _combined(lower, _SORTED[kind], data, numbers, count)
+    found = combined(lower, _SORTED[kind], data, numbers, count)
     if kind in ("Sum", "Prod"):
         return found
     sizes = _sizes(lower, data, numbers, count)
@@ -206,5 +220,5 @@ def _segments(
 def _sizes(lower: Tf1Legalizer, data: SSAValue, numbers: SSAValue, count: Expr) -> SSAValue:
     """The number of parts of each segment, in the element type of `data`, as a column."""
     ones = lower.broadcast(lower.scalar(1, data), dims_of(numbers))
-    sizes = _combined(lower, "add", ones, numbers, count)
+    sizes = combined(lower, "add", ones, numbers, count)
     return lower.reshape(sizes, [count, *[1] * (rank_of(data) - 1)])

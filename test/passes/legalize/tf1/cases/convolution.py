@@ -26,6 +26,7 @@ def build(record: Recorder) -> None:
     _grouped(record, quarters)
     _gradients(record, quarters)
     _volumes(record, quarters)
+    _padded(record, quarters)
 
 
 def _forward(record: Recorder, quarters: Any) -> None:
@@ -147,3 +148,23 @@ def _volumes(record: Recorder, quarters: Any) -> None:
             input=image, filter=shape, strides=[1, 1, 2, 1], rates=[1, 2, 1, 1], padding=padding
         )
         record.case(f"Dilation2D_{padding}", value)
+
+
+def _padded(record: Recorder, quarters: Any) -> None:
+    """
+    Convolutions that graphs optimized for inference hold, of one image: TensorFlow reads all but
+    the first from wrong places.
+    """
+    x, w = quarters(1, 5, 6, 3), quarters(3, 2, 3, 4, known=True)
+    pads = [[0, 0], [2, 1], [0, 3], [0, 0]]
+    for mode in ("REFLECT", "SYMMETRIC"):
+        for padding in ("SAME", "VALID"):
+            own = {"filter": w, "mode": mode, "strides": [1, 2, 1, 1], "padding": padding}
+            suffix = f"{mode}_{padding}"
+            value = raw.FusedPadConv2D(input=x, paddings=pads, **own)
+            record.case(f"FusedPadConv2D_{suffix}", value)
+            for corners, size in ((False, [10, 4]), (True, [9, 11])):
+                value = raw.FusedResizeAndPadConv2D(
+                    input=x, size=size, paddings=pads, resize_align_corners=corners, **own
+                )
+                record.case(f"FusedResizeAndPadConv2D_{suffix}_{corners:d}", value)

@@ -33,6 +33,7 @@ def build(record: Recorder) -> None:
     _pairs_of_reals(record)
     _choices(record)
     _conversions(record)
+    _bits(record)
 
 
 def _call(op: str, *values: Any) -> Any:
@@ -169,3 +170,13 @@ def _conversions(record: Recorder) -> None:
     for dtype in ("int8", "uint8", "uint16", "int64", "float32", "float16", "bool"):
         record.case(f"Cast_int32_{dtype}", tf.cast(whole, dtype))
     record.case("Cast_bool_float", tf.cast(record.input(np.array([True, False])), "float32"))
+
+
+def _bits(record: Recorder) -> None:
+    values = [0, 1, -1, 5, 127, -128, 85, 64]
+    for dtype in (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.int64):
+        numbers = np.array(values).astype(dtype)
+        numbers[-1] = np.iinfo(dtype).max
+        name = np.dtype(dtype).name
+        record.case(f"PopulationCount_{name}", raw.PopulationCount(x=record.input(numbers)))
+    record.case("Print", raw.Print(input=record.input(values), data=[], message="values: "))

@@ -37,6 +37,7 @@ def build(record: Recorder) -> None:
     _order(record, x, v)
     _repetition(record, x)
     _blocks(record)
+    _formats(record)
 
 
 def _shapes(record: Recorder, x: Any) -> None:
@@ -249,3 +250,20 @@ def _blocks(record: Recorder) -> None:
     record.case(
         "BatchToSpace", raw.BatchToSpace(input=square, crops=[[1, 0], [0, 1]], block_size=2)
     )
+
+
+def _formats(record: Recorder) -> None:
+    for dtype in (np.int32, np.int64):
+        axes = record.input(np.array([[0, 1, -1], [2, 3, -3]], dtype))
+        sizes = record.input(np.array([7, 8, 9, 5], dtype), [4])
+        name = np.dtype(dtype).name
+        for source, target in (("NHWC", "NCHW"), ("NCHW", "NHWC"), ("NHWC", "HWNC")):
+            formats = {"src_format": source, "dst_format": target}
+            own = f"{name}_{source}_{target}"
+            record.case(f"DataFormatDimMap_{own}", raw.DataFormatDimMap(x=axes, **formats))
+            value = raw.DataFormatVecPermute(x=sizes, **formats)
+            record.case(f"DataFormatVecPermute_{own}", value)
+            value = raw.DataFormatVecPermute(x=tf.stack([sizes, sizes * 2], 1), **formats)
+            record.case(f"DataFormatVecPermute_{own}_rows", value)
+        value = raw.DataFormatVecPermute(x=sizes[:2], src_format="NHWC", dst_format="NCHW")
+        record.case(f"DataFormatVecPermute_{name}_spatial", value)

@@ -41,6 +41,8 @@ def build(record: Recorder) -> None:
     _bands(record, x)
     _diagonals(record)
     _band_diagonals(record)
+    _rows(record)
+    _lists(record)
 
 
 def _generators(record: Recorder, x: Any, v: Any) -> None:
@@ -275,3 +277,33 @@ def _band_diagonals(record: Recorder) -> None:
         record.case(f"MatrixSetDiagV2_{k}", raw.MatrixSetDiagV2(input=matrix, diagonal=part, k=k))
     wide = {"num_rows": 3, "num_cols": -1, "padding_value": 0.5}
     record.case("MatrixDiagV2_wide", raw.MatrixDiagV2(diagonal=rows, k=1, **wide))
+
+
+def _rows(record: Recorder) -> None:
+    for dtype in (np.float32, np.int32, np.int64):
+        x, v = record.input(floats(5, 3).astype(dtype)), record.input(floats(2, 3).astype(dtype))
+        rows = record.input(ints(4, 0))
+        for op in ("InplaceUpdate", "InplaceAdd", "InplaceSub"):
+            value = getattr(raw, op)(x=x + tf.zeros([], dtype), i=rows, v=v)
+            record.case(f"{op}_{np.dtype(dtype).name}", value)
+    record.case("Empty", raw.Empty(shape=ints(2, 3), dtype=tf.int32, init=True))
+    for dtype in (np.float32, np.float64, np.int32, np.uint8):
+        a, b = (record.input((floats(4, 3) * k).astype(dtype)) for k in (2, 6))
+        record.case(f"Cross_{np.dtype(dtype).name}", raw.Cross(a=a, b=b[::-1]))
+
+
+def _lists(record: Recorder) -> None:
+    x, y = record.input(ints(5, 3, 3, 9, 1, 5, 7)), record.input(ints(3, 7, 8))
+    found = raw.ListDiff(x=x, y=y)
+    record.case("ListDiff", found.out)
+    record.case("ListDiff_places", found.idx)
+    record.case("ListDiff_of_itself", raw.ListDiff(x=x, y=x).out)
+    found = raw.ListDiff(x=tf.cast(x, tf.float32), y=np.zeros(0, np.float32), out_idx=tf.int64)
+    record.case("ListDiff_all", found.out)
+    record.case("ListDiff_all_places", found.idx)
+    for dtype in (np.int32, np.int64):
+        dims = record.input(np.array([3, 4, 5], dtype), [3])
+        places = record.input(np.array([0, 22, 59, 7], dtype))
+        name = np.dtype(dtype).name
+        record.case(f"UnravelIndex_{name}", raw.UnravelIndex(indices=places, dims=dims))
+        record.case(f"UnravelIndex_{name}_one", raw.UnravelIndex(indices=places[1], dims=dims))
