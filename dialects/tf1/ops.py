@@ -38,10 +38,22 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import FORMAT
-from lowerdeck.dialects.core.types import i1
-from lowerdeck.dialects.tf1.attributes import CONTROL, DTypeAttr, ShapeAttr, fits, value_type
+from lowerdeck.dialects.core.types import Tensor, i1, tensor
+from lowerdeck.dialects.tf1.attributes import (
+    CONTROL,
+    ELEMENTS,
+    DTypeAttr,
+    ShapeAttr,
+    fits,
+    value_type,
+)
 from lowerdeck.dialects.tf1.constants import verify_constant
 from lowerdeck.dialects.tf1.signatures import Argument, Signature, known_operators, signature_of
+
+VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
+"""Operators that make a variable; one that never changes has a `value`, as a constant has."""
+
+VALUE = "value"
 
 
 @irdl_op_definition
@@ -113,6 +125,7 @@ class Tf1Op(IRDLOperation, ABC):
     - (C2) So for the results; the last one may be a control token.
     - (C3) Attributes without a default are present.
     - (C4) A constant has as many elements as its result.
+    - (C5) The value of a variable has as many elements as its shape, which is static.
     """
 
     operands_ = var_operand_def()
@@ -197,7 +210,9 @@ class Tf1Op(IRDLOperation, ABC):
             if not definition.has_default and name not in self.properties:
                 raise VerifyException(f"attribute '{name}' is missing")
         for name, attribute in self.properties.items():
-            if self.signature.attrs[name].kind == "tensor":  # C4
+            if self.op_type in VARIABLES and name == VALUE:  # C5
+                verify_constant(variable_type(self), attribute)
+            elif self.signature.attrs[name].kind == "tensor":  # C4
                 verify_constant(self.results[0].type, attribute)
         self._verify_values("operands", self.inputs, self.signature.inputs)  # C1
         self._verify_values("results", self.outputs, self.signature.outputs)  # C2
@@ -213,6 +228,14 @@ class Tf1Op(IRDLOperation, ABC):
         for index, (value, dtype) in enumerate(zip(values, expected, strict=True)):
             if not fits(value.type, dtype):
                 raise VerifyException(f"{what} {index} has type {value.type}, expected {dtype}")
+
+
+def variable_type(op: Tf1Op) -> Tensor:
+    """The type of what a variable with a value holds; VerifyException if its shape is open."""
+    shape, dtype = op.attr("shape"), op.attr("dtype")
+    if shape is None or -1 in shape:
+        raise VerifyException("a variable with a value needs a static shape")
+    return tensor(ELEMENTS[dtype], shape)
 
 
 def attribute_value(signature: Signature, properties: Mapping[str, Attribute], name: str) -> Any:
@@ -288,6 +311,8 @@ def op_class(op_type: str) -> type[Tf1Op] | None:
         "assembly_format": FORMAT,
         **{f"attr_{name}": opt_prop_def(prop_name=name) for name in signature.attrs},
     }
+    if op_type in VARIABLES:
+        fields[f"attr_{VALUE}"] = opt_prop_def(prop_name=VALUE)
     return irdl_op_definition(type(f"{op_type}Op", (Tf1Op,), fields))
 
 

@@ -23,6 +23,7 @@ from lowerdeck.dialects.interpret.tf1 import (
     recurrent,
     reduce,
     tensor_array,
+    variables,
 )
 from lowerdeck.dialects.interpret.tf1.registry import KERNELS
 from lowerdeck.dialects.tf1.attributes import CONTROL, RESOURCE, VARIANT
@@ -31,7 +32,7 @@ from lowerdeck.dialects.tf1.ops import Tf1Op
 __all__ = ["has_kernel", "run_op"]
 
 # Importing a topic registers its kernels.
-_TOPICS = (array, image, linear, math, recurrent, reduce, tensor_array)
+_TOPICS = (array, image, linear, math, recurrent, reduce, tensor_array, variables)
 
 
 def has_kernel(op_type: str) -> bool:

@@ -426,10 +426,9 @@ def _check_range(indices: Array, limit: Any) -> None:
 def run_gather(op: Tf1Op, args: Sequence[Any]) -> Array:
     """Slices along an axis, by indices of any shape."""
     x, indices = args[0], args[1]
-    is_old = op.op_type == "Gather"
-    axis = 0 if is_old else positive_axis(scalar(args[2]), x.ndim)
+    batch = 0 if op.op_type == "Gather" else op.attr("batch_dims")
+    axis = positive_axis(scalar(args[2]), x.ndim) if op.op_type == "GatherV2" else max(0, batch)
     _check_range(indices, x.shape[axis])
-    batch = 0 if is_old else op.attr("batch_dims")
     batch = batch + indices.ndim if batch < 0 else batch
     if not batch:
         return np.take(x, indices, axis)
@@ -441,7 +440,7 @@ def run_gather(op: Tf1Op, args: Sequence[Any]) -> Array:
     return np.array(rows, x.dtype).reshape(shape)
 
 
-@kernel("GatherNd")
+@kernel("GatherNd", "ResourceGatherNd")
 def run_gather_nd(_: Tf1Op, args: Sequence[Any]) -> Array:
     """By index vectors."""
     x, indices = args
