@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from xdsl.dialects.builtin import ComplexType, TensorType, UnrankedTensorType
-from xdsl.ir import Attribute, Data, ParametrizedAttribute, TypeAttribute
+from xdsl.ir import Attribute, Data, ParametrizedAttribute, SSAValue, TypeAttribute
 from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
@@ -155,6 +155,12 @@ def fits(type_: Attribute, dtype: str) -> bool:
     if element is None or not isinstance(type_, TensorType | UnrankedTensorType):
         return type_ == value_type(dtype)
     return element_type(cast(Attribute, type_)) == element
+
+
+def dtype_attr(value: SSAValue) -> DTypeAttr:
+    """The element type of a tensor; of a quantized one that of what it is stored as."""
+    element = element_type(value)
+    return DTypeAttr(next(name for name, known in ELEMENTS.items() if known == element))
 
 
 def shape_attr(dims: Sequence[int] | None) -> ShapeAttr:

@@ -12,8 +12,8 @@ from xdsl.rewriter import Rewriter
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
-from lowerdeck.dialects.core.types import element_type, i64, tensor
-from lowerdeck.dialects.tf1.attributes import DTypeAttr
+from lowerdeck.dialects.core.types import element_type, i1, i64, tensor
+from lowerdeck.dialects.tf1.attributes import DTypeAttr, dtype_attr
 from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
 from lowerdeck.passes.control_flow import regions
 from lowerdeck.passes.control_flow.graph import Kind, Node, Value
@@ -57,9 +57,14 @@ class Emitter:
                 results = self._emit_loop(node, inputs, block)
             case Kind.NUMBER:
                 results = [_add(block, _number(node.number), node).results[0]]
+            case Kind.TRUTH:
+                truth = ConstantOp.of(np.array(bool(node.number)))
+                results = [_add(block, truth, node).results[0]]
             case Kind.TEST:
                 number = _add(block, _number(node.number), node).results[0]
                 results = [_add(block, _equal(inputs[0], number), node).results[0]]
+            case Kind.BOOL:
+                results = [_truth(inputs[0], block, node)]
             case _:
                 results = _add(block, _without_control(node, inputs), node).results
         values.update((Value(node, index), result) for index, result in enumerate(results))
@@ -79,7 +84,7 @@ class Emitter:
         op.location = derive(phi.op.location for phi in step.phis)
         block.add_op(op)
         for phi, result in zip(step.phis, op.results, strict=True):
-            result.name_hint = phi.op.results[phi.number].name_hint
+            result.name_hint = phi.value(phi.number).name_hint
             values[Value(phi, 0)] = result
 
     def _emit_loop(self, node: Node, inputs: Sequence[SSAValue], block: Block) -> list[SSAValue]:
@@ -125,7 +130,7 @@ class Emitter:
 
 def _merges(loop: Loop) -> list[SSAValue]:
     """The results of the graph's Merges that stand for the carried values."""
-    return [value.node.op.results[value.output] for value in loop.carried]
+    return [value.node.value(value.output) for value in loop.carried]
 
 
 def _add(block: Block, op: Op, node: Node) -> Op:
@@ -142,6 +147,15 @@ def _equal(index: SSAValue, number: SSAValue) -> Tf1Op:
     equal = op_class("Equal")
     assert equal is not None
     return equal([index, number], {"T": DTypeAttr("int32")})
+
+
+def _truth(value: SSAValue, block: Block, node: Node) -> SSAValue:
+    """Whether a value counts as true: a scalar Boolean is as it is."""
+    if value.type == tensor(i1, []):
+        return value
+    to_bool = op_class("ToBool")
+    assert to_bool is not None
+    return _add(block, to_bool([value], {"T": dtype_attr(value)}), node).results[0]
 
 
 def _without_control(node: Node, inputs: Sequence[SSAValue]) -> Tf1Op:

@@ -8,10 +8,9 @@ Every other node is in the frame of all its inputs.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.control_flow.graph import Graph, Kind, Node, Problem, Value, refuse
 
 
@@ -21,7 +20,7 @@ class Frame:
 
     name: str
     parent: Frame | None = None
-    children: dict[str, Frame] = field(default_factory=dict[str, "Frame"])
+    children: dict[Hashable, Frame] = field(default_factory=dict[Hashable, "Frame"])
     nodes: list[Node] = field(default_factory=list[Node])
 
     @property
@@ -39,9 +38,9 @@ class Frame:
             frame = frame.parent
         return names[::-1]
 
-    def child(self, name: str) -> Frame:
-        """The frame of a name inside this one."""
-        return self.children.setdefault(name, Frame(name, self))
+    def child(self, key: Hashable, name: str) -> Frame:
+        """The frame of a key inside this one."""
+        return self.children.setdefault(key, Frame(name, self))
 
     def __str__(self) -> str:
         if self.parent is None:
@@ -147,7 +146,8 @@ def _frame(
         return None
     outside = next(iter(places), root)
     if node.kind is Kind.ENTER and outside is not None:
-        return outside.child(_frame_name(node))
+        assert node.frame is not None
+        return outside.child(*node.frame)
     if node.kind is Kind.EXIT and outside is root:
         problems.append(Problem(node, "found an Exit in no frame, expected it inside of a loop"))
         return None
@@ -183,11 +183,6 @@ def _cycle(nodes: Sequence[Node], missing: Mapping[Node, int]) -> list[Node]:
 def _outside(node: Node, frame: Frame) -> Frame | None:
     """The frame that the outputs of a node are in."""
     return frame.parent if node.kind is Kind.EXIT else frame
-
-
-def _frame_name(node: Node) -> str:
-    assert isinstance(node.op, Tf1Op)
-    return node.op.attr("frame_name")
 
 
 def _below(root: Frame) -> list[Frame]:

@@ -7,16 +7,16 @@ depends on their names or on their order in the file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import NamedTuple
 
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
-from lowerdeck.dialects.tf1.attributes import CONTROL
-from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op
+from lowerdeck.dialects.tf1.functions import FUNCTIONAL
+from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.provenance import describe, source_names
 
 
@@ -44,8 +44,14 @@ class Kind(Enum):
     """One of two values: inputs are the condition, the value if true, and the one if false."""
     NUMBER = auto()
     """An i32 constant, for the index of a Merge."""
+    TRUTH = auto()
+    """A Boolean constant, for the condition of a loop that has no LoopCond."""
     TEST = auto()
     """Whether an integer is a number, for _SwitchN."""
+    BOOL = auto()
+    """Whether a value counts as true, for operators that run functions."""
+    GATE = auto()
+    """Alive where a function runs; it gives nothing."""
 
 
 _KINDS = {
@@ -64,7 +70,7 @@ _KINDS = {
 
 def is_raised(op_type: str) -> bool:
     """True for the operators that raising takes out of a graph."""
-    return op_type in _KINDS
+    return op_type in _KINDS or op_type in FUNCTIONAL
 
 
 @dataclass(eq=False)
@@ -79,14 +85,22 @@ class Node:
     """The place in the order of all nodes."""
     number: int = 0
     """
-    The constant of a NUMBER or TEST; how many outputs a _SwitchN has, or inputs a loop's Merge had
+    The constant of a NUMBER, TRUTH or TEST; how many outputs a _SwitchN has, or inputs a loop's Merge had
     before they became two; which output of a Merge a PHI is.
     """
+    frame: tuple[Hashable, str] | None = None
+    """What an Enter leads to: frames with equal keys in one frame are the same; and its name."""
+    result: SSAValue | None = None
+    """The value of the graph that a Merge stands for, if it is not the op's of that number."""
 
     @property
     def op_type(self) -> str:
         """The operator of the graph's node."""
         return self.op.op_type if isinstance(self.op, Tf1Op) else self.op.name
+
+    def value(self, output: int) -> SSAValue:
+        """The value of the graph that an output is, which has its type and its name."""
+        return self.op.results[output] if self.result is None else self.result
 
     @property
     def name(self) -> str:
@@ -117,6 +131,10 @@ FORWARDING = frozenset({Kind.SWITCH, Kind.SWITCH_N, Kind.NEXT, Kind.COND, Kind.F
 """Kinds of nodes all outputs of which are their first input."""
 
 
+SAME = frozenset({"Identity", "RefIdentity", "StopGradient", "PreventGradient", "Snapshot"})
+"""Operators whose value is their input."""
+
+
 def refuse(problems: Sequence[Problem]) -> None:
     """PassFailedException that lists all problems in the order of the nodes, if there are any."""
     if problems:
@@ -133,29 +151,9 @@ class Graph:
     names: tuple[str, ...]
 
 
-def read_graph(graph: GraphOp) -> Graph:
-    """The nodes of a graph that its fetches need."""
-    fetch = graph.body.block.last_op
-    if not isinstance(fetch, FetchOp):
-        raise PassFailedException(f"{describe(graph)}: the graph has no fetches")
-    ops = _completed(fetch.values)
-    nodes = {op: Node(_kind(op), op, index=index) for index, op in enumerate(ops)}
-    for op, node in nodes.items():
-        for operand in op.operands:
-            source = nodes[_owner(operand)]
-            if operand.type == CONTROL:
-                node.controls.append(source)
-            else:
-                node.inputs.append(_value(source, operand))
-        if node.kind is Kind.SWITCH_N:
-            node.number = sum(result.type != CONTROL for result in op.results)
-    fetches = tuple(_value(nodes[_owner(value)], value) for value in fetch.values)
-    return Graph(tuple(nodes.values()), fetches, tuple(name.data for name in fetch.names))
-
-
 def placeholders(graph: GraphOp) -> list[Node]:
     """All placeholders of a graph, needed or not."""
-    return [Node(kind, op) for op in graph.body.block.ops if (kind := _kind(op)) is Kind.ARGUMENT]
+    return [Node(kind, op) for op in graph.body.block.ops if (kind := kind_of(op)) is Kind.ARGUMENT]
 
 
 def data_reachable(values: Sequence[Value]) -> set[Node]:
@@ -170,36 +168,6 @@ def data_reachable(values: Sequence[Value]) -> set[Node]:
     return seen
 
 
-def _kind(op: Operation) -> Kind:
+def kind_of(op: Operation) -> Kind:
+    """What an op means to control flow."""
     return _KINDS.get(op.op_type, Kind.OP) if isinstance(op, Tf1Op) else Kind.OP
-
-
-def _owner(value: SSAValue) -> Operation:
-    if not isinstance(value, OpResult):
-        raise PassFailedException("a tf1.graph has no arguments: its inputs are Placeholders")
-    return value.op
-
-
-def _value(node: Node, value: SSAValue) -> Value:
-    assert isinstance(value, OpResult)
-    return Value(node, value.index)
-
-
-def _completed(values: Sequence[SSAValue]) -> list[Operation]:
-    """The producers of values and theirs, each after what it needs, except along cycles."""
-    done: list[Operation] = []
-    seen: set[Operation] = set()
-    for value in values:
-        stack = [(_owner(value), 0)]
-        while stack:
-            op, position = stack.pop()
-            if position == 0 and op in seen:
-                continue
-            seen.add(op)
-            operands = op.operands
-            if position == len(operands):
-                done.append(op)
-                continue
-            stack.append((op, position + 1))
-            stack.append((_owner(operands[position]), 0))
-    return done

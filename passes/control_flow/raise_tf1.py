@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -25,39 +25,38 @@ from lowerdeck.passes.control_flow.graph import (
     Value,
     data_reachable,
     placeholders,
-    read_graph,
     refuse,
 )
 from lowerdeck.passes.control_flow.loops import LoopRaiser
 from lowerdeck.passes.control_flow.predicates import TRUE, Predicates
+from lowerdeck.passes.control_flow.read import read_graph
 from lowerdeck.passes.control_flow.regions import Plan, plan, unmerged
 from lowerdeck.passes.driver import is_enabled
 from lowerdeck.passes.options import options_of
 
 
-def raise_graph(graph: GraphOp) -> FuncOp:
+def raise_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> FuncOp:
     """
-    The function that computes what a graph's fetches ask for.
+    The function that computes what a graph's fetches ask for; `functions` are those of its library.
 
     PassFailedException lists every node that cannot be raised, with its frame and predicate.
     """
-    read = read_graph(graph)
-    refuse([*_lost_effects(read), *_calls(read)])
+    read = read_graph(graph, functions)
+    refuse(_calls(read))
     reached = data_reachable(read.fetches)  # raising takes the graph apart
     *inner, root = find_frames(read)
     predicates = Predicates()
     raiser = LoopRaiser(predicates)
     problems: list[Problem] = []
-    depth = inner[0].depth if inner else 0
     for frame in inner:
-        if frame.depth < depth:
-            refuse(problems)
-            depth = frame.depth
         assert frame.parent is not None
-        problems += raiser.raise_frame(frame, frame.parent)
+        problems += raiser.close(frame, frame.parent)
     refuse(problems)
-    flow, problems = raiser.flow(root)
-    refuse(problems)
+    flow = raiser.analyze(root)
+    for frame in (*inner, root):
+        # What is wrong inside makes more seem wrong outside.
+        problems += raiser.check(frame) or ([] if frame is root else raiser.build(frame))
+        refuse(problems)
     refuse([*_dead_fetches(read, flow), *unmerged(flow, read.fetches)])
     made = plan(flow, read.fetches, TRUE)
     arguments = _arguments(reached, [made, *raiser.plans])
@@ -93,56 +92,13 @@ def _arguments(reached: Iterable[Node], plans: Sequence[Plan]) -> list[Node]:
     return sorted(found, key=lambda node: node.name)
 
 
-_OBSERVERS = frozenset(
-    {
-        "IsVariableInitialized",
-        "LookupTableFindV2",
-        "LookupTableSizeV2",
-        "ReadVariableOp",
-        "RefIdentity",
-        "ResourceGather",
-        "ResourceGatherNd",
-        "TensorArrayCloseV3",
-        "TensorArrayConcatV3",
-        "TensorArrayGatherV3",
-        "TensorArrayReadV3",
-        "TensorArraySizeV3",
-        "VarIsInitializedOp",
-        "VariableShape",
-    }
-)
-"""Operators on handles and references that change nothing that another node can see."""
-
-
-def _lost_effects(graph: Graph) -> list[Problem]:
-    """Nodes that are only run for their effect, which a function cannot have."""
-    kept = data_reachable(graph.fetches)
-    return [
-        Problem(
-            node,
-            "found a node that changes state before others run, expected none; remove the control "
-            "dependency or freeze the graph",
-        )
-        for node in graph.nodes
-        if node not in kept and _has_effect(node)
-    ]
-
-
 def _calls(graph: Graph) -> list[Problem]:
     return [
-        Problem(node, "found a call of a function, expected none; inline it before freezing")
+        Problem(node, "found an operator that calls a function in a way that is not supported")
         for node in graph.nodes
         if isinstance(node.op, Tf1Op)
         and any(attr.kind in ("func", "list(func)") for attr in node.op.signature.attrs.values())
     ]
-
-
-def _has_effect(node: Node) -> bool:
-    """True if a node may change what others read; printing and checking does not."""
-    op = node.op
-    if not isinstance(op, Tf1Op) or node.kind is not Kind.OP or op.op_type in _OBSERVERS:
-        return False
-    return any(part.is_ref or part.dtype == "resource" for part in op.signature.inputs)
 
 
 def _dead_fetches(graph: Graph, flow: Flow) -> list[Problem]:
@@ -163,6 +119,7 @@ class RaiseTf1ControlFlowPass(ModulePass):
 
     - Enter, Exit, NextIteration and the Merges that they feed -> core.loop
     - Switch and Merge -> core.if
+    - While, If, Case -> what they are in this form; calls -> the nodes of the `tf1.function`
     - A Placeholder -> an argument; control edges -> nothing, once it is known what is alive
 
     The structure of the graph decides, never names or the order of nodes. What cannot be raised is
@@ -175,7 +132,10 @@ class RaiseTf1ControlFlowPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not is_enabled(self, options_of(ctx)):
             return
-        for graph in [inner for inner in op.body.block.ops if isinstance(inner, GraphOp)]:
-            Rewriter.replace_op(graph, [raise_graph(graph)], [])
-        for function in [inner for inner in op.body.block.ops if isinstance(inner, FunctionOp)]:
+        inner = list(op.body.block.ops)
+        functions = {f.sym_name.data: f for f in inner if isinstance(f, FunctionOp)}
+        for graph in inner:
+            if isinstance(graph, GraphOp):
+                Rewriter.replace_op(graph, [raise_graph(graph, functions)], [])
+        for function in functions.values():
             Rewriter.erase_op(function)
