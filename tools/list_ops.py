@@ -28,6 +28,8 @@ class Operator:
     support: str | None
     """How it is compiled, or None."""
     nodes: list[str] = field(default_factory=list[str])
+    next_step: str = ""
+    """What to do if it is not supported."""
 
     @property
     def name(self) -> str:
@@ -43,7 +45,8 @@ class Operator:
             return text
         named = ", ".join(f"'{name}'" for name in self.nodes[:_LISTED])
         more = f" and {len(self.nodes) - _LISTED} more" if len(self.nodes) > _LISTED else ""
-        return f"{text}: {named}{more}"
+        step = f"; {self.next_step}" if self.next_step else ""
+        return f"{text}: {named}{more}{step}"
 
 
 def used_operators(
@@ -56,10 +59,13 @@ def used_operators(
     Every operator of the model at `path`, sorted by name: of a TensorFlow graph those that
     `outputs` need. FrontendError if the model is unreadable.
     """
-    if detect_format(path) == "onnx":
-        found = _of_onnx(path)
-    else:
-        found = _of_module(path, outputs, weights)
+    match detect_format(path):
+        case "onnx":
+            found = _of_onnx(path)
+        case "tf1" | "tf1-text" as format_:
+            found = _of_graph(path, outputs, is_text=format_ == "tf1-text")
+        case _:
+            found = _of_module(path, outputs, weights)
     return sorted(found.values(), key=lambda operator: (operator.domain, operator.op_type))
 
 
@@ -113,10 +119,27 @@ def _of_onnx(path: str) -> _Found:
     return found
 
 
+def _of_graph(path: str, outputs: Sequence[str] | None, *, is_text: bool) -> _Found:
+    """The operators of a TensorFlow graph, also those that no import knows."""
+    from lowerdeck.dialects.tf1.advice import next_step
+    from lowerdeck.dialects.tf1.signatures import signature_of
+    from lowerdeck.frontends.tf1 import inventory
+
+    found: _Found = {}
+    for use in inventory.used_operators(path, outputs=outputs, is_text=is_text):
+        if (key := ("", use.op_type, None)) not in found:
+            is_known = signature_of(use.op_type) is not None
+            support = _tf1_support(use.op_type) if is_known else None
+            step = next_step(use.op_type, is_known=is_known)
+            found[key] = Operator("", use.op_type, None, support, next_step=step)
+        found[key].nodes.append(use.node)
+    return found
+
+
 def _of_module(
     path: str, outputs: Sequence[str] | None, weights: str | os.PathLike[str] | None
 ) -> _Found:
-    """The operators of a model whose nodes are ops one by one."""
+    """The operators of a net or of IR text, whose nodes are ops one by one."""
     from lowerdeck.frontends import load_model
     from lowerdeck.passes.provenance import source_names
 

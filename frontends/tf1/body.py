@@ -9,6 +9,7 @@ from typing import cast
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from lowerdeck.dialects.tf1.advice import next_step
 from lowerdeck.dialects.tf1.attributes import value_type
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL, use_problem, uses_of
 from lowerdeck.dialects.tf1.ops import Tf1Op, expected_types, op_class
@@ -138,7 +139,8 @@ class BodyImport:
         """ValueError if the node is not valid."""
         signature = signature_of(node.op)
         if signature is None:
-            raise ValueError("its operator is not one of TensorFlow's that are known")
+            step = next_step(node.op, is_known=False)
+            raise ValueError(f"its operator is not one of TensorFlow's that are known; {step}")
         if node.op in _VARIABLES:
             raise ValueError("is a variable, expected a constant; freeze the graph first")
         if self._function is not None and node.op in PLACEHOLDERS:

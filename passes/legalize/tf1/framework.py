@@ -22,6 +22,7 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
+from lowerdeck.dialects.tf1.advice import next_step
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -58,7 +59,8 @@ class Tf1Walk(FunctionWalk):
             return
         handler = handler_of(op.op_type)
         if handler is None:
-            raise RefusalError(f"no legalization for {op.op_type}")
+            step = next_step(op.op_type, is_known=True)
+            raise RefusalError(f"no legalization for {op.op_type}; {step}")
         lower = Tf1Legalizer(op, self.symbols, self.companions)
 
         def results() -> Sequence[SSAValue | None]:

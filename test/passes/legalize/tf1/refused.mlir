@@ -1,14 +1,14 @@
 // RUN: not opt-tool %s --pass-pipeline=legalize-tf1 2>&1 | filecheck %s
 
 // All nodes at once; what depends on a refused node is not listed again.
-// CHECK:      node 'inverse' (MatrixInverse): no legalization for MatrixInverse
+// CHECK:      node 'power' (MatrixExponential): no legalization for MatrixExponential; compute the decomposition outside
 // CHECK-NEXT: node 'uneven' (TensorArrayWriteV3): found an element of shape [2, 1] in an array of elements of shape [2], expected elements of one shape
 // CHECK-NEXT: node 'unwritten' (TensorArrayReadV3): found an array that is read and never written, expected a write before it
 // CHECK-NEXT: node 'retyped' (core.loop): found a loop variable that starts as tensor<2xf32> and becomes tensor<1x2xf32>, expected one rank and one element type
 // CHECK-NEXT: node 'ranks' (core.if): found a result of type tensor<2xf32> if the condition holds, tensor<2x2xf32> if not, expected one rank and one element type
 // CHECK-NOT:  (Neg)
 func.func @refused(%x : tensor<2xf32>, %m : tensor<2x2xf32>, %v : tensor<2x1xf32>, %k : tensor<i32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
-  %i = tf1.MatrixInverse %m {T = #tf1.dtype<float>} : (tensor<2x2xf32>) -> tensor<*xf32> loc("inverse")
+  %i = tf1.MatrixExponential %m {T = #tf1.dtype<float>} : (tensor<2x2xf32>) -> tensor<*xf32> loc("power")
   %j = tf1.Neg %i {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("negated")
   %n = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
   %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>

@@ -1,0 +1,71 @@
+"""The operators of a graph, whether they are known or not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.tf1.functions import ARGUMENT, Library
+from lowerdeck.frontends.tf1.graph import Graph, parse_port
+from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef
+from lowerdeck.frontends.tf1.parse import parse_graph
+
+
+@dataclass(frozen=True)
+class Use:
+    """A node: its operator, and its name with that of the function that it is in."""
+
+    op_type: str
+    node: str
+
+
+def used_operators(path: str, *, outputs: Sequence[str] | None, is_text: bool) -> list[Use]:
+    """
+    The nodes that `outputs` need (without it, those that the results of the graph need), and all
+    nodes of the functions that these call. FrontendError if the graph is unreadable.
+    """
+    proto = parse_graph(path, is_text=is_text)
+    library = Library(proto.library)
+    graph = Graph(proto.node)
+    if outputs is None:
+        asked = [port.node for port in graph.results(library.output_count)]
+    else:
+        asked = [_node_of(path, graph, name) for name in outputs]
+    nodes = [node.proto for node in graph.needed(asked)]
+    found = [Use(node.op, node.name) for node in nodes]
+    pending = [name for node in nodes for name in _called(node, library)]
+    seen: set[str] = set()
+    while pending:
+        name = pending.pop(0)
+        if name in seen:
+            continue
+        seen.add(name)
+        inner = library.definitions[name].node_def
+        found += [Use(node.op, f"{name}/{node.name}") for node in inner if node.op != ARGUMENT]
+        pending += [callee for node in inner for callee in _called(node, library)]
+    return [use for use in found if use.op_type not in library.definitions]
+
+
+def _node_of(path: str, graph: Graph, output: str) -> str:
+    """The node of an output; FrontendError if there is none."""
+    try:
+        name = parse_port(output).node
+    except ValueError as error:
+        raise FrontendError.of_file(path, f"output {error}") from None
+    if name not in graph.nodes:
+        raise FrontendError.of_file(path, f"there is no node '{name}' for an output")
+    return name
+
+
+def _called(node: NodeDef, library: Library) -> Iterator[str]:
+    """The functions of the library that a node calls."""
+    names = [node.op]
+    for value in node.attr.values():
+        names += _functions_of(value)
+    return (name for name in names if name in library.definitions)
+
+
+def _functions_of(value: AttrValue) -> list[str]:
+    names = [function.name for function in value.list.func]
+    return [*names, value.func.name] if value.HasField("func") else names

@@ -1,0 +1,86 @@
+"""`lowerdeck ops` of graphs: every unsupported operator, its nodes, and what helps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lowerdeck.dialects.tf1.advice import next_step
+from lowerdeck.frontends.tf1.graph_pb2 import DataType, GraphDef
+from lowerdeck.tools.lowerdeck import main
+
+UNSUPPORTED = {
+    "StringJoin": "process text outside of the model",
+    "LookupTableFindV2": "look keys up outside of the model",
+    "RandomStandardNormal": "make the numbers an input",
+    "CudnnRNNV3": "it runs on GPUs only",
+    "PyFunc": "it runs Python code",
+    "IteratorGetNext": "it feeds the model from a pipeline",
+    "DecodeJpeg": "make the decoded tensor an input",
+    "ParseExampleV2": "parse records outside of the model",
+    "VariableV2": "freeze the graph",
+    "XlaLaunch": "export the model for one CPU",
+    "Svd": "compute the decomposition outside",
+    "ZipfSampler": "if it is from a library of custom operators",
+}
+
+
+def write_graph(path: Path, operators: list[str]) -> Path:
+    """A graph of nodes that read what the one before gives, and a Relu at the end."""
+    graph = GraphDef()
+    before = graph.node.add(name="x", op="Placeholder")
+    before.attr["dtype"].type = DataType.DT_FLOAT
+    before.attr["shape"].shape.dim.add(size=3)
+    for index, op in enumerate([*operators, "Relu"]):
+        node = graph.node.add(name=f"part/{op}_{index}", op=op, input=[before.name])
+        node.attr["T"].type = DataType.DT_FLOAT
+        before = node
+    path.write_bytes(graph.SerializeToString())
+    return path
+
+
+def test_all_unsupported_operators_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = write_graph(tmp_path / "m.pb", list(UNSUPPORTED))
+    assert main(["ops", str(model)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    found = {line.split()[1]: line for line in lines}
+    assert found["Relu"].endswith("legalized")
+    refused = {op for op, line in found.items() if "NOT SUPPORTED" in line}
+    assert refused == set(UNSUPPORTED)
+    for index, (op, step) in enumerate(UNSUPPORTED.items()):
+        assert f"'part/{op}_{index}'; " in found[op]
+        assert step in found[op]
+
+
+def test_only_what_outputs_need(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = write_graph(tmp_path / "m.pb", ["Relu6", "PyFunc"])
+    assert main(["ops", str(model), "--output", "part/Relu6_0"]) == 0
+    assert "PyFunc" not in capsys.readouterr().out
+    assert main(["ops", str(model), "--output", "nothing"]) == 1
+    assert "there is no node 'nothing' for an output" in capsys.readouterr().err
+
+
+def test_functions_of_the_library(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nodes in functions that are called count, at any depth; those of others do not."""
+    graph = GraphDef()
+    graph.node.add(name="call", op="outer")
+    for name, inner in (("outer", "middle"), ("middle", "PyFunc"), ("unused", "Svd")):
+        function = graph.library.function.add()
+        function.signature.name = name
+        function.signature.output_arg.add(name="y", type=DataType.DT_FLOAT)
+        function.node_def.add(name="node", op=inner)
+    path = tmp_path / "m.pb"
+    path.write_bytes(graph.SerializeToString())
+    assert main(["ops", str(path)]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "PyFunc" in line
+    assert "'middle/node'" in line
+
+
+@pytest.mark.parametrize("op_type", ["Frobnicate", "MyLayer"])
+def test_operators_of_others(op_type: str) -> None:
+    assert "custom operators" in next_step(op_type, is_known=False)
+    assert "docs/operators.md" in next_step(op_type, is_known=True)
