@@ -45,9 +45,10 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"Random|Multinomial|TruncatedNormal|StatefulUniform|StatefulStandard|Sobol|Rng|SeedGen"
-        r"|NonDeterministic|CandidateSampler|^SampleDistorted|^Stateless.*(Sample|Shuffle)|GammaV\d",
-        "a compiled model computes the same each time; leave it out (freezing does so with dropout), "
-        "or make the numbers an input",
+        r"|NonDeterministic|CandidateSampler|^SampleDistorted|^Stateless.*(Sample|Shuffle)"
+        r"|GammaV\d",
+        "a compiled model computes the same each time; leave it out (freezing does so with "
+        "dropout), or make the numbers an input",
     ),
     (
         r"^(Variable|VariableV2|VarHandleOp|ReadVariableOp|TemporaryVariable|DestroyTemp.*)$|^Assign"
