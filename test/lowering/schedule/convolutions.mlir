@@ -1,0 +1,131 @@
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-schedules,bufferize,pack-weights,tile,vectorize-lanes,unroll-tiles,prefetch --split-input-file | filecheck %s
+
+// A tile of four positions by two blocks of output channels. The bias starts the sums; the loop over
+// taps and channels of a block carries them; each input is read once for both blocks. The weights
+// of the next tile are asked for.
+// CHECK-LABEL: buffer.func @conv
+// CHECK:         %[[B0:[0-9]+]] = buffer.load %2 <[0, 0]> {{.*}} -> vector<16xf32>
+// CHECK-NEXT:    %[[B1:[0-9]+]] = buffer.load %2 <[1, 0]>
+// CHECK-NEXT:    buffer.for <[0, 3, 1]> carry {{(%[0-9]+, ){3}%[0-9]+}}, %[[B1]], %[[B1]], %[[B1]], %[[B1]] :
+// CHECK:           buffer.for <[0, 16, 1]> carry
+// CHECK:             buffer.prefetch %1
+// CHECK:             buffer.load %1({{.*}}) <[0, 0, 0, d0, d1, 0, 0]>
+// CHECK-NEXT:        buffer.load %1({{.*}}) <[0, 0, 0, d0, d1, 1, 0]>
+// CHECK-NEXT:        buffer.load %0({{.*}}) <[0, 0, 0, d0, d1]> {{.*}} -> f32
+// CHECK-NEXT:        vector.broadcast
+// CHECK-NEXT:        math.fma
+// CHECK-NEXT:        math.fma
+// CHECK-NEXT:        buffer.load %0({{.*}}) <[0, 0, 0, d0 + 1, d1]>
+// CHECK-COUNT-6:     math.fma
+// CHECK-NEXT:        buffer.yield
+// CHECK-COUNT-8: buffer.store {{.*}} : vector<16xf32>
+func.func @main(%x: tensor<1x16x1x4xf32>) -> tensor<1x32x1x4xf32> {
+  %w = core.constant dense<1.0> : tensor<32x16x1x3xf32>
+  %b = core.constant dense<1.0> : tensor<32xf32>
+  %y = core.kernel @conv(%x, %w, %b) : (tensor<1x16x1x4xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x4xf32> {
+  ^bb0(%a: tensor<1x16x1x4xf32>, %f: tensor<32x16x1x3xf32>, %s: tensor<32xf32>):
+    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 1]>, pads_end = #core.dims<[0, 1]>, groups = #builtin.int<1>} : (tensor<1x16x1x4xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x4xf32>
+    core.yield %c : tensor<1x32x1x4xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 0, 1] [0, 0, 0, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x32x1x4xf32>
+}
+
+// -----
+
+// Each block of output channels reads the channels of its own group; every second position.
+// CHECK-LABEL: buffer.func @groups
+// CHECK:         buffer.load %1(%[[G:[0-9]+]], %[[C:[0-9]+]]) <[d0, 0, 0, 0, d1, 0]>
+// CHECK-NEXT:    buffer.load %0(%[[G]], %[[C]]) <[0, d0, 0, 0, d1]>
+// CHECK:         buffer.load %0(%[[G]], %[[C]]) <[0, d0, 0, 2, d1]>
+// CHECK-COUNT-2: buffer.store {{.*}} : vector<16xf32>
+func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x32x1x2xf32> {
+  %w = core.constant dense<1.0> : tensor<32x16x1x1xf32>
+  %y = core.kernel @groups(%x, %w) : (tensor<1x32x1x3xf32>, tensor<32x16x1x1xf32>) -> tensor<1x32x1x2xf32> {
+  ^bb0(%a: tensor<1x32x1x3xf32>, %f: tensor<32x16x1x1xf32>):
+    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x32x1x3xf32>, tensor<32x16x1x1xf32>) -> tensor<1x32x1x2xf32>
+    core.yield %c : tensor<1x32x1x2xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x32x1x2xf32>
+}
+
+// -----
+
+// The nearest miss: groups of twelve output channels cut a block in two.
+// CHECK-LABEL: buffer.func @cut
+// CHECK-NOT:     vector
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x24x1x2xf32> {
+  %w = core.constant dense<1.0> : tensor<24x16x1x1xf32>
+  %y = core.kernel @cut(%x, %w) : (tensor<1x32x1x3xf32>, tensor<24x16x1x1xf32>) -> tensor<1x24x1x2xf32> {
+  ^bb0(%a: tensor<1x32x1x3xf32>, %f: tensor<24x16x1x1xf32>):
+    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x32x1x3xf32>, tensor<24x16x1x1xf32>) -> tensor<1x24x1x2xf32>
+    core.yield %c : tensor<1x24x1x2xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x24x1x2xf32>
+}
+
+// -----
+
+// The weights of a panel take much of the second cache: four blocks of input channels at a time. The
+// first part brings the bias, the others add to what lies in the output.
+// CHECK-LABEL: buffer.func @parts
+// CHECK:         buffer.for <[0, 4, 1]> carry
+// CHECK:         %[[B:[0-9]+]] = buffer.load %2 <[0, 0]>
+// CHECK-NEXT:    arith.addf %[[B]]
+// CHECK-NEXT:    buffer.store {{.*}}, %3
+// CHECK-NEXT:    buffer.for <[1, 3, 1]> {
+// CHECK:           buffer.load %0({{.*}}) <[0, d0 * 4 + d1, d2, d3, d4]>
+// CHECK:           %[[S:[0-9]+]] = buffer.load %3
+// CHECK-NEXT:      arith.addf %[[S]]
+// CHECK-NEXT:      buffer.store {{.*}}, %3
+// CHECK:         buffer.for <[0, 4, 1]> carry
+// CHECK:           buffer.load %0({{.*}}) <[0, d0 + 12, d1, d2, d3]>
+// CHECK:         buffer.store {{.*}}, %3
+// CHECK-NOT:     buffer.store
+func.func @main(%x: tensor<1x256x1x1xf32>) -> tensor<1x16x1x1xf32> {
+  %w = core.constant dense<1.0> : tensor<16x256x3x3xf32>
+  %b = core.constant dense<1.0> : tensor<16xf32>
+  %y = core.kernel @parts(%x, %w, %b) : (tensor<1x256x1x1xf32>, tensor<16x256x3x3xf32>, tensor<16xf32>) -> tensor<1x16x1x1xf32> {
+  ^bb0(%a: tensor<1x256x1x1xf32>, %f: tensor<16x256x3x3xf32>, %s: tensor<16xf32>):
+    %c = core.conv %a, %f, %s {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x256x1x1xf32>, tensor<16x256x3x3xf32>, tensor<16xf32>) -> tensor<1x16x1x1xf32>
+    core.yield %c : tensor<1x16x1x1xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x16x1x1xf32>
+}
+
+// -----
+
+// Few channels into row-major rows: positions are the lanes, read at any offset; a vector of 16 and
+// one of 8 make 24 of them, for all output channels at once.
+// CHECK-LABEL: buffer.func @rows
+// CHECK:         buffer.load %0({{.*}}) <[0, d0, 0, d1]> {{.*}} -> vector<16xf32>
+// CHECK-NEXT:    buffer.load %1({{.*}}) <[0, d0, 0, d1, 0]> {{.*}} -> f32
+// CHECK:         buffer.load %1({{.*}}) <[0, d0, 0, d1, 2]> {{.*}} -> f32
+// CHECK-COUNT-3: buffer.store {{.*}} : vector<16xf32>
+// CHECK:         buffer.load %0({{.*}}) <[0, d0, 0, d1 + 16]> {{.*}} -> vector<8xf32>
+// CHECK-COUNT-3: buffer.store {{.*}} : vector<8xf32>
+func.func @main(%x: tensor<1x2x1x24xf32>) -> tensor<1x3x1x24xf32> {
+  %w = core.constant dense<1.0> : tensor<3x2x1x3xf32>
+  %y = core.kernel @rows(%x, %w) : (tensor<1x2x1x24xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32> {
+  ^bb0(%a: tensor<1x2x1x24xf32>, %f: tensor<3x2x1x3xf32>):
+    %c = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 1]>, pads_end = #core.dims<[0, 1]>, groups = #builtin.int<1>} : (tensor<1x2x1x24xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32>
+    core.yield %c : tensor<1x3x1x24xf32>
+  } {layouts = [#core.layout<0, 1, 2, 3 pad [0, 0, 0, 1] [0, 0, 0, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>]}
+  func.return %y : tensor<1x3x1x24xf32>
+}
+
+// -----
+
+// The nearest miss: with a stride of two, positions side by side read what does not lie so.
+// CHECK-LABEL: buffer.func @strided
+// CHECK-NOT:     vector
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x2x1x49xf32>) -> tensor<1x3x1x24xf32> {
+  %w = core.constant dense<1.0> : tensor<3x2x1x3xf32>
+  %y = core.kernel @strided(%x, %w) : (tensor<1x2x1x49xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32> {
+  ^bb0(%a: tensor<1x2x1x49xf32>, %f: tensor<3x2x1x3xf32>):
+    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x2x1x49xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32>
+    core.yield %c : tensor<1x3x1x24xf32>
+  } {layouts = [#core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>]}
+  func.return %y : tensor<1x3x1x24xf32>
+}
