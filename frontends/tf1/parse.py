@@ -1,14 +1,15 @@
-"""From a file to a GraphDef without its weights: binary, or in the text form."""
+"""From a file to a message without its weights: binary, or in the text form."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from google.protobuf.message import DecodeError
 
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
-from lowerdeck.frontends.tf1.text import parse_text
+from lowerdeck.frontends.tf1.text import Parsed, parse_text
 from lowerdeck.frontends.wire import (
     Format,
     Holder,
@@ -32,6 +33,8 @@ def _range(offset: int, size: int) -> bytes:
 FORMAT = Format(
     root="graph",
     nested={
+        "saved_model": {2: "meta_graph"},
+        "meta_graph": {2: "graph"},
         "graph": {1: "node", 2: "library"},
         "library": {1: "function"},
         "function": {3: "node"},
@@ -41,7 +44,7 @@ FORMAT = Format(
     },
     holders={"tensor": Holder({_CONTENT: _range}, unless=frozenset({_CONTENT_RANGE}))},
 )
-"""Where a GraphDef has its large tensors."""
+"""Where a GraphDef, and what holds one, has its large tensors."""
 
 
 @runtime_checkable
@@ -51,15 +54,25 @@ class Serializable(Protocol):
     def SerializeToString(self) -> bytes: ...
 
 
-def parse_graph(path: str, *, is_text: bool) -> GraphDef:
-    """The graph at `path`; its large tensors refer to the file. FrontendError if not readable."""
+def parse_file(path: str, kind: type[Parsed], root: str, *, is_text: bool) -> Parsed:
+    """
+    The message at `path`, whose kind is called `root` in FORMAT; its large tensors refer to the
+    file. FrontendError if not readable.
+    """
     try:
-        graph = _parse_text_file(path) if is_text else _parse_binary_file(path)
+        if is_text:
+            return _parse_text_file(path, kind)
+        return kind.FromString(detach_file(path, replace(FORMAT, root=root)))
     except OSError as error:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
     except (ScanError, DecodeError) as error:
         message = f"is not a valid TensorFlow graph, or is damaged: {error}; get a fresh copy"
         raise FrontendError.of_file(path, message) from None
+
+
+def parse_graph(path: str, *, is_text: bool) -> GraphDef:
+    """The graph at `path`; its large tensors refer to the file. FrontendError if not readable."""
+    graph = parse_file(path, GraphDef, "graph", is_text=is_text)
     check_graph(path, graph)
     return graph
 
@@ -74,11 +87,7 @@ def parse_message(file: str, message: Serializable) -> GraphDef:
     return graph
 
 
-def _parse_binary_file(path: str) -> GraphDef:
-    return GraphDef.FromString(detach_file(path, FORMAT))
-
-
-def _parse_text_file(path: str) -> GraphDef:
+def _parse_text_file(path: str, kind: type[Parsed]) -> Parsed:
     with open(path, "rb") as file:
         data = file.read()
     try:
@@ -86,7 +95,7 @@ def _parse_text_file(path: str) -> GraphDef:
     except UnicodeDecodeError as error:
         message = f"is not UTF-8 text from byte {error.start} on; get a fresh copy"
         raise FrontendError.of_file(path, message) from None
-    return parse_text(path, text)
+    return parse_text(path, text, kind)
 
 
 def check_graph(file: str, graph: GraphDef) -> None:

@@ -1,15 +1,23 @@
-"""The text form of a GraphDef, also of newer producers."""
+"""The text form of a GraphDef and of what holds one, also of newer producers."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from google.protobuf import text_format
+from google.protobuf.message import Message
+from typing_extensions import TypeVar
 
 from lowerdeck.frontends.errors import FrontendError
-from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, GraphDef
+from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef
 from lowerdeck.frontends.wire import bytes_field
+
+Parsed = TypeVar("Parsed", bound=Message)
+
+_Path: TypeAlias = "tuple[tuple[str, int | None], ...]"
+"""Fields that lead to a message, each with a number if it is repeated."""
 
 _OPENING, _CLOSING = frozenset("{[<"), frozenset("}]>")
 
@@ -17,33 +25,35 @@ _UNKNOWN_FIELD = bytes_field(1001, b"")
 """A serialized field that AttrValue does not have."""
 
 
-def parse_text(file: str, text: str) -> GraphDef:
+def parse_text(file: str, text: str, kind: type[Parsed]) -> Parsed:
     """
-    The graph in a text; FrontendError if it is not one.
+    The message in a text; FrontendError if it is not one of this kind.
 
     Fields that are not known are left out, as newer producers add some. An attribute whose value
     has one gets an unknown field here, too: the import of its node will refuse it.
     """
-    graph = GraphDef()
     try:
-        _parse(text, graph)
+        return _parse(text, kind)
     except (text_format.ParseError, ValueError, OverflowError) as error:
         line = " ".join(str(error).split())
         message = f"is not a valid TensorFlow graph, or is damaged: {line}; get a fresh copy"
         raise FrontendError.of_file(file, message) from None
     except RecursionError:
         raise FrontendError.of_file(file, "its messages are nested too deeply") from None
-    return graph
 
 
-def _parse(text: str, graph: GraphDef) -> None:
+def _parse(text: str, kind: type[Parsed]) -> Parsed:
     try:
-        text_format.Parse(text, graph)
+        return text_format.Parse(text, kind())
     except text_format.ParseError:
-        graph.Clear()
-        text_format.Parse(text, graph, allow_unknown_field=True)
-        for position, attribute in _Scanner(text).attributes_with_unknown_fields():
-            graph.node[position].attr[attribute].MergeFromString(_UNKNOWN_FIELD)
+        message = text_format.Parse(text, kind(), allow_unknown_field=True)
+        for path, attribute in _Scanner(text).attributes_with_unknown_fields(message.DESCRIPTOR):
+            node: Any = message
+            for field, number in path:
+                node = getattr(node, field)
+                node = node if number is None else node[number]
+            node.attr[attribute].MergeFromString(_UNKNOWN_FIELD)
+        return message
 
 
 class _Scanner:
@@ -51,27 +61,32 @@ class _Scanner:
 
     def __init__(self, text: str) -> None:
         self._tokens: Any = cast(Any, text_format).Tokenizer(text.split("\n"))
+        self._counts: Counter[tuple[_Path, str]] = Counter()
 
-    def attributes_with_unknown_fields(self) -> Iterator[tuple[int, str]]:
-        """The number of each node and the name of each attribute whose value has some."""
-        position = 0
-        for name in self._fields(""):
-            if name != "node":
+    def attributes_with_unknown_fields(
+        self, descriptor: Any, path: _Path = (), closing: str = ""
+    ) -> Iterator[tuple[_Path, str]]:
+        """The way to each node and the name of each attribute whose value has some."""
+        for name in self._fields(closing):
+            field = descriptor.fields_by_name.get(name)
+            if field is None or field.message_type is None:
                 self._skip_value()
-                continue
-            for _ in self._messages():
-                yield from ((position, attribute) for attribute in self._node_attributes())
-                position += 1
+            elif descriptor is NodeDef.DESCRIPTOR and name == "attr":
+                yield from ((path, attribute) for attribute in self._attributes())
+            elif field.message_type.GetOptions().map_entry:
+                self._skip_value()
+            else:
+                for _ in self._messages():
+                    number = self._counts[path, name] if field.is_repeated else None
+                    self._counts[path, name] += 1
+                    inner = (*path, (name, number))
+                    yield from self.attributes_with_unknown_fields(field.message_type, inner, "}>")
 
-    def _node_attributes(self) -> Iterator[str]:
-        for name in self._fields("}>"):
-            if name != "attr":
-                self._skip_value()
-                continue
-            for _ in self._messages():
-                key, has_unknown = self._entry()
-                if has_unknown:
-                    yield key
+    def _attributes(self) -> Iterator[str]:
+        for _ in self._messages():
+            key, has_unknown = self._entry()
+            if has_unknown:
+                yield key
 
     def _entry(self) -> tuple[str, bool]:
         """The key of an attribute, and whether its value has unknown fields."""
