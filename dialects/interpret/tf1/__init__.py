@@ -17,6 +17,7 @@ from xdsl.utils.exceptions import InterpretationError
 from lowerdeck.dialects.core.types import element_type, numpy_dtype
 from lowerdeck.dialects.interpret.tf1 import (
     array,
+    functions,
     image,
     linear,
     math,
@@ -32,7 +33,7 @@ from lowerdeck.dialects.tf1.ops import Tf1Op
 __all__ = ["has_kernel", "run_op"]
 
 # Importing a topic registers its kernels.
-_TOPICS = (array, image, linear, math, recurrent, reduce, tensor_array, variables)
+_TOPICS = (array, functions, image, linear, math, recurrent, reduce, tensor_array, variables)
 
 
 def has_kernel(op_type: str) -> bool:

@@ -8,6 +8,8 @@ NextIteration to the next iteration: what has arrived is kept for each frame and
 TensorFlow also sends dead tokens, so that its bookkeeping ends. They make nothing alive: every
 op with a dead operand is dead, a Merge whose operands are all dead is, and they do not go round
 a loop. So what has not run when nothing is left to do is what is dead, and none need be sent.
+
+An op that runs functions has them run to their end, each as a graph of its own.
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import NameLoc
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
 from lowerdeck.dialects.core.names import unused_inputs
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
 from lowerdeck.dialects.interpret.tf1 import run_op
+from lowerdeck.dialects.interpret.tf1.functions import run_functions
 from lowerdeck.dialects.tf1.attributes import CONTROL
+from lowerdeck.dialects.tf1.functions import FUNCTIONAL, FunctionOp
 from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op
 
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
@@ -87,46 +91,78 @@ def run_graph(
     allowed = {*known, *unused_inputs(graph)}
     if unknown := [name for name in inputs if name not in allowed]:
         raise InterpretError(f"{unknown} are not inputs; the inputs are {list(known)}")
-    fed = {op: np.asarray(inputs[name]) for name, op in known.items()}
-    return _Executor(graph, fed, max_steps).run()
+    fed: dict[SSAValue, Any] = {
+        op.results[0]: np.asarray(inputs[name]) for name, op in known.items()
+    }
+    around = graph.parent_op()
+    ops = around.regions[0].block.ops if around is not None else ()
+    functions = {op.sym_name.data: op for op in ops if isinstance(op, FunctionOp)}
+    found = _Executor(graph.body.block, fed, functions, _Budget(max_steps)).run()
+    fetch = graph.body.block.last_op
+    assert isinstance(fetch, FetchOp)
+    names = [name.data for name in fetch.names]
+    if dead := [name for index, name in enumerate(names) if index not in found]:
+        raise InterpretError(f"the outputs {dead} are dead, or inside a loop")
+    return {name: found[index] for index, name in enumerate(names)}
+
+
+@dataclass
+class _Budget:
+    """The ops that may still be run; None for any number."""
+
+    left: int | None
+
+    def spend(self) -> None:
+        """Count one op."""
+        if self.left is None:
+            return
+        if self.left <= 0:
+            raise StepLimitError("the step limit is used up")
+        self.left -= 1
 
 
 class _Executor:
-    """One run of one graph."""
+    """One run of one graph or function; `fed` are the values of placeholders or arguments."""
 
-    def __init__(self, graph: GraphOp, fed: Mapping[Tf1Op, Any], max_steps: int | None) -> None:
-        self.graph = graph
+    def __init__(
+        self,
+        block: Block,
+        fed: Mapping[SSAValue, Any],
+        functions: Mapping[str, FunctionOp],
+        budget: _Budget,
+    ) -> None:
+        self.block = block
         self.fed = fed
-        self.steps_left = max_steps
+        self.functions = functions
+        self.budget = budget
         self.tasks: deque[_Task] = deque()
         self.fetched: dict[int, Any] = {}
         self.uses: dict[SSAValue, list[_Use]] = {}
 
-    def run(self) -> dict[str, Any]:
+    def run(self) -> dict[int, Any]:
+        """The operands of the block's last op by position, as far as they are alive."""
         root = _Frame(None, 0, [{}])
-        for op in self.graph.body.block.ops:
-            if not op.operands and not isinstance(op, FetchOp):
+        for argument in self.block.args:
+            self._deliver(argument, self.fed[argument], root, 0)
+        for op in self.block.ops:
+            if not op.operands and op is not self.block.last_op:
                 self.tasks.append((op, [], root, 0))
         while self.tasks:
-            self._count_step()
+            self.budget.spend()
             self._execute(*self.tasks.popleft())
-        return self._results()
+        return self.fetched
 
-    def _results(self) -> dict[str, Any]:
-        fetch = self.graph.body.block.last_op
-        assert isinstance(fetch, FetchOp)
-        names = [name.data for name in fetch.names]
-        dead = [name for index, name in enumerate(names) if index not in self.fetched]
-        if dead:
-            raise InterpretError(f"the outputs {dead} are dead, or inside a loop")
-        return {name: self.fetched[index] for index, name in enumerate(names)}
-
-    def _count_step(self) -> None:
-        if self.steps_left is None:
-            return
-        if self.steps_left <= 0:
-            raise StepLimitError("the step limit is used up")
-        self.steps_left -= 1
+    def _call(self, name: str, args: Sequence[Any]) -> list[Any]:
+        """The results of a function."""
+        if (function := self.functions.get(name)) is None:
+            raise InterpretError(f"there is no function '{name}'")
+        block = function.body.block
+        fed: dict[SSAValue, Any] = dict(zip(block.args, args, strict=True))
+        found = _Executor(block, fed, self.functions, self.budget).run()
+        count = len(function.end.data)
+        if any(index not in found for index in range(count)):
+            raise InterpretError(f"a result of the function '{name}' is dead, or inside a loop")
+        return [found[index] for index in range(count)]
 
     # One op
 
@@ -149,13 +185,16 @@ class _Executor:
             self._send(op, self._outputs(op, args), frame, iteration)
 
     def _outputs(self, op: Tf1Op, args: list[Any]) -> list[Any]:
-        if op in self.fed:
-            return [self.fed[op]]
+        if op.results and op.results[0] in self.fed:
+            return [self.fed[op.results[0]]]
         if op.op_type in _MERGES:
             return args
         if op.op_type == "LoopCond":
             return [args[0]]
         try:
+            if op.op_type in FUNCTIONAL:
+                data = zip(args, op.operands, strict=True)
+                return run_functions(op, [a for a, v in data if v.type != CONTROL], self._call)
             return run_op(op, args)
         except InterpretError:
             raise
@@ -203,7 +242,7 @@ class _Executor:
         if uses is None:
             uses = self.uses[value] = [(use.operation, use.index) for use in value.uses]
         for op, index in uses:
-            if isinstance(op, FetchOp):
+            if op is self.block.last_op:
                 if frame.parent is None:
                     self.fetched[index] = token
                 continue
