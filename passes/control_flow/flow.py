@@ -7,26 +7,48 @@ there, NextIterations lead nowhere, and loops inside are single nodes. That is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.types import StringType, element_type, static_shape
+from lowerdeck.dialects.tf1.constants import constant_array
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.control_flow.frames import Frame, is_loop_variable
-from lowerdeck.passes.control_flow.graph import FORWARDING, Kind, Node, Value
+from lowerdeck.passes.control_flow.graph import FORWARDING, SAME, Kind, Node, Value
+from lowerdeck.passes.control_flow.numbering import Identity, Numbering, is_pure
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
 
-_SAME = frozenset({"Identity", "RefIdentity", "StopGradient", "PreventGradient", "Snapshot"})
-"""Operators whose value is their input."""
+_ATOMS = 20
+"""Predicates that one may be composed of; beyond that it is one by itself."""
 
 
 class Flow:
     """The analysis of one frame."""
 
-    def __init__(self, frame: Frame, predicates: Predicates) -> None:
+    def __init__(
+        self,
+        frame: Frame,
+        predicates: Predicates,
+        numbering: Numbering,
+        inside: Mapping[Node, Frame],
+        context: int = TRUE,
+        outer: Flow | None = None,
+    ) -> None:
+        """
+        `inside` are the frames of loops by their nodes; `context` is when there is such a frame,
+        and `outer` what is known around it.
+        """
         self.frame = frame
         self.predicates = predicates
+        self.context = context
+        self._numbering = numbering
+        self._inside = inside
+        self.outer = outer
+        self.inner: dict[Node, Flow] = {}
+        """What is known of the loops inside, by their nodes."""
+        self._identities: dict[Value, Identity] = {}
         self.cyclic: list[Node] = []
         """Nodes of a cycle through a loop inside; if there are any, nothing else is known."""
         self._alive: dict[Node, int] = {}
@@ -37,7 +59,8 @@ class Flow:
         self._phis: dict[tuple[Value, Value, Value, int], Node] = {}
         self._unmerged: dict[Node, str] = {}
         self._entered: dict[Value, Node] = {}
-        self._atoms: dict[int, Value] = {}
+        # By atom: the values that tell whether it holds, with their predicates.
+        self._atoms: dict[int, dict[Value, int]] = {}
         # By atom: the values that can decide a core.if, with their predicates.
         self._deciders: dict[int, dict[Value, int]] = {}
         self._order: dict[Node, int] = {}
@@ -88,9 +111,25 @@ class Flow:
         """The i32 constant of a number."""
         if number not in self._numbers:
             node = Node(Kind.NUMBER, origin.op, [], [], origin.index, number)
-            self._alive[node] = TRUE
+            self._alive[node] = self.context
             self._numbers[number] = node
         return Value(self._numbers[number], 0)
+
+    def identity(self, value: Value) -> Identity:
+        """What is the same for values that are equal because they are computed alike."""
+        stack = [value]
+        while stack:
+            current = stack[-1]
+            operands = self._operands(current)
+            if current in self._identities:
+                stack.pop()
+            elif unknown := [v for v in operands if v not in self._identities]:
+                stack.extend(unknown)
+            else:
+                known = [self._identities[v] for v in operands]
+                self._identities[current] = self._identified(current, known)
+                stack.pop()
+        return self._identities[value]
 
     # One sweep
 
@@ -139,15 +178,20 @@ class Flow:
                 self._add_decider(self._test(node, number))
         elif node.kind is Kind.MERGE and not is_loop_variable(node):
             self._merge(node)
+        elif node.kind is Kind.LOOP:
+            frame, context = self._inside[node], self._alive[node]
+            self.inner[node] = Flow(
+                frame, self.predicates, self._numbering, self._inside, context, self
+            )
 
     def _when_alive(self, node: Node) -> int:
         if node.kind is Kind.ENTER or is_loop_variable(node):
-            return TRUE
+            return self.context
         data = [self.alive(value) for value in node.inputs]
         if node.kind is Kind.MERGE:  # a dead control input does not kill a Merge
             return self.predicates.any(data)
         if node.op_type == "ControlTrigger":
-            return TRUE
+            return self.context
         return self.predicates.all([*data, *(self._alive[node] for node in node.controls)])
 
     def _side(self, value: Value) -> int:
@@ -186,9 +230,9 @@ class Flow:
         node = value.node
         if (behind := self.stands_for(value)) != value:
             return [behind]
-        if node.kind is Kind.OP and node.op_type in (*_SAME, "LogicalNot"):
+        if node.kind is Kind.OP and node.op_type in (*SAME, "LogicalNot"):
             return node.inputs[:1]
-        if node.kind is Kind.OP and node.op_type in ("LogicalAnd", "LogicalOr"):
+        if node.kind is Kind.PHI or node.op_type in ("LogicalAnd", "LogicalOr"):
             return node.inputs
         return []
 
@@ -196,6 +240,11 @@ class Flow:
         truths = [self._truths[part] for part in parts]
         if not truths:
             return self._atom(value)
+        if value.node.kind is Kind.PHI:
+            condition, yes, no = truths
+            composed = self.predicates.choice(condition, yes, no)
+            is_small = len(self.predicates.atoms_of(composed)) <= _ATOMS
+            return composed if is_small else self._atom(value)
         if value.node.kind is Kind.OP:
             match value.node.op_type:
                 case "LogicalNot":
@@ -212,30 +261,97 @@ class Flow:
         node = value.node
         if (constant := _constant(node)) is not None:
             return TRUE if constant else FALSE
-        if node.kind is Kind.TEST:
+        if node.kind is Kind.ENTER and self.outer is not None:
+            return self._known(value, self.outer.truth(node.inputs[0]))
+        if node.kind is Kind.BOOL:
+            source = self.stands_for(node.inputs[0]).node
+            if (truth := _truth_of_constant(source)) is not None:
+                return TRUE if truth else FALSE
+            text = f"'{source.name}'"
+        elif node.kind is Kind.TEST:
             source = node.inputs[0].node
             if (constant := _constant(source)) is not None:
                 return TRUE if constant == node.number else FALSE
             text = f"'{source.name}' == {node.number}"
         else:
             text = f"'{node.name}'" if value.output == 0 else f"'{node.name}:{value.output}'"
-        truth = self.predicates.atom(value, text)
-        self._atoms[self.predicates.atoms_of(truth)[0]] = value
+        identity = self.identity(value)
+        truth = self.predicates.atom(identity.number, text)
+        if identity.is_negated:
+            truth = self.predicates.negate(truth)
+        return self._known(value, truth)
+
+    def _known(self, value: Value, truth: int) -> int:
+        """Remember a value that tells whether a single atom holds."""
+        atoms = self.predicates.atoms_of(truth)
+        if len(atoms) == 1:
+            self._atoms.setdefault(atoms[0], {})[value] = truth
         return truth
+
+    # Values that are computed alike
+
+    def _operands(self, value: Value) -> Sequence[Value]:
+        """The values that the identity of a value depends on."""
+        node = value.node
+        if (behind := self.stands_for(value)) != value:
+            return [behind]
+        if node.kind is Kind.OP and node.op_type in SAME:
+            return node.inputs[:1]
+        is_made = node.kind in (Kind.PHI, Kind.TEST, Kind.BOOL)
+        return node.inputs if is_made or is_pure(node) else ()
+
+    def _identified(self, value: Value, operands: Sequence[Identity]) -> Identity:
+        node = value.node
+        if self.stands_for(value) != value or (node.op_type in SAME and node.kind is Kind.OP):
+            return operands[0]
+        match node.kind:
+            case Kind.ENTER if self.outer is not None:
+                return self.outer.identity(node.inputs[0])
+            case Kind.NUMBER:
+                return self._numbering.of(("number", node.number))
+            case Kind.TEST:
+                return self._numbering.of(("test", node.number, operands[0]))
+            case Kind.BOOL:
+                return self._numbering.of(("bool", operands[0]))
+            case Kind.PHI:
+                condition, yes, no = operands
+                if condition.is_negated:
+                    condition, yes, no = condition.negated, no, yes
+                return self._numbering.of(("choice", condition, yes, no))
+            case Kind.OP if node.op_type == "LogicalNot":
+                return operands[0].negated
+            case Kind.OP if is_pure(node):
+                return self._numbering.of_op(value, operands)
+            case _:
+                return self._numbering.of(value)
+
+    def decided(self, predicate: int, origin: Node) -> Value | None:
+        """A Boolean value that tells whether a predicate holds; None if nothing decides."""
+        both, context = self.predicates.both, self.context
+        for atom in self.predicates.atoms_of(predicate):
+            for value, truth in self._that_tell(atom):
+                if both(context, truth) == predicate:
+                    if self.predicates.implies(context, self.alive(value)):
+                        return value
+        other = both(context, self.predicates.negate(predicate))
+        sides = [(predicate, self._constant(True, origin)), (other, self._constant(False, origin))]
+        return self._choice(Value(origin, 0), sides, context)
+
+    def _constant(self, truth: bool, origin: Node) -> Value:
+        node = Node(Kind.TRUTH, origin.op, [], [], origin.index, truth)
+        self._alive[node] = self.context
+        return Value(node, 0)
 
     # Merges
 
     def _add_decider(self, value: Value) -> None:
         """Remember what can decide between branches: a predicate, without its negations."""
         value = self.stands_for(value)
-        while value.node.kind is Kind.OP and value.node.op_type in (*_SAME, "LogicalNot"):
+        while value.node.kind is Kind.OP and value.node.op_type in (*SAME, "LogicalNot"):
             value = self.stands_for(value.node.inputs[0])
         truth = self.truth(value)
         for atom in self.predicates.atoms_of(truth):
-            deciders = self._deciders.setdefault(atom, {})
-            deciders.setdefault(value, truth)
-            if (single := self._atoms.get(atom)) is not None:
-                deciders.setdefault(single, self.truth(single))
+            self._deciders.setdefault(atom, {})[value] = truth
 
     def _merge(self, node: Node) -> None:
         """Let the outputs of a Merge stand for choices between its inputs."""
@@ -289,7 +405,7 @@ class Flow:
         found = {
             value: truth
             for atom in atoms
-            for value, truth in self._deciders.get(atom, {}).items()
+            for value, truth in self._that_tell(atom)
             if self._may_decide(value, truth, context)
         }
         ordered = sorted(found, key=lambda value: (self._position(value), value.output))
@@ -297,6 +413,11 @@ class Flow:
             if all(self._is_decided(when, found[value]) for when, _ in live):
                 return value
         return ordered[0] if ordered else None
+
+    def _that_tell(self, atom: int) -> Iterator[tuple[Value, int]]:
+        """The values that say something about an atom, with their predicates."""
+        yield from self._atoms.get(atom, {}).items()
+        yield from self._deciders.get(atom, {}).items()
 
     def _position(self, value: Value) -> int:
         return self._order.get(value.node, len(self._order))
@@ -316,6 +437,7 @@ class Flow:
         if key not in self._phis:
             origin, output = merge
             node = Node(Kind.PHI, origin.op, [decider, yes, no], [], origin.index, output)
+            node.result = origin.result
             self._phis[key] = node
             self._alive[node] = context
             self._order[node] = self._order[origin]
@@ -324,7 +446,7 @@ class Flow:
 
 def _origin(value: Value) -> Value:
     """Where a value comes from, through all that forwards it, into frames, too."""
-    while value.node.kind in (*FORWARDING, Kind.ENTER) or value.node.op_type in _SAME:
+    while value.node.kind in (*FORWARDING, Kind.ENTER) or value.node.op_type in SAME:
         value = value.node.inputs[0]
     return value
 
@@ -339,3 +461,14 @@ def _constant(node: Node) -> int | None:
     if isinstance(value, DenseIntOrFPElementsAttr):
         return int(value.get_values()[0])
     return None
+
+
+def _truth_of_constant(node: Node) -> bool | None:
+    """Whether a constant of numbers counts as true: a scalar by its value, others by their size."""
+    if node.op_type != "Const" or node.kind is not Kind.OP:
+        return None
+    shape = static_shape(node.op.results[0].type)
+    if shape is None or element_type(node.op.results[0]) == StringType():
+        return None
+    array = constant_array(node.op)
+    return bool(array != 0) if not shape else array.size > 0

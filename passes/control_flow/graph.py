@@ -85,8 +85,8 @@ class Node:
     """The place in the order of all nodes."""
     number: int = 0
     """
-    The constant of a NUMBER, TRUTH or TEST; how many outputs a _SwitchN has, or inputs a loop's Merge had
-    before they became two; which output of a Merge a PHI is.
+    The constant of a NUMBER, TRUTH or TEST; how many outputs a _SwitchN has, or inputs a loop's
+    Merge had before they became two; which output of a Merge a PHI is.
     """
     frame: tuple[Hashable, str] | None = None
     """What an Enter leads to: frames with equal keys in one frame are the same; and its name."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import Frame, is_loop_variable
 from lowerdeck.passes.control_flow.graph import Kind, Node, Problem, Value
+from lowerdeck.passes.control_flow.numbering import Numbering
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
 from lowerdeck.passes.control_flow.regions import Plan, is_leaf, needs_of, plan, unmerged
 
@@ -47,24 +48,33 @@ class _Variables:
 
 @dataclass(frozen=True)
 class _Ring:
-    """What a loop was made of."""
+    """A frame as one node of the frame around it."""
 
     frame: Frame
-    condition: Node
+    node: Node
+    conditions: tuple[Node, ...]
+    """The LoopCond, if something needs it."""
     ends: tuple[Value, ...]
-    """What the Exits took."""
+    """What the Exits take."""
     guards: dict[Node, Node]
     """For each Enter a node outside that is alive when the Enter is."""
 
 
 class LoopRaiser:
-    """Raises the frames of a graph, one after another from the inside."""
+    """
+    Raises the loops of a graph.
+
+    Frames are closed first: each becomes a node of the one around it. Then one analysis goes from
+    the outside to the inside, for what is known around a loop holds in it. Last, loops are built
+    from the inside to the outside.
+    """
 
     def __init__(self, predicates: Predicates) -> None:
         self._predicates = predicates
         self.loops: dict[Node, Loop] = {}
-        """The loops made so far, by their nodes."""
-        self._rings: dict[Node, _Ring] = {}
+        """The loops built so far, by their nodes."""
+        self._rings: dict[Frame, _Ring] = {}
+        self._flows: dict[Frame, Flow] = {}
 
     @property
     def plans(self) -> list[Plan]:
@@ -72,45 +82,68 @@ class LoopRaiser:
         loops = self.loops.values()
         return [part for loop in loops for part in (loop.condition, loop.body, loop.after)]
 
-    def flow(self, frame: Frame) -> tuple[Flow, list[Problem]]:
-        """The analysis of a frame whose inner frames are raised, and what is wrong with it."""
-        flow = Flow(frame, self._predicates)
-        if flow.cyclic:
-            return flow, [_in_cycle(node) for node in flow.cyclic]
-        loops = [node for node in frame.nodes if node.kind is Kind.LOOP]
-        return flow, [problem for node in loops for problem in self._check_enters(flow, node)]
-
-    def raise_frame(self, frame: Frame, parent: Frame) -> list[Problem]:
+    def close(self, frame: Frame, parent: Frame) -> list[Problem]:
         """Make a frame a node of its parent; what is wrong with it if that cannot be done."""
         if problems := _check_form(frame):
             return problems
-        flow, problems = self.flow(frame)
-        if problems:
-            return problems
-        condition = next(node for node in frame.nodes if node.kind is Kind.COND)
+        conditions = tuple(node for node in frame.nodes if node.kind is Kind.COND)
         exits = [node for node in frame.nodes if node.kind is Kind.EXIT]
-        return self._check_flow(flow, condition, exits) or self._build(
-            flow, condition, exits, parent
+        guards = {enter: _copied(enter) for enter in frame.nodes if enter.kind is Kind.ENTER}
+        ends = [_copied(leaving) for leaving in exits]
+        origin = next(iter((*conditions, *guards)))
+        node = Node(Kind.LOOP, origin.op, [], list(guards.values()), origin.index)
+        self._rings[frame] = _Ring(
+            frame, node, conditions, tuple(Value(end, 0) for end in ends), guards
         )
+        frame.nodes = [other for other in frame.nodes if other.kind is not Kind.EXIT] + ends
+        parent.nodes += [*guards.values(), node, *exits]
+        for position, leaving in enumerate(exits):
+            leaving.kind = Kind.FORWARD
+            leaving.inputs, leaving.controls = [Value(node, position)], []
+        return []
 
-    # Building
+    def analyze(self, root: Frame) -> Flow:
+        """What is known of the outermost frame, and of those inside."""
+        inside = {ring.node: ring.frame for ring in self._rings.values()}
+        flow = Flow(root, self._predicates, Numbering(), inside)
+        flows = [flow]
+        for found in flows:
+            flows += found.inner.values()
+        self._flows = {found.frame: found for found in flows}
+        return flow
 
-    def _build(
-        self, flow: Flow, condition: Node, exits: Sequence[Node], parent: Frame
-    ) -> list[Problem]:
-        going = flow.truth(condition.inputs[0])
-        variables = _variables(flow, parent)
-        ends = tuple(node.inputs[0] for node in exits)
+    def check(self, frame: Frame) -> list[Problem]:
+        """What is wrong with a frame, and with what goes into the loops in it."""
+        if (flow := self._flows.get(frame)) is None or flow.context == FALSE:
+            return []
+        if flow.cyclic:
+            return [_in_cycle(node) for node in flow.cyclic]
+        problems = [
+            problem for inner in flow.inner.values() for problem in self._check_enters(flow, inner)
+        ]
+        return problems + (self._check_flow(flow) if frame in self._rings else [])
+
+    def build(self, frame: Frame) -> list[Problem]:
+        """Make the loop of a frame in which nothing is wrong, unless it never runs."""
+        ring, flow = self._rings[frame], self._flows.get(frame)
+        if flow is None or flow.context == FALSE:
+            return []
+        going = self._going(flow)
+        condition = self._condition(flow, going)
+        if condition is None:
+            text = f"found no value in {frame} that tells if it goes on, expected a LoopCond"
+            return [Problem(ring.node, text)]
+        variables = _variables(flow)
         carried = tuple(
             value
-            for value in _needed(flow, [condition.inputs[0], *ends], variables)
+            for value in _needed(flow, [condition, *ring.ends], variables)
             if variables.following[value] != value
         )
         following = [variables.following[value] for value in carried]
         tasks = (
-            ([condition.inputs[0]], TRUE),
+            ([condition], flow.context),
             (following, going),
-            (ends, self._predicates.negate(going)),
+            (ring.ends, self._ended(flow, going)),
         )
         if problems := [p for values, _ in tasks for p in unmerged(flow, values)]:
             return problems
@@ -119,24 +152,35 @@ class LoopRaiser:
         captured = tuple(
             leaf for leaf in leaves if leaf not in carried and leaf.node.kind is not Kind.ARGUMENT
         )
-        loop = Loop(carried, captured, *plans, runs=going != FALSE)
-        first = [variables.first.get(v) or v.node.inputs[0] for v in (*carried, *captured)]
-        guards = {enter: _guard(enter) for enter in flow.frame.nodes if enter.kind is Kind.ENTER}
-        node = Node(Kind.LOOP, condition.op, first, list(guards.values()), condition.index)
-        self.loops[node] = loop
-        self._rings[node] = _Ring(flow.frame, condition, ends, guards)
-        parent.nodes += [*guards.values(), node, *exits]
-        for position, leaving in enumerate(exits):
-            leaving.kind = Kind.FORWARD
-            leaving.inputs = [Value(node, position)]
+        self.loops[ring.node] = Loop(carried, captured, *plans, runs=going != FALSE)
+        ring.node.inputs = [
+            variables.first.get(v) or v.node.inputs[0] for v in (*carried, *captured)
+        ]
         return []
+
+    def _going(self, flow: Flow) -> int:
+        """When another iteration follows."""
+        if conditions := self._rings[flow.frame].conditions:
+            return self._predicates.both(flow.context, flow.truth(conditions[0].inputs[0]))
+        return self._predicates.any(flow.alive(value) for value in _followings(flow.frame))
+
+    def _ended(self, flow: Flow, going: int) -> int:
+        return self._predicates.both(flow.context, self._predicates.negate(going))
+
+    def _condition(self, flow: Flow, going: int) -> Value | None:
+        """The value that tells whether another iteration follows."""
+        ring = self._rings[flow.frame]
+        if ring.conditions:
+            return ring.conditions[0].inputs[0]
+        return flow.decided(going, ring.node)
 
     # Checks
 
-    def _check_flow(self, flow: Flow, condition: Node, exits: Sequence[Node]) -> list[Problem]:
+    def _check_flow(self, flow: Flow) -> list[Problem]:
         """The loop has a condition in every iteration, and goes on and ends as it says."""
-        going = flow.truth(condition.inputs[0])
-        ends = self._predicates.negate(going)
+        ring, context = self._rings[flow.frame], flow.context
+        going = self._going(flow)
+        ends = self._ended(flow, going)
         problems: list[Problem] = []
 
         def expect(node: Node, alive: int, expected: int, when: str) -> None:
@@ -146,32 +190,31 @@ class LoopRaiser:
                 wanted = "" if expected == TRUE else f", {_if(self._predicates.describe(expected))}"
                 problems.append(Problem(node, text + wanted))
 
-        expect(condition, flow.node_alive(condition), TRUE, "a condition in every iteration")
-        if going == TRUE:
+        for condition in ring.conditions:
+            expect(condition, flow.node_alive(condition), context, "a condition in every iteration")
+        if going == context:
             text = (
                 f"found a condition of {flow.frame} that is always true, expected the loop to end"
             )
-            return [*problems, Problem(condition, text)]
-        for node in flow.frame.nodes:
-            if is_loop_variable(node):
-                following = node.inputs[_ends(node)[1]]
-                when = "it whenever the loop goes on, and only then"
-                expect(following.node, flow.alive(following), going, when)
-        for node in exits:
+            return [*problems, Problem(next(iter((*ring.conditions, ring.node))), text)]
+        for following in _followings(flow.frame):
+            when = "it whenever the loop goes on, and only then"
+            expect(following.node, flow.alive(following), going, when)
+        for end in ring.ends:
             when = "it when the loop ends, and only then"
-            expect(node, flow.node_alive(node), ends, when)
+            expect(end.node, flow.alive(end), ends, when)
         return problems
 
-    def _check_enters(self, flow: Flow, node: Node) -> list[Problem]:
+    def _check_enters(self, flow: Flow, inner: Flow) -> list[Problem]:
         """What goes into a loop is alive together, or all that comes out needs all of it."""
-        ring = self._rings[node]
+        ring = self._rings[inner.frame]
         alive = {enter: flow.node_alive(guard) for enter, guard in ring.guards.items()}
-        together = flow.node_alive(node)
-        if set(alive.values()) == {together}:
+        if set(alive.values()) == {inner.context}:
             return []
+        goes_on = [*ring.conditions, *(v.node for v in _followings(ring.frame))]
         for end in ring.ends:
-            needed = _enters_of([end.node, ring.condition])
-            if self._predicates.all(alive[enter] for enter in needed) != together:
+            needed = _enters_of([end.node, *goes_on[:1]])
+            if self._predicates.all(alive[enter] for enter in needed) != inner.context:
                 expected = f"expected one predicate for all Enters of {ring.frame}"
                 return [
                     Problem(
@@ -183,11 +226,10 @@ class LoopRaiser:
 
 
 def _check_form(frame: Frame) -> list[Problem]:
-    """A frame has one LoopCond, and its loop variables one Enter and one NextIteration."""
+    """A frame has one LoopCond at most, and its loop variables one Enter and one NextIteration."""
     conditions = [node for node in frame.nodes if node.kind is Kind.COND]
-    borders = [node for node in frame.nodes if node.kind in (Kind.ENTER, Kind.EXIT)]
     count = f"found {len(conditions)} LoopConds in {frame}, expected one"
-    problems = [Problem(node, count) for node in conditions or borders if len(conditions) != 1]
+    problems = [Problem(node, count) for node in conditions if len(conditions) > 1]
     indexed = _indexed(frame)
     for node in filter(is_loop_variable, frame.nodes):
         kinds = {value.node.kind for value in node.inputs}
@@ -215,11 +257,17 @@ def _ends(merge: Node) -> tuple[int, int]:
     return (0, 1) if merge.inputs[0].node.kind is Kind.ENTER else (1, 0)
 
 
-def _guard(enter: Node) -> Node:
-    return Node(Kind.FORWARD, enter.op, list(enter.inputs), list(enter.controls), enter.index)
+def _followings(frame: Frame) -> list[Value]:
+    """What the NextIterations of loop variables give."""
+    return [node.inputs[_ends(node)[1]] for node in frame.nodes if is_loop_variable(node)]
 
 
-def _variables(flow: Flow, parent: Frame) -> _Variables:
+def _copied(node: Node) -> Node:
+    """A node that forwards what an Enter or Exit takes, and is alive when that is."""
+    return Node(Kind.FORWARD, node.op, list(node.inputs), list(node.controls), node.index)
+
+
+def _variables(flow: Flow) -> _Variables:
     """The loop variables, and which input their Merges took where that is used."""
     found = _Variables()
     indexed = _indexed(flow.frame)
@@ -230,9 +278,8 @@ def _variables(flow: Flow, parent: Frame) -> _Variables:
         found.first[Value(merge, 0)] = merge.inputs[enter].node.inputs[0]
         found.following[Value(merge, 0)] = flow.stands_for(merge.inputs[following])
         if merge in indexed:
-            first = Node(Kind.NUMBER, merge.op, [], [], merge.index, enter)
-            parent.nodes.append(first)
-            found.first[Value(merge, 1)] = Value(first, 0)
+            assert flow.outer is not None
+            found.first[Value(merge, 1)] = flow.outer.number(enter, merge)
             found.following[Value(merge, 1)] = flow.number(following, merge)
     return found
 

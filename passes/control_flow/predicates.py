@@ -48,6 +48,10 @@ class Predicates:
         """a or b"""
         return self._choose(a, TRUE, b)
 
+    def choice(self, a: int, b: int, c: int) -> int:
+        """b where a holds, else c"""
+        return self._choose(a, b, c)
+
     def all(self, predicates: Iterable[int]) -> int:
         """The conjunction of predicates, TRUE for none."""
         result = TRUE

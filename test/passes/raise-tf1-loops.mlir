@@ -446,3 +446,17 @@ tf1.graph @main {
   %y = tf1.Exit %f {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
+
+// -----
+
+// A frame in which nothing goes round: what enters leaves.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    %n = tf1.Neg %x
+// CHECK-NEXT:    func.return %n
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
+  %n = tf1.Neg %e {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %y = tf1.Exit %n {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  tf1.fetch %y : tensor<*xf32> {names = ["y"]}
+}

@@ -110,18 +110,6 @@ tf1.graph @main {
 
 // -----
 
-// No condition.
-// CHECK:      node 'e' (Enter): found 0 LoopConds in frame 'w', expected one
-// CHECK-NEXT: node 'y' (Exit): found 0 LoopConds in frame 'w', expected one
-tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
-  %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32> loc("e")
-  %y = tf1.Exit %e {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("y")
-  tf1.fetch %y : tensor<*xf32> {names = ["y"]}
-}
-
-// -----
-
 // A loop that does not end, in a loop that does.
 // CHECK: node 'goi' (LoopCond): found a condition of frame 'w' > 'w' that is always true, expected the loop to end
 tf1.graph @main {
@@ -174,7 +162,7 @@ tf1.graph @main {
 // -----
 
 // A body that is dead in some iterations.
-// CHECK: node 'n' (NextIteration): found it alive in frame 'w' if 'c' and 'q', expected it whenever the loop goes on, and only then, if 'c'
+// CHECK: node 'n' (NextIteration): found it alive in frame 'w' if 'c' and 'p', expected it whenever the loop goes on, and only then, if 'c'
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
@@ -304,8 +292,8 @@ tf1.graph @main {
 
 // -----
 
-// A call of a function.
-// CHECK: node 'y' (PartitionedCall): found a call of a function, expected none
+// A call of a function that is not there.
+// CHECK: node 'y' (PartitionedCall): its f 'body' is not in the module
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %y = tf1.PartitionedCall %x {Tin = [#tf1.dtype<float>], Tout = [#tf1.dtype<float>], f = @body} : (tensor<*xf32>) -> tensor<*xf32> loc("y")
