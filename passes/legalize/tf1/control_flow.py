@@ -29,7 +29,7 @@ from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError
-from lowerdeck.passes.legalize.tf1.tensor_array import empty_array, first_elements, is_unwritten
+from lowerdeck.passes.legalize.tf1.arrays import all_zero, empty_array, is_unwritten
 from lowerdeck.passes.legalize.tf1.uneven import uniform_lengths
 
 if TYPE_CHECKING:
@@ -104,21 +104,43 @@ def _lengths(builder: CoreBuilder, elements: SSAValue, walk: FunctionWalk) -> SS
 
 
 def _write_arrays(lower: Legalizer, regions: Sequence[Region], walk: FunctionWalk) -> None:
-    """An array that one branch writes is, in the other one, as many elements of zero."""
+    """An array that one branch writes is, in the other one, as many elements of zero as it had."""
     for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
-        written = [value for value in values if not is_unwritten(value)]
+        written = [k for k, value in enumerate(values) if not is_unwritten(value)]
         if len(written) == len(values):
             continue
+        if not written:
+            for region, value in zip(regions, values, strict=True):
+                end = _end(region)
+                end.operands[index] = all_zero(lower.at(InsertPoint.before(end)), value)
+                _erase_unused(value)
+            continue
+        like = values[written[0]]
+        inner = set(symbols_made_within(regions[written[0]]))
+        is_uneven = _is_uneven(lower, like, inner, walk)
         for region, value in zip(regions, values, strict=True):
-            if not is_unwritten(value):
-                continue
-            if not written:
-                lower.refuse("an array that no branch writes, and two of them", "one array")
-            end = _end(region)
-            builder = lower.at(InsertPoint.before(end))
-            end.operands[index] = empty_array(
-                builder, written[0], is_uneven=written[0] in walk.companions
-            )
+            if is_unwritten(value):
+                end = _end(region)
+                builder = lower.at(InsertPoint.before(end))
+                array = empty_array(builder, value, like, is_uneven=is_uneven)
+                end.operands[index] = array
+                _erase_unused(value)
+                if is_uneven:
+                    walk.companions[array] = uniform_lengths(builder, array)
+
+
+def _is_uneven(lower: Legalizer, array: SSAValue, inner: set[str], walk: FunctionWalk) -> bool:
+    """
+    True if elements of an array that a region makes, with the symbols `inner`, have other lengths
+    than those outside. The rest of their shape must be known there.
+    """
+    decided_inside = [axis for axis, dim in enumerate(dims_of(array)) if dim.symbols & inner]
+    if any(axis > 1 for axis in decided_inside):
+        lower.refuse(
+            f"an array of elements whose shape is decided inside: {array.type}",
+            "elements of a shape that is known before, but for their length",
+        )
+    return array in walk.companions or 1 in decided_inside
 
 
 def _require_one_type(lower: Legalizer, regions: Sequence[Region]) -> None:
@@ -202,11 +224,11 @@ def _update(
     lower: Legalizer, op: LoopOp, state: list[_Carried], body: Region, walk: FunctionWalk
 ) -> bool:
     """Take what the body yields into account; False if it was known already."""
-    values = yielded(body)[1:]
     arguments = tuple(body.block.args)[1:]
-    inner = set(symbols_made_within(body))
     end = lower.at(InsertPoint.before(_end(body)))
-    changed = False
+    changed = _give_elements(lower, state, body, end, walk)
+    values = yielded(body)[1:]
+    inner = set(symbols_made_within(body))
     for one in tuple(state):
         value = values[one.index]
         if one.is_lengths:
@@ -223,6 +245,28 @@ def _update(
     return changed | _add_lengths(lower, state, values, walk)
 
 
+def _give_elements(
+    lower: Legalizer, state: Sequence[_Carried], body: Region, end: CoreBuilder, walk: FunctionWalk
+) -> bool:
+    """Make tensors of arrays that the body made and did not write; False if inits are tensors."""
+    changed = False
+    for one in state:
+        value = yielded(body)[1 + one.index]
+        if one.is_lengths or not is_unwritten(value) or value is one.init:
+            continue
+        if is_unwritten(one.init):
+            one.init = all_zero(lower, one.init)
+            one.type = _tensor_type(one.init)
+            changed = True
+        is_uneven = one.init in walk.companions
+        array = empty_array(end, value, one.init, is_uneven=is_uneven)
+        _end(body).operands[1 + one.index] = array
+        _erase_unused(value)
+        if is_uneven:
+            walk.companions[array] = uniform_lengths(end, array)
+    return changed
+
+
 def _write_first(
     lower: Legalizer, one: _Carried, value: SSAValue, inner: set[str], walk: FunctionWalk
 ) -> None:
@@ -230,14 +274,8 @@ def _write_first(
     The array that the body writes as `value`, before the loop: it may have another number of
     elements, and other lengths, but the rest of an element's shape must be known.
     """
-    decided_inside = [axis for axis, dim in enumerate(dims_of(value)) if dim.symbols & inner]
-    if any(axis > 1 for axis in decided_inside):
-        lower.refuse(
-            f"an array of elements whose shape is decided in the loop: {value.type}",
-            "elements of a shape that is known before it, but for their length",
-        )
-    is_uneven = value in walk.companions or 1 in decided_inside
-    one.init = first_elements(lower, one.init, value, is_uneven=is_uneven)
+    is_uneven = _is_uneven(lower, value, inner, walk)
+    one.init = empty_array(lower, one.init, value, is_uneven=is_uneven)
     one.type = _tensor_type(one.init)
     if is_uneven:
         walk.companions[one.init] = uniform_lengths(lower, one.init)
@@ -326,6 +364,15 @@ def _finish(
 
 
 # Regions
+
+
+def _erase_unused(unwritten: SSAValue) -> None:
+    """Erase the op that made an array if a region has just stopped to yield it."""
+    op = unwritten.owner
+    assert isinstance(op, Operation)
+    if all(result.first_use is None for result in op.results):
+        op.detach()
+        op.erase()
 
 
 def _legalized(region: Region, walk: FunctionWalk) -> Region:

@@ -25,15 +25,21 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.tf1.advice import next_step
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.legalize.legalizer import RefusalError
+from lowerdeck.passes.legalize.tf1.arrays import CREATORS, element_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
-from lowerdeck.passes.legalize.tf1.tensor_array import ARRAY
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
 
 class Tf1Walk(FunctionWalk):
     """The legalization of one function of tf1 ops."""
 
-    transient = (ARRAY,)
+    transient = CREATORS
+
+    def __init__(self, function: func.FuncOp) -> None:
+        from lowerdeck.passes.legalize.tf1.tensor_array import give_flows
+
+        super().__init__(function)
+        give_flows(function)
 
     def converts(self, op: Operation) -> bool:
         return isinstance(op, Tf1Op | IfOp | LoopOp)
@@ -54,8 +60,9 @@ class Tf1Walk(FunctionWalk):
     def _node(self, op: Tf1Op) -> None:
         from lowerdeck.passes.legalize.tf1.handlers import handler_of
 
-        if op.name == ARRAY:
-            # It stands for the array while its handle is used.
+        if op.name in CREATORS:
+            # It stands for the array while that is used.
+            element_of(op)
             return
         handler = handler_of(op.op_type)
         if handler is None:
@@ -93,8 +100,9 @@ class LegalizeTf1Pass(ModulePass):
 def is_legalized(op_type: str) -> bool:
     """True if there is a legalization for an operator."""
     from lowerdeck.passes.legalize.tf1.handlers import handler_of
+    from lowerdeck.passes.legalize.tf1.tensor_array import WITHOUT_FLOW
 
-    return f"tf1.{op_type}" == ARRAY or handler_of(op_type) is not None
+    return f"tf1.{op_type}" in (*CREATORS, *WITHOUT_FLOW) or handler_of(op_type) is not None
 
 
 def holds_nodes(function: func.FuncOp) -> bool:

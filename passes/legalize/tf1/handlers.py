@@ -27,6 +27,8 @@ from lowerdeck.passes.legalize.tf1 import (
     slicing,
     sorting,
     tensor_array,
+    tensor_list,
+    variables,
 )
 from lowerdeck.passes.legalize.tf1.registry import legalizes
 
@@ -55,6 +57,8 @@ TOPICS: tuple[ModuleType, ...] = (
     slicing,
     sorting,
     tensor_array,
+    tensor_list,
+    variables,
 )
 """The modules with handlers."""
 

@@ -1,5 +1,5 @@
 """
-TensorArrays whose elements have different lengths: the elements padded with zeros to the longest
+Arrays whose elements have different lengths: the elements padded with zeros to the longest
 one and stacked, [n, longest, rest...], and their lengths, i64 [n].
 """
 
@@ -11,9 +11,16 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.reduce import CumulativeOp
-from lowerdeck.dialects.core.tensor import CountNonzeroOp, GatherOp, NonzeroOp, PadOp, ScatterNdOp
+from lowerdeck.dialects.core.tensor import (
+    ConcatOp,
+    CountNonzeroOp,
+    GatherOp,
+    NonzeroOp,
+    PadOp,
+    ScatterNdOp,
+)
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
-from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.quantity import Quantity
@@ -73,14 +80,42 @@ def with_element(
     )
 
 
-def stacked(lower: Legalizer, elements: SSAValue, lengths: SSAValue, indices: SSAValue) -> SSAValue:
-    """The elements at i64 indices; that their lengths are equal is checked at run time."""
-    chosen = lower.add(GatherOp(lengths, indices, 0))
-    shortest, longest = (_number(lower, lower.reduce(k, chosen, [0])) for k in ("min", "max"))
-    rows = lower.add(GatherOp(elements, indices, 0))
-    rows = lower.slice_axis(rows, 1, 0, longest)
-    count, _, *rest = dims_of(rows)
-    return lower.reshape(rows, [count, shortest, *rest])
+def rows_at(
+    lower: Legalizer, elements: SSAValue, lengths: SSAValue, indices: SSAValue
+) -> tuple[SSAValue, SSAValue]:
+    """The elements at i64 indices."""
+    return lower.add(GatherOp(elements, indices, 0)), lower.add(GatherOp(lengths, indices, 0))
+
+
+def stacked(lower: Legalizer, elements: SSAValue, lengths: SSAValue) -> SSAValue:
+    """The elements as one tensor; that their lengths are equal is checked at run time."""
+    shortest, longest = (_number(lower, lower.reduce(k, lengths, [0])) for k in ("min", "max"))
+    longest = maximum(longest, 0)  # of no elements at all
+    count, _, *rest = dims_of(elements)
+    rows = lower.slice_axis(elements, 1, 0, longest)
+    return lower.reshape(rows, [count, minimum(shortest, longest), *rest])
+
+
+def appended(
+    lower: Legalizer, elements: SSAValue, lengths: SSAValue, value: SSAValue
+) -> tuple[SSAValue, SSAValue]:
+    """The array with `value` as one element more."""
+    length, *rest = dims_of(value)
+    longest = maximum(dims_of(elements)[1], length)
+    elements = _padded(lower, elements, 1, longest)
+    row = lower.reshape(_padded(lower, value, 0, longest), [1, longest, *rest])
+    return (
+        lower.add(ConcatOp([elements, row], 0)),
+        lower.add(ConcatOp([lengths, lower.dims([length])], 0)),
+    )
+
+
+def resized(lower: Legalizer, value: SSAValue, size: Expr) -> SSAValue:
+    """A tensor with rows of zeros behind its own, or only its first ones, up to `size`."""
+    count, *rest = dims_of(value)
+    longer = maximum(count, size)
+    value = lower.reshape(_padded(lower, value, 0, longer), [longer, *rest])
+    return lower.slice_axis(value, 0, 0, size)
 
 
 def _number(lower: Legalizer, scalar: SSAValue) -> Expr:

@@ -1,0 +1,331 @@
+"""
+Arrays of tensors as values: what a TensorArray's flow and a TensorList's handle stand for.
+
+An array is the tensor of its elements, stacked. It has none until the first write gives its
+elements a shape; until then it is the result of the op that made it. Elements that were not written
+are zero. Elements may differ in their length (`uneven`), and in nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, cast
+
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from lowerdeck.dialects.core.constant import IotaOp
+from lowerdeck.dialects.core.elementwise import CastOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ScatterNdOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of, tensor
+from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.tf1.attributes import ELEMENTS
+from lowerdeck.dialects.tf1.ops import Tf1Op
+from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.legalizer import refuse
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.uneven import (
+    appended,
+    element_at,
+    joined_rows,
+    resized,
+    rows_at,
+    stacked,
+    uniform_lengths,
+    with_element,
+)
+
+ARRAY = "tf1.TensorArrayV3"
+EMPTY = "tf1.EmptyTensorList"
+RESERVE = "tf1.TensorListReserve"
+CREATORS = (ARRAY, EMPTY, RESERVE)
+"""The ops that make an array; they stay while something refers to what has no elements yet."""
+
+Dims: TypeAlias = "Sequence[Expr | None] | None"
+"""The shape of elements as far as it is stated: a dimension, or all of them, may be open."""
+
+
+# Arrays that were not written yet
+
+
+def is_unwritten(value: SSAValue) -> bool:
+    """True for an array that has no elements yet."""
+    return isinstance(value.owner, Operation) and value.owner.name in CREATORS
+
+
+def creator(value: SSAValue) -> Tf1Op:
+    """The op that made an array that was not written yet."""
+    op = value.owner
+    assert isinstance(op, Tf1Op)
+    return op
+
+
+def initial_size(builder: CoreBuilder, op: Tf1Op) -> Expr:
+    """The number of elements that an op makes an array with."""
+    if op.name == EMPTY:
+        return Expr.const(0)
+    found = builder.exprs(op.input_list("size" if op.name == ARRAY else "num_elements")[0])
+    if found is None or len(found) != 1:
+        refuse("an array whose size is no scalar")
+    return found[0]
+
+
+def element_of(op: Tf1Op) -> Attribute:
+    """The type of what is in the elements of an array."""
+    dtype = cast(str, op.attr("dtype" if op.name == ARRAY else "element_dtype"))
+    if (element := ELEMENTS.get(dtype)) is None:
+        refuse(f"elements of type {dtype}", "tensors")
+    return element
+
+
+def stated_dims(builder: CoreBuilder, op: Tf1Op) -> Dims:
+    """The shape of elements that the op which makes an array states."""
+    if op.name != ARRAY:
+        return dims_in(builder, op.input_list("element_shape")[0])
+    shape = cast("tuple[int, ...] | None", op.attr("element_shape"))
+    return None if shape is None else [None if dim < 0 else Expr.const(dim) for dim in shape]
+
+
+def dims_in(builder: CoreBuilder, shape: SSAValue) -> Dims:
+    """The shape of elements in an operand: -1 leaves open a dimension, or as a scalar all."""
+    found = builder.exprs(shape) if rank_of(shape) == 1 else None
+    return None if found is None else [None if dim == -1 else dim for dim in found]
+
+
+def zeros(builder: CoreBuilder, type_: Attribute) -> SSAValue:
+    """A tensor of zeros."""
+    return builder.broadcast(builder.scalar(0, element_type(type_)), dims_of(type_))
+
+
+def empty_array(
+    builder: CoreBuilder, unwritten: SSAValue, like: SSAValue, *, is_uneven: bool
+) -> SSAValue:
+    """
+    An array that was not written yet, as a tensor of elements like those of another one: all zero,
+    or of length zero if uneven.
+    """
+    dims = list(dims_of(like)[1:])
+    dims = [Expr.const(0), *dims[1:]] if is_uneven else dims
+    return zeros(
+        builder, tensor(element_type(like), [initial_size(builder, creator(unwritten)), *dims])
+    )
+
+
+def all_zero(builder: CoreBuilder, unwritten: SSAValue) -> SSAValue:
+    """An array that was not written yet, as a tensor of elements of the stated shape."""
+    op = creator(unwritten)
+    return _zero_elements(builder, op, initial_size(builder, op), stated_dims(builder, op))
+
+
+def _zero_elements(builder: CoreBuilder, op: Tf1Op, size: Expr, stated: Dims) -> SSAValue:
+    known = [dim for dim in stated or () if dim is not None]
+    if stated is None or len(known) != len(stated):
+        refuse("an array that is read and never written", "a write before it")
+    return zeros(builder, tensor(element_of(op), [size, *known]))
+
+
+def merged(one: Dims, other: Dims) -> Dims:
+    """What is stated in two places of one shape; refused if the ranks differ."""
+    if one is None or other is None:
+        return other if one is None else one
+    if len(one) != len(other):
+        refuse(f"elements of rank {len(one)} and of rank {len(other)}", "one rank")
+    return [b if a is None else a for a, b in zip(one, other, strict=True)]
+
+
+# Elements
+
+
+@dataclass(frozen=True)
+class Array:
+    """An array as it is at one point; what changes it gives another one."""
+
+    lower: Tf1Legalizer
+    value: SSAValue
+    can_grow: bool = False
+    """True if there is room for what is written behind the last element."""
+    stated: Dims = None
+    """What the shape of elements is said to be where the array is used."""
+    room: Expr | None = None
+    """The number of elements of an array that was resized before it was written."""
+
+    @property
+    def size(self) -> Expr:
+        """The number of elements."""
+        if not is_unwritten(self.value):
+            return dims_of(self.value)[0]
+        return initial_size(self.lower, creator(self.value)) if self.room is None else self.room
+
+    @property
+    def lengths(self) -> SSAValue | None:
+        """The lengths of the elements, if they are not known to be equal."""
+        return self.lower.lengths_of(self.value)
+
+    def elements(self) -> SSAValue:
+        """The array as a tensor; one that was never written must state the shape of elements."""
+        if not is_unwritten(self.value):
+            return self.value
+        op = creator(self.value)
+        stated = merged(stated_dims(self.lower, op), self.stated)
+        return _zero_elements(self.lower, op, self.size, stated)
+
+    def _of_stated_dims(self, value: SSAValue) -> SSAValue:
+        """A value of the shape of elements, with the dimensions that are stated to be numbers."""
+        dims = dims_of(value)
+        if self.stated is None or len(self.stated) != len(dims):
+            return value
+        known: list[Expr] = []
+        for dim, said in zip(dims, self.stated, strict=True):
+            is_news = said is not None and said.value is not None and dim.value is None
+            known.append(said if said is not None and is_news else dim)
+        return self.lower.reshape(value, known)
+
+    # Reading
+
+    def at(self, index: SSAValue) -> SSAValue:
+        """The element at an integer scalar."""
+        elements, index = self.elements(), self.lower.cast(index, i64)
+        if (lengths := self.lengths) is not None:
+            return self._of_stated_dims(element_at(self.lower, elements, lengths, index))
+        return self._of_stated_dims(self.lower.add(GatherOp(elements, index, 0)))
+
+    def stacked(self) -> SSAValue:
+        """All elements, which have one shape, along a new first dimension."""
+        elements = self.elements()
+        return elements if self.lengths is None else stacked(self.lower, elements, self.lengths)
+
+    def gathered(self, indices: SSAValue) -> SSAValue:
+        """The elements at `indices`, stacked."""
+        elements = self.elements()
+        if covers(self.lower, indices, dims_of(elements)[0]):
+            return self.stacked()
+        indices = self.lower.cast(indices, i64)
+        if (lengths := self.lengths) is not None:
+            return stacked(self.lower, *rows_at(self.lower, elements, lengths, indices))
+        return self.lower.add(GatherOp(elements, indices, 0))
+
+    def joined(self) -> tuple[SSAValue, SSAValue]:
+        """The elements one after the other along their first dimension, and their lengths."""
+        lower, elements = self.lower, self.elements()
+        if rank_of(elements) < 2:
+            lower.refuse("elements of rank 0", "elements with a first dimension")
+        if (own := self.lengths) is not None:
+            return joined_rows(lower, elements, own), own
+        count, length, *rest = dims_of(elements)
+        joined = lower.reshape(elements, [count * length, *rest])
+        return joined, lower.broadcast(lower.dims([length], []), [count])
+
+    # Writing
+
+    def with_element(self, index: SSAValue, value: SSAValue) -> SSAValue:
+        """The array with another element at an integer scalar."""
+        lower, array, dims = self.lower, self, dims_of(value)
+        if self.can_grow:
+            (number,) = lower.require_exprs(index, "an index")
+            array = self.resized(maximum(self.size, number + 1))
+        index = lower.cast(index, i64)
+        if array.has_other_length(dims):
+            own = array.known_lengths()
+            return lower.set_lengths(*with_element(lower, array.value, own, index, value))
+        elements = array.fitting(dims, "an element")
+        update = lower.reshape(value, [1, *dims_of(elements)[1:]])
+        return lower.add(ScatterNdOp(elements, lower.reshape(index, [1, 1]), update))
+
+    def with_elements(self, indices: SSAValue, rows: SSAValue) -> SSAValue:
+        """The array with the rows of a tensor as the elements at `indices`."""
+        lower, size = self.lower, self.size
+        count, *rest = dims_of(rows)
+        covered = covers(lower, indices, count)
+        grown = (
+            maximum(size, count if covered else self._end_of(indices)) if self.can_grow else size
+        )
+        if covered and grown == count:
+            return rows
+        if self.lengths is not None:
+            lower.refuse("scattering into an array of elements of different lengths", "one length")
+        elements = self.resized(grown).fitting(rest, "elements")
+        positions = lower.unsqueeze(lower.cast(indices, i64), [1])
+        rows = lower.reshape(rows, [count, *dims_of(elements)[1:]])
+        return lower.add(ScatterNdOp(elements, positions, rows))
+
+    def _end_of(self, indices: SSAValue) -> Expr:
+        (last,) = self.lower.require_exprs(self.lower.reduce("max", indices, [0]), "the indices")
+        return last + 1
+
+    def resized(self, size: Expr) -> Array:
+        """The array with as many elements: what is new is zero, or of length zero."""
+        if size == self.size:
+            return self
+        if is_unwritten(self.value):
+            return replace(self, room=size)
+        if (lengths := self.lengths) is None:
+            return replace(self, value=resized(self.lower, self.value, size))
+        elements = resized(self.lower, self.value, size)
+        lengths = resized(self.lower, lengths, size)
+        return replace(self, value=self.lower.set_lengths(elements, lengths))
+
+    def with_last(self, value: SSAValue) -> SSAValue:
+        """The array with one element more."""
+        lower, dims = self.lower, dims_of(value)
+        if is_unwritten(self.value) and self.size == 0:
+            return lower.unsqueeze(value, [0])
+        if self.has_other_length(dims):
+            return lower.set_lengths(*appended(lower, self.value, self.known_lengths(), value))
+        elements = self.fitting(dims, "an element")
+        row = lower.reshape(value, [1, *dims_of(elements)[1:]])
+        return lower.add(ConcatOp([elements, row], 0))
+
+    # Shapes
+
+    def has_other_length(self, dims: Sequence[Expr]) -> bool:
+        """True if the array has lengths, or needs them for an element of shape `dims`."""
+        if is_unwritten(self.value) or rank_of(self.value) != len(dims) + 1 or not dims:
+            return False
+        _, length, *rest = dims_of(self.value)
+        differs = None not in (length.value, dims[0].value) and length != dims[0]
+        return rest == list(dims[1:]) and (differs or self.lengths is not None)
+
+    def known_lengths(self) -> SSAValue:
+        """The lengths of the elements, which may be all the same."""
+        return uniform_lengths(self.lower, self.value) if self.lengths is None else self.lengths
+
+    def fitting(self, dims: Sequence[Expr], what: str) -> SSAValue:
+        """
+        The array as a tensor, for elements of shape `dims`: they may differ in one dimension that
+        is not known, which has to turn out to be the same.
+        """
+        if is_unwritten(self.value):
+            element = element_of(creator(self.value))
+            return zeros(self.lower, tensor(element, [self.size, *dims]))
+        found = dims_of(self.value)[1:]
+        if len(found) != len(dims) or _differing(found, dims) > 1:
+            self.lower.refuse(
+                f"{what} of shape [{', '.join(map(str, dims))}] in an array of elements of shape "
+                f"[{', '.join(map(str, found))}]",
+                "elements of one shape",
+            )
+        return self.value
+
+
+def _differing(found: Sequence[Expr], dims: Sequence[Expr]) -> int:
+    """The number of different dimensions; more than their number if two can never be equal."""
+    pairs = [pair for pair in zip(found, dims, strict=True) if pair[0] != pair[1]]
+    if any(None not in (one.value, other.value) for one, other in pairs):
+        return len(dims) + 1
+    return len(pairs)
+
+
+def _is_whole_range(indices: SSAValue, count: Expr) -> bool:
+    """True if the indices are 0, 1, ..., count - 1."""
+    owner = indices.owner
+    while isinstance(owner, CastOp):
+        owner = owner.input.owner
+    return isinstance(owner, IotaOp) and owner.dims.data == (count,)
+
+
+def covers(lower: Tf1Legalizer, indices: SSAValue, count: Expr) -> bool:
+    """True if the indices are known to be 0, 1, ..., count - 1."""
+    if _is_whole_range(indices, count):
+        return True
+    known = lower.ints(indices)
+    return known is not None and count.value == len(known) and known == list(range(len(known)))
