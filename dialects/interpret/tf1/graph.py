@@ -8,6 +8,9 @@ NextIteration to the next iteration: what has arrived is kept for each frame and
 TensorFlow also sends dead tokens, so that its bookkeeping ends. They make nothing alive: every
 op with a dead operand is dead, a Merge whose operands are all dead is, and they do not go round
 a loop. So what has not run when nothing is left to do is what is dead, and none need be sent.
+Two operators wait for tokens, dead or alive: a Merge for its control operands, which change nothing
+of what it gives, so here it does not wait; and a ControlTrigger, which then runs in any case. That
+one runs at once outside of loops, and inside with the first operand that is alive.
 
 An op that runs functions has them run to their end, each as a graph of its own.
 """
@@ -24,7 +27,7 @@ from xdsl.dialects.builtin import NameLoc
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
-from lowerdeck.dialects.core.names import unused_inputs
+from lowerdeck.dialects.core.names import given_name, unused_inputs
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
 from lowerdeck.dialects.interpret.tf1 import run_op
 from lowerdeck.dialects.interpret.tf1.functions import run_functions
@@ -72,7 +75,7 @@ def placeholders(graph: GraphOp) -> dict[str, Tf1Op]:
     for op in graph.body.block.ops:
         if isinstance(op, Tf1Op) and op.op_type in PLACEHOLDERS:
             name = op.location.desc.data if isinstance(op.location, NameLoc) else str(len(found))
-            found[f"{name}:0"] = op
+            found[given_name(op, f"{name}:0")] = op
     return found
 
 
@@ -145,7 +148,8 @@ class _Executor:
         for argument in self.block.args:
             self._deliver(argument, self.fed[argument], root, 0)
         for op in self.block.ops:
-            if not op.operands and op is not self.block.last_op:
+            is_source = not op.operands or (_is_trigger(op) and not _is_in_loop(op))
+            if is_source and op is not self.block.last_op:
                 self.tasks.append((op, [], root, 0))
         while self.tasks:
             self.budget.spend()
@@ -191,6 +195,8 @@ class _Executor:
             return args
         if op.op_type == "LoopCond":
             return [args[0]]
+        if _is_trigger(op):
+            return []
         try:
             if op.op_type in FUNCTIONAL:
                 data = zip(args, op.operands, strict=True)
@@ -257,18 +263,39 @@ class _Executor:
         arrived.values[index] = token
         if is_merge:
             self._merge(op, arrived, frame, iteration)
+        elif _is_trigger(op):
+            if not arrived.has_run and _is_in_loop(op):
+                arrived.has_run = True
+                self.tasks.append((op, [], frame, iteration))
         elif len(arrived.values) == len(op.operands):
             args = [arrived.values[k] for k in range(len(op.operands))]
             del frame.arrived[iteration][op]
             self.tasks.append((op, args, frame, iteration))
 
     def _merge(self, op: Operation, arrived: _Arrived, frame: _Frame, iteration: int) -> None:
-        """The data that arrived and its number, once all control operands are there, too."""
+        """The data that arrived and its number; it does not matter when its control operands do."""
         data = [k for k in arrived.values if op.operands[k].type != CONTROL]
-        controls = sum(value.type == CONTROL for value in op.operands)
-        if not data or arrived.has_run or len(arrived.values) < controls + 1:
+        if not data or arrived.has_run:
             return
         arrived.has_run = True
         args = [arrived.values[data[0]], np.array(data[0], np.int32)]
         arrived.values = dict.fromkeys(arrived.values)  # the data itself is not needed any more
         self.tasks.append((op, args, frame, iteration))
+
+
+def _is_trigger(op: Operation) -> bool:
+    return isinstance(op, Tf1Op) and op.op_type == "ControlTrigger"
+
+
+def _is_in_loop(op: Operation) -> bool:
+    """True if one way to what an op waits for leads into a loop: they all are in the same frame."""
+    depth = 0
+    while op.operands:
+        kind = op.op_type if isinstance(op, Tf1Op) else ""
+        depth += (kind in _ENTERS) - (kind in _EXITS)
+        sources = [value.owner for value in op.operands if isinstance(value.owner, Operation)]
+        ways = [s for s in sources if not (isinstance(s, Tf1Op) and s.op_type in _NEXTS)]
+        if not ways:
+            break
+        op = ways[0]
+    return depth > 0
