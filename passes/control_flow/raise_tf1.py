@@ -11,9 +11,10 @@ from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from lowerdeck.dialects.core.names import UNUSED, named, unused_inputs
+from lowerdeck.dialects.core.names import UNUSED, given_name, named, unused_inputs
 from lowerdeck.dialects.tf1.functions import FunctionOp
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
+from lowerdeck.passes.control_flow.arrays import refresh_flows
 from lowerdeck.passes.control_flow.emit import Emitter
 from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import find_frames
@@ -42,7 +43,7 @@ def raise_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> FuncOp:
     PassFailedException lists every node that cannot be raised, with its frame and predicate.
     """
     read = read_graph(graph, functions)
-    refuse(_calls(read))
+    refuse([*_calls(read), *refresh_flows(read)])
     reached = data_reachable(read.fetches)  # raising takes the graph apart
     *inner, root = find_frames(read)
     predicates = Predicates()
@@ -71,12 +72,12 @@ def raise_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> FuncOp:
         graph.sym_name.data,
         types,
         Region(block),
-        arg_attrs=named(f"{node.name}:0" for node in arguments),
+        arg_attrs=named(map(_input_name, arguments)),
         res_attrs=named(read.names),
     )
     # Inputs that are there only for what they control may be given, but change nothing.
-    names = {node.name for node in arguments}
-    others = {f"{node.name}:0" for node in placeholders(graph) if node.name not in names}
+    names = set(map(_input_name, arguments))
+    others = {name for name in map(_input_name, placeholders(graph)) if name not in names}
     if unused := sorted(others.union(unused_inputs(graph))):
         function.attributes[UNUSED] = ArrayAttr(map(StringAttr, unused))
     return function
@@ -89,7 +90,11 @@ def _arguments(reached: Iterable[Node], plans: Sequence[Plan]) -> list[Node]:
     """
     leaves = (leaf.node for made in plans for leaf in made.leaves)
     found = {node for node in (*reached, *leaves) if node.kind is Kind.ARGUMENT}
-    return sorted(found, key=lambda node: node.name)
+    return sorted(found, key=lambda node: given_name(node.op, node.name))
+
+
+def _input_name(node: Node) -> str:
+    return given_name(node.op, f"{node.name}:0")
 
 
 def _calls(graph: Graph) -> list[Problem]:
@@ -97,6 +102,7 @@ def _calls(graph: Graph) -> list[Problem]:
         Problem(node, "found an operator that calls a function in a way that is not supported")
         for node in graph.nodes
         if isinstance(node.op, Tf1Op)
+        and node.kind is Kind.OP
         and any(attr.kind in ("func", "list(func)") for attr in node.op.signature.attrs.values())
     ]
 
