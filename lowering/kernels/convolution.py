@@ -25,6 +25,13 @@ DEPTH = "depth"
 """What a schedule has under `tile` if sums are to be made in parts: how many blocks of input
 channels a part has."""
 
+PANEL = "panel"
+"""The label of the loop over the panels of output channels that one part of sums is made for."""
+
+SHARE = "share"
+"""What a schedule has under `tile` beside `depth`: how many panels take turns with the parts; what
+threads share are groups of so many panels."""
+
 
 def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
     """
@@ -86,23 +93,26 @@ def can_be_rows(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
 
 def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:
     """
-    The same in parts of `size` blocks of input channels, for one panel of output channels after the
-    other. What a part reads stays in the cache while all positions use it; the sums so far lie in
-    the output.
+    The same in parts of `size` blocks of input channels: one part for all panels of output channels
+    in a share, panel after panel, and then the next part. The input of a part stays in the second
+    cache while the panels use it, the weights of a panel in the first one while all positions do;
+    the sums so far lie in the output.
     """
     b, dims = k.builder, dims_of(op.result)
     lanes = k.output_layout().inner(1)
     count = parameter(k.kernel, OUTPUT_CHANNEL) or 1
+    share = parameter(k.kernel, SHARE) or 1
     channels = dims_of(op.weight)[1].value
     assert channels is not None
     parts = channels // k.layout_of(op.input).inner(1) // size
-    panels = dims[1].ceildiv(lanes) // count
+    shares = dims[1].ceildiv(lanes) // (count * share)
+    inner = [(PANEL, Expr.const(share)), *_spatial(dims[2:]), (OUTPUT_CHANNEL, Expr.const(count))]
 
     def add_part(outer: Sequence[Expr], part: Expr, *, first: bool, last: bool) -> None:
-        labels = [*_spatial(dims[2:]), (OUTPUT_CHANNEL, Expr.const(count))]
-        with b.labeled_nest(labels) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
-            channel = (outer[1] * count + at[-1]) * lanes + lane
-            where = [outer[0], channel, *at[:-1]]
+        with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
+            block = (outer[1] * share + at[0]) * count + at[-1]
+            channel = block * lanes + lane
+            where = [outer[0], channel, *at[1:-1]]
             zero = scalars.constant(b, 0, f32)
             total = _sum(k, op, where, zero, (part * size, size))
             if not first:
@@ -114,7 +124,7 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:
             else:
                 b.store(total, k.outputs[0], where)
 
-    with b.labeled_nest([("n", dims[0]), ("panel", panels)], parallel=True) as outer:
+    with b.labeled_nest([("n", dims[0]), (SHARE, shares)], parallel=True) as outer:
         add_part(outer, Expr.const(0), first=True, last=False)
         if parts > 2:
             with b.loop(parts - 1, 1) as part:

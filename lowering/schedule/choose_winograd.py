@@ -27,14 +27,17 @@ from lowerdeck.lowering.targets import Machine
 SIZES = (4, 2)
 """Outputs of a tile, in rows and columns."""
 
-_VALUE_CYCLES = 3.5
+_VALUE_CYCLES = 7
 """About what it takes to transform one vector of values."""
 
 _CACHED = 8
 """Bytes a cycle that come from the cache shared by the cores."""
 
-_UNCACHED = 5
+_UNCACHED = 3.5
 """Bytes a cycle that come from memory."""
+
+_EFFICIENCY = 0.85
+"""What sums reach of the speed that they have in registers."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,8 @@ def direct_plan(op: ConvOp, lanes: int, machine: Machine) -> Plan:
     assert weight is not None
     blocks = -(-shape[1] // max(lanes, 1))
     products = shape[0] * prod(shape[2:]) * blocks * prod(weight[1:])
-    return Plan(max(products / 2 / machine.threads, prod(weight) * 4 / _UNCACHED))
+    cycles = products / 2 / machine.threads / _EFFICIENCY
+    return Plan(max(cycles, prod(weight) * 4 / _UNCACHED))
 
 
 def winograd_plan(op: ConvOp, size: int, lanes: int, machine: Machine) -> Plan:
@@ -106,7 +110,7 @@ def winograd_plan(op: ConvOp, size: int, lanes: int, machine: Machine) -> Plan:
         turns = -(-g.tiles // group) / machine.threads
         cycles, count, rows = _product(blocks_out, group, weight[1], machine)
         scratch = values * group * (blocks_in + blocks_out) * lanes * 4
-        spilled = max(0, scratch - machine.l2 * 3 // 4) * 2 / _CACHED
+        spilled = max(0, scratch - machine.l2 * 3 // 4) / _CACHED / 4
         # The first group gets the weights from memory, the others from where there is room.
         fits_l2 = values * slab + scratch <= machine.l2
         again = cycles if fits_l2 else max(cycles, slab / _CACHED)
@@ -129,4 +133,7 @@ def _product(blocks: int, group: int, depth: int, machine: Machine) -> tuple[flo
         for rows in range(1, min(group, machine.registers) + 1)
         if fits(machine, rows, count)
     ]
-    return min((reduction_cycles([blocks, group], tile, depth, sum), *tile) for tile in candidates)
+    return min(
+        (reduction_cycles([blocks, group], tile, depth, sum) / _EFFICIENCY, *tile)
+        for tile in candidates
+    )

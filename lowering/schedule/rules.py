@@ -18,6 +18,8 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_sha
 from lowerdeck.lowering.kernels.convolution import (
     DEPTH,
     OUTPUT_CHANNEL,
+    PANEL,
+    SHARE,
     can_be_blocked,
     can_be_rows,
     last_position,
@@ -156,7 +158,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     Direct convolution: a tile of positions by blocks of output channels. Channels are the outer
     loop if there are more weights than inputs, so that the larger one is read once; and if the
     first cache has room for the weights of one tile, but not of all. Where those of one tile are
-    many, sums are made in parts.
+    many, sums are made in parts, each of which is added up for many panels of output channels.
     """
     target = kernel.layout_at(len(kernel.inputs))
     source = layout_in(kernel, op.input)
@@ -176,7 +178,9 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     panel = depth * count * lanes * 4
     stays = panel <= machine.l1 * 2 // 3 < depth * shape[1] * 4
     part = None
-    if blocks % count == 0 and op.groups.data == 1 and element_type(kernel.results[0]) == f32:
+    again = rows * columns < height * width
+    plain = op.groups.data == 1 and element_type(kernel.results[0]) == f32
+    if again and plain and blocks % count == 0:
         step = source.inner(1) * prod(w[2:]) * count * lanes * 4
         part = part_of_depth(machine, *divmod(w[1], source.inner(1)), step)
     if (prod(w) <= prod(x) and not stays and part is None) != machine.other_order:
@@ -190,7 +194,11 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     if order[1] != OUTPUT_CHANNEL:
         return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
     if part is not None:
-        sizes.append((DEPTH, part))
+        panels = blocks // count
+        share = panels_of_thread(panels, machine.threads)
+        sizes += [(DEPTH, part), (SHARE, share)]
+        order.insert(1, PANEL)
+        layouts[op.weight] = packed_weight(op, source.inner(1), lanes, count, (part, share))
     ahead = kernel.body.block.args.index(op.weight)
     return Choice(Schedule(tuple(sizes), tuple(order), prefetch=ahead), layouts)
 
@@ -228,18 +236,37 @@ def choose_row_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | 
 def part_of_depth(machine: Machine, blocks: int, rest: int, step: int) -> int | None:
     """
     How many blocks of input channels are added up for all positions before the next ones, if the
-    weights of a panel take much of the second cache: `step` bytes a block. None for all of them.
+    weights of a panel do not stay in the first cache: `step` bytes a block. None for all of them.
     """
-    if rest or blocks < 2 or blocks * step < machine.l2 // 8:
+    if rest or blocks < 2 or blocks * step < machine.l2 // 16:
         return None
     fitting = [size for size in range(1, blocks) if blocks % size == 0]
-    return max((size for size in fitting if size * step <= 2 * machine.l1), default=1)
+    return max((size for size in fitting if size * step <= machine.l1 // 2), default=1)
 
 
-def packed_weight(op: ConvOp, block: int, lanes: int, count: int) -> LayoutAttr:
-    """[oc / (count lanes)][ic / block][taps][ic % block][oc / lanes % count][oc % lanes]."""
+def panels_of_thread(panels: int, threads: int) -> int:
+    """How many panels take turns, so that every thread has some, in shares of the same size."""
+    most = max(1, panels // threads)
+    return max(size for size in range(1, most + 1) if panels % size == 0)
+
+
+def packed_weight(
+    op: ConvOp, block: int, lanes: int, count: int, parts: tuple[int, int] | None = None
+) -> LayoutAttr:
+    """
+    [oc / (count lanes)][ic / block][taps][ic % block][oc / lanes % count][oc % lanes].
+
+    With `parts`, the blocks of input channels in a part, and the panels that take turns with them:
+    [oc / (turns count lanes)][ic / (part block)][oc / (count lanes) % turns][ic / block % part]...
+    """
     rank = len(dims_of(op.weight))
-    pieces = [Piece(0, lanes * count), Piece(1, block), *map(Piece, range(2, rank))]
+    part, turns = parts or (1, 1)
+    pieces = [Piece(0, lanes * count * turns), Piece(1, block * part)]
+    if turns > 1:
+        pieces.append(Piece(0, lanes * count, turns))
+    if part > 1:
+        pieces.append(Piece(1, block, part))
+    pieces += map(Piece, range(2, rank))
     if block > 1:
         pieces.append(Piece(1, 1, block))
     if count > 1:

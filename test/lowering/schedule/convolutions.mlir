@@ -66,31 +66,58 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x24x1x2xf32> {
 
 // -----
 
-// The weights of a panel take much of the second cache: four blocks of input channels at a time. The
-// first part brings the bias, the others add to what lies in the output.
+// The weights of a panel of 32 output channels do not stay in the first cache: eight blocks of input
+// channels at a time, for all four panels. The first part brings the bias, the others add to what
+// lies in the output.
 // CHECK-LABEL: buffer.func @parts
-// CHECK:         buffer.for <[0, 4, 1]> carry
-// CHECK:         %[[B:[0-9]+]] = buffer.load %2 <[0, 0]>
-// CHECK-NEXT:    arith.addf %[[B]]
-// CHECK-NEXT:    buffer.store {{.*}}, %3
-// CHECK-NEXT:    buffer.for <[1, 3, 1]> {
-// CHECK:           buffer.load %0({{.*}}) <[0, d0 * 4 + d1, d2, d3, d4]>
-// CHECK:           %[[S:[0-9]+]] = buffer.load %3
-// CHECK-NEXT:      arith.addf %[[S]]
-// CHECK-NEXT:      buffer.store {{.*}}, %3
-// CHECK:         buffer.for <[0, 4, 1]> carry
-// CHECK:           buffer.load %0({{.*}}) <[0, d0 + 12, d1, d2, d3]>
+// CHECK-NEXT:  ^bb0({{.*}}, %1: !buffer.ref<[1, 4, 4, 8, 1, 1, 16, 2, 16] x f32>
+// CHECK:         buffer.for <[0, 4, 1]> {
+// CHECK-NEXT:    ^bb0(%[[P:[0-9]+]]: index):
+// CHECK-NEXT:      buffer.for <[0, 2, 1]> {
+// CHECK:             buffer.for <[0, 8, 1]> carry
+// CHECK:               buffer.load %1(%[[P]], {{.*}}) <[0, 0, d0, d1, 0, 0, d2, 0, 0]>
+// CHECK:             %[[B:[0-9]+]] = buffer.load %2(%[[P]]) <[d0 * 2, 0]>
+// CHECK-NEXT:        arith.addf %[[B]]
+// CHECK-NEXT:        buffer.store {{.*}}, %3
+// CHECK:         buffer.for <[1, 3, 1]> {
+// CHECK:           buffer.for <[0, 4, 1]> {
+// CHECK:                 buffer.load %1({{.*}}) <[0, d0, d1, d2, 0, 0, d3, 0, 0]>
+// CHECK:               %[[S:[0-9]+]] = buffer.load %3
+// CHECK-NEXT:          arith.addf %[[S]]
+// CHECK-NEXT:          buffer.store {{.*}}, %3
+// CHECK:         buffer.for <[0, 4, 1]> {
+// CHECK:               buffer.load %1({{.*}}) <[0, 3, d0, d1, 0, 0, d2, 0, 0]>
+// CHECK:             buffer.load %3
+// CHECK:             buffer.store {{.*}}, %3
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x512x1x28xf32>) -> tensor<1x128x1x28xf32> {
+  %w = core.constant dense<1.0> : tensor<128x512x1x1xf32>
+  %b = core.constant dense<1.0> : tensor<128xf32>
+  %y = core.kernel @parts(%x, %w, %b) : (tensor<1x512x1x28xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x28xf32> {
+  ^bb0(%a: tensor<1x512x1x28xf32>, %f: tensor<128x512x1x1xf32>, %s: tensor<128xf32>):
+    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x512x1x28xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x28xf32>
+    core.yield %c : tensor<1x128x1x28xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x128x1x28xf32>
+}
+
+// -----
+
+// The nearest miss: one tile has all positions, and no weights are read twice.
+// CHECK-LABEL: buffer.func @once
+// CHECK-NOT:     buffer.load %3
 // CHECK:         buffer.store {{.*}}, %3
-// CHECK-NOT:     buffer.store
-func.func @main(%x: tensor<1x256x1x1xf32>) -> tensor<1x16x1x1xf32> {
-  %w = core.constant dense<1.0> : tensor<16x256x3x3xf32>
-  %b = core.constant dense<1.0> : tensor<16xf32>
-  %y = core.kernel @parts(%x, %w, %b) : (tensor<1x256x1x1xf32>, tensor<16x256x3x3xf32>, tensor<16xf32>) -> tensor<1x16x1x1xf32> {
-  ^bb0(%a: tensor<1x256x1x1xf32>, %f: tensor<16x256x3x3xf32>, %s: tensor<16xf32>):
-    %c = core.conv %a, %f, %s {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x256x1x1xf32>, tensor<16x256x3x3xf32>, tensor<16xf32>) -> tensor<1x16x1x1xf32>
-    core.yield %c : tensor<1x16x1x1xf32>
-  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
-  func.return %y : tensor<1x16x1x1xf32>
+// CHECK-NOT:     buffer.load %3
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x512x1x14xf32>) -> tensor<1x128x1x14xf32> {
+  %w = core.constant dense<1.0> : tensor<128x512x1x1xf32>
+  %b = core.constant dense<1.0> : tensor<128xf32>
+  %y = core.kernel @once(%x, %w, %b) : (tensor<1x512x1x14xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x14xf32> {
+  ^bb0(%a: tensor<1x512x1x14xf32>, %f: tensor<128x512x1x1xf32>, %s: tensor<128xf32>):
+    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x512x1x14xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x14xf32>
+    core.yield %c : tensor<1x128x1x14xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x128x1x14xf32>
 }
 
 // -----

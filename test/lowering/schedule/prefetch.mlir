@@ -1,7 +1,7 @@
 // RUN: opt-tool --pass-pipeline=prefetch --split-input-file %s | filecheck %s
 
-// A step reads two lines of a panel of 160 elements; the loop over %t repeats it, so its iterations
-// take turns: one line a step, of the next panel.
+// A step reads 32 elements of a panel of 160; the loop over %t repeats that four times, so each of
+// its iterations asks for a fourth of the next panel, 8 elements a step.
 // CHECK-LABEL: buffer.func @turns
 // CHECK:       ^bb0(%x: {{.*}}, %w: {{.*}}, %y: {{.*}}):
 // CHECK:       buffer.for <[0, 3, 1]> {
@@ -9,7 +9,7 @@
 // CHECK-NEXT:    buffer.for <[0, 4, 1]> {
 // CHECK-NEXT:    ^bb0(%[[T:.*]]: index):
 // CHECK:           ^bb0(%[[K:.*]]: index, {{.*}}):
-// CHECK-NEXT:        buffer.prefetch %w(%[[G]], %[[T]], %[[K]]) <[d0 * 160 + (d1 mod 2) * 16 + d2 * 32 + 160]>
+// CHECK-NEXT:        buffer.prefetch %w(%[[G]], %[[T]], %[[K]]) <[d0 * 160 + d1 * 40 + d2 * 8 + 160]>
 // CHECK-NOT:         buffer.prefetch
 buffer.func @turns {
 ^bb0(%x: !buffer.ref<[4, 5] x f32>, %w: !buffer.ref<[3, 5, 2, 16] x f32>, %y: !buffer.ref<[3, 4, 16] x f32>):
@@ -34,6 +34,47 @@ buffer.func @turns {
   } {parallel = false, label = "panel"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>, schedule = {prefetch = #builtin.int<1>}}
+
+// -----
+
+// What remains behind the loop over tiles reads the same panel: three runs and one more are four.
+// CHECK-LABEL: buffer.func @remainder
+// CHECK:       buffer.for <[0, 3, 1]> {
+// CHECK-NEXT:  ^bb0(%[[G:.*]]: index):
+// CHECK-NEXT:    buffer.for <[0, 3, 1]> {
+// CHECK-NEXT:    ^bb0(%[[T:.*]]: index):
+// CHECK:           ^bb0(%[[K:.*]]: index, {{.*}}):
+// CHECK-NEXT:        buffer.prefetch %w(%[[G]], %[[T]], %[[K]]) <[d0 * 64 + d1 * 16 + d2 * 4 + 64]>
+// CHECK:         buffer.for <[0, 4, 1]> carry
+// CHECK-NEXT:    ^bb0(%[[L:.*]]: index, {{.*}}):
+// CHECK-NEXT:      buffer.prefetch %w(%[[G]], %[[L]]) <[d0 * 64 + d1 * 4 + 112]>
+buffer.func @remainder {
+^bb0(%w: !buffer.ref<[3, 4, 16] x f32>, %y: !buffer.ref<[3, 4, 16] x f32>):
+  %zero = arith.constant dense<0.0> : vector<16xf32>
+  buffer.for <[0, 3, 1]> {
+  ^bb1(%g: index):
+    buffer.for <[0, 3, 1]> {
+    ^bb2(%t: index):
+      %s = buffer.for <[0, 4, 1]> carry %zero : vector<16xf32> -> vector<16xf32> {
+      ^bb3(%k: index, %a: vector<16xf32>):
+        %w0 = buffer.load %w(%g, %k) <[d0, d1, 0]> : !buffer.ref<[3, 4, 16] x f32> -> vector<16xf32>
+        %c = arith.addf %a, %w0 : vector<16xf32>
+        buffer.yield %c : vector<16xf32>
+      } {parallel = false}
+      buffer.store %s, %y(%g, %t) <[d0, d1, 0]> : vector<16xf32>, !buffer.ref<[3, 4, 16] x f32>
+      buffer.yield
+    } {parallel = false, label = "tile"}
+    %r = buffer.for <[0, 4, 1]> carry %zero : vector<16xf32> -> vector<16xf32> {
+    ^bb4(%l: index, %b: vector<16xf32>):
+      %w1 = buffer.load %w(%g, %l) <[d0, d1, 0]> : !buffer.ref<[3, 4, 16] x f32> -> vector<16xf32>
+      %d = arith.addf %b, %w1 : vector<16xf32>
+      buffer.yield %d : vector<16xf32>
+    } {parallel = false}
+    buffer.store %r, %y(%g) <[d0, 3, 0]> : vector<16xf32>, !buffer.ref<[3, 4, 16] x f32>
+    buffer.yield
+  } {parallel = false, label = "panel"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>, schedule = {prefetch = #builtin.int<0>}}
 
 // -----
 
