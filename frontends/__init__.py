@@ -10,8 +10,11 @@ if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
 
-KNOWN_FORMATS = "onnx (.onnx), frozen GraphDef (.pb, .pbtxt), caffe (.prototxt), IR text (.mlir)"
-MODEL_FORMATS = ("onnx", "tf1", "tf1-text", "caffe", "caffe-text")
+KNOWN_FORMATS = (
+    "onnx (.onnx), TensorFlow (folder of a SavedModel, .meta of a checkpoint, GraphDef in .pb or "
+    ".pbtxt), caffe (.prototxt), IR text (.mlir)"
+)
+MODEL_FORMATS = ("onnx", "tf1", "tf1-text", "saved-model", "meta-graph", "caffe", "caffe-text")
 """The formats that are no IR text."""
 
 
@@ -21,32 +24,49 @@ def load_model(
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     weights: str | os.PathLike[str] | None = None,
+    tags: Sequence[str] | None = None,
+    signature: str | None = None,
     context: Context | None = None,
 ) -> ModuleOp:
     """
-    The module of a model file, whose format is recognized by its content.
+    The module of a model file or folder, whose format is recognized by its content.
 
     `outputs` and `input_shapes` are those of the frontend's own import; `weights` is the file with
-    the weights of a caffe net, without it the one beside the net. IR text is parsed with the
-    dialects of `context`. FrontendError lists everything that prevents the import.
+    the weights of a caffe net, without it the one beside the net, or the checkpoint of a TensorFlow
+    graph. `tags` choose a graph of a SavedModel, and `signature` its inputs and outputs. IR text is
+    parsed with the dialects of `context`. FrontendError lists everything that prevents the import.
     """
     from lowerdeck.frontends.detect import detect_format
     from lowerdeck.frontends.errors import FrontendError
 
     file = os.fspath(path)
     format_ = detect_format(file)
-    if weights is not None and format_ not in ("caffe", "caffe-text"):
-        raise FrontendError.of_file(file, f"weights are given apart for caffe only, not {format_}")
+    if tags is not None and format_ != "saved-model":
+        raise FrontendError.of_file(file, "tags choose among the graphs of a SavedModel only")
+    if signature is not None and format_ not in ("saved-model", "meta-graph"):
+        raise FrontendError.of_file(file, "it has no signatures, which a SavedModel has")
+    if weights is not None and format_ in ("onnx", "mlir"):
+        raise FrontendError.of_file(
+            file, f"weights are given apart for caffe and TensorFlow only, not {format_}"
+        )
     match format_:
         case "caffe" | "caffe-text":
             from lowerdeck.frontends.caffe.import_ import import_net
 
             return import_net(file, weights, outputs=outputs, input_shapes=input_shapes)
-        case "tf1" | "tf1-text":
-            from lowerdeck.frontends.tf1.import_ import import_graph
+        case "tf1" | "tf1-text" | "saved-model" | "meta-graph":
+            from lowerdeck.frontends.tf1.import_ import import_source
+            from lowerdeck.frontends.tf1.source import read_source
 
-            is_text = format_ == "tf1-text"
-            return import_graph(file, outputs=outputs, input_shapes=input_shapes, is_text=is_text)
+            source = read_source(
+                file,
+                format_,
+                tags=tags,
+                signature=signature,
+                requires_signature=outputs is None,
+                weights=weights,
+            )
+            return import_source(source, outputs=outputs, input_shapes=input_shapes)
         case "onnx":
             from lowerdeck.frontends.onnx.import_ import import_model
 

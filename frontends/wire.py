@@ -243,6 +243,10 @@ class Outline:
         """The wire type of the first field of this number, or None."""
         return next((field_.wire for field_ in self.fields if field_.number == number), None)
 
+    def count(self, number: int) -> int:
+        """How many fields there are of this number."""
+        return sum(field_.number == number for field_ in self.fields)
+
     def inside(self, number: int) -> Outline:
         """The outline of the message in the first field of this number."""
         for field_ in self.fields:

@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 
 NAME = "core.name"
-"""The attribute of an argument or result that holds the tensor's name."""
+"""The attribute of an argument, a result or an input's op that holds the tensor's name."""
 
 
 UNUSED = "core.unused_inputs"
@@ -30,6 +30,12 @@ def value_names(attributes: ArrayAttr[DictionaryAttr] | None, count: int) -> lis
         if isinstance(name := entry.data.get(NAME), StringAttr):
             names[position] = name.data
     return names
+
+
+def given_name(op: Operation, default: str) -> str:
+    """The name of the tensor that an op stands for, where the model gives it another one."""
+    name = op.attributes.get(NAME)
+    return name.data if isinstance(name, StringAttr) else default
 
 
 def unused_inputs(op: Operation) -> list[str]:

@@ -9,18 +9,19 @@ from typing import cast
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, LocationAttr, NameLoc, StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.types import static_shape
 from lowerdeck.dialects.tf1.advice import next_step
-from lowerdeck.dialects.tf1.attributes import value_type
+from lowerdeck.dialects.tf1.attributes import RESOURCE, shape_attr, value_type
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL, use_problem, uses_of
-from lowerdeck.dialects.tf1.ops import Tf1Op, expected_types, op_class
+from lowerdeck.dialects.tf1.ops import VALUE, VARIABLES, Tf1Op, expected_types, op_class
 from lowerdeck.dialects.tf1.signatures import Signature, signature_of
 from lowerdeck.frontends.errors import Problem
 from lowerdeck.frontends.tf1.attributes import node_attributes
 from lowerdeck.frontends.tf1.functions import ARGUMENT, Function, Library
 from lowerdeck.frontends.tf1.graph import NEXT_ITERATION, PLACEHOLDERS, Graph, Node, Port
+from lowerdeck.frontends.tf1.restore import Variables
 from lowerdeck.frontends.tf1.tensors import tensor_value
-
-_VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp", "ReadVariableOp"})
 
 _CALL = "PartitionedCall"
 """What a node becomes whose operator is a function."""
@@ -36,6 +37,8 @@ class Shared:
     path: str | None
     """Where the file is, if it is one."""
     library: Library
+    variables: Variables | None = None
+    """What its variables hold, if there is a checkpoint."""
     problems: list[Problem] = field(default_factory=list[Problem])
 
     def report(self, name: str, op: str, message: str) -> None:
@@ -141,8 +144,6 @@ class BodyImport:
         if signature is None:
             step = next_step(node.op, is_known=False)
             raise ValueError(f"its operator is not one of TensorFlow's that are known; {step}")
-        if node.op in _VARIABLES:
-            raise ValueError("is a variable, expected a constant; freeze the graph first")
         if self._function is not None and node.op in PLACEHOLDERS:
             raise ValueError("found an input inside a function, expected an argument")
         attributes = node_attributes(
@@ -173,9 +174,26 @@ class BodyImport:
                 expected = checked.outputs[0]
                 raise ValueError(f"its value is of element type {dtype}, expected {expected}")
             checked.result_types = [constant[0]]
+        if op_type in VARIABLES:
+            self._give_value(checked)
         if op_type in FUNCTIONAL:
             self._check_uses(signature, attributes)
         return checked
+
+    def _give_value(self, checked: Checked) -> None:
+        """The value of a variable as an attribute; ValueError if it is not known."""
+        if self._shared.variables is None:
+            raise ValueError(
+                "is a variable, expected a constant; freeze the graph first, or give its "
+                "checkpoint as --weights"
+            )
+        if self._function is not None:
+            raise ValueError("is a variable inside a function, expected an argument")
+        stored = self._shared.variables.value(checked.node)
+        checked.attributes[VALUE] = BlobAttr(stored.data)
+        checked.attributes["shape"] = shape_attr(static_shape(stored.type))
+        if checked.result_types != [RESOURCE]:
+            checked.result_types = [stored.type]
 
     def _check_uses(self, signature: Signature, attributes: Mapping[str, Attribute]) -> None:
         """ValueError if a node gives its functions what they do not take."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Region, SSAValue
 
-from lowerdeck.dialects.core.names import UNUSED
+from lowerdeck.dialects.core.names import NAME, UNUSED
 from lowerdeck.dialects.core.types import element_type, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT
@@ -18,22 +18,17 @@ from lowerdeck.dialects.tf1.signatures import signature_of
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.tf1.body import BodyImport, Checked, Shared, file_location
+from lowerdeck.frontends.tf1.feeds import Feed, with_feeds
 from lowerdeck.frontends.tf1.functions import Body, Function, Library
-from lowerdeck.frontends.tf1.graph import (
-    PLACEHOLDERS,
-    WITH_DEFAULT,
-    Graph,
-    Node,
-    Port,
-    parse_port,
-)
-from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
+from lowerdeck.frontends.tf1.graph import PLACEHOLDERS, Graph, Node, Port, parse_port
 from lowerdeck.frontends.tf1.parse import (
     Serializable,
     parse_graph,
     parse_message,
     producer_version,
 )
+from lowerdeck.frontends.tf1.restore import Variables
+from lowerdeck.frontends.tf1.source import Interface, Source
 
 _SCALAR_MEANS_UNKNOWN = 21
 """Up to this version of the producer, a placeholder of rank 0 is one whose shape is not known."""
@@ -62,6 +57,8 @@ def import_graph(
     `input_shapes` replaces the shapes of placeholders (`x:0`, `x`). A PlaceholderWithDefault named
     there is an input, else it is its default. Unknown dimensions become symbols of their own.
 
+    Any other tensor that is named there becomes an input, too, and what computes it is not needed.
+
     A file is text if its suffix is `.pbtxt`, or as `is_text` says. FrontendError lists everything
     that prevents the import.
     """
@@ -69,18 +66,47 @@ def import_graph(
         file = os.fspath(source)
         if is_text is None:
             is_text = file.lower().endswith(".pbtxt")
-        importer = _Importer(file, parse_graph(file, is_text=is_text), file)
+        found = Source(file, file, parse_graph(file, is_text=is_text))
     else:
-        importer = _Importer("model", parse_message("model", source), None)
-    return importer.run(outputs, dict(input_shapes or {}))
+        found = Source("model", None, parse_message("model", source))
+    return import_source(found, outputs=outputs, input_shapes=input_shapes)
+
+
+def import_source(
+    source: Source,
+    *,
+    outputs: Sequence[str] | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+) -> ModuleOp:
+    """
+    `import_graph` for a graph with what belongs to it.
+
+    With a signature, its inputs and outputs have the names that they have there; `outputs` and
+    `input_shapes` may be these names, or tensors. Variables have the values of the checkpoint.
+    """
+    return _Importer(source).run(outputs, dict(input_shapes or {}))
 
 
 class _Importer:
     """The import of one graph."""
 
-    def __init__(self, file: str, proto: GraphDef, path: str | None) -> None:
-        self.shared = Shared(file, path, Library(proto.library, "main"))
+    def __init__(self, source: Source) -> None:
+        proto = source.graph
+        self.interface = source.interface or Interface({}, {}, {})
         self.graph = Graph(proto.node)
+        variables = None
+        if source.prefix is not None:
+            variables = Variables(
+                self.graph,
+                proto.library,
+                source.path,
+                source.prefix,
+                source.restore,
+                source.initialize,
+            )
+        library = Library(proto.library, "main")
+        self.shared = Shared(source.file, source.path, library, variables)
+        self.input_names: Mapping[str, str] = {}
         self.producer = producer_version(proto)
         self.symbols = Symbols()
 
@@ -90,12 +116,18 @@ class _Importer:
         for name in self.shared.library.duplicates:
             self._report(None, f"two functions of its library are called '{name}'")
         fetches = self._fetches(outputs)
-        main = BodyImport(self.shared, self.graph, fed=self._shapes(input_shapes))
-        main.check(fetches)
+        shapes = self._shapes(input_shapes)
+        fed = with_feeds(self.graph, self._feeds(input_shapes), self.shared.report)
+        self.graph, self.input_names = fed.graph, fed.names
+        names = [name for name, _ in fetches]
+        ports = [fed.moved.get(port, port) for _, port in fetches]
+        shapes = {fed.moved.get(port, port).node: shape for port, shape in shapes.items()}
+        main = BodyImport(self.shared, self.graph, fed=shapes)
+        main.check(ports)
         functions = self._functions()
         if self.shared.problems:
             raise FrontendError(self.shared.problems)
-        graph = self._graph(main, fetches)
+        graph = self._graph(main, names, ports)
         return ModuleOp([graph, *(self._function(*parts) for parts in functions)])
 
     def _report(self, node: Node | None, message: str) -> None:
@@ -104,16 +136,23 @@ class _Importer:
 
     # What is asked for
 
-    def _fetches(self, outputs: Sequence[str] | None) -> list[Port]:
+    def _fetches(self, outputs: Sequence[str] | None) -> list[tuple[str, Port]]:
+        """The outputs by name."""
+        if outputs is None and self.interface.outputs:
+            return list(self.interface.outputs.items())
         if outputs is None:
-            fetches = self.graph.results(self.shared.library.output_count)
-            if not fetches and not self.graph.broken:
+            found = self.graph.results(self.shared.library.output_count)
+            if not found and not self.graph.broken:
                 self._report(None, "no node looks like an output; name the outputs")
-            return fetches
-        fetches: list[Port] = []
+            return [(str(port), port) for port in found]
+        fetches: list[tuple[str, Port]] = []
         for name in outputs:
+            if name in self.interface.outputs:
+                fetches.append((name, self.interface.outputs[name]))
+                continue
             try:
-                fetches.append(parse_port(name))
+                port = parse_port(name)
+                fetches.append((str(port), port))
             except ValueError as error:
                 self._report(None, f"output {error}")
         if len(set(fetches)) < len(fetches):
@@ -122,22 +161,42 @@ class _Importer:
             self._report(None, "the list of outputs is empty")
         return fetches
 
-    def _shapes(self, input_shapes: Mapping[str, Sequence[int]]) -> dict[str, list[int]]:
-        """The shapes that are given, by node."""
-        found: dict[str, list[int]] = {}
+    def _input(self, name: str) -> Port | None:
+        """The tensor that a user means by the name of an input."""
+        if name in self.interface.inputs:
+            return self.interface.inputs[name]
+        try:
+            return parse_port(name)
+        except ValueError:
+            return None
+
+    def _shapes(self, input_shapes: Mapping[str, Sequence[int]]) -> dict[Port, list[int]]:
+        """The shapes that are given."""
+        found: dict[Port, list[int]] = {}
         for name, shape in input_shapes.items():
             if any(dim < 0 for dim in shape):
                 self._report(None, f"the shape given for '{name}' is negative")
-            node = self.graph.nodes.get(name.removesuffix(":0"))
-            if node is None or node.op not in (*PLACEHOLDERS, WITH_DEFAULT):
-                inputs = [n.name for n in self.graph.nodes.values() if n.op in PLACEHOLDERS]
-                known = ", ".join(f"'{name}:0'" for name in sorted(inputs)[:_SHOWN]) or "none"
+            port = self._input(name)
+            if port is None or port.node not in self.graph.nodes:
+                inputs = [f"{n.name}:0" for n in self.graph.nodes.values() if n.op in PLACEHOLDERS]
+                names = sorted(self.interface.inputs or inputs)
+                known = ", ".join(f"'{name}'" for name in names[:_SHOWN]) or "none"
                 self._report(None, f"a shape is given for '{name}', but the inputs are {known}")
-            elif node.name in found:
-                self._report(node, "two shapes are given for it")
+            elif port in found:
+                self._report(self.graph.nodes[port.node], "two shapes are given for it")
             else:
-                found[node.name] = [max(0, dim) for dim in shape]
+                found[port] = [max(0, dim) for dim in shape]
         return found
+
+    def _feeds(self, input_shapes: Mapping[str, Sequence[int]]) -> dict[Port, Feed]:
+        """The inputs of the signature, and others for which a shape is given."""
+        named = {port: name for name, port in self.interface.inputs.items()}
+        given = [port for name in input_shapes if (port := self._input(name)) is not None]
+        return {
+            port: Feed(named.get(port, str(port)), self.interface.shapes.get(named.get(port, "")))
+            for port in (*named, *given)
+            if port in named or port.node in self.graph.nodes
+        }
 
     # Functions
 
@@ -158,16 +217,19 @@ class _Importer:
 
     # Ops
 
-    def _graph(self, body: BodyImport, fetches: Sequence[Port]) -> GraphOp:
+    def _graph(self, body: BodyImport, names: Sequence[str], fetches: Sequence[Port]) -> GraphOp:
         location = file_location(self.shared.file)
         ops, values = body.build(fetches, (), {}, self._placeholder_type)
-        fetch = FetchOp(values, [str(port) for port in fetches])
+        for node, op in zip(body.nodes, ops, strict=True):
+            if node.name in self.input_names:
+                op.attributes[NAME] = StringAttr(self.input_names[node.name])
+        fetch = FetchOp(values, names)
         fetch.location = location
         graph = GraphOp("main", Region(Block([*ops, fetch])), self.producer)
         graph.location = location
         needed = {node.name for node in body.nodes}
         unused = sorted(
-            f"{node.name}:0"
+            self.input_names.get(node.name, f"{node.name}:0")
             for node in self.graph.nodes.values()
             if node.op in PLACEHOLDERS and node.name not in needed
         )

@@ -173,8 +173,8 @@ def test_shapes_can_be_given(name: str) -> None:
 
 def test_shapes_for_what_is_no_input_are_refused() -> None:
     nodes = [placeholder("x"), node("y", "Relu", "x", T=FLOAT)]
-    expected = "a shape is given for 'y', but the inputs are 'x:0'"
-    assert expected in refused(*nodes, input_shapes={"y": [1]})
+    expected = "a shape is given for 'z', but the inputs are 'x:0'"
+    assert expected in refused(*nodes, input_shapes={"z": [1]})
     assert "is negative" in refused(*nodes, input_shapes={"x": [-1]})
     assert "two shapes" in refused(*nodes, input_shapes={"x": [1], "x:0": [2]})
 
@@ -416,15 +416,3 @@ def test_a_message_of_another_library_is_serialized() -> None:
             return doubling_loop().SerializeToString()
 
     assert str(import_graph(Foreign())) == str(import_graph(doubling_loop()))
-
-
-def test_a_saved_model_is_to_be_frozen(tmp_path: Path) -> None:
-    def message(number: int, content: bytes) -> bytes:
-        return bytes([number << 3 | 2, len(content)]) + content
-
-    inner = message(1, message(1, b"v")) + message(2, graph(X).SerializeToString())
-    path = tmp_path / "saved_model.pb"
-    path.write_bytes(b"\x08\x01" + message(2, inner))
-    for source in (path, tmp_path):
-        with pytest.raises(FrontendError, match="SavedModel, expected a frozen graph"):
-            load_model(source)

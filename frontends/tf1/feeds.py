@@ -1,0 +1,116 @@
+"""
+Any tensor of a graph may be an input: a Placeholder takes the place of what computes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from lowerdeck.dialects.tf1.ops import expected_types
+from lowerdeck.dialects.tf1.signatures import signature_of
+from lowerdeck.frontends.tf1.attributes import node_attributes
+from lowerdeck.frontends.tf1.graph import PLACEHOLDERS, WITH_DEFAULT, Graph, Port
+from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef, TensorShapeProto
+
+
+@dataclass(frozen=True)
+class Feed:
+    """An input: its name, and its shape as far as it is known (None: as the graph has it)."""
+
+    name: str
+    shape: TensorShapeProto | None = None
+
+
+@dataclass(frozen=True)
+class Fed:
+    """A graph all inputs of which are placeholders."""
+
+    graph: Graph
+    names: Mapping[str, str]
+    """The names of the inputs that are not called as their placeholders are."""
+    moved: Mapping[Port, Port]
+    """The placeholders that stand for one output of several."""
+
+
+def with_feeds(
+    graph: Graph, feeds: Mapping[Port, Feed], report: Callable[[str, str, str], None]
+) -> Fed:
+    """
+    The graph in which each port is the output of a placeholder.
+
+    What cannot be an input is reported: name and operator of the node, and a message.
+    """
+    made: dict[str, NodeDef] = {}
+    moved: dict[Port, Port] = {}
+    names: dict[str, str] = {}
+    taken = {proto.name for proto in graph.protos}
+    for port, feed in feeds.items():
+        name, node = port.node, graph.nodes.get(port.node)
+        if node is None:
+            report("", "", f"there is no node '{name}' for the input '{feed.name}'")
+            continue
+        if node.op not in PLACEHOLDERS:
+            try:
+                dtypes = _outputs(node.proto)
+                if len(dtypes) > 1:
+                    name = _unused(f"{port.node}_{port.index}", taken)
+                    moved[port] = Port(name, 0)
+                made[name] = _placeholder(name, dtypes, port.index, _shape(node.proto, feed))
+            except ValueError as error:
+                report(node.name, node.op, f"cannot be the input '{feed.name}': {error}")
+        if feed.name != f"{name}:0":
+            names[name] = feed.name
+    if not made:
+        return Fed(graph, names, moved)
+    protos = [_reading(made.pop(proto.name, proto), moved) for proto in graph.protos]
+    return Fed(Graph([*protos, *made.values()]), names, moved)
+
+
+def _outputs(node: NodeDef) -> list[str]:
+    """The element types of a node's outputs; ValueError if they are not known."""
+    signature = signature_of(node.op)
+    problems: list[str] = []
+    if signature is None:
+        raise ValueError("its operator is not one of TensorFlow's that are known")
+    attributes = node_attributes(node, signature, problems.append, lambda called: called.name)
+    if attributes is None:
+        raise ValueError("; ".join(problems))
+    return expected_types(signature, attributes, signature.outputs)
+
+
+def _shape(node: NodeDef, feed: Feed) -> TensorShapeProto:
+    if node.op == WITH_DEFAULT:
+        return node.attr["shape"].shape
+    return feed.shape or TensorShapeProto(unknown_rank=True)
+
+
+def _placeholder(name: str, dtypes: Sequence[str], index: int, shape: TensorShapeProto) -> NodeDef:
+    """ValueError if there is no such output, or one that holds no tensor."""
+    if index >= len(dtypes):
+        raise ValueError(f"it has {len(dtypes)} outputs")
+    if (dtype := dtypes[index]) in ("resource", "variant"):
+        raise ValueError(f"it gives a {dtype}, expected a tensor")
+    enumerator = f"DT_{dtype.removesuffix('_ref').upper()}"
+    attr = {"dtype": AttrValue(type=enumerator), "shape": AttrValue(shape=shape)}
+    return NodeDef(name=name, op="Placeholder", attr=attr)
+
+
+def _unused(base: str, taken: set[str]) -> str:
+    name = base
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _reading(node: NodeDef, moved: Mapping[Port, Port]) -> NodeDef:
+    """The node with other inputs in place of those that are fed."""
+    texts = {str(port): new.node for port, new in moved.items()}
+    texts |= {port.node: new.node for port, new in moved.items() if port.index == 0}
+    if texts.keys().isdisjoint(node.input):
+        return node
+    copy = NodeDef()
+    copy.CopyFrom(node)
+    copy.input[:] = [texts.get(text, text) for text in node.input]
+    return copy
