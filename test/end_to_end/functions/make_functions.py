@@ -131,24 +131,30 @@ def cyclic_in_functions() -> Sequence[Feeds]:
     """Loops of version 1 inside functions that are called twice, in a loop and outside of it."""
     defun = import_module("tensorflow.python.framework.function").Defun
 
+    def below(limit: Any) -> Callable[[Any, Any], Any]:
+        def going(i: Any, _: Any) -> Any:
+            return i < limit
+
+        return going
+
     @defun(tf.float32, tf.int32, func_name="Power")
     def power(x: Any, n: Any) -> Any:
         x = tf.reshape(x, [])
 
+        def inner(j: Any, z: Any) -> Any:
+            return j + 1, z + 0.25 * x
+
         def body(i: Any, y: Any) -> Any:
-            _, y = v1.while_loop(
-                lambda j, _: j < i, lambda j, z: (j + 1, z + 0.25 * x), [tf.constant(0), y]
-            )
+            _, y = v1.while_loop(below(i), inner, [tf.constant(0), y])
             return i + 1, y * x
 
-        return v1.while_loop(lambda i, _: i < n, body, [tf.constant(0), x])[1]
+        return v1.while_loop(below(n), body, [tf.constant(0), x])[1]
+
+    def add(k: Any, s: Any) -> Any:
+        return k + 1, s + tf.reshape(power(x, k), [])
 
     x, n = feed("x", tf.float32), feed("n", tf.int32)
-    _, summed = v1.while_loop(
-        lambda k, _: k < n,
-        lambda k, s: (k + 1, s + tf.reshape(power(x, k), [])),
-        [tf.constant(0), tf.constant(0.0)],
-    )
+    _, summed = v1.while_loop(below(n), add, [tf.constant(0), tf.constant(0.0)])
     result(power(x, n), summed)
     return scalars(x=floats(1.5, -0.5, 2), n=ints(3, 0, 5))
 
