@@ -32,10 +32,14 @@ _KEPT_INTERNAL = frozenset(
 )
 
 
+_KEPT_TO_LOAD = frozenset({"RestoreV2"})
+"""What tells where a SavedModel has the values of its variables."""
+
+
 def _is_kept(name: str) -> bool:
     if name.startswith("_"):
         return name in _KEPT_INTERNAL
-    return _LEFT_OUT.search(name) is None
+    return name in _KEPT_TO_LOAD or _LEFT_OUT.search(name) is None
 
 
 def _type_name(number: int, types: Any) -> str:

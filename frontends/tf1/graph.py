@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from lowerdeck.dialects.tf1.ops import VARIABLES
 from lowerdeck.frontends.tf1.graph_pb2 import NodeDef
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
@@ -26,10 +27,14 @@ _NO_RESULT = frozenset(
 )
 """Operators whose outputs are never what a graph computes, even if nothing reads them."""
 
-_NO_RESULT_PATTERN = re.compile(
-    r"Summary|^Assign|^Scatter(Update|Add|Sub|Mul|Div|Min|Max)$|^Save|^Restore"
+_NO_RESULT_PATTERN = re.compile(r"Summary|^ReadVariableOp$")
+"""The same for more of them."""
+
+_EFFECTS = re.compile(
+    r"^Assign|^Scatter(Nd)?(Update|Add|Sub|Mul|Div|Min|Max)$|^Save|^Restore|^MergeV2Checkpoints$"
+    r"|^(Resource|Sparse|ResourceSparse)?Apply[A-Z]|^Resource(Scatter|StridedSliceAssign|CountUpTo)"
 )
-"""The same for what training leaves behind."""
+"""Operators that change variables or files: what training does, and what depends on it."""
 
 _MAIN_OUTPUTS = {
     "Merge": 1,
@@ -167,18 +172,39 @@ class Graph:
     def results(self, count: Callable[[NodeDef], int]) -> list[Port]:
         """
         The outputs of nodes that no node reads or depends on, without those of placeholders,
-        constants, control flow and what training leaves behind.
+        constants, control flow and what training leaves behind: what depends on a change of a
+        variable, or on variables alone.
 
         Those that are fewer steps away from what they are computed from come first; ties go by
         name, numbers in it by value. `count` tells how many outputs the operators have.
         """
         read = {name for node in self.nodes.values() for name in _producers(node)}
         ends = [node for node in self.nodes.values() if node.name not in read and _is_result(node)]
+        changed = self._depend_on(lambda node: _EFFECTS.search(node.op) is not None)
+        ends = [node for node in ends if node.name not in changed] or ends
+        if any(node.op in VARIABLES for node in self.nodes.values()):
+            fed = self._depend_on(lambda node: node.op in (*PLACEHOLDERS, WITH_DEFAULT))
+            ends = [node for node in ends if node.name in fed] or ends
         depth: dict[str, int] = {}
         for node in self.needed(sorted(node.name for node in ends)):
             depth[node.name] = 1 + max((depth.get(name, 0) for name in _producers(node)), default=0)
         ends.sort(key=lambda node: (depth[node.name], _natural(node.name)))
         return [Port(node.name, k) for node in ends for k in range(_result_count(node, count))]
+
+    def _depend_on(self, is_root: Callable[[Node], bool]) -> set[str]:
+        """The roots, and all nodes that depend on one."""
+        consumers: dict[str, list[str]] = {}
+        for node in self.nodes.values():
+            for name in _producers(node):
+                consumers.setdefault(name, []).append(node.name)
+        found: set[str] = set()
+        stack = [node.name for node in self.nodes.values() if is_root(node)]
+        while stack:
+            name = stack.pop()
+            if name not in found:
+                found.add(name)
+                stack += consumers.get(name, ())
+        return found
 
 
 def _producers(node: Node) -> Sequence[str]:
