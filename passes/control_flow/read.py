@@ -27,6 +27,7 @@ from lowerdeck.dialects.tf1.functions import (
     uses_of,
 )
 from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op
+from lowerdeck.passes.control_flow.arrays import READERS, WRITERS
 from lowerdeck.passes.control_flow.graph import (
     Graph,
     Kind,
@@ -375,11 +376,6 @@ _OBSERVERS = frozenset(
         "RefIdentity",
         "ResourceGather",
         "ResourceGatherNd",
-        "TensorArrayCloseV3",
-        "TensorArrayConcatV3",
-        "TensorArrayGatherV3",
-        "TensorArrayReadV3",
-        "TensorArraySizeV3",
         "VarIsInitializedOp",
         "VariableShape",
     }
@@ -389,7 +385,11 @@ _OBSERVERS = frozenset(
 
 def _has_effect(op: Operation) -> bool:
     """True if an op may change what others read; printing and checking does not."""
-    if not isinstance(op, Tf1Op) or kind_of(op) is not Kind.OP or op.op_type in _OBSERVERS:
+    if not isinstance(op, Tf1Op) or kind_of(op) is not Kind.OP:
+        return False
+    if op.op_type in WRITERS:
+        return True
+    if op.op_type in _OBSERVERS | READERS:
         return False
     if op.op_type in FUNCTIONAL:
         return any(value.type == RESOURCE for value in op.inputs)

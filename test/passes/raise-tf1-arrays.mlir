@@ -169,3 +169,55 @@ tf1.graph @main {
   %y = tf1.Exit %ff {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
+
+// -----
+
+// A read through the flow from before the write, which a control edge puts after it: it sees the
+// element. A read that nothing orders keeps its flow.
+// CHECK-LABEL: func.func @main
+// CHECK:         %h, %flow = tf1.TensorArrayV3
+// CHECK:         %first = tf1.TensorArrayWriteV3 %h, %zero, %x, %flow
+// CHECK:         %second = tf1.TensorArrayWriteV3 %h, %one, %x2, %first
+// CHECK:         %r1 = tf1.TensorArrayReadV3 %h, %one, %second
+// CHECK:         %r0 = tf1.TensorArrayReadV3 %h, %zero, %first
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
+  %one = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x01000000">} : () -> tensor<i32>
+  %two = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
+  %h, %flow = tf1.TensorArrayV3 %two {dtype = #tf1.dtype<float>, element_shape = #tf1.shape<[]>, clear_after_read = false} : (tensor<i32>) -> (!tf1.resource, tensor<*xf32>)
+  %first = tf1.TensorArrayWriteV3 %h, %zero, %x, %flow {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %x2 = tf1.AddV2 %x, %x {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %second, %done = tf1.TensorArrayWriteV3 %h, %one, %x2, %first {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, !tf1.control)
+  %r1 = tf1.TensorArrayReadV3 %h, %one, %flow, %done {dtype = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>, !tf1.control) -> tensor<*xf32>
+  %r0 = tf1.TensorArrayReadV3 %h, %zero, %first {dtype = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>) -> tensor<*xf32>
+  %n = tf1.TensorArraySizeV3 %h, %second : (!tf1.resource, tensor<*xf32>) -> tensor<*xi32>
+  %y = tf1.Sub %r1, %r0 {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  tf1.fetch %y, %n : tensor<*xf32>, tensor<*xi32> {names = ["y", "n"]}
+}
+
+// -----
+
+// What a write needs orders it, too: the second one must not forget the first.
+// CHECK-LABEL: func.func @main
+// CHECK:         %first = tf1.TensorArrayWriteV2 %h, %zero, %x, %flow
+// CHECK:         %r0 = tf1.TensorArrayReadV2 %h, %zero, %first
+// CHECK:         %second = tf1.TensorArrayWriteV2 %h, %at, %r0, %first
+// CHECK:         %y = tf1.TensorArrayGatherV2 %h, %all, %second
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
+  %one = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x01000000">} : () -> tensor<i32>
+  %two = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
+  %h, %made = tf1.TensorArrayV2 %two {dtype = #tf1.dtype<float>, clear_after_read = false} : (tensor<i32>) -> (tensor<*x!core.string>, !tf1.control)
+  %flow = tf1.Const %made {dtype = #tf1.dtype<float>, value = #core.blob<"0x00000000">} : (!tf1.control) -> tensor<f32>
+  %first = tf1.TensorArrayWriteV2 %h, %zero, %x, %flow {T = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<i32>, tensor<*xf32>, tensor<f32>) -> tensor<*xf32>
+  %r0 = tf1.TensorArrayReadV2 %h, %zero, %first {dtype = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<i32>, tensor<*xf32>) -> tensor<*xf32>
+  %rest = tf1.Mul %r0, %r0 {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %fraction = tf1.Cast %rest {SrcT = #tf1.dtype<float>, DstT = #tf1.dtype<int32>} : (tensor<*xf32>) -> tensor<*xi32>
+  %at = tf1.AddV2 %fraction, %one {T = #tf1.dtype<int32>} : (tensor<*xi32>, tensor<i32>) -> tensor<*xi32>
+  %second = tf1.TensorArrayWriteV2 %h, %at, %r0, %flow {T = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<*xi32>, tensor<*xf32>, tensor<f32>) -> tensor<*xf32>
+  %all = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x0000000001000000">} : () -> tensor<2xi32>
+  %y = tf1.TensorArrayGatherV2 %h, %all, %second {dtype = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<2xi32>, tensor<*xf32>) -> tensor<*xf32>
+  tf1.fetch %y : tensor<*xf32> {names = ["y"]}
+}

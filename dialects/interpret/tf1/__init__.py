@@ -24,6 +24,7 @@ from lowerdeck.dialects.interpret.tf1 import (
     recurrent,
     reduce,
     tensor_array,
+    tensor_list,
     variables,
 )
 from lowerdeck.dialects.interpret.tf1.registry import KERNELS
@@ -33,7 +34,18 @@ from lowerdeck.dialects.tf1.ops import Tf1Op
 __all__ = ["has_kernel", "run_op"]
 
 # Importing a topic registers its kernels.
-_TOPICS = (array, functions, image, linear, math, recurrent, reduce, tensor_array, variables)
+_TOPICS = (
+    array,
+    functions,
+    image,
+    linear,
+    math,
+    recurrent,
+    reduce,
+    tensor_array,
+    tensor_list,
+    variables,
+)
 
 
 def has_kernel(op_type: str) -> bool:
@@ -66,7 +78,7 @@ def run_op(op: Operation, args: Sequence[Any]) -> list[Any]:
 
 def _checked(value: Any, type_: Attribute) -> Any:
     """The value as an array of the element type that is declared."""
-    if type_ in (RESOURCE, VARIANT):
+    if type_ in (RESOURCE, VARIANT) or isinstance(value, tensor_array.TensorArray):
         return value
     array = np.asarray(value)
     if array.dtype != (expected := numpy_dtype(element_type(type_))):

@@ -110,40 +110,63 @@ def _merged(first: Sequence[int] | None, second: Sequence[int] | None) -> tuple[
 @kernel("TensorArrayV3")
 def run_tensor_array(op: Tf1Op, args: Sequence[Any]) -> tuple[TensorArray, Array]:
     """A new array of a size."""
-    size = scalar(args[0])
+    return _new(op, scalar(args[0]), is_uniform=op.attr("identical_element_shapes")), _FLOW
+
+
+@kernel("TensorArray", "TensorArrayV2")
+def run_old_tensor_array(op: Tf1Op, args: Sequence[Any]) -> TensorArray:
+    """A new array of a size; a constant is its first flow."""
+    return _new(op, scalar(args[0]), is_uniform=False)
+
+
+def _new(op: Tf1Op, size: int, *, is_uniform: bool) -> TensorArray:
     require(size >= 0, f"the size {size} is negative")
-    array = TensorArray(
+    return TensorArray(
         dtype_of(op, "dtype"),
         [None] * size,
         op.attr("element_shape"),
         op.attr("dynamic_size"),
         op.attr("clear_after_read"),
-        op.attr("identical_element_shapes"),
+        is_uniform,
         set(),
     )
-    return array, _FLOW
 
 
-@kernel("TensorArrayWriteV3")
+@kernel("TensorArrayWrite", "TensorArrayWriteV2", "TensorArrayWriteV3")
 def run_write(_: Tf1Op, args: Sequence[Any]) -> Array:
     """One element."""
     args[0].write(scalar(args[1]), args[2])
     return args[3]
 
 
-@kernel("TensorArrayReadV3")
+@kernel("TensorArrayRead", "TensorArrayReadV2", "TensorArrayReadV3")
 def run_read(_: Tf1Op, args: Sequence[Any]) -> Array:
     """One element."""
     return args[0].read(scalar(args[1]))
 
 
-@kernel("TensorArrayGatherV3")
+@kernel("TensorArrayGather", "TensorArrayGatherV2", "TensorArrayGatherV3")
 def run_array_gather(op: Tf1Op, args: Sequence[Any]) -> Array:
     """Elements, which must be of one shape."""
     return args[0].stacked(ints(args[1]), op.attr("element_shape"))
 
 
-@kernel("TensorArrayScatterV3")
+@kernel("TensorArrayPack")
+def run_array_pack(op: Tf1Op, args: Sequence[Any]) -> Array:
+    """All elements, which must be of one shape."""
+    return args[0].stacked(range(len(args[0].elements)), op.attr("element_shape"))
+
+
+@kernel("TensorArrayUnpack")
+def run_array_unpack(_: Tf1Op, args: Sequence[Any]) -> Array:
+    """One slice to each element."""
+    array, values, flow = args
+    for index, value in enumerate(values):
+        array.write(index, np.asarray(value))
+    return flow
+
+
+@kernel("TensorArrayScatter", "TensorArrayScatterV2", "TensorArrayScatterV3")
 def run_array_scatter(_: Tf1Op, args: Sequence[Any]) -> Array:
     """One slice to each index."""
     array, indices, values, flow = args
@@ -153,7 +176,7 @@ def run_array_scatter(_: Tf1Op, args: Sequence[Any]) -> Array:
     return flow
 
 
-@kernel("TensorArrayConcatV3")
+@kernel("TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3")
 def run_array_concat(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, Array]:
     """All elements along their first dimension, and their sizes in it."""
     array: TensorArray = args[0]
@@ -168,7 +191,7 @@ def run_array_concat(op: Tf1Op, args: Sequence[Any]) -> tuple[Array, Array]:
     return np.zeros((0, *rest), array.dtype), lengths
 
 
-@kernel("TensorArraySplitV3")
+@kernel("TensorArraySplit", "TensorArraySplitV2", "TensorArraySplitV3")
 def run_array_split(_: Tf1Op, args: Sequence[Any]) -> Array:
     """Consecutive rows to each element."""
     array, value, sizes, flow = args[0], args[1], ints(args[2]), args[3]
@@ -180,13 +203,13 @@ def run_array_split(_: Tf1Op, args: Sequence[Any]) -> Array:
     return flow
 
 
-@kernel("TensorArraySizeV3")
+@kernel("TensorArraySize", "TensorArraySizeV2", "TensorArraySizeV3")
 def run_array_size(_: Tf1Op, args: Sequence[Any]) -> Array:
     """The number of elements."""
     return np.array(len(args[0].elements), np.int32)
 
 
-@kernel("TensorArrayCloseV3")
+@kernel("TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3")
 def run_array_close(_: Tf1Op, args: Sequence[Any]) -> tuple[()]:
     """Nothing can be done with the array any more."""
     args[0].is_closed = True

@@ -1,0 +1,156 @@
+"""
+TensorArrays that are used through an old flow.
+
+The flow of an array stands for what was written so far, and orders what is done with the array.
+Edges that carry no flow order, too: a node that runs after a write sees what that wrote, whatever
+flow it was given. Such a node gets the flow of the last write before it; where that need not have
+run, or did in another iteration, the node is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from lowerdeck.dialects.tf1.ops import Tf1Op
+from lowerdeck.passes.control_flow.graph import FORWARDING, Graph, Kind, Node, Problem, Value
+
+
+def _names(*stems: str) -> frozenset[str]:
+    versions = ("", "V2", "V3")
+    return frozenset(f"TensorArray{stem}{version}" for stem in stems for version in versions)
+
+
+MAKERS = _names("")
+"""The operators that make an array."""
+READERS = _names("Close", "Concat", "Gather", "Pack", "Read", "Size")
+"""Those that leave it as it is."""
+WRITERS = _names("Scatter", "Split", "Unpack", "Write")
+"""Those that write elements."""
+
+
+_PAUSES = frozenset({Kind.MERGE, Kind.ENTER, Kind.EXIT, Kind.NEXT})
+"""Kinds of nodes that may run where not all of their sources have, in this iteration."""
+
+
+def refresh_flows(graph: Graph) -> list[Problem]:
+    """Let each use of a TensorArray see all that was written before it; those that cannot."""
+    uses = [node for node in graph.nodes if _is(node, READERS | WRITERS) and len(node.inputs) > 1]
+    if not any(_is(node, WRITERS) for node in uses):
+        return []
+    writes = _Writes(graph, uses)
+    while stale := [node for node in uses if writes.missed(node)]:
+        renewed = [node for node in stale if writes.renew(node)]
+        if not renewed:
+            return [writes.problem(node) for node in stale]
+        writes.look()
+    return []
+
+
+class _Writes:
+    """Which writes run before a node, and which of them it sees; sets of writes are bits."""
+
+    def __init__(self, graph: Graph, uses: Sequence[Node]) -> None:
+        self._nodes = graph.nodes
+        self._writes = [node for node in uses if _is(node, WRITERS)]
+        self._bits = {node: 1 << number for number, node in enumerate(self._writes)}
+        makers = [node for node in graph.nodes if _is(node, MAKERS)]
+        numbers = {node: 1 << number for number, node in enumerate(makers)}
+        arrays = _reaching(graph.nodes, numbers, _handle_sources)
+        before = _reaching(graph.nodes, self._bits, _sources)
+        self._before = {
+            node: before[node]
+            & sum(bit for write, bit in self._bits.items() if arrays[write] & arrays[node])
+            for node in uses
+        }
+        self.look()
+
+    def look(self) -> None:
+        """Find out which writes the flow of each node comes from."""
+        self._seen = _reaching(self._nodes, self._bits, _flow_sources)
+
+    def missed(self, node: Node) -> int:
+        """The writes that run before a node and that its flow does not come from."""
+        return self._before[node] & ~self._seen[node]
+
+    def renew(self, node: Node) -> bool:
+        """Give a node the flow of the last write before it; False if there is no such one."""
+        for write in _surely_before(node):
+            bit = self._bits.get(write, 0)
+            if bit and not self._before[node] & ~(self._seen[write] | bit):
+                node.inputs[-1] = Value(write, 0)
+                return True
+        return False
+
+    def problem(self, node: Node) -> Problem:
+        """What is wrong with a node that does not see all writes before it."""
+        missed = self.missed(node)
+        names = ", ".join(f"'{w.name}'" for w in self._writes if self._bits[w] & missed)
+        return Problem(
+            node,
+            f"found it after writes to its array ({names}) that its flow does not come from, "
+            "expected the flow of the last write; use what that gives",
+        )
+
+
+def _reaching(
+    nodes: Sequence[Node], bits: Mapping[Node, int], sources: Callable[[Node], Sequence[Node]]
+) -> dict[Node, int]:
+    """For each node the bits of the nodes from which a way of one step or more leads to it."""
+    found = dict.fromkeys(nodes, 0)
+    # Nodes are after what they need, but for cycles: a sweep for each level of those.
+    changed = True
+    while changed:
+        changed = False
+        for node in nodes:
+            mask = found[node]
+            for source in sources(node):
+                mask |= found[source] | bits.get(source, 0)
+            changed |= mask != found[node]
+            found[node] = mask
+    return found
+
+
+def _surely_before(node: Node) -> list[Node]:
+    """The nodes that have run whenever a node does, in the same iteration; the nearest first."""
+    found: dict[Node, None] = {}
+    queue = [node]
+    for current in queue:
+        if current.kind in _PAUSES or current.op_type == "ControlTrigger":
+            continue
+        for source in _sources(current):
+            if source not in found:
+                found[source] = None
+                queue.append(source)
+    return list(found)
+
+
+def _sources(node: Node) -> list[Node]:
+    return [*(value.node for value in node.inputs), *node.controls]
+
+
+def _handle_sources(node: Node) -> list[Node]:
+    """Where the handle of an array comes from."""
+    if _is(node, READERS | WRITERS):
+        return [node.inputs[0].node]
+    return _forwarded(node)
+
+
+def _flow_sources(node: Node) -> list[Node]:
+    """Where the flow that a node is given comes from."""
+    if _is(node, READERS | WRITERS):
+        return [node.inputs[-1].node]
+    return _forwarded(node)
+
+
+def _forwarded(node: Node) -> list[Node]:
+    """The nodes whose values a node may give."""
+    if node.kind is Kind.MERGE:
+        return [value.node for value in node.inputs]
+    is_same = node.kind in FORWARDING or node.kind in (Kind.ENTER, Kind.EXIT)
+    if is_same or (node.kind is Kind.OP and node.op_type in ("Identity", "RefIdentity")):
+        return [node.inputs[0].node]
+    return []
+
+
+def _is(node: Node, names: frozenset[str]) -> bool:
+    return node.kind is Kind.OP and isinstance(node.op, Tf1Op) and node.op.op_type in names
