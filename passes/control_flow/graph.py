@@ -136,10 +136,13 @@ SAME = frozenset({"Identity", "RefIdentity", "StopGradient", "PreventGradient", 
 
 
 def refuse(problems: Sequence[Problem]) -> None:
-    """PassFailedException that lists all problems in the order of the nodes, if there are any."""
+    """
+    PassFailedException that lists all problems in the order of the nodes, if there are any; those
+    of a function that is called several times once.
+    """
     if problems:
-        ordered = sorted(dict.fromkeys(problems), key=lambda problem: problem.node.index)
-        raise PassFailedException("\n".join(map(str, ordered)))
+        ordered = sorted(problems, key=lambda problem: problem.node.index)
+        raise PassFailedException("\n".join(dict.fromkeys(map(str, ordered))))
 
 
 @dataclass(frozen=True)
