@@ -3,46 +3,99 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from lowerdeck.dialects.dims import Atom, Expr, maximum, minimum
 
 Interval: TypeAlias = tuple[int, int]
 """The least and the greatest value, both included."""
 
+Bound: TypeAlias = int | Expr
+OpenInterval: TypeAlias = tuple[Bound, Bound]
+"""The same, where sizes are known by name only."""
+
 
 def interval(expr: Expr, ranges: Mapping[str, Interval]) -> Interval | None:
     """Bounds of an expression; None if a symbol without a range is in it."""
-    low = high = 0
+    return cast(Interval | None, _interval(expr, ranges, is_open=False))
+
+
+def open_interval(expr: Expr, ranges: Mapping[str, OpenInterval | None]) -> OpenInterval | None:
+    """
+    Bounds of an expression in which symbols that are not in `ranges` stand for themselves; None if
+    they are not plain, or a symbol has None for its range.
+    """
+    return _interval(expr, ranges, is_open=True)
+
+
+def _interval(
+    expr: Expr, ranges: Mapping[str, OpenInterval | None], *, is_open: bool
+) -> OpenInterval | None:
+    low: Bound = 0
+    high: Bound = 0
     for monomial, coefficient in expr.terms:
-        bounds: Interval = (coefficient, coefficient)
+        bounds: OpenInterval | None = (coefficient, coefficient)
         for atom in monomial:
-            factor = _atom_interval(atom, ranges)
-            if factor is None:
+            factor = _atom_interval(atom, ranges, is_open=is_open)
+            if factor is None or (bounds := _product(bounds, factor)) is None:
                 return None
-            corners = [a * b for a in bounds for b in factor]
-            bounds = (min(corners), max(corners))
         low, high = low + bounds[0], high + bounds[1]
     return low, high
 
 
-def _atom_interval(atom: Atom, ranges: Mapping[str, Interval]) -> Interval | None:
+def _product(a: OpenInterval, b: OpenInterval) -> OpenInterval | None:
+    """None if the sign of a bound decides which is the least, and is not known."""
+    (low, high), (first, last) = a, b
+    if (
+        isinstance(low, int)
+        and isinstance(high, int)
+        and isinstance(first, int)
+        and isinstance(last, int)
+    ):
+        corners = (low * first, low * last, high * first, high * last)
+        return min(corners), max(corners)
+    if low == high and first == last:
+        product = low * first
+        return product, product
+    if isinstance(low, int) and low == high:
+        low, high, first, last = first, last, low, high
+    if not isinstance(first, int) or first != last:
+        return None
+    return (low * first, high * first) if first >= 0 else (high * first, low * first)
+
+
+def _atom_interval(
+    atom: Atom, ranges: Mapping[str, OpenInterval | None], *, is_open: bool
+) -> OpenInterval | None:
     if atom.kind == "symbol":
+        if is_open and atom.name not in ranges:
+            symbol = Expr.symbol(atom.name)
+            return symbol, symbol
         return ranges.get(atom.name)
-    bounds = [interval(argument, ranges) for argument in atom.args]
+    bounds = [_interval(argument, ranges, is_open=is_open) for argument in atom.args]
     known = [pair for pair in bounds if pair is not None]
     if len(known) < len(bounds):
         return None
     if atom.kind in ("min", "max"):
-        choose = min if atom.kind == "min" else max
-        return choose(pair[0] for pair in known), choose(pair[1] for pair in known)
+        return _extreme(atom.kind, [p[0] for p in known]), _extreme(
+            atom.kind, [p[1] for p in known]
+        )
     divisor = atom.args[1].value
     if divisor is None or divisor <= 0:
         return None
     low, high = known[0]
     if atom.kind == "floordiv":
         return low // divisor, high // divisor
-    return (low, high) if 0 <= low and high < divisor else (0, divisor - 1)
+    if isinstance(low, int) and isinstance(high, int) and 0 <= low and high < divisor:
+        return low, high
+    return 0, divisor - 1
+
+
+def _extreme(kind: str, bounds: list[Bound]) -> Bound:
+    numbers = [bound for bound in bounds if isinstance(bound, int)]
+    if len(numbers) == len(bounds):
+        return min(numbers) if kind == "min" else max(numbers)
+    return (minimum if kind == "min" else maximum)(*bounds)
 
 
 def simplified(expr: Expr, ranges: Mapping[str, Interval]) -> Expr:

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of
-from lowerdeck.dialects.dims import Atom, Expr, maximum, minimum
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
 
 
 @dataclass(frozen=True)
@@ -20,17 +22,23 @@ class Interval:
     high: Expr
 
     @staticmethod
-    def only(value: Expr) -> Interval:
-        """A single number."""
-        return Interval(value, value)
+    def of(bounds: OpenInterval) -> Interval:
+        """What lies between bounds."""
+        return Interval(Expr.of(bounds[0]), Expr.of(bounds[1]))
 
-    def __add__(self, other: Interval) -> Interval:
-        return Interval(self.low + other.low, self.high + other.high)
+    @property
+    def bounds(self) -> OpenInterval:
+        """The ends, as numbers where they are."""
+        return _bound(self.low), _bound(self.high)
 
     def is_before(self, other: Interval) -> bool:
         """True if everything here is plainly less than everything there."""
         gap = (other.low - self.high).value
         return gap is not None and gap > 0
+
+
+def _bound(expr: Expr) -> Bound:
+    return expr if expr.value is None else expr.value
 
 
 Intervals = Mapping[SSAValue, Interval]
@@ -39,8 +47,12 @@ Intervals = Mapping[SSAValue, Interval]
 
 def interval_of(expr: Expr, operands: Sequence[SSAValue], known: Intervals) -> Interval | None:
     """Where an expression over operands d0, d1, ... lies; None if that is not plain."""
-    names = {f"d{number}": known.get(value) for number, value in enumerate(operands)}
-    return _of(expr, names)
+    ranges: dict[str, OpenInterval | None] = {}
+    for number, value in enumerate(operands):
+        place = known.get(value)
+        ranges[f"d{number}"] = None if place is None else place.bounds
+    found = open_interval(expr, ranges)
+    return None if found is None else Interval.of(found)
 
 
 def range_of(loop: kernel.ForOp, known: Intervals) -> Interval | None:
@@ -52,44 +64,6 @@ def range_of(loop: kernel.ForOp, known: Intervals) -> Interval | None:
     if step is not None and (stride := step.low.value) and lower.low == lower.high:
         last = lower.low + (last - lower.low) // stride * stride
     return Interval(lower.low, last)
-
-
-def _of(expr: Expr, names: Mapping[str, Interval | None]) -> Interval | None:
-    total = Interval.only(Expr.const(0))
-    for monomial, coefficient in expr.terms:
-        term = _monomial(monomial, names)
-        if term is None:
-            return None
-        ends = (term.low * coefficient, term.high * coefficient)
-        total += Interval(*(ends if coefficient >= 0 else ends[::-1]))
-    return total
-
-
-def _monomial(monomial: tuple[Atom, ...], names: Mapping[str, Interval | None]) -> Interval | None:
-    if not any(_symbols(atom) & names.keys() for atom in monomial):
-        return Interval.only(Expr(((monomial, 1),)))
-    if len(monomial) != 1:
-        return None
-    (atom,) = monomial
-    if atom.kind == "symbol":
-        return names[atom.name]
-    parts = [_of(argument, names) for argument in atom.args]
-    known = [part for part in parts if part is not None]
-    if len(known) < len(parts):
-        return None
-    if atom.kind in ("min", "max"):
-        choose = minimum if atom.kind == "min" else maximum
-        return Interval(choose(*(p.low for p in known)), choose(*(p.high for p in known)))
-    divisor = atom.args[1].value
-    if divisor is None or divisor <= 0:
-        return None
-    if atom.kind == "mod":
-        return Interval(Expr.const(0), Expr.const(divisor - 1))
-    return Interval(known[0].low // divisor, known[0].high // divisor)
-
-
-def _symbols(atom: Atom) -> frozenset[str]:
-    return Expr((((atom,), 1),)).symbols
 
 
 @dataclass(frozen=True)
@@ -131,8 +105,9 @@ def _access(op: kernel.LoadOp | kernel.StoreOp, known: Intervals) -> Access:
     is_store = isinstance(op, kernel.StoreOp)
     lanes = lanes_of((op.value if isinstance(op, kernel.StoreOp) else op.result).type)
     indices = [interval_of(expr, op.indices, known) for expr in op.map.data]
-    if lanes and (last := indices[-1]) is not None:
-        indices[-1] = Interval(last.low, last.high + lanes - 1)
+    side_by_side = ref_type(op.ref).innermost
+    if lanes and (last := indices[side_by_side]) is not None:
+        indices[side_by_side] = Interval(last.low, last.high + lanes - 1)
     return Access(op.ref, is_store, tuple(indices))
 
 

@@ -114,6 +114,38 @@ buffer.func @run {
 
 // -----
 
+// A vector lies along the last dimension that is not 1: its lanes reach what the second loop stores.
+// CHECK-LABEL: buffer.func @lanes
+// CHECK:         buffer.for <[0, 1, 1]>
+// CHECK:         buffer.for <[5, 9, 1]>
+// CHECK-LABEL: buffer.func @run
+// CHECK-NOT:     parallel
+// CHECK:         takes_pool
+buffer.func @lanes {
+^bb0(%x : !buffer.ref<[16, 1] x f32>, %y : !buffer.ref<[16, 1] x f32>):
+  buffer.for <[0, 1, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[16, 1] x f32> -> vector<16xf32>
+    buffer.store %v, %y(%i) <[d0, 0]> : vector<16xf32>, !buffer.ref<[16, 1] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[5, 9, 1]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[16, 1] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0, 0]> : f32, !buffer.ref<[16, 1] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+buffer.func @run {
+^bb0(%x : !buffer.ref<[16, 1] x f32>, %y : !buffer.ref<[16, 1] x f32>):
+  buffer.call @lanes(%x, %y) <[]> : (!buffer.ref<[16, 1] x f32>, !buffer.ref<[16, 1] x f32>)
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
 // Rows of a halo and the rows between them, of any number.
 // CHECK-LABEL: buffer.func @halo
 // CHECK:         buffer.for <[(s0 * s1) floordiv s2 + 1, (s0 * s1 + s0) floordiv s2 + 1, 1]>
