@@ -14,7 +14,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
-from lowerdeck.dialects.core.types import dims_of, element_type, is_float, numpy_dtype, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.legalize.pooling import MAX_TAPS, padded, tap
 from lowerdeck.passes.legalize.quantity import Quantity
@@ -25,6 +25,7 @@ from lowerdeck.passes.legalize.tf1.image import resized_input
 from lowerdeck.passes.legalize.tf1.layout import mirrored
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
+from lowerdeck.passes.legalize.tf1.scatter import extreme
 from lowerdeck.passes.legalize.tf1.windows import (
     Layout,
     require_image,
@@ -240,7 +241,7 @@ def legalize_dilation(lower: Tf1Legalizer) -> Results:
     rates = layout.spatial(lower.attrs.ints("rates"))
     window = window_of(lower, layout, spatial_dims(x), kernel, strides, rates)
     dims = [*dims_of(x)[:2], *_positions(window, spatial_dims(x))]
-    around = padded(lower, x, window, lower.scalar(_lowest(x), x))
+    around = padded(lower, x, window, lower.scalar(extreme(element_type(x), highest=False), x))
     best: Quantity | None = None
     for row, column in cartesian(*map(range, numbers)):
         weight = weights.pick(1, row).pick(1, column).reshape([channels, 1, 1])
@@ -259,8 +260,3 @@ def _positions(window: Window, dims: Sequence[Expr]) -> list[Expr]:
             dims, window.begin, window.end, window.extents, window.strides, strict=True
         )
     ]
-
-
-def _lowest(x: SSAValue) -> float:
-    dtype = numpy_dtype(element_type(x))
-    return float(np.finfo(dtype).min if is_float(element_type(x)) else np.iinfo(dtype).min)

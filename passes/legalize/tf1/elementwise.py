@@ -231,7 +231,6 @@ _BINARY: Mapping[str, type[BinaryOp]] = {
     "Pow": PowOp,
     "RealDiv": DivOp,
     "Sub": SubOp,
-    "TruncateDiv": DivOp,
     "TruncateMod": RemOp,
 }
 _COMPARISONS = {
@@ -264,6 +263,15 @@ def legalize_approximate_equal(lower: Tf1Legalizer) -> Results:
     """|x - y| < tolerance"""
     distance = lower.add(AbsOp(lower.add(SubOp(number(lower, 0), number(lower, 1)))))
     return [lower.compare("lt", distance, lower.scalar(lower.attrs.float("tolerance"), distance))]
+
+
+@legalizes("TruncateDiv")
+def legalize_truncate_div(lower: Tf1Legalizer) -> Results:
+    """The quotient rounded toward zero."""
+    quotient = Quantity(lower, lower.add(DivOp(number(lower, 0), number(lower, 1))))
+    if is_float(quotient.element):
+        quotient = quotient.lt(0).where(quotient.ceil(), quotient.floor())
+    return [quotient.value]
 
 
 @legalizes("FloorDiv")

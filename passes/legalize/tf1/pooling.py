@@ -5,7 +5,7 @@ from __future__ import annotations
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.constant import IotaOp
-from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.pooling import max_places, pool
 from lowerdeck.passes.legalize.reduction import mean
@@ -21,17 +21,19 @@ _RANKS = {"AvgPool3D": 5, "MaxPool3D": 5}
 @legalizes("MaxPool", "MaxPoolV2", "MaxPool3D")
 def legalize_max_pool(lower: Tf1Legalizer) -> Results:
     """The largest element of each window."""
-    return [_pool(lower, "max")]
+    return [_pool(lower, "max", number(lower, 0))]
 
 
 @legalizes("AvgPool", "AvgPool3D")
 def legalize_average_pool(lower: Tf1Legalizer) -> Results:
-    """The mean of each window, of which padding is no part."""
-    return [_pool(lower, "average")]
+    """The mean of each window, of which padding is no part; of half precision in f32."""
+    x = number(lower, 0)
+    wide = lower.cast(x, f32) if element_type(x) in (f16, bf16) else x
+    return [lower.cast(_pool(lower, "average", wide), x)]
 
 
-def _pool(lower: Tf1Legalizer, kind: str) -> SSAValue:
-    x = require_image(lower, number(lower, 0), _RANKS.get(lower.op_type, 4))
+def _pool(lower: Tf1Legalizer, kind: str, x: SSAValue) -> SSAValue:
+    require_image(lower, x, _RANKS.get(lower.op_type, 4))
     layout = Layout.of(lower)
     kernel, strides = _kernel(lower)
     axis = layout.axis(rank_of(x))

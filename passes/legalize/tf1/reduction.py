@@ -84,9 +84,12 @@ def legalize_half_sum_of_squares(lower: Tf1Legalizer) -> Results:
 
 @legalizes("ArgMax", "ArgMin")
 def legalize_arg_reduction(lower: Tf1Legalizer) -> Results:
-    """The index of the first extremum along an axis."""
+    """The index of the first extremum along an axis; NaN is passed over."""
     x = number(lower, "input")
     kind = "max" if lower.op_type == "ArgMax" else "min"
+    if is_float(element_type(x)):
+        worst = lower.scalar(-math.inf if kind == "max" else math.inf, x)
+        x = lower.select(lower.compare("eq", x, x), x, worst)
     index = lower.add(ArgReduceOp(kind, x, axis_of(lower, "dimension", rank_of(x))))
     return [lower.cast(index, lower.attrs.element("output_type"))]
 

@@ -109,7 +109,7 @@ def _count(lower: Tf1Legalizer, places: Quantity) -> Expr:
 # Segments
 
 
-def _extreme(element: Attribute, *, highest: bool) -> float:
+def extreme(element: Attribute, *, highest: bool) -> float:
     """The largest (or least) number of an element type that is not infinite."""
     dtype = numpy_dtype(element)
     if is_float(element):
@@ -127,7 +127,7 @@ def _identity(kind: str, element: Attribute) -> float:
         case "mul":
             return 1
         case _:
-            return _extreme(element, highest=kind == "min")
+            return extreme(element, highest=kind == "min")
 
 
 def combined(

@@ -34,6 +34,7 @@ def build(record: Recorder) -> None:
     _choices(record)
     _conversions(record)
     _bits(record)
+    _quotients(record)
 
 
 def _call(op: str, *values: Any) -> Any:
@@ -180,3 +181,9 @@ def _bits(record: Recorder) -> None:
         name = np.dtype(dtype).name
         record.case(f"PopulationCount_{name}", raw.PopulationCount(x=record.input(numbers)))
     record.case("Print", raw.Print(input=record.input(values), data=[], message="values: "))
+
+
+def _quotients(record: Recorder) -> None:
+    for dtype in (np.float32, np.float64, np.float16):
+        x, y = (record.input(np.array(v, dtype)) for v in ([7, -7, 6, -0.5, 3], [2, 2, -3, 2, 0]))
+        record.case(f"TruncateDiv_{np.dtype(dtype).name}", raw.TruncateDiv(x=x, y=y))

@@ -21,6 +21,7 @@ def build(record: Recorder) -> None:
     _axes(record)
     _types(record)
     _places(record)
+    _without_numbers(record)
     _running(record)
     _ranks(record)
 
@@ -79,6 +80,14 @@ def _places(record: Recorder) -> None:
         value = getattr(raw, op)(input=tf.cast(x, "int32"), dimension=1, output_type="int32")
         record.case(f"{op}_int32", value)
     record.case("ArgMax_uint16", raw.ArgMax(input=x, dimension=0, output_type="uint16"))
+
+
+def _without_numbers(record: Recorder) -> None:
+    rows = [[1, np.nan, 3, 2], [np.nan, 1, 0, 5], [np.nan, -np.inf, np.inf, 0], [np.nan] * 4]
+    x = record.input(np.array(rows, np.float32))
+    for op in ("ArgMax", "ArgMin"):
+        for axis in (0, -1):
+            record.case(f"{op}_nan_{axis % 2}", getattr(raw, op)(input=x, dimension=axis))
 
 
 def _running(record: Recorder) -> None:
