@@ -100,11 +100,11 @@ def legalize_concat(lower: Tf1Legalizer) -> Results:
 def legalize_split(lower: Tf1Legalizer) -> Results:
     """Consecutive pieces of `value` become the elements."""
     lengths, array = lower.operand("lengths"), _array(lower)
-    count = dims_of(lengths)[0]
-    fits = array.size == count or (array.can_grow and maximum(array.size, count) == count)
-    if not (is_unwritten(array.value) and fits):
+    (count,) = dims_of(lengths)
+    size = maximum(array.size, count) if array.can_grow else array.size
+    if not is_unwritten(array.value) or (size - count).value:
         lower.refuse("a split into a part of an array", "as many pieces as elements")
-    return [split(lower, lower.operand("value"), lengths)]
+    return [split(lower, lower.operand("value"), lower.reshape(lengths, [size]))]
 
 
 def split(lower: Tf1Legalizer, value: SSAValue, lengths: SSAValue) -> SSAValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.interpret import Value, find_function, run_module
-from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
+from lowerdeck.frontends.tf1.graph_pb2 import DT_FLOAT, DT_RESOURCE, DT_STRING, GraphDef
 from lowerdeck.frontends.tf1.import_ import import_graph
 from lowerdeck.passes.control_flow.raise_tf1 import RaiseTf1ControlFlowPass
 from lowerdeck.passes.legalize.tf1 import LegalizeTf1Pass
@@ -70,6 +70,62 @@ def test_numbers(topic: str, is_known: bool) -> None:
         if (difference := _difference(np.asarray(found[case]), expected))
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize("topic", ["arrays", "lists"])
+def test_graphs(topic: str) -> None:
+    """The interpreter runs graphs, and what is done with lists in them, as TensorFlow does."""
+    recorded = _recorded(topic)
+    module = import_graph(
+        GraphDef.FromString(recorded.graph), outputs=list(recorded.expected), input_shapes=None
+    )
+    feeds = {f"{name}:0": array for name, array in recorded.feeds.items()}
+    found = run_module(module, feeds).values()
+    pairs = zip(found, recorded.expected.items(), strict=True)
+    assert {c: d for f, (c, e) in pairs if (d := _difference(np.asarray(f), e))} == {}
+
+
+@pytest.mark.parametrize("version", ["", "V2"])
+def test_older_arrays(version: str) -> None:
+    """All versions of the operators on TensorArrays mean the same, in the interpreter, too."""
+    recorded = _recorded("arrays")
+    older = replace(recorded, graph=_with_older_arrays(recorded.graph, version))
+    found = _results(older, False)
+    assert list(found) == list(recorded.expected)
+    for case, expected in recorded.expected.items():
+        assert _difference(np.asarray(found[case]), expected) == ""
+    module = import_graph(GraphDef.FromString(older.graph), outputs=list(found))
+    feeds = {f"{name}:0": array for name, array in recorded.feeds.items()}
+    pairs = zip(run_module(module, feeds).values(), recorded.expected.values(), strict=True)
+    assert [d for f, e in pairs if (d := _difference(np.asarray(f), e))] == []
+
+
+_FORWARDING = frozenset({"Enter", "Exit", "Identity", "Merge", "NextIteration", "Switch"})
+
+
+def _with_older_arrays(serialized: bytes, version: str) -> bytes:
+    """
+    The graph with TensorArrays of version "" or "V2": handles are strings, references in the first
+    one, and the first flow is a constant that waits for the handle.
+    """
+    graph = GraphDef.FromString(serialized)
+    makers = {node.name for node in graph.node if node.op == "TensorArrayV3"}
+    for node in graph.node:
+        if node.op.startswith("TensorArray"):
+            node.op = node.op.removesuffix("V3") + version
+            node.attr.pop("identical_element_shapes", None)
+        elif node.op in _FORWARDING and node.attr["T"].type == DT_RESOURCE:
+            node.attr["T"].type = DT_STRING
+            node.op = node.op if version else f"Ref{node.op}"
+        for index, name in enumerate(node.input):
+            if name.removesuffix(":1") in makers and name.endswith(":1"):
+                node.input[index] = f"{name.removesuffix(':1')}/first_flow"
+    for name in makers:
+        flow = graph.node.add(name=f"{name}/first_flow", op="Const", input=[f"^{name}"])
+        flow.attr["dtype"].type = DT_FLOAT
+        flow.attr["value"].tensor.dtype = DT_FLOAT
+        flow.attr["value"].tensor.float_val.append(0)
+    return graph.SerializeToString()
 
 
 def _results(recorded: Recorded, is_known: bool) -> dict[str, Value]:
