@@ -1,7 +1,7 @@
 """TensorArrays, in straight lines and in cyclic control flow."""
 
 # Bodies of loops are lambdas, and TensorFlow has no types.
-# pyright: reportUnknownLambdaType=false
+# pyright: reportUnknownLambdaType=false, reportUnknownMemberType=false
 
 from __future__ import annotations
 
