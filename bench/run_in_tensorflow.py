@@ -37,14 +37,7 @@ def difference(tf: Any, path: Path) -> str:
         arrays = {name: file[name] for name in file.files}
     with tf.compat.v1.Session(graph=graph, config=config) as session:
         for run in sorted({name.partition("/")[0] for name in arrays}):
-            given, wanted = (
-                {
-                    n.removeprefix(f"{run}/{side}/"): a
-                    for n, a in arrays.items()
-                    if f"{run}/{side}/" in n
-                }
-                for side in ("in", "out")
-            )
+            given, wanted = (_under(f"{run}/{side}/", arrays) for side in ("in", "out"))
             try:
                 options = tf.compat.v1.RunOptions(timeout_in_ms=20_000)
                 found = session.run(list(wanted), given, options=options)
@@ -56,11 +49,16 @@ def difference(tf: Any, path: Path) -> str:
     return ""
 
 
+def _under(prefix: str, arrays: dict[str, Any]) -> dict[str, Any]:
+    """The arrays whose names begin with a prefix, without it."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}
+
+
 def main(folder: str) -> int:
     """Run all graphs of a folder."""
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
-    import tensorflow as tf
+    import tensorflow as tf  # pyright: ignore[reportMissingModuleSource]
 
     tf.compat.v1.disable_eager_execution()
     paths = sorted(Path(folder).glob("*.pb"))

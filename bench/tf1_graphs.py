@@ -170,7 +170,7 @@ class _Generator:
         inputs = {"x": "f", "y": "f", "n": "i", "p": "b", "q": "b", "z": "v"}
         for name, kind in inputs.items():
             node = NodeDef(name=name, op="Placeholder")
-            node.attr["dtype"].type = _DTYPES[kind]
+            _set_attribute(node, "dtype", _DTYPES[kind])
             shape = node.attr["shape"].shape
             shape.SetInParent()
             if kind == "v":
@@ -514,14 +514,23 @@ class _Generator:
             case "append":
                 number = self.pick(frame, "f", when)
                 one = self.op(frame, "ExpandDims", [number, zero], "v", T=_FLOAT, Tdim=_INT)
-                attributes = {"N": 2, "T": _FLOAT, "Tidx": _INT}
-                self.op(frame, "ConcatV2", [vector, one, zero], "v", **attributes)
+                inputs = [vector, one, zero]
+                self.op(frame, "ConcatV2", inputs, "v", N=2, T=_FLOAT, Tidx=_INT)
             case "drop":
                 ends = [self.constant(frame, np.array([k], np.int32), "-", when) for k in (1, 0)]
-                attributes = {"T": _FLOAT, "Index": _INT, "end_mask": 1, "begin_mask": 0}
-                masks = dict.fromkeys(("ellipsis_mask", "new_axis_mask", "shrink_axis_mask"), 0)
-                inputs = [vector, *ends, ends[0]]
-                self.op(frame, "StridedSlice", inputs, "v", **attributes, **masks)
+                self.op(
+                    frame,
+                    "StridedSlice",
+                    [vector, *ends, ends[0]],
+                    "v",
+                    T=_FLOAT,
+                    Index=_INT,
+                    begin_mask=0,
+                    end_mask=1,
+                    ellipsis_mask=0,
+                    new_axis_mask=0,
+                    shrink_axis_mask=0,
+                )
             case "sum":
                 total = self.op(
                     frame, "Sum", [vector, zero], "f", T=_FLOAT, Tidx=_INT, keep_dims=False
