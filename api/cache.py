@@ -65,13 +65,20 @@ def _sources(folder: str) -> Iterator[str]:
         yield from (os.path.join(base, f) for f in sorted(files) if f.endswith((".py", ".h", ".c")))
 
 
-def find(key: str) -> str | None:
-    """The folder of a complete entry whose dependencies have not changed, or None."""
+def find(key: str, model: str | None = None) -> str | None:
+    """
+    The folder of a complete entry whose dependencies have not changed, or None.
+
+    If there are several, it is for a model in one place only: a file like it elsewhere may have
+    other weights beside it.
+    """
     folder = os.path.join(cache_folder(), key)
     try:
         with open(os.path.join(folder, _DEPENDENCIES), encoding="utf-8") as file:
             dependencies: dict[str, list[int]] = json.load(file)
         if any(_state(path) != state for path, state in dependencies.items()):
+            return None
+        if model and len(dependencies) > 1 and os.path.abspath(model) not in dependencies:
             return None
         os.utime(folder)
     except OSError:
@@ -84,7 +91,7 @@ def _state(path: str) -> list[int]:
     return [status.st_size, status.st_mtime_ns]
 
 
-def store(scratch: str, key: str, dependencies: Iterable[str]) -> str:
+def store(scratch: str, key: str, dependencies: Iterable[str], model: str | None = None) -> str:
     """Make the folder `scratch`, which lies in the cache, the entry for `key`; returns its path."""
     states = {path: _state(path) for path in sorted(set(dependencies))}
     with open(os.path.join(scratch, _DEPENDENCIES), "w", encoding="utf-8") as file:
@@ -95,7 +102,7 @@ def store(scratch: str, key: str, dependencies: Iterable[str]) -> str:
     except OSError:
         # Another process was faster, or a dependency has changed: an entry is a folder with files,
         # which a rename does not replace.
-        if find(key) is not None:
+        if find(key, model) is not None:
             shutil.rmtree(scratch, ignore_errors=True)
             return folder
         shutil.rmtree(folder, ignore_errors=True)

@@ -75,6 +75,8 @@ class CompileOptions:
     outputs: Sequence[str] | None = None
     input_shapes: Mapping[str, Sequence[int]] | None = None
     weights: str | os.PathLike[str] | None = None
+    tags: Sequence[str] | None = None
+    signature: str | None = None
     threads: int = 1
     target: str = "native"
     disable: Sequence[str] = ()
@@ -116,6 +118,7 @@ class CompileOptions:
         parts = [outputs, shapes, weights, self.threads > 1, self.target, sorted(self.disable)]
         parts += [self.skip_nodes, self.embed_weights, self.strict_accuracy, self.profile]
         parts += [self.rank, sorted(self.ranks.items())]
+        parts += [None if self.tags is None else sorted(self.tags), self.signature]
         return json.dumps(parts)
 
 
@@ -125,6 +128,8 @@ def compile(
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     weights: str | os.PathLike[str] | None = None,
+    tags: Sequence[str] | None = None,
+    signature: str | None = None,
     threads: int = 1,
     target: str = "native",
     disable: Sequence[str] = (),
@@ -137,14 +142,17 @@ def compile(
     """
     Compile a model to a library and load it.
 
-    The model is a file (.onnx, a frozen .pb or .pbtxt, .prototxt, .mlir), an ONNX ModelProto or a
-    TensorFlow GraphDef. `weights` is the .caffemodel of a .prototxt; without it, the one beside it.
-    `outputs` replaces the model's outputs by other tensors of it, and `input_shapes` fixes shapes
-    of inputs. A run uses `threads` threads. `disable` leaves passes out, and optional rewrites
-    leave source nodes alone in whose name the regular expression `skip_nodes` is found. With
-    `embed_weights` the weights are part of the C, and with `cache` the result is kept on disk.
-    `strict_accuracy` leaves out what is faster but adds to rounding errors. With `profile` the C
-    can take the time of each of its kernels, for `Model.profile`.
+    The model is a file (.onnx, .pb, .pbtxt, the .meta of a checkpoint, .prototxt, .mlir), the
+    folder of a SavedModel, an ONNX ModelProto or a TensorFlow GraphDef. `weights` is the
+    .caffemodel of a .prototxt, without it the one beside it, or the checkpoint of a TensorFlow
+    graph. Of a SavedModel, `tags` choose the graph (by default `serve`) and `signature` the names
+    of inputs and outputs (by default `serving_default`, or the only one). `outputs` replaces the
+    model's outputs by other tensors of it, and `input_shapes` fixes shapes of inputs; it also makes
+    inputs of other tensors of a TensorFlow graph. A run uses `threads` threads. `disable` leaves
+    passes out, and optional rewrites leave source nodes alone in whose name the regular expression
+    `skip_nodes` is found. With `embed_weights` the weights are part of the C, and with `cache` the
+    result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding errors.
+    With `profile` the C can take the time of each of its kernels, for `Model.profile`.
 
     FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
@@ -153,6 +161,8 @@ def compile(
         outputs,
         input_shapes,
         weights,
+        tags,
+        signature,
         threads,
         target,
         disable,
@@ -166,6 +176,8 @@ def compile(
 
 def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) -> Model:
     """`compile` with the options as one value."""
+    from lowerdeck.frontends import model_files
+
     compiler = require_compiler()
     with _model_file(model) as path:
         if not cache:
@@ -173,22 +185,23 @@ def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) 
             _generate_and_build(path, folder.name, options)
             return Model(folder.name, threads=options.threads, owner=folder)
         name = model_name(path)
+        graph, *_ = model_files(path)
         key = disk_cache.cache_key(
-            path,
+            graph,
             name,
             options.key,
             machine_key(options.target),
             " ".join([*compiler, *user_flags()]),
             compiler_version(tuple(compiler)),
         )
-        if (found := disk_cache.find(key)) is not None:
+        if (found := disk_cache.find(key, graph)) is not None:
             return Model(found, threads=options.threads)
         os.makedirs(disk_cache.cache_folder(), exist_ok=True)
         scratch = tempfile.mkdtemp(prefix=".new-", dir=disk_cache.cache_folder())
         try:
             files = _generate_and_build(path, scratch, options)
             is_temporary = not isinstance(model, str | os.PathLike)
-            entry = disk_cache.store(scratch, key, [] if is_temporary else files)
+            entry = disk_cache.store(scratch, key, [] if is_temporary else files, graph)
             return Model(entry, threads=options.threads)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -251,6 +264,8 @@ def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckC
         outputs=options.outputs,
         input_shapes=options.input_shapes,
         weights=options.weights,
+        tags=options.tags,
+        signature=options.signature,
         context=context,
     )
     return module, context
@@ -262,8 +277,9 @@ def _observer(options: CompileOptions) -> Callable[[ModulePass | None, str], Non
 
 
 def model_name(path: str) -> str:
-    """The name of a model in C: its file's, as an identifier that no other file has."""
-    stem = os.path.splitext(os.path.basename(path))[0]
+    """The name of a model in C: that of its file or folder, as an identifier."""
+    base = os.path.basename(os.path.abspath(path))
+    stem = base if os.path.isdir(path) else os.path.splitext(base)[0]
     name = re.sub(r"[^A-Za-z0-9_]", "_", stem)
     if not name or name[0].isdigit():
         name = f"model_{name}"
@@ -307,6 +323,7 @@ def _compiling() -> Generator[None]:
 
 def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
     """Write the C into `folder`; returns the files that the model was read from."""
+    from lowerdeck.frontends import model_files
     from lowerdeck.lowering import compile_to_c
 
     with _compiling():
@@ -322,8 +339,8 @@ def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
             observer=_observer(options),
         )
         _write(artifact, folder)
-    weights = [] if options.weights is None else [os.path.abspath(options.weights)]
-    return {os.path.abspath(path), *weights, *_files_of(artifact)}
+    files = map(os.path.abspath, model_files(path, options.weights))
+    return {*files, *_files_of(artifact)}
 
 
 def _generate_and_build(path: str, folder: str, options: CompileOptions) -> set[str]:

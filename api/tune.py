@@ -158,9 +158,11 @@ def _timed(call: Callable[[], None]) -> float:
 
 
 def _path(model: str, options: CompileOptions) -> str:
+    from lowerdeck.frontends import model_files
+
     compiler = require_compiler()
     key = disk_cache.cache_key(
-        model,
+        model_files(model)[0],
         model_name(model),
         options.key,
         str(options.threads),

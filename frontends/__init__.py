@@ -75,3 +75,28 @@ def load_model(
             from lowerdeck.frontends.text import read_module
 
             return read_module(file, context, outputs=outputs, input_shapes=input_shapes)
+
+
+def model_files(
+    path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None
+) -> list[str]:
+    """
+    The files that a model is read from: first the one with its graph, then others that it may need,
+    as far as their names follow from those of the model and the weights.
+
+    FrontendError if it is a folder that is no model.
+    """
+    from lowerdeck.frontends.caffe.weights import find_weights
+    from lowerdeck.frontends.detect import detect_format, graph_file
+    from lowerdeck.frontends.tf1.checkpoint import checkpoint_files
+
+    file = os.fspath(path)
+    if os.path.isdir(file):
+        detect_format(file)
+    graph = graph_file(file)
+    found = checkpoint_files(graph, None if weights is None else os.fspath(weights))
+    if weights is not None and os.path.isfile(weights):
+        found.append(os.fspath(weights))
+    elif graph.endswith(".prototxt") and (net := find_weights(graph)) is not None:
+        found.append(net)
+    return [graph, *found]

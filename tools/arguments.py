@@ -23,6 +23,11 @@ def parse_shapes(options: Sequence[str]) -> dict[str, list[int]] | None:
     return shapes or None
 
 
+def parse_tags(option: str | None) -> list[str] | None:
+    """`serve,gpu`; None without the option, no tags for an empty one."""
+    return None if option is None else [tag for tag in map(str.strip, option.split(",")) if tag]
+
+
 def read_arrays(path: str) -> dict[str, NDArray[Any]]:
     """
     The arrays of an `.npz` file by tensor name.

@@ -93,7 +93,9 @@ def message_of(error: Exception, subject: str) -> str:
             text = f"{error.filename or subject}: {error.strerror or error}"
         case _:
             text = str(error).rstrip() or type(error).__name__
-            text = text if text.startswith(f"{subject}: ") else f"{subject}: {text}"
+            # What is wrong may be in a file of the folder that is spoken of.
+            starts = (f"{subject}: ", f"{subject.rstrip(os.sep)}{os.sep}")
+            text = text if text.startswith(starts) else f"{subject}: {text}"
     return text
 
 

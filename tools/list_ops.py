@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
     import onnx
 
+    from lowerdeck.frontends.tf1.source import Source
+
 _LISTED = 8
 """Nodes of an unsupported operator that are named before the rest is counted."""
 
@@ -54,16 +56,27 @@ def used_operators(
     *,
     outputs: Sequence[str] | None = None,
     weights: str | os.PathLike[str] | None = None,
+    tags: Sequence[str] | None = None,
+    signature: str | None = None,
 ) -> list[Operator]:
     """
     Every operator of the model at `path`, sorted by name: of a TensorFlow graph those that
     `outputs` need. FrontendError if the model is unreadable.
     """
+    from lowerdeck.frontends.tf1.source import read_source
+
     match detect_format(path):
         case "onnx":
             found = _of_onnx(path)
-        case "tf1" | "tf1-text" as format_:
-            found = _of_graph(path, outputs, is_text=format_ == "tf1-text")
+        case "tf1" | "tf1-text" | "saved-model" | "meta-graph" as format_:
+            source = read_source(
+                path,
+                format_,
+                tags=tags,
+                signature=signature,
+                requires_signature=outputs is None,
+            )
+            found = _of_graph(source, outputs)
         case _:
             found = _of_module(path, outputs, weights)
     return sorted(found.values(), key=lambda operator: (operator.domain, operator.op_type))
@@ -119,14 +132,14 @@ def _of_onnx(path: str) -> _Found:
     return found
 
 
-def _of_graph(path: str, outputs: Sequence[str] | None, *, is_text: bool) -> _Found:
+def _of_graph(source: Source, outputs: Sequence[str] | None) -> _Found:
     """The operators of a TensorFlow graph, also those that no import knows."""
     from lowerdeck.dialects.tf1.advice import next_step
     from lowerdeck.dialects.tf1.signatures import signature_of
     from lowerdeck.frontends.tf1 import inventory
 
     found: _Found = {}
-    for use in inventory.used_operators(path, outputs=outputs, is_text=is_text):
+    for use in inventory.used_operators(source, outputs):
         if (key := ("", use.op_type, None)) not in found:
             is_known = signature_of(use.op_type) is not None
             support = _tf1_support(use.op_type) if is_known else None

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.frontends import KNOWN_FORMATS
-from lowerdeck.tools.arguments import parse_shapes, read_arrays
+from lowerdeck.tools.arguments import parse_shapes, parse_tags, read_arrays
 from lowerdeck.tools.common import ToolError, about, replacing, run_tool
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ def _command(commands: Any, name: str, function: Command, text: str) -> argparse
     parser.set_defaults(command=function)
     add = parser.add_argument
     add("model", metavar="MODEL", help=f"model file: {KNOWN_FORMATS}")
-    add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt")
+    add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt; a graph's checkpoint")
+    add("--tags", metavar="A,B", help="tags of the graph in a SavedModel (default: serve)")
+    add("--signature", metavar="NAME", help="signature of a SavedModel (default: serving_default)")
     add("--output", action="append", metavar="NAME", help="tensor to return; repeatable")
     add(
         "--input-shape",
@@ -130,6 +132,8 @@ def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
             outputs=args.output,
             input_shapes=parse_shapes(args.input_shape),
             weights=args.weights,
+            tags=parse_tags(args.tags),
+            signature=args.signature,
             threads=args.threads,
             target=args.target,
             disable=args.disable,
@@ -241,12 +245,19 @@ def _compiled(args: argparse.Namespace, options: CompileOptions) -> Model:
     """The model; a folder that `lowerdeck compile` wrote is loaded."""
     from lowerdeck.compiler import compile_with, load
 
-    if not os.path.isdir(args.model):
+    if not _is_compiled(args.model):
         return compile_with(args.model, options)
     try:
         return load(args.model, threads=options.threads)
     except ValueError as error:
         raise ToolError(str(error)) from error
+
+
+def _is_compiled(model: str) -> bool:
+    """True for a folder that is no SavedModel: one that `lowerdeck compile` wrote."""
+    from lowerdeck.frontends.detect import graph_file
+
+    return os.path.isdir(model) and graph_file(model) == model
 
 
 def _call(model: Model, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -309,7 +320,7 @@ def _sample_inputs(args: argparse.Namespace, options: CompileOptions) -> dict[st
     from lowerdeck.dialects.interpret import find_function
     from lowerdeck.tools.sample_inputs import sample_inputs
 
-    if os.path.isdir(args.model):
+    if _is_compiled(args.model):
         raise ToolError(f"{args.model}: random inputs need the model file; give --inputs")
     try:
         return sample_inputs(find_function(_legal(args, options), "main"))
@@ -347,7 +358,13 @@ def _ops(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
-        operators = used_operators(args.model, outputs=args.output, weights=args.weights)
+        operators = used_operators(
+            args.model,
+            outputs=args.output,
+            weights=args.weights,
+            tags=parse_tags(args.tags),
+            signature=args.signature,
+        )
         for operator in operators:
             print(operator)
         if all(operator.support is not None for operator in operators):

@@ -8,6 +8,7 @@ not use is not imported.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -128,7 +129,9 @@ class OptTool(xDSLOptMain):
             metavar="NAME=1,2,3",
             help="shape of an input of a model",
         )
-        add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt")
+        add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt; a checkpoint")
+        add("--tags", metavar="A,B", help="tags of the graph in a SavedModel (default: serve)")
+        add("--signature", metavar="NAME", help="signature of a SavedModel")
         add(
             "--load-pass",
             action="append",
@@ -141,6 +144,12 @@ class OptTool(xDSLOptMain):
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         """The input, its format from its content where the suffix is none that is known."""
+        path = self.args.input_file
+        if path is not None and os.path.isdir(path):
+            from lowerdeck.frontends.detect import detect_format, graph_file
+
+            format_ = detect_format(path)
+            return open(graph_file(path), "rb"), format_
         stream, extension = super().get_input_stream()
         if extension not in self.available_frontends and not self.args.frontend:
             from lowerdeck.frontends.detect import detect_format
@@ -151,7 +160,7 @@ class OptTool(xDSLOptMain):
 
     def _load_model(self, stream: IO[bytes]) -> ModuleOp:
         from lowerdeck.frontends import load_model
-        from lowerdeck.tools.arguments import parse_shapes
+        from lowerdeck.tools.arguments import parse_shapes, parse_tags
 
         if self.args.input_file is None or self.args.split_input_file:
             raise ToolError("opt-tool: a model is read from one file, whole")
@@ -160,6 +169,8 @@ class OptTool(xDSLOptMain):
             outputs=self.args.output,
             input_shapes=parse_shapes(self.args.input_shape),
             weights=self.args.weights,
+            tags=parse_tags(self.args.tags),
+            signature=self.args.signature,
             context=self.ctx,
         )
 

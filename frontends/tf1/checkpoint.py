@@ -217,8 +217,21 @@ class Checkpoint:
         return data
 
 
-def checkpoint_files(prefix: str) -> list[str]:
-    """The files of a checkpoint that are there: its index, and those with tensors."""
+def checkpoint_prefix(path: str) -> str:
+    """The checkpoint that a user means by its prefix, or by one of its files."""
+    stem, suffix = os.path.splitext(path)
+    return stem if suffix in (".meta", ".index") or suffix.startswith(".data-") else path
+
+
+def saved_prefix(graph: str) -> str:
+    """The checkpoint of a SavedModel, of which `graph` is the file with the graph."""
+    return os.path.join(os.path.dirname(graph), "variables", "variables")
+
+
+def checkpoint_files(graph: str, weights: str | None) -> list[str]:
+    """The files of the checkpoint that a graph may need: they all, if they are there."""
+    is_beside = weights is None and not graph.endswith(".meta")
+    prefix = saved_prefix(graph) if is_beside else checkpoint_prefix(weights or graph)
     found = sorted(glob.glob(f"{glob.escape(prefix)}.data-*-of-*"))
     return [path for path in (f"{prefix}.index", *found) if os.path.isfile(path)]
 

@@ -9,7 +9,7 @@ from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.tf1.functions import ARGUMENT, Library
 from lowerdeck.frontends.tf1.graph import Graph, parse_port
 from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef
-from lowerdeck.frontends.tf1.parse import parse_graph
+from lowerdeck.frontends.tf1.source import Interface, Source
 
 
 @dataclass(frozen=True)
@@ -20,20 +20,24 @@ class Use:
     node: str
 
 
-def used_operators(path: str, *, outputs: Sequence[str] | None, is_text: bool) -> list[Use]:
+def used_operators(source: Source, outputs: Sequence[str] | None) -> list[Use]:
     """
-    The nodes that `outputs` need (without it, those that the results of the graph need), and all
-    nodes of the functions that these call. FrontendError if the graph is unreadable.
+    The nodes that `outputs` need (without it, those that the outputs of the signature or the
+    results of the graph need), and all nodes of the functions that these call. FrontendError if
+    there is no such output.
     """
-    proto = parse_graph(path, is_text=is_text)
-    library = Library(proto.library)
-    graph = Graph(proto.node)
-    if outputs is None:
-        asked = [port.node for port in graph.results(library.output_count)]
+    library = Library(source.graph.library)
+    graph = Graph(source.graph.node)
+    interface = source.interface or Interface({}, {}, {})
+    named = interface.outputs
+    if outputs is not None:
+        asked = [named[n].node if n in named else _node_of(source, graph, n) for n in outputs]
     else:
-        asked = [_node_of(path, graph, name) for name in outputs]
-    nodes = [node.proto for node in graph.needed(asked)]
-    found = [Use(node.op, node.name) for node in nodes]
+        found = [*named.values()] or graph.results(library.output_count)
+        asked = [port.node for port in found]
+    fed = {port.node for port in interface.inputs.values()}
+    nodes = [node.proto for node in graph.needed(asked, fed)]
+    uses = [Use(node.op, node.name) for node in nodes]
     pending = [name for node in nodes for name in _called(node, library)]
     seen: set[str] = set()
     while pending:
@@ -42,19 +46,19 @@ def used_operators(path: str, *, outputs: Sequence[str] | None, is_text: bool) -
             continue
         seen.add(name)
         inner = library.definitions[name].node_def
-        found += [Use(node.op, f"{name}/{node.name}") for node in inner if node.op != ARGUMENT]
+        uses += [Use(node.op, f"{name}/{node.name}") for node in inner if node.op != ARGUMENT]
         pending += [callee for node in inner for callee in _called(node, library)]
-    return [use for use in found if use.op_type not in library.definitions]
+    return [use for use in uses if use.op_type not in library.definitions]
 
 
-def _node_of(path: str, graph: Graph, output: str) -> str:
+def _node_of(source: Source, graph: Graph, output: str) -> str:
     """The node of an output; FrontendError if there is none."""
     try:
         name = parse_port(output).node
     except ValueError as error:
-        raise FrontendError.of_file(path, f"output {error}") from None
+        raise FrontendError.of_file(source.file, f"output {error}") from None
     if name not in graph.nodes:
-        raise FrontendError.of_file(path, f"there is no node '{name}' for an output")
+        raise FrontendError.of_file(source.file, f"there is no node '{name}' for an output")
     return name
 
 

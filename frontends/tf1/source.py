@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from lowerdeck.frontends.detect import Format, graph_file, is_text
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.tf1.checkpoint import checkpoint_prefix, saved_prefix
 from lowerdeck.frontends.tf1.graph import Port, parse_port
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef, TensorShapeProto
 from lowerdeck.frontends.tf1.parse import check_graph, parse_file, parse_graph
@@ -30,7 +31,6 @@ _DEFAULT_SIGNATURE = "serving_default"
 _INTERNAL = "__saved_model_"
 _INIT_COLLECTIONS = ("saved_model_main_op", "legacy_init_op")
 _INIT_SIGNATURE = "__saved_model_init_op"
-_META = ".meta"
 
 
 @dataclass(frozen=True)
@@ -58,12 +58,6 @@ class Source:
     """The node that restores the variables."""
     initialize: tuple[str, ...] = ()
     """The nodes that are run after that."""
-
-
-def checkpoint_prefix(path: str) -> str:
-    """The checkpoint that a user means by its prefix, or by one of its files."""
-    stem, suffix = os.path.splitext(path)
-    return stem if suffix in (_META, ".index") or suffix.startswith(".data-") else path
 
 
 def read_source(
@@ -113,9 +107,7 @@ def read_saved_model(
             f"has {len(found)} graphs with the tags '{','.join(sorted(wanted))}', expected one; "
             f"choose by --tags one of {', '.join(sets) or 'none'}",
         )
-    folder = os.path.dirname(file)
-    prefix = os.path.join(folder, "variables", "variables")
-    return _source(file, found[0], prefix, signature, requires_signature)
+    return _source(file, found[0], saved_prefix(file), signature, requires_signature)
 
 
 def read_meta_graph(path: str, signature: str | None, requires_signature: bool) -> Source:

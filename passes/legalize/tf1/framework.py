@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.passes import ModulePass
 
@@ -64,6 +64,9 @@ class Tf1Walk(FunctionWalk):
             # It stands for the array while that is used.
             element_of(op)
             return
+        if _is_text_for_what_is_refused(op):
+            # What reads it says more about what can be done.
+            return
         handler = handler_of(op.op_type)
         if handler is None:
             step = next_step(op.op_type, is_known=True)
@@ -76,6 +79,16 @@ class Tf1Walk(FunctionWalk):
             return values
 
         self.handle(op, lower, results)
+
+
+def _is_text_for_what_is_refused(op: Tf1Op) -> bool:
+    """True for a constant of strings if no operator that reads it has a legalization."""
+    if not isinstance(op.properties.get("value"), ArrayAttr):
+        return False
+    users = [use.operation for result in op.results for use in result.uses]
+    return bool(users) and all(
+        isinstance(user, Tf1Op) and not is_legalized(user.op_type) for user in users
+    )
 
 
 @dataclass(frozen=True)
