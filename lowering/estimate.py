@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from xdsl.dialects import arith, math
 from xdsl.ir import Block, Operation, SSAValue
@@ -33,9 +33,9 @@ def estimated_steps(op: Operation, values: Values | None = None) -> int:
     if isinstance(op, kernel.ForOp):
         lower, upper, _ = _range(op, values)
         inner = {**values, op.body.block.args[0]: (lower + max(upper - 1, lower)) // 2}
-        return estimated_trips(op, values) * (1 + _steps_of_block(op.body.block, inner))
+        return estimated_trips(op, values) * (1 + steps_of_block(op.body.block, inner))
     if op.regions:
-        return max(_steps_of_block(block, values) for r in op.regions for block in r.blocks)
+        return max(steps_of_block(block, values) for r in op.regions for block in r.blocks)
     if isinstance(op, _SLOW):
         return _SLOW_STEPS
     if op.name.startswith("math.") and not isinstance(op, math.AbsFOp | math.FmaOp):
@@ -43,15 +43,21 @@ def estimated_steps(op: Operation, values: Values | None = None) -> int:
     return 0 if isinstance(op, arith.ConstantOp) else 1
 
 
-def _steps_of_block(block: Block, values: Values) -> int:
-    return sum(estimated_steps(op, values) for op in block.ops)
+def steps_of_block(block: Block, values: Values | None = None) -> int:
+    """The same for all ops of a block; of indices that they compute values are known."""
+    known, total = dict(values or {}), 0
+    for op in block.ops:
+        if isinstance(op, kernel.ApplyOp):
+            known[op.result] = _evaluate(op.map.data[0], op.indices, known)
+        total += estimated_steps(op, known)
+    return total
 
 
 def _range(loop: kernel.ForOp, values: Values) -> tuple[int, int, int]:
-    lower, upper, step = (_evaluate(expr, loop, values) for expr in loop.range.data)
+    lower, upper, step = (_evaluate(expr, loop.indices, values) for expr in loop.range.data)
     return lower, upper, max(step, 1)
 
 
-def _evaluate(expr: Expr, loop: kernel.ForOp, values: Values) -> int:
-    operands = {f"d{k}": values.get(value, _NOMINAL) for k, value in enumerate(loop.indices)}
+def _evaluate(expr: Expr, indices: Sequence[SSAValue], values: Values) -> int:
+    operands = {f"d{k}": values.get(value, _NOMINAL) for k, value in enumerate(indices)}
     return expr.evaluate({name: operands.get(name, _NOMINAL) for name in expr.symbols})

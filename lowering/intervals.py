@@ -85,10 +85,12 @@ class Access:
 
 
 def accesses_in(op: Operation, known: Intervals | None = None) -> list[Access]:
-    """Every load and store of an op and of what is in it."""
+    """Every load and store of an op and of what is in it, but of borders: nothing meets those."""
     inner = dict(known or {})
     if isinstance(op, kernel.ForOp) and (own := range_of(op, inner)) is not None:
         inner[op.body.block.args[0]] = own
+    if isinstance(op, kernel.StoreOp) and op.border is not None:
+        return []
     if isinstance(op, kernel.LoadOp | kernel.StoreOp):
         return [_access(op, inner)]
     found: list[Access] = []

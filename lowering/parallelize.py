@@ -6,18 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.aliases import Roots, find_roots
 from lowerdeck.lowering.bufferize import DRIVER
-from lowerdeck.lowering.estimate import estimated_steps, estimated_trips
+from lowerdeck.lowering.estimate import estimated_steps, estimated_trips, steps_of_block
 from lowerdeck.lowering.intervals import are_independent
+from lowerdeck.lowering.schedule.indices import Indices
 from lowerdeck.lowering.serial_runs import gather_runs
 
 PARALLEL = "parallel"
@@ -55,6 +56,43 @@ def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
             return []
     # No thread waits for another within a function.
     return loops if are_independent([*loads, *loops]) else []
+
+
+def collapsed(loop: kernel.ForOp) -> kernel.ForOp:
+    """
+    A parallel loop of unknown length, which may turn out to be one, and the labeled loop that is
+    all of its body as one loop: the iterations of both are independent. Else the loop itself.
+    """
+    inner = loop.body.block.first_op
+    if constants(loop.range.data) is not None or not isinstance(inner, kernel.ForOp):
+        return loop
+    is_nest = inner.next_op is loop.body.block.last_op and inner.label is not None
+    if not is_nest or inner.inits or loop.body.block.args[0] in inner.indices:
+        return loop
+    indices = Indices()
+    ranges = [indices.read(each.range.data, each.indices) for each in (loop, inner)]
+    if any(lower != 0 or step != 1 for lower, _, step in ranges):
+        return loop
+    (_, outer_size, _), (_, inner_size, _) = ranges
+    body = Block(arg_types=[IndexType()])
+    number = indices.symbol(body.args[0])
+    for nested, place in ((loop, number // inner_size), (inner, number % inner_size)):
+        (expr,), operands = indices.write([place])
+        apply = kernel.ApplyOp(expr, operands)
+        body.add_op(apply)
+        nested.body.block.args[0].replace_all_uses_with(apply.result)
+    for op in list(inner.body.block.ops):
+        op.detach()
+        body.add_op(op)
+    (upper,), operands = indices.write([outer_size * inner_size])
+    new = kernel.ForOp((0, upper, 1), operands, [], Region(body), parallel=True)
+    new.location = loop.location
+    block = loop.parent
+    assert block is not None
+    block.insert_op_before(new, loop)
+    loop.detach()
+    loop.erase()
+    return new
 
 
 def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp]) -> None:
@@ -310,8 +348,8 @@ class ParallelizePass(ModulePass):
         for name, function in functions.items():
             loops = parallel_loops(function)
             worth = self.worth * (TIMES_WORTH_IN_LOOPS if name in repeated else 1)
-            if loops and sum(map(estimated_steps, loops)) >= worth:
-                split_function(function, loops)
+            if loops and steps_of_block(function.body.block) >= worth:
+                split_function(function, [collapsed(loop) for loop in loops])
         run.attributes[TAKES_POOL] = UnitAttr()
 
         def is_shared(call: driver.CallOp) -> bool:

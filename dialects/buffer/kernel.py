@@ -245,13 +245,19 @@ class LoadOp(IRDLOperation):
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
-    """Set the element of a buffer at `map(indices)`; or, to a vector, that and those after it."""
+    """
+    Set the element of a buffer at `map(indices)`; or, to a vector, that and those after it.
+
+    With `border` it lies around the elements that the buffer is there for, and nothing else in the
+    function touches it.
+    """
 
     name = "buffer.store"
     value = operand_def()
     ref = operand_def(RefType)
     indices = var_operand_def(IndexType())
     map = prop_def(DimsAttr)
+    border = opt_prop_def(UnitAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryWriteEffect())
     assembly_format = (
@@ -264,8 +270,13 @@ class StoreOp(IRDLOperation):
         ref: SSAValue,
         map: Sequence[ExprLike],
         indices: Sequence[SSAValue],
+        *,
+        border: bool = False,
     ):
-        super().__init__(operands=[value, ref, indices], properties={"map": DimsAttr.of(map)})
+        super().__init__(
+            operands=[value, ref, indices],
+            properties={"map": DimsAttr.of(map), "border": UnitAttr() if border else None},
+        )
 
     def verify_(self) -> None:
         _verify_access(self.ref, self.map.data, self.indices)

@@ -15,6 +15,7 @@ from lowerdeck.dialects.buffer import kernel, vector
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.vectors import memory_name, unsigned_name, vector_name
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
@@ -49,8 +50,21 @@ def emit_kernel(function: kernel.FuncOp, name: str) -> str:
         parameters.append(f"int64_t {c.symbols[f's{number}']}")
     if needs_status(function):
         parameters.append("int *status")
+    names = {
+        stride: c.declare_stride(stride)
+        for argument in arguments
+        for stride in ref_type(argument).strides.data
+        if stride.value is None
+    }
     emit_block(function.body.block, c)
+    body = "\n".join(c.lines)
+    strides = [
+        f"  const int64_t {stride} = {c.index(expr, ())};"
+        for expr, stride in names.items()
+        if _mentions(body, stride)
+    ]
     head = f"static void {name}({', '.join(parameters) or 'void'}) {{"
+    c.lines = [*strides, *c.lines]
     unused = [
         f"  (void){parameter};" for parameter, used in _parameter_uses(function, c) if not used
     ]
@@ -173,7 +187,7 @@ def _(op: kernel.LoadOp, c: CWriter) -> None:
         return
     if op.volatile is not None:
         buffer = f"((const volatile {storage_type(type_.element)} *){buffer})"
-    element = f"{buffer}[{c.index(type_.offset(op.map.data), op.indices)}]"
+    element = f"{buffer}[{_offset(op, c)}]"
     if type_.element == i1:
         element = f"{element} != 0"
     elif storage_type(type_.element) != value_c_type(op.result.type):
@@ -191,13 +205,32 @@ def _(op: kernel.StoreOp, c: CWriter) -> None:
     value = c.value(op.value)
     if storage_type(type_.element) != value_c_type(op.value.type):
         value = f"({storage_type(type_.element)}){value}"
-    offset = c.index(type_.offset(op.map.data), op.indices)
-    c.line(f"{c.value(op.ref)}[{offset}] = {value};")
+    c.line(f"{c.value(op.ref)}[{_offset(op, c)}] = {value};")
 
 
 def _vector_address(value: SSAValue, op: kernel.LoadOp | kernel.StoreOp, c: CWriter) -> str:
-    offset = c.index(ref_type(op.ref).offset(op.map.data), op.indices)
-    return f"{memory_name(value.type)} *)({c.value(op.ref)} + {offset}"
+    return f"{memory_name(value.type)} *)({c.value(op.ref)} + {_offset(op, c)}"
+
+
+def _offset(op: kernel.LoadOp | kernel.StoreOp, c: CWriter) -> str:
+    """
+    How far into its buffer an access lies.
+
+    Indices are multiplied by strides that are no numbers as they are, from the outermost inward:
+    accesses side by side begin alike, and compilers compute that once.
+    """
+    type_, inner = ref_type(op.ref), Expr.const(0)
+    terms: list[str] = []
+    for index, stride in zip(op.map.data, type_.strides.data, strict=True):
+        if stride.value is not None:
+            inner = inner + index * stride
+        elif index != 0:
+            text = c.index(index, op.indices)
+            factor = f"({text})" if len(index.terms) > 1 else text
+            terms.append(f"{factor} * {c.stride(stride)}")
+    if not terms or inner != 0:
+        terms.append(c.index(inner, op.indices))
+    return " + ".join(terms)
 
 
 @emit.register

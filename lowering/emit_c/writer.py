@@ -142,6 +142,7 @@ class CWriter:
         self._taken = set(taken)
         self._numbers: dict[str, int] = {}
         self.symbols: dict[str, str] = {}
+        self._strides: dict[Expr, str] = {}
 
     def line(self, text: str) -> None:
         """Append one line at the current depth."""
@@ -190,6 +191,16 @@ class CWriter:
         """A new identifier for a dimension symbol."""
         self.symbols[symbol] = self.fresh(symbol)
         return self.symbols[symbol]
+
+    def declare_stride(self, stride: Expr) -> str:
+        """The identifier of a stride; one for equal ones."""
+        if stride not in self._strides:
+            self._strides[stride] = self.fresh("step")
+        return self._strides[stride]
+
+    def stride(self, stride: Expr) -> str:
+        """The identifier of a stride that has one."""
+        return self._strides[stride]
 
     def index(self, expr: Expr, operands: Sequence[SSAValue]) -> str:
         """The C form of an expression over d0, d1, ... and the function's symbols."""

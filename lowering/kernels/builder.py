@@ -155,9 +155,9 @@ class KernelBuilder:
         """A small buffer that only the innermost open block knows."""
         return self.add(ScratchOp(RefType.of(element, dims)))
 
-    def store_at(self, value: SSAValue, ref: SSAValue, place: Sequence[ExprLike]) -> None:
-        """Set what lies at an index of the storage."""
-        self.append(StoreOp(value, ref, *self.bound(place)))
+    def store_border(self, value: SSAValue, ref: SSAValue, place: Sequence[ExprLike]) -> None:
+        """Set what lies at an index of the storage, which no index of the tensor stands for."""
+        self.append(StoreOp(value, ref, *self.bound(place), border=True))
 
     def _place(self, ref: SSAValue, at: Sequence[ExprLike]) -> Sequence[ExprLike]:
         layout = self.layouts.get(ref)

@@ -240,7 +240,7 @@ class KernelLowering:
                 where = [i + lower for i, (lower, _) in zip([*at, last], spans, strict=True)]
                 zero = scalars.constant(b, 0, element_type(self.roots[number]))
                 narrow = scalars.narrow(b, zero, element_type(self.roots[number]))
-                b.store_at(narrow, self.outputs[number], where)
+                b.store_border(narrow, self.outputs[number], where)
 
     # For rules
 

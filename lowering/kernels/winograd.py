@@ -5,7 +5,8 @@ each element of a transformed tile sums over the channels, and outputs are trans
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -15,9 +16,9 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import f32, static_shape
+from lowerdeck.dialects.core.types import dims_of, f32, i64, static_shape
 from lowerdeck.dialects.core.winograd import Matrix, matrices
-from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, can_be_blocked
@@ -30,6 +31,9 @@ the one of convolutions."""
 GROUP, PARTS = "group", "parts"
 """What a schedule has under `tile` beside: how many tiles are transformed and multiplied at a time,
 so that they stay in the cache, and into how many parts, for threads, groups are dealt."""
+
+_COORDINATES = 3
+"""Of a tile: its image, the first row and the first column."""
 
 _LINE = 16
 """Elements of f32 in a cache line."""
@@ -128,29 +132,32 @@ class Geometry:
     size: int
     """Rows and columns of outputs in a tile."""
     taps: int
-    batch: int
-    height: int
-    width: int
+    height: Expr
+    width: Expr
+    rows: Expr
+    """Rows of tiles in an image."""
+    columns: Expr
+    """Columns of tiles in an image."""
+    tiles: Expr
+    """All tiles."""
+
+    @staticmethod
+    def of(
+        size: int,
+        taps: int,
+        shape: Sequence[Expr],
+        computed: Callable[[Expr], Expr] = lambda size: size,
+    ) -> Geometry:
+        """For outputs of shape N, C, H, W; `computed` stands for what is computed from them."""
+        batch, _, height, width = shape
+        rows, columns = computed(height.ceildiv(size)), computed(width.ceildiv(size))
+        tiles = computed(batch * rows * columns)
+        return Geometry(size, taps, height, width, rows, columns, tiles)
 
     @property
     def values(self) -> int:
         """Rows and columns of a transformed tile."""
         return self.size + self.taps - 1
-
-    @property
-    def rows(self) -> int:
-        """Rows of tiles in an image."""
-        return -(-self.height // self.size)
-
-    @property
-    def columns(self) -> int:
-        """Columns of tiles in an image."""
-        return -(-self.width // self.size)
-
-    @property
-    def tiles(self) -> int:
-        """All tiles."""
-        return self.batch * self.rows * self.columns
 
 
 def slab(blocks: int, tiles: int, lanes: int) -> int:
@@ -162,83 +169,159 @@ def slab(blocks: int, tiles: int, lanes: int) -> int:
     return (lines | 1) * _LINE
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where the outputs of a tile lie."""
+
+    image: Expr
+    top: Expr
+    left: Expr
+    above: Expr
+    """How many rows belong to the tile before."""
+    before: Expr
+    """How many columns belong to the tile before."""
+
+
 class WinogradLowering:
-    """Lowers one convolution."""
+    """
+    Lowers one convolution.
+
+    Where all sizes are numbers, the last tiles of an image begin early enough to be whole, and so
+    does the last group of tiles. Where one is known only at run time, there may be too few for
+    that: a tile reads the last row or column of its image in place of those behind it, and keeps
+    what lies in the image; and groups are as large as each other, or a little less.
+    """
 
     def __init__(self, k: KernelLowering, op: ConvOp, group: int, parts: int) -> None:
         self._k, self._b, self._op = k, k.builder, op
-        shape, weight = static_shape(op.result), static_shape(op.weight)
-        assert shape is not None
+        dims, weight = dims_of(op.result), static_shape(op.weight)
         assert weight is not None
         self._channels = weight[1]
         self._lanes = k.output_layout().inner(1)
         size = k.layout_of(op.weight).data.winograd
-        self._g = Geometry(size, weight[2], shape[0], shape[2], shape[3])
+        self._g = Geometry.of(size, weight[2], dims, k.builder.computed)
+        self._is_open = self._g.tiles.value is None
         self._group, self._parts = group, parts
         self._blocks_in = -(-weight[1] // self._lanes)
-        self._blocks_out = -(-shape[1] // self._lanes)
+        self._blocks_out = -(-weight[0] // self._lanes)
         values = self._g.values**2
         sizes = [slab(n, group, self._lanes) for n in (self._blocks_in, self._blocks_out)]
         self._inputs, self._outputs = (k.scratch(f32, [parts, values, size]) for size in sizes)
 
     def lower(self) -> None:
-        """
-        Each part of the groups has its own scratch memory, so that threads can share the parts. The
-        last group begins early enough to be as large as the others.
-        """
-        groups = -(-self._g.tiles // self._group)
+        """Each part of the groups has its own scratch memory, so that threads can share them."""
+        tiles = self._g.tiles
+        each = self._open_group() if self._is_open else Expr.const(self._group)
+        groups = tiles.ceildiv(each)
         with self._b.nest([self._parts], parallel=True) as (part,):
             first, last = part * groups // self._parts, (part + 1) * groups // self._parts
             with self._b.loop(last, first) as group:
-                start = minimum(group * self._group, self._g.tiles - self._group)
-                start = self._b.computed(start)
-                self._transform_inputs(part, start)
-                self._multiply(part)
-                self._transform_outputs(part, start, group * self._group - start)
+                begin = group * each
+                if self._is_open:
+                    start, count = begin, self._b.computed(minimum(each, tiles - begin))
+                else:
+                    start, count = self._b.computed(minimum(begin, tiles - each)), each
+                if self._is_open:
+                    self._note_places(start, count)
+                self._transform_inputs(part, start, count)
+                self._multiply(part, count)
+                self._transform_outputs(part, start, begin - start, count)
 
-    def _place(self, tile: Expr) -> tuple[Expr, Expr, Expr, Expr, Expr]:
+    def _open_group(self) -> Expr:
         """
-        The image of a tile, the first row and column of its outputs, and how many of its rows and
-        columns belong to the tile before: the last tiles begin early enough to be whole.
+        How many tiles a group has: as many as another one, and tiles of a product as far as there
+        are so many.
         """
+        b, tiles = self._b, self._g.tiles
+        rows = parameter(self._k.kernel, TILE) or 1
+        turns = b.computed(maximum(tiles.ceildiv(self._group * self._parts), 1))
+        each = tiles.ceildiv(turns * self._parts).ceildiv(rows) * rows
+        return b.computed(maximum(minimum(each, self._group), 1))
+
+    def _place(self, tile: Expr) -> Place:
+        """Of a tile by number."""
         g = self._g
         row, column = tile // g.columns % g.rows * g.size, tile % g.columns * g.size
-        top, left = minimum(row, g.height - g.size), minimum(column, g.width - g.size)
+        top, left = row, column
+        if not self._is_open:
+            top, left = minimum(row, g.height - g.size), minimum(column, g.width - g.size)
         image = tile // (g.rows * g.columns)
         places = (image, top, left, row - top, column - left)
-        image, top, left, above, before = map(self._b.computed, places)
-        return image, top, left, above, before
+        return Place(*map(self._b.computed, places))
 
-    def _transform_inputs(self, part: Expr, start: Expr) -> None:
-        b, k, values = self._b, self._k, range(self._g.values)
-        matrix = matrices(self._g.size, self._g.taps).inputs
+    def _note_places(self, start: Expr, count: Expr) -> None:
+        """
+        Where the tiles of a group lie, for all blocks of channels: to divide by what is no number
+        takes long.
+        """
+        b = self._b
+        self._places = b.scratch(i64, [self._group, _COORDINATES])
+        with b.loop(count) as tile:
+            place = self._place(b.computed(start + tile))
+            for number, value in enumerate((place.image, place.top, place.left)):
+                b.store(b.as_integer(value), self._places, [tile, number])
+
+    def _noted_place(self, tile: Expr) -> Place:
+        b, none = self._b, Expr.const(0)
+        noted = [b.load(self._places, [tile, number]) for number in range(_COORDINATES)]
+        image, top, left = map(b.from_integer, noted)
+        return Place(image, top, left, none, none)
+
+    @contextmanager
+    def _each(
+        self, blocks: int, start: Expr, first: Expr, last: Expr
+    ) -> Generator[tuple[Expr, Expr, Place]]:
+        """
+        Loops over blocks of channels and the tiles of a group from the first one up to the last:
+        the block, the tile, and where that lies.
+        """
+        b = self._b
+        with b.nest([blocks]) as (block,), b.loop(last, first) as tile:
+            if self._is_open:
+                yield block, tile, self._noted_place(tile)
+            else:
+                yield block, tile, self._place(b.computed(start + tile))
+
+    def _window(self, first: Expr, size: Expr) -> list[Expr]:
+        """The rows or columns of inputs that a tile reads, counted from the padding."""
+        g = self._g
+        window = [first + i for i in range(g.values)]
+        if not self._is_open or size % g.size == 0:
+            return window
+        # A tile begins within the image, so that its first window is whole.
+        last = size + g.taps - 2
+        behind = [self._b.computed(minimum(at, last)) for at in window[g.taps :]]
+        return [*window[: g.taps], *behind]
+
+    def _transform_inputs(self, part: Expr, start: Expr, count: Expr) -> None:
+        b, k, g = self._b, self._k, self._g
+        matrix = matrices(g.size, g.taps).inputs
         pads = [pad.value or 0 for pad in self._op.pads_begin.data]
-        with b.nest([self._blocks_in, self._group]) as (block, tile):
-            image, top, left, _, _ = self._place(b.computed(start + tile))
+        with self._each(self._blocks_in, start, Expr.const(0), count) as (block, tile, place):
+            rows, columns = self._window(place.top, g.height), self._window(place.left, g.width)
             with b.loop(self._lanes, mode="lanes") as lane:
                 channel = block * self._lanes + lane
                 inputs = [
                     [
                         k.element(
                             self._op.input,
-                            [image, channel, top + i - pads[0], left + j - pads[1]],
+                            [place.image, channel, row - pads[0], column - pads[1]],
                         )
-                        for j in values
+                        for column in columns
                     ]
-                    for i in values
+                    for row in rows
                 ]
-                place = (block * self._group + tile) * self._lanes + lane
+                to = (block * self._group + tile) * self._lanes + lane
                 for i, row in enumerate(transform(b, matrix, inputs)):
                     for j, value in enumerate(row):
-                        at = [part, Expr.const(i * len(values) + j), place]
-                        b.store(value, self._inputs, at)
+                        b.store(value, self._inputs, [part, Expr.const(i * g.values + j), to])
 
-    def _multiply(self, part: Expr) -> None:
+    def _multiply(self, part: Expr, tiles: Expr) -> None:
         b, k, lanes = self._b, self._k, self._lanes
         weight = k.inputs[self._op.weight]
         count = self._g.values
         labels = [("v0", count), ("v1", count), (OUTPUT_CHANNEL, self._blocks_out)]
-        with b.labeled_nest([*labels, (TILE, self._group)]) as (i, j, block, tile):
+        with b.labeled_nest([*labels, (TILE, tiles)]) as (i, j, block, tile):
             with b.loop(lanes, mode="lanes") as lane:
 
                 def add_product(
@@ -265,18 +348,17 @@ class WinogradLowering:
                 place = (block * self._group + tile) * lanes + lane
                 b.store(total[0], self._outputs, [part, i * count + j, place])
 
-    def _transform_outputs(self, part: Expr, start: Expr, done: Expr) -> None:
+    def _transform_outputs(self, part: Expr, start: Expr, done: Expr, count: Expr) -> None:
         """The tiles from `done` on; those before are of the group before."""
         b, k, g = self._b, self._k, self._g
         matrix = matrices(g.size, g.taps).outputs
-        with b.nest([self._blocks_out]) as (block,), b.loop(self._group, done) as tile:
-            image, top, left, above, before = self._place(b.computed(start + tile))
+        with self._each(self._blocks_out, start, done, count) as (block, tile, place):
             with b.loop(self._lanes, mode="lanes") as lane:
                 channel = block * self._lanes + lane
-                place = (block * self._group + tile) * self._lanes + lane
+                source = (block * self._group + tile) * self._lanes + lane
                 products = [
                     [
-                        b.load(self._outputs, [part, Expr.const(i * g.values + j), place])
+                        b.load(self._outputs, [part, Expr.const(i * g.values + j), source])
                         for j in range(g.values)
                     ]
                     for i in range(g.values)
@@ -285,36 +367,36 @@ class WinogradLowering:
                 if self._op.bias is not None:
                     bias = k.element(self._op.bias, [channel])
                     results = [[scalars.add(b, value, bias) for value in row] for row in results]
-                self._finish(results, [image, channel, top, left], above, before)
+                self._finish(results, place, channel)
 
-    def _finish(
-        self, tile: Sequence[Sequence[SSAValue]], at: Sequence[Expr], above: Expr, before: Expr
-    ) -> None:
-        """Store the outputs that no other tile has."""
-        g = self._g
-        rows, columns = g.rows * g.size - g.height, g.columns * g.size - g.width
-
-        def store(i: int, j: int) -> None:
-            where = [*at[:2], at[2] + i, at[3] + j]
-            self._k.finish(self._op, where, tile[i][j])
+    def _finish(self, tile: Sequence[Sequence[SSAValue]], place: Place, channel: Expr) -> None:
+        """Store the outputs that lie in the image and that no other tile has."""
+        g, size = self._g, range(self._g.size)
 
         def store_row(i: int) -> None:
-            for j in range(g.size):
-                if j < columns:
-                    with self._b.when(self._is_past(j, before), in_lanes=True):
-                        store(i, j)
-                else:
-                    store(i, j)
+            for j in size:
+                with self._if_own(j, place.left, place.before, g.width):
+                    where = [place.image, channel, place.top + i, place.left + j]
+                    self._k.finish(self._op, where, tile[i][j])
 
-        for i in range(g.size):
-            if i < rows:
-                with self._b.when(self._is_past(i, above), in_lanes=True):
-                    store_row(i)
-            else:
+        for i in size:
+            with self._if_own(i, place.top, place.above, g.height):
                 store_row(i)
 
-    def _is_past(self, number: int, count: Expr) -> SSAValue:
-        return self._b.compare_index("sge", number, count)
+    def _if_own(
+        self, number: int, first: Expr, done: Expr, size: Expr
+    ) -> AbstractContextManager[None]:
+        """For a row or column of a tile: if it is to be stored."""
+        b, extent = self._b, self._g.size
+        if size % extent == 0:
+            return nullcontext()
+        if self._is_open:
+            # A tile begins within the image.
+            inside = b.compare_index("slt", first + number, size) if number else None
+            return nullcontext() if inside is None else b.when(inside, in_lanes=True)
+        if number >= ((-size % extent).value or 0):
+            return nullcontext()
+        return b.when(b.compare_index("sge", number, done), in_lanes=True)
 
 
 def lower_winograd(k: KernelLowering, op: ConvOp) -> None:
@@ -332,16 +414,16 @@ def is_winograd(k: KernelLowering, op: ConvOp) -> bool:
 
 def can_be_winograd(op: ConvOp, size: int, source: LayoutAttr, target: LayoutAttr) -> bool:
     """
-    True for two dimensions of stride 1 without groups, at least a tile of outputs, and channels in
-    the same blocks before and behind.
+    True for two dimensions of stride 1 without groups, at least a tile of outputs if all sizes are
+    numbers, and channels in the same blocks before and behind.
     """
     shape, weight = static_shape(op.result), static_shape(op.weight)
-    if shape is None or weight is None or not can_be_blocked(op, source, target):
+    if weight is None or not can_be_blocked(op, source, target):
         return False
     return (
-        len(shape) == 4
+        len(weight) == 4
         and weight[2:] == (3, 3)
-        and min(shape[2:]) >= size
+        and (shape is None or min(shape[2:]) >= size)
         and set(ints(op.strides)) == {1}
         and set(ints(op.dilations)) == {1}
         and op.groups.data == 1

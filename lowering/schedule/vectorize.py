@@ -211,7 +211,8 @@ class Vectorizer:
         if op.value.type not in (f32, _I32):
             raise NotVectorizableError
         value = self.vector(op.value, cloner, block)
-        return StoreOp(value, cloner.value(op.ref), exprs, operands)
+        border = op.border is not None
+        return StoreOp(value, cloner.value(op.ref), exprs, operands, border=border)
 
     def _for(self, op: ForOp, cloner: Cloner, block: Block) -> Operation:
         if any(index in self._varying for index in op.indices):
