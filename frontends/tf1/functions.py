@@ -35,6 +35,9 @@ ARGUMENT = "_Arg"
 _LIMIT = 1 << 14
 """Functions, each with values for its attributes, that one graph may use."""
 
+_DEPTH = 32
+"""How deep functions may be the values of attributes of functions that are."""
+
 _INPUT = re.compile(r"(?P<node>[^:]+):(?P<output>[^:]+)(:(?P<index>\d{1,9}))?")
 
 Values = Mapping[str, AttrValue]
@@ -101,6 +104,8 @@ class Library:
             for attribute in definition.signature.attr
             if attribute.HasField("default_value")
         } | {key: value for key, value in attributes.items() if not key.startswith("_")}
+        if any(_is_deeper(value, _DEPTH) for value in values.values()):
+            raise ValueError(f"its attributes name functions more than {_DEPTH} deep")
         key = name, _serialized(values)
         if key not in self._known:
             if len(self.used) >= _LIMIT:
@@ -310,6 +315,11 @@ def _nested(value: AttrValue) -> Iterator[AttrValue]:
     elif which == "list":
         for function in value.list.func:
             yield from function.attr.values()
+
+
+def _is_deeper(value: AttrValue, depth: int) -> bool:
+    """True if functions are nested more than so deep in a value."""
+    return depth < 0 or any(_is_deeper(inner, depth - 1) for inner in _nested(value))
 
 
 def _has_placeholder(value: AttrValue) -> bool:
