@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, f32, is_unsigned, numpy_dtype
+from lowerdeck.dialects.dims import ExprLike, product
 from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -15,7 +18,7 @@ _UNLIMITED = 3.4028234663852886e38
 """The scale for a bound that any scale keeps: the largest f32."""
 
 
-def _away(x: Quantity) -> Quantity:
+def away(x: Quantity) -> Quantity:
     """The nearest integer, halves away from zero."""
     size = x.abs()
     floor = size.floor()
@@ -47,27 +50,61 @@ def _fake_quant(lower: Tf1Legalizer, low: Quantity, high: Quantity) -> SSAValue:
     last = float(2 ** lower.attrs.int("num_bits") - 1)
     is_nothing = low.eq(0.0) & high.eq(0.0)
     scale = is_nothing.where(high * 0 + 1, (high - low) / (last - first))
-    zero = _away((first - low / scale).clip(first, last))
+    zero = away((first - low / scale).clip(first, last))
     low, high = (first - zero) * scale, (last - zero) * scale
     level = ((x.minimum(high).maximum(low) - low) / scale + 0.5).floor()
     return is_nothing.where(x * 0, level * scale + low).value
 
 
+@legalizes("QuantizeAndDequantize")
+def legalize_quantize_and_dequantize_attributes(lower: Tf1Legalizer) -> Results:
+    """The same for a range that attributes give."""
+    x = Quantity(lower, number(lower, "input"))
+    names = ("input_min", "input_max")
+    bounds = [Quantity.number(lower, lower.attrs.float(name), x.element) for name in names]
+    return [_quantized_and_back(lower, x, bounds, None)]
+
+
 @legalizes("QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4")
 def legalize_quantize_and_dequantize(lower: Tf1Legalizer) -> Results:
-    """Rounded to multiples of a step that follows from the range, given or found."""
+    """
+    Rounded to multiples of a step that follows from the range, given or found, of all elements or
+    of each part along an axis.
+    """
     x = Quantity(lower, number(lower, "input"))
-    if lower.attrs.int("axis") != -1:
-        lower.refuse("quantization along an axis", "one range for all elements")
+    axis = _axis(lower, len(x.dims))
+    bounds = [_bound(lower, name, x, axis) for name in ("input_min", "input_max")]
+    return [_quantized_and_back(lower, x, bounds, axis)]
+
+
+def _axis(lower: Tf1Legalizer, rank: int) -> int | None:
+    """The axis whose parts have ranges of their own."""
+    axis = lower.attrs.int("axis")
+    return None if axis == -1 else lower.axis(axis, rank)
+
+
+def _bound(lower: Tf1Legalizer, name: str, x: Quantity, axis: int | None) -> Quantity:
+    """A bound as a scalar, or along an axis of `x`."""
+    value = lower.operand(name)
+    if axis is None:
+        return Quantity.of(lower, lower.reshape(value, []))
+    dims: list[ExprLike] = [1] * len(x.dims)
+    dims[axis] = product(dims_of(value))
+    return Quantity.of(lower, lower.reshape(value, dims))
+
+
+def _quantized_and_back(
+    lower: Tf1Legalizer, x: Quantity, bounds: Sequence[Quantity], axis: int | None
+) -> SSAValue:
     is_given = lower.attrs.flag("range_given")
-    bounds = [Quantity.of(lower, lower.operand(name)) for name in ("input_min", "input_max")]
     if not is_given:
-        axes = range(len(x.dims))
-        bounds = [x.reduce("min", axes), x.reduce("max", axes)]
+        axes = [k for k in range(len(x.dims)) if k != axis]
+        keep = axis is not None
+        bounds = [x.reduce("min", axes, keep), x.reduce("max", axes, keep)]
     levels = _levels(lower)
     scale, inverse, low, high = _symmetric(bounds[0], bounds[1], levels)
     x = x.clip(low, high) if is_given else x
-    return [(_rounded(lower, x * scale) * inverse).value]
+    return (_rounded(lower, x * scale) * inverse).value
 
 
 def _levels(lower: Tf1Legalizer) -> tuple[float, float]:
@@ -77,9 +114,10 @@ def _levels(lower: Tf1Legalizer) -> tuple[float, float]:
     else:
         (bits,) = lower.require_ints(lower.operand("num_bits"), "num_bits")
     if not lower.attrs.flag("signed_input"):
-        lower.attrs.ignore("narrow_range")
+        if lower.attrs.has("narrow_range"):
+            lower.attrs.ignore("narrow_range")
         return 0.0, 2.0**bits - 1
-    is_narrow = lower.attrs.flag("narrow_range")
+    is_narrow = lower.attrs.has("narrow_range") and lower.attrs.flag("narrow_range")
     return -(2.0 ** (bits - 1)) + is_narrow, 2.0 ** (bits - 1) - 1
 
 
@@ -113,15 +151,21 @@ def _rounded(lower: Tf1Legalizer, x: Quantity) -> Quantity:
 @legalizes("QuantizeV2")
 def legalize_quantize(lower: Tf1Legalizer) -> Results:
     """Levels of an integer type, and the range that they have."""
-    _require_one_range(lower)
     x = Quantity(lower, number(lower, "input"))
-    low, high = (Quantity.of(lower, lower.operand(name)) for name in ("min_range", "max_range"))
+    axis = _axis(lower, len(x.dims))
+    low, high = (_bound(lower, name, x, axis) for name in ("min_range", "max_range"))
     low = low.minimum(0.0)
     least = low.abs().maximum(high.abs()).maximum(1.0) * lower.attrs.float("ensure_minimum_range")
     high = high.maximum(low + least).maximum(0.0)
-    mode = lower.attrs.string("mode", among=("MIN_COMBINED", "SCALED"))
+    mode = lower.attrs.string("mode", among=("MIN_COMBINED", "MIN_FIRST", "SCALED"))
     element = lower.result_element()
     smallest, largest = _range(lower, element)
+    if mode == "MIN_FIRST":
+        lower.attrs.ignore("round_mode")
+        scale = (largest - smallest) / (high - low)
+        level = away(x * scale) - (away(low * scale) - smallest)
+        level = level.maximum(smallest).minimum(largest)
+        return [level.cast(element).value, *_bounds(lower, low, high, axis)]
     if mode == "SCALED":
         levels = (smallest, largest)
         scale, _, _, _ = _symmetric(low, high, levels)
@@ -133,16 +177,23 @@ def legalize_quantize(lower: Tf1Legalizer) -> Results:
         level = level if is_unsigned(element) else level - (largest - smallest + 1) / 2
     rounding = ("HALF_TO_EVEN", "HALF_AWAY_FROM_ZERO")
     is_even = lower.attrs.string("round_mode", among=rounding) == rounding[0]
-    level = level.round() if is_even else _away(level)
-    return [level.cast(element).value, low.value, high.value]
+    level = level.round() if is_even else away(level)
+    return [level.cast(element).value, *_bounds(lower, low, high, axis)]
+
+
+def _bounds(lower: Tf1Legalizer, low: Quantity, high: Quantity, axis: int | None) -> list[SSAValue]:
+    """A range as results of a node: scalars, or vectors along an axis."""
+    dims = [] if axis is None else [low.dims[axis]]
+    return [lower.reshape(bound.value, dims) for bound in (low, high)]
 
 
 @legalizes("Dequantize")
 def legalize_dequantize(lower: Tf1Legalizer) -> Results:
     """What levels of an integer type stand for."""
-    _require_one_range(lower)
     x = number(lower, "input")
-    low, high = (Quantity.of(lower, lower.operand(name)) for name in ("min_range", "max_range"))
+    given = Quantity(lower, x)
+    axis = _axis(lower, len(given.dims))
+    low, high = (_bound(lower, name, given, axis) for name in ("min_range", "max_range"))
     mode = lower.attrs.string("mode", among=("MIN_COMBINED", "MIN_FIRST", "SCALED"))
     element = Quantity(lower, x).element
     smallest, largest = _range(lower, element)
@@ -153,15 +204,9 @@ def legalize_dequantize(lower: Tf1Legalizer) -> Results:
         value = level * step
     else:
         step = (high - low) / (largest - smallest)
-        start = low if mode == "MIN_COMBINED" else _away(low / step) * step
+        start = low if mode == "MIN_COMBINED" else away(low / step) * step
         value = (level - smallest) * step + start
     return [value.cast(lower.attrs.element("dtype")).value]
-
-
-def _require_one_range(lower: Tf1Legalizer) -> None:
-    ranges = [lower.operand(name) for name in ("min_range", "max_range")]
-    if lower.attrs.int("axis") != -1 or any(dims_of(value) for value in ranges):
-        lower.refuse("a range for each part of an axis", "one range for all elements")
 
 
 def _range(lower: Tf1Legalizer, element: Attribute) -> tuple[float, float]:
