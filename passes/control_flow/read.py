@@ -180,8 +180,8 @@ class _Reader:
         self._problems += [
             Problem(
                 node,
-                "found a node that changes state before others run, expected none; remove the "
-                "control dependency or freeze the graph",
+                "found a node that changes state before others run, expected none; name outputs "
+                "that do not need it, or remove the control dependency",
             )
             for op, node in nodes.items()
             if op not in kept and _has_effect(op)
