@@ -205,7 +205,8 @@ def test_an_argument_may_stand_for_several_values() -> None:
         ]
     )
     proto = library(graph(X, placeholder("z"), node("y", "f", "x", "z", N=2)), function)
-    found = run_module(import_graph(proto), {"x:0": np.float32(1), "z:0": np.float32(2)})
+    one, two = np.array(1, np.float32), np.array(2, np.float32)
+    found = run_module(import_graph(proto), {"x:0": one, "z:0": two})
     assert found == {"y:0": 1, "y:1": 2}
 
 

@@ -184,8 +184,8 @@ tf1.function @tanh {
 // CHECK-NEXT:    %c, %a = core.loop cond %[[FIRST]] : tensor<*xi1> carry %x, %n :
 // CHECK-NEXT:    ^bb0(%{{.*}}: tensor<i64>, %[[X:.*]]: tensor<*xf32>, %[[N:.*]]: tensor<*xi32>):
 // CHECK-NEXT:      %y = tf1.Mul %[[X]], %s
-// CHECK-NEXT:      %one = tf1.Const
-// CHECK-NEXT:      %m = tf1.Sub %[[N]], %one
+// CHECK-NEXT:      %zero = tf1.Const
+// CHECK-NEXT:      %m = tf1.Mul %[[N]], %zero
 // CHECK-NEXT:      %[[AGAIN:.*]] = tf1.ToBool %m
 // CHECK-NEXT:      core.yield %[[AGAIN]], %y, %m
 // CHECK-NEXT:    }
@@ -203,8 +203,8 @@ tf1.function @left {
 }
 tf1.function @body {
 ^bb0(%n : tensor<*xi32>, %s : tensor<*xf32>, %x : tensor<*xf32>, %u : tensor<*xf32>):
-  %one = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x01000000">} : () -> tensor<i32>
-  %m = tf1.Sub %n, %one {T = #tf1.dtype<int32>} : (tensor<*xi32>, tensor<i32>) -> tensor<*xi32>
+  %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
+  %m = tf1.Mul %n, %zero {T = #tf1.dtype<int32>} : (tensor<*xi32>, tensor<i32>) -> tensor<*xi32>
   %y = tf1.Mul %x, %s {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
   %v = tf1.Exp %u {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   tf1.return %m, %s, %y, %v : tensor<*xi32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>

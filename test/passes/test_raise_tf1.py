@@ -28,6 +28,7 @@ from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.control_flow import RaiseTf1ControlFlowPass
 from lowerdeck.passes.provenance import source_location
 
+from .tf1_functions import random_functions  # noqa: TID251
 from .tf1_programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     FLOAT,
     Builder,
@@ -44,7 +45,7 @@ _LEFT = ("Switch", "Merge", "Enter", "Exit", "NextIteration", "LoopCond", "Place
 def written_graphs() -> list[Any]:
     """The graphs of the textual tests."""
     found: list[Any] = []
-    for name in ("branches", "loops", "arrays"):
+    for name in ("branches", "loops", "arrays", "functions"):
         text = (Path(__file__).parent / f"raise-tf1-{name}.mlir").read_text()
         for number, chunk in enumerate(text.split("// -----\n")):
             found.append(pytest.param(chunk, id=f"{name}{number}"))
@@ -154,6 +155,19 @@ def test_random_graphs(seed: int) -> None:
     for _ in range(2):
         inputs = inputs_of(module, random)
         assert_same(run_module(function, inputs), run_module(module, inputs))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_functions(seed: int) -> None:
+    module = random_functions(seed)
+    module.verify()
+    function = raised(module)
+    random = Random(seed)
+    assert str(raised(shuffled(module, random))) == str(function)
+    for _ in range(2):
+        inputs = inputs_of(module, random)
+        expected = run_module(module, inputs, max_steps=200_000)
+        assert_same(run_module(function, inputs), expected)
 
 
 def chain(count: int, one_sided: bool) -> ModuleOp:

@@ -29,6 +29,8 @@ class Builder:
 
     random: Random
     block: Block = field(default_factory=Block)
+    call: Callable[[Scope, int], None] | None = None
+    """Adds code that calls functions, if there are to be any."""
     count: int = 0
 
     def node(
@@ -99,23 +101,28 @@ class Scope:
 
 def random_graph(seed: int, size: int = 6) -> ModuleOp:
     """A module with a graph of random nested code over inputs x:0 and y:0 (float), p:0 (bool)."""
-    random = Random(seed)
-    builder = Builder(random)
+    return ModuleOp([graph_of(Builder(Random(seed)), size)])
+
+
+def graph_of(builder: Builder, size: int) -> GraphOp:
+    """The graph of random code that a builder makes."""
     root = Scope(builder, None, lambda value: value, None)
     for name, dtype in (("x", FLOAT), ("y", FLOAT), ("p", BOOL)):
         op = builder.node("Placeholder", [], dtype=dtype)
         op.location = source_location(name)
         (root.bools if dtype is BOOL else root.floats).append(op.results[0])
     for _ in range(size):
-        _statement(root, 3)
+        statement(root, 3)
     fetched = root.floats[2:]
     builder.block.add_op(FetchOp(fetched, [f"out{k}" for k in range(len(fetched))]))
-    return ModuleOp([GraphOp("main", Region(builder.block))])
+    return GraphOp("main", Region(builder.block))
 
 
-def _statement(scope: Scope, depth: int) -> None:
+def statement(scope: Scope, depth: int) -> None:
     """Add some code to a scope, and what it computes to the scope's values."""
     random, node = scope.builder.random, scope.builder.node
+    if scope.builder.call is not None and depth and random.random() < 0.3:
+        return scope.builder.call(scope, depth)
     kinds = ("map", "zip", "logic", *(["cond"] * 3 + ["loop"] if depth else []))
     match random.choice(kinds):
         case "map":
@@ -169,12 +176,12 @@ def _conditional(scope: Scope, depth: int) -> None:
     for side in (False, True):
         inner = _branch(scope, predicate, side)
         for _ in range(random.randint(0, 3)):
-            _statement(inner, depth - 1)
+            statement(inner, depth - 1)
         if depth > 1 and random.random() < 0.3:  # a Merge of three or four inputs
             again = inner.value(True)
             parts = [_branch(inner, again, way) for way in (False, True)]
             for part in parts:
-                _statement(part, depth - 2)
+                statement(part, depth - 2)
             sides.append([[part.value(False) for _ in range(count)] for part in parts])
         else:
             sides.append([[inner.value(False) for _ in range(count)]])
@@ -215,7 +222,7 @@ def _loop(scope: Scope, depth: int) -> None:
     inner: list[str] = []
     head = Scope(builder, scope, bring, alive, inner, [m.results[0] for m in merges])
     if random.random() < 0.4:
-        _statement(head, depth - 1)
+        statement(head, depth - 1)
     limit = builder.constant(random.randint(0, 2), INT, [alive])
     going = node("Less", [counter.results[0], limit], T=INT).results[0]
     if random.random() < 0.4:
@@ -236,7 +243,7 @@ def _loop(scope: Scope, depth: int) -> None:
     inside: list[SSAValue] = [switch.results[1] for switch in switches]
     body = Scope(builder, scope, bring_if_alive, pivot.results[1], inner, inside)
     for _ in range(random.randint(0, 4)):
-        _statement(body, depth - 1)
+        statement(body, depth - 1)
     one = builder.constant(1, INT, [pivot.results[1]])
     added = node("AddV2", [pivot.results[0], one], T=INT).results[0]
     following = [random.choice(body.floats) for _ in merges]
