@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
@@ -31,7 +31,8 @@ from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.lowering.assumptions import assumptions
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import KernelLowering
-from lowerdeck.lowering.kernels.lower import remove_unused
+from lowerdeck.lowering.kernels.lower import IN_PLACE, remove_unused
+from lowerdeck.lowering.updates import find_updates
 from lowerdeck.lowering.view_parts import (
     VIEW,
     Place,
@@ -90,8 +91,8 @@ class Kernels:
             return first.sym_name.data, symbols
         if any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()):
             self._failing.add(function.sym_name.data)
-        results = len(op.inputs) + len(op.results)
-        scratch = [ref_type(argument) for argument in function.body.block.args[results:]]
+        count = function.outputs.data - len(op.results)
+        scratch = [ref_type(argument) for argument in function.body.block.args[-count:][:count]]
         self._scratch[function.sym_name.data] = scratch
         return first.sym_name.data, symbols
 
@@ -285,9 +286,11 @@ class Bufferizer:
             for assumption in assumptions(member):
                 self._check(op, assumption)
         name, symbols = self.kernels.get(op)
-        inputs = [self._input(op, position) for position in range(len(op.inputs))]
+        changed = op.attributes.get(IN_PLACE)
+        positions = [k for k in range(len(op.inputs)) if changed is None or IntAttr(k) != changed]
+        inputs = [self._input(op, position) for position in positions]
         outputs = [
-            self._buffer_for(result, op.layout_at(len(inputs) + number))
+            self._buffer_for(result, op.layout_at(len(op.inputs) + number))
             for number, result in enumerate(op.results)
         ]
         scratch = [self._alloc(type_) for type_ in self.kernels.scratch(name)]
@@ -339,6 +342,8 @@ class Bufferizer:
 
     def _lower_loop(self, op: LoopOp) -> None:
         fixed, moved = _split(op.made_dims)
+        homes = self._homes(op, fixed)
+        fixed = [k for k in fixed if k not in homes]
         slots: list[SSAValue] = []
         for value in (op.inits[k] for k in fixed):
             pair = [self._alloc(_ref(value)), self._alloc(_ref(value))]
@@ -382,7 +387,7 @@ class Bufferizer:
             result_symbols=names_in(op.result_symbols),
         )
         self._add(loop, op)
-        for k, ref in zip(fixed, loop.results, strict=False):
+        for k, ref in (*homes.items(), *zip(fixed, loop.results, strict=False)):
             self._place(op.results[k], ref)
         for k, ref in zip(moved, loop.owned_results, strict=True):
             self._place_owned(op.results[k], ref)
@@ -390,6 +395,21 @@ class Bufferizer:
             view = driver.ViewOp(scan, _ref(result))
             self._add(view, op)
             self._place(result, view.result)
+
+    def _homes(self, op: LoopOp, fixed: Sequence[int]) -> dict[int, SSAValue]:
+        """The memory of the carried values that iterations change in place, by their position."""
+        homes: dict[int, SSAValue] = {}
+        for k in fixed:
+            updates = find_updates(op, k)
+            if not updates:
+                continue
+            homes[k] = self._alloc(_ref(op.inits[k]))
+            self._add(driver.CopyOp(self.refs[op.inits[k]], homes[k]))
+            self.refs[op.carried_args[k]] = homes[k]
+            for kernel_op, position in updates:
+                kernel_op.attributes[IN_PLACE] = IntAttr(position)
+                self._destinations[kernel_op.results[0]] = homes[k]
+        return homes
 
     def _number_iteration(self, op: LoopOp, iteration: str) -> None:
         """Give the body the iteration number as a tensor, if it wants it."""
@@ -476,10 +496,10 @@ class BufferizePass(ModulePass):
     Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main`
     becomes the driver `buffer.func @run`, whose arguments are the inputs and the outputs. Reshapes
     become views, and so do slices and the parts of concatenations that `view-parts` has marked. A
-    carried value has two slots that swap after each iteration; one that changes its size gets a new
+    carried value has two slots that swap after each iteration; one that iterations only scatter
+    into, after all else has read it, is changed where it lies; one that changes its size gets a new
     buffer from the allocator in each iteration, as do results of branches that differ in size. What
-    ops take for granted about dimensions and cannot prove becomes a
-    `buffer.require`.
+    ops take for granted about dimensions and cannot prove becomes a `buffer.require`.
     """
 
     name = "bufferize"

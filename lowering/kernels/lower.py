@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
@@ -25,7 +26,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels import scalars, transposes
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 
@@ -39,6 +40,10 @@ ACCUMULATING: set[type[Operation]] = set()
 """Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
 ALONE: set[type[Operation]] = set()
 """Anchors that write the result themselves, so no maps follow them in their kernel."""
+
+
+IN_PLACE = "in_place"
+"""The attribute of a kernel that changes an input, which is its result; the input's position."""
 
 
 def parameter(kernel: KernelOp, name: str) -> int | None:
@@ -116,6 +121,9 @@ class KernelLowering:
             self._fill_border(number)
         self.builder.append(ReturnOp())
         remove_unused(self.block)
+        if isinstance(position := self.kernel.attributes.get(IN_PLACE), IntAttr):
+            # It lies where the result does.
+            self.block.erase_arg(self.block.args[position.data])
         name = self.kernel.sym_name.data
         outputs = len(self.outputs) + self._scratch
         func = FuncOp(name, self.builder.symbols, outputs, Region(self.block))
@@ -125,6 +133,9 @@ class KernelLowering:
         return func
 
     def _lower_maps(self) -> None:
+        if (lanes := parameter(self.kernel, transposes.LANES)) is not None:
+            transposes.lower_across(self, lanes, parameter(self.kernel, transposes.ALONG) or 0)
+            return
         for number, (root, output) in enumerate(zip(self.roots, self.outputs, strict=True)):
             for nest in self.output_nests(number):
                 with nest as at:

@@ -24,7 +24,13 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i1, is_float
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
-from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor, unravel
+from lowerdeck.lowering.kernels.lower import (
+    IN_PLACE,
+    Index,
+    KernelLowering,
+    anchor,
+    unravel,
+)
 from lowerdeck.lowering.kernels.maps import data_index
 
 
@@ -209,7 +215,7 @@ def lower_nonzero(k: KernelLowering, op: NonzeroOp) -> None:
 
 @anchor(ScatterElementsOp, alone=True)
 def lower_scatter_elements(k: KernelLowering, op: ScatterElementsOp) -> None:
-    """Copy the input, then let each update meet its element."""
+    """Copy the input, unless it is changed in place, then let each update meet its element."""
     axis = op.axis.data
     _copy(k, op.input)
     with k.builder.nest(dims_of(op.updates)) as at:
@@ -220,7 +226,7 @@ def lower_scatter_elements(k: KernelLowering, op: ScatterElementsOp) -> None:
 
 @anchor(ScatterNdOp, alone=True)
 def lower_scatter_nd(k: KernelLowering, op: ScatterNdOp) -> None:
-    """Copy the input, then let each slice of updates meet its slice."""
+    """Copy the input, unless it is changed in place, then let each slice meet its updates."""
     dims, leading = dims_of(op.input), len(dims_of(op.indices)) - 1
     depth = dims_of(op.indices)[-1].value or 0
     _copy(k, op.input)
@@ -232,6 +238,8 @@ def lower_scatter_nd(k: KernelLowering, op: ScatterNdOp) -> None:
 
 
 def _copy(k: KernelLowering, value: SSAValue) -> None:
+    if IN_PLACE in k.kernel.attributes:
+        return
     with k.builder.nest(dims_of(value)) as at:
         k.builder.store(k.element(value, at), k.outputs[0], at)
 
