@@ -28,6 +28,7 @@ PASSES: dict[str, PassFactory] = {
     "vectorize-lanes": lazy("lowerdeck.lowering.schedule.vectorize", "VectorizeLanesPass"),
     "unroll-tiles": lazy("lowerdeck.lowering.schedule.unroll", "UnrollTilesPass"),
     "prefetch": lazy("lowerdeck.lowering.schedule.prefetch", "PrefetchPass"),
+    "compute-in-place": lazy("lowerdeck.lowering.compute_in_place", "ComputeInPlacePass"),
     "pack-weights": lazy("lowerdeck.lowering.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowerdeck.lowering.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
@@ -41,8 +42,16 @@ ALL_PASSES: dict[str, PassFactory] = {**core_pipeline.PASSES, **PASSES}
 PHASES: tuple[str, ...] = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
 """The stages of a module, in order; `c` follows them."""
 
-_SCHEDULING = ["vectorize-loops", "tile", "vectorize-lanes", "unroll-tiles", "prefetch"]
-"""What a kernel's schedule asks for, each step on what the one before has made."""
+_SCHEDULING = [
+    "vectorize-loops",
+    "tile",
+    "vectorize-lanes",
+    "unroll-tiles",
+    "prefetch",
+    "compute-in-place",
+]
+"""What a kernel's schedule asks for, each step on what the one before has made; and which results
+may lie over operands, which the loops as they are then decide."""
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [

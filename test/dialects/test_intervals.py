@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from operator import add, mul, sub
 
 import pytest
 from hypothesis import given
@@ -21,13 +22,8 @@ def leaves() -> st.SearchStrategy[Expr]:
 def larger(inner: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     numbers = st.sampled_from([2, 3, 16])
     return st.one_of(
-        st.builds(lambda a, b: a + b, inner, inner),
-        st.builds(lambda a, b: a - b, inner, inner),
-        st.builds(lambda a, b: a * b, inner, inner),
-        st.builds(lambda a, k: a // k, inner, numbers),
-        st.builds(lambda a, k: a % k, inner, numbers),
-        st.builds(lambda a, b: minimum(a, b), inner, inner),
-        st.builds(lambda a, b: maximum(a, b), inner, inner),
+        *(st.builds(combine, inner, inner) for combine in (add, sub, mul, minimum, maximum)),
+        *(st.builds(divide, inner, numbers) for divide in (Expr.__floordiv__, Expr.__mod__)),
     )
 
 

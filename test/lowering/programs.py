@@ -134,7 +134,7 @@ class Program:
             "expand-math",
         ):
             ALL_PASSES[name]()().apply(context, self.module)
-        for pass_ in self.scheduling:
+        for pass_ in (*self.scheduling, ALL_PASSES["compute-in-place"]()()):
             pass_.apply(context, self.module)
         self.module.verify()
         if self.threads > 1:

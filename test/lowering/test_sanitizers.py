@@ -272,6 +272,7 @@ def artifact_of(name: str, threads: int = 1) -> CArtifact:
         "fuse-epilogue",
         "view-parts",
         "bufferize",
+        "compute-in-place",
         "parallelize",
         "plan-memory",
     ):

@@ -1,0 +1,226 @@
+"""Whether a function may store its result over an operand that it still reads."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.ir import Block, Operation, SSAValue
+
+from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
+from lowerdeck.dialects.dims import Atom, Expr, constants
+from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
+
+
+@dataclass(frozen=True)
+class Spot:
+    """
+    A load or a store: its place in the text, the loops around it, and the elements, of which there
+    are `extents` side by side.
+    """
+
+    number: int
+    block: Block
+    loops: tuple[str, ...]
+    indices: tuple[Expr, ...]
+    extents: tuple[int, ...]
+
+
+class Spots:
+    """The loads and stores of a function, with indices over symbols of its loops."""
+
+    def __init__(self, function: kernel.FuncOp) -> None:
+        self.ranges: dict[str, OpenInterval | None] = {}
+        """Where loop variables lie; None for what is looked up in memory."""
+        self.trips: dict[str, Expr] = {}
+        """How many values the variable of a loop may have at most."""
+        self.loads: dict[SSAValue, list[Spot]] = {}
+        self.stores: dict[SSAValue, list[Spot]] = {}
+        self.others: set[SSAValue] = set()
+        """Buffers that anything else is done to."""
+        self._symbols: dict[SSAValue, Expr] = {}
+        self._count = 0
+        self._visit(function.body.block, ())
+
+    def _visit(self, block: Block, loops: tuple[str, ...]) -> None:
+        for op in block.ops:
+            self._count += 1
+            match op:
+                case kernel.LoadOp():
+                    self.loads.setdefault(op.ref, []).append(self._spot(op, loops, block))
+                case kernel.StoreOp():
+                    self.stores.setdefault(op.ref, []).append(self._spot(op, loops, block))
+                case kernel.ForOp():
+                    self._visit(op.body.block, (*loops, self._enter(op)))
+                case kernel.ApplyOp():
+                    (self._symbols[op.result],) = self._read(op.map.data, op.indices)
+                case PrefetchOp():
+                    pass
+                case _:
+                    self._visit_other(op, loops)
+
+    def _visit_other(self, op: Operation, loops: tuple[str, ...]) -> None:
+        self.others.update(op.operands)
+        for result in op.results:
+            self._unknown(result)
+        for region in op.regions:
+            for block in region.blocks:
+                self._visit(block, loops)
+
+    def _enter(self, loop: kernel.ForOp) -> str:
+        """The name of the number of an iteration; the variable of the loop is made of it."""
+        lower, upper, step = self._read(loop.range.data, loop.indices)
+        name = f"%{len(self._symbols)}"
+        self._symbols[loop.body.block.args[0]] = lower + step * Expr.symbol(name)
+        self.trips[name] = trips = (upper - lower).ceildiv(step)
+        bounds = open_interval(trips, self.ranges)
+        self.ranges[name] = None if bounds is None else (0, bounds[1] - 1)
+        return name
+
+    def _unknown(self, value: SSAValue) -> None:
+        name = f"%{len(self._symbols)}"
+        self._symbols[value] = Expr.symbol(name)
+        self.ranges[name] = None
+
+    def _read(self, exprs: Iterable[Expr], operands: Sequence[SSAValue]) -> list[Expr]:
+        names = {f"d{k}": self._symbols[value] for k, value in enumerate(operands)}
+        return [expr.substitute(names) for expr in exprs]
+
+    def _spot(
+        self, op: kernel.LoadOp | kernel.StoreOp, loops: tuple[str, ...], block: Block
+    ) -> Spot:
+        value = op.value if isinstance(op, kernel.StoreOp) else op.result
+        indices = tuple(self._read(op.map.data, op.indices))
+        extents = [1] * len(indices)
+        if lanes := lanes_of(value.type):
+            extents[ref_type(op.ref).innermost] = lanes
+        return Spot(self._count, block, loops, indices, tuple(extents))
+
+
+@dataclass(frozen=True)
+class _Axis:
+    """
+    One index of a load and of a store: the same multiples of variables of loops around both, and
+    where what is added to them lies.
+    """
+
+    steps: Mapping[str, int]
+    load: OpenInterval
+    store: OpenInterval
+
+    @property
+    def differs_at_once(self) -> bool:
+        """True if in one iteration of the loops the two differ here."""
+        return _is_below(self.load[1], self.store[0]) or _is_below(self.store[1], self.load[0])
+
+    def differs_between(self, trips: Mapping[str, Expr]) -> bool:
+        """
+        True if the two differ here in iterations that differ in one of these variables: each step
+        is larger than all that the smaller ones and what is added can make up.
+        """
+        gaps = (self.load[1] - Expr.of(self.store[0]), self.store[1] - Expr.of(self.load[0]))
+        numbers = constants(gaps)
+        if numbers is None:
+            return False
+        reach = max(numbers)
+        for name, step in sorted(self.steps.items(), key=lambda item: abs(item[1])):
+            if abs(step) <= reach:
+                return False
+            # Of an unknown number of trips only the last step may be.
+            count = trips[name].value
+            reach = math.inf if count is None else reach + abs(step) * (count - 1)
+        return True
+
+
+def _is_below(high: Bound, low: Bound) -> bool:
+    gap = (Expr.of(low) - high).value
+    return gap is not None and gap > 0
+
+
+class Overwriting:
+    """What is known of functions whose only result may take the place of an operand."""
+
+    def __init__(self) -> None:
+        self._spots: dict[kernel.FuncOp, Spots] = {}
+        self._known: dict[tuple[kernel.FuncOp, int], bool] = {}
+
+    def is_safe(self, function: kernel.FuncOp, operand: int) -> bool:
+        """
+        True if the function may store its only result in the buffer of an operand: nothing is
+        loaded from there behind a store to the same element.
+        """
+        key = (function, operand)
+        if key not in self._known:
+            self._known[key] = self._is_safe(function, operand)
+        return self._known[key]
+
+    def _is_safe(self, function: kernel.FuncOp, operand: int) -> bool:
+        if function not in self._spots:
+            self._spots[function] = Spots(function)
+        spots, arguments = self._spots[function], function.body.block.args
+        source, target = arguments[operand], arguments[-1]
+        if source in spots.others or target in spots.others or source in spots.stores:
+            return False
+        loads, stores = spots.loads.get(source, ()), spots.stores.get(target, ())
+        return all(_is_safe_pair(load, store, spots) for store in stores for load in loads)
+
+
+def _is_safe_pair(load: Spot, store: Spot, spots: Spots) -> bool:
+    """
+    True if no iteration loads what another one, or itself before, has stored.
+
+    Where the outermost loops differ, threads may be in both: then the two must never meet.
+    """
+    shared = _common(load.loops, store.loops)
+    axes = [
+        axis
+        for number in range(len(load.indices))
+        if (axis := _axis(load, store, number, frozenset(shared), spots)) is not None
+    ]
+    if not shared and load.block is not store.block:
+        return any(axis.differs_at_once for axis in axes)
+    telling = [axis for axis in axes if axis.differs_between(spots.trips)]
+    told = {name for axis in telling for name in axis.steps}
+    if any(name not in told and spots.trips[name] != 1 for name in shared):
+        return False
+    return load.number < store.number or any(axis.differs_at_once for axis in axes)
+
+
+def _common(first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """The loops around both, from the outermost one inward."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    return [name for name, _ in pairs]
+
+
+def _axis(
+    load: Spot, store: Spot, number: int, shared: frozenset[str], spots: Spots
+) -> _Axis | None:
+    """What is known of an index of both; None if it is not plain."""
+    parts = [_split(spot.indices[number], shared) for spot in (load, store)]
+    known = [part for part in parts if part is not None]
+    if len(known) < 2 or known[0][0] != known[1][0]:
+        return None
+    bounds: list[OpenInterval] = []
+    for spot, (_, rest) in zip((load, store), known, strict=True):
+        if (found := open_interval(rest, spots.ranges)) is None:
+            return None
+        bounds.append((found[0], found[1] + spot.extents[number] - 1))
+    return _Axis(known[0][0], *bounds)
+
+
+def _split(expr: Expr, names: frozenset[str]) -> tuple[dict[str, int], Expr] | None:
+    """An expression as multiples of names and what is added; None if it is not linear in them."""
+    steps: dict[str, int] = {}
+    rest: list[tuple[tuple[Atom, ...], int]] = []
+    for monomial, coefficient in expr.terms:
+        if names.isdisjoint(Expr(((monomial, 1),)).symbols):
+            rest.append((monomial, coefficient))
+        elif len(monomial) == 1 and monomial[0].kind == "symbol":
+            steps[monomial[0].name] = coefficient
+        else:
+            return None
+    return steps, Expr(tuple(rest))
