@@ -7,7 +7,8 @@ there, NextIterations lead nowhere, and loops inside are single nodes. That is a
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr
 
@@ -24,6 +25,22 @@ _ATOMS = 20
 """Predicates that one may be composed of; beyond that it is one by itself."""
 
 
+class Loops(Protocol):
+    """What the analysis of a frame asks about the loops in it."""
+
+    def frame_of(self, node: Node) -> Frame:
+        """The frame that has become a node."""
+        ...
+
+    def leave(self, inner: Flow) -> list[Node]:
+        """What there is to do where a loop is left: the nodes that its Exits then read."""
+        ...
+
+    def way(self, node: Node, number: int) -> str:
+        """In which way a loop ended that gave a number, for messages."""
+        ...
+
+
 class Flow:
     """The analysis of one frame."""
 
@@ -32,19 +49,19 @@ class Flow:
         frame: Frame,
         predicates: Predicates,
         numbering: Numbering,
-        inside: Mapping[Node, Frame],
+        loops: Loops,
         context: int = TRUE,
         outer: Flow | None = None,
     ) -> None:
         """
-        `inside` are the frames of loops by their nodes; `context` is when there is such a frame,
-        and `outer` what is known around it.
+        `loops` knows the frames inside; `context` is when there is such a frame, and `outer` what
+        is known around it.
         """
         self.frame = frame
         self.predicates = predicates
         self.context = context
         self._numbering = numbering
-        self._inside = inside
+        self._loops = loops
         self.outer = outer
         self.inner: dict[Node, Flow] = {}
         """What is known of the loops inside, by their nodes."""
@@ -179,10 +196,12 @@ class Flow:
         elif node.kind is Kind.MERGE and not is_loop_variable(node):
             self._merge(node)
         elif node.kind is Kind.LOOP:
-            frame, context = self._inside[node], self._alive[node]
-            self.inner[node] = Flow(
-                frame, self.predicates, self._numbering, self._inside, context, self
-            )
+            frame, context = self._loops.frame_of(node), self._alive[node]
+            inner = Flow(frame, self.predicates, self._numbering, self._loops, context, self)
+            self.inner[node] = inner
+            for made in self._loops.leave(inner):
+                self._order[made] = self._order[node]
+                self._visit(made)
 
     def _when_alive(self, node: Node) -> int:
         if node.kind is Kind.ENTER or is_loop_variable(node):
@@ -272,7 +291,9 @@ class Flow:
             source = node.inputs[0].node
             if (constant := _constant(source)) is not None:
                 return TRUE if constant == node.number else FALSE
+            is_way = source.kind is Kind.LOOP
             text = f"'{source.name}' == {node.number}"
+            text = self._loops.way(source, node.number) if is_way else text
         else:
             text = f"'{node.name}'" if value.output == 0 else f"'{node.name}:{value.output}'"
         identity = self.identity(value)
@@ -335,7 +356,7 @@ class Flow:
                         return value
         other = both(context, self.predicates.negate(predicate))
         sides = [(predicate, self._constant(True, origin)), (other, self._constant(False, origin))]
-        return self._choice(Value(origin, 0), sides, context)
+        return self.choice(Value(origin, 0), sides, context)
 
     def _constant(self, truth: bool, origin: Node) -> Value:
         node = Node(Kind.TRUTH, origin.op, [], [], origin.index, truth)
@@ -369,7 +390,7 @@ class Flow:
         values = [(alive, self.stands_for(value)) for alive, value, _ in inputs]
         indices = [(alive, self.number(k, node)) for alive, _, k in inputs]
         for index, choices in enumerate((values, indices)):
-            choice = self._choice(Value(node, index), choices, seen)
+            choice = self.choice(Value(node, index), choices, seen)
             if choice is None:
                 when = "; ".join(self.predicates.describe(alive) for alive, _ in choices)
                 self._unmerged[node] = (
@@ -379,7 +400,7 @@ class Flow:
                 return
             self._stands_for[Value(node, index)] = choice
 
-    def _choice(
+    def choice(
         self, merge: Value, inputs: Sequence[tuple[int, Value]], context: int
     ) -> Value | None:
         """The value among `inputs` that is alive in a context; None if nothing decides."""
@@ -393,8 +414,8 @@ class Flow:
         if decider is None:
             return None
         truth = self.truth(decider)
-        yes = self._choice(merge, live, both(context, truth))
-        no = self._choice(merge, live, both(context, negate(truth)))
+        yes = self.choice(merge, live, both(context, truth))
+        no = self.choice(merge, live, both(context, negate(truth)))
         if yes is None or no is None or yes == no:
             return yes if yes == no else None
         return self._phi(merge, decider, yes, no, context)
@@ -440,7 +461,7 @@ class Flow:
             node.result = origin.result
             self._phis[key] = node
             self._alive[node] = context
-            self._order[node] = self._order[origin]
+            self._order[node] = self._position(merge)
         return Value(self._phis[key], 0)
 
 

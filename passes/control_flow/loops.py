@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lowerdeck.passes.control_flow.exits import part_exits
 from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import Frame, is_loop_variable
 from lowerdeck.passes.control_flow.graph import Kind, Node, Problem, Value
@@ -54,6 +55,7 @@ class _Ring:
     node: Node
     conditions: tuple[Node, ...]
     """The LoopCond, if something needs it."""
+    exits: tuple[Node, ...]
     ends: tuple[Value, ...]
     """What the Exits take."""
     guards: dict[Node, Node]
@@ -75,6 +77,11 @@ class LoopRaiser:
         """The loops built so far, by their nodes."""
         self._rings: dict[Frame, _Ring] = {}
         self._flows: dict[Frame, Flow] = {}
+        self._frames: dict[Node, Frame] = {}
+        self._outputs: dict[Frame, tuple[Value, ...]] = {}
+        """What loops give whose Exits are not all alive at the end."""
+        self._ways: dict[Node, list[int]] = {}
+        """The predicates of how these loops end, by the number that they give then."""
 
     @property
     def plans(self) -> list[Plan]:
@@ -93,8 +100,9 @@ class LoopRaiser:
         origin = next(iter((*conditions, *guards)))
         node = Node(Kind.LOOP, origin.op, [], list(guards.values()), origin.index)
         self._rings[frame] = _Ring(
-            frame, node, conditions, tuple(Value(end, 0) for end in ends), guards
+            frame, node, conditions, tuple(exits), tuple(Value(end, 0) for end in ends), guards
         )
+        self._frames[node] = frame
         frame.nodes = [other for other in frame.nodes if other.kind is not Kind.EXIT] + ends
         parent.nodes += [*guards.values(), node, *exits]
         for position, leaving in enumerate(exits):
@@ -104,13 +112,33 @@ class LoopRaiser:
 
     def analyze(self, root: Frame) -> Flow:
         """What is known of the outermost frame, and of those inside."""
-        inside = {ring.node: ring.frame for ring in self._rings.values()}
-        flow = Flow(root, self._predicates, Numbering(), inside)
+        flow = Flow(root, self._predicates, Numbering(), self)
         flows = [flow]
         for found in flows:
             flows += found.inner.values()
         self._flows = {found.frame: found for found in flows}
         return flow
+
+    def frame_of(self, node: Node) -> Frame:
+        """The frame that has become a node."""
+        return self._frames[node]
+
+    def leave(self, inner: Flow) -> list[Node]:
+        """Let what a loop gives tell in which way it ended, if its Exits depend on that."""
+        ring = self._rings[inner.frame]
+        ended = self._ended(inner, self._going(inner))
+        if inner.cyclic or ended == FALSE:
+            return []
+        parted = part_exits(inner, ended, ring.node, ring.exits, ring.ends)
+        if parted is None:
+            return []
+        self._outputs[inner.frame], made, self._ways[ring.node] = parted
+        return made
+
+    def way(self, node: Node, number: int) -> str:
+        """In which way a loop ended that gave a number, for messages."""
+        when = self._predicates.describe(self._ways[node][number])
+        return f"{self._frames[node]} ends with {when}"
 
     def check(self, frame: Frame) -> list[Problem]:
         """What is wrong with a frame, and with what goes into the loops in it."""
@@ -134,16 +162,17 @@ class LoopRaiser:
             text = f"found no value in {frame} that tells if it goes on, expected a LoopCond"
             return [Problem(ring.node, text)]
         variables = _variables(flow)
+        outputs = self._outputs.get(frame, ring.ends)
         carried = tuple(
             value
-            for value in _needed(flow, [condition, *ring.ends], variables)
+            for value in _needed(flow, [condition, *outputs], variables)
             if variables.following[value] != value
         )
         following = [variables.following[value] for value in carried]
         tasks = (
             ([condition], flow.context),
             (following, going),
-            (ring.ends, self._ended(flow, going)),
+            (outputs, self._ended(flow, going)),
         )
         if problems := [p for values, _ in tasks for p in unmerged(flow, values)]:
             return problems
@@ -160,9 +189,14 @@ class LoopRaiser:
 
     def _going(self, flow: Flow) -> int:
         """When another iteration follows."""
-        if conditions := self._rings[flow.frame].conditions:
-            return self._predicates.both(flow.context, flow.truth(conditions[0].inputs[0]))
-        return self._predicates.any(flow.alive(value) for value in _followings(flow.frame))
+        followings = {flow.alive(value) for value in _followings(flow.frame)}
+        conditions = self._rings[flow.frame].conditions
+        if not conditions:
+            return self._predicates.any(followings)
+        going = self._predicates.both(flow.context, flow.truth(conditions[0].inputs[0]))
+        # The body may end the loop, too, if all variables agree on it.
+        breaks = len(followings) == 1 and self._predicates.implies(min(followings), going)
+        return min(followings) if breaks else going
 
     def _ended(self, flow: Flow, going: int) -> int:
         return self._predicates.both(flow.context, self._predicates.negate(going))
@@ -170,8 +204,9 @@ class LoopRaiser:
     def _condition(self, flow: Flow, going: int) -> Value | None:
         """The value that tells whether another iteration follows."""
         ring = self._rings[flow.frame]
-        if ring.conditions:
-            return ring.conditions[0].inputs[0]
+        for condition in ring.conditions:
+            if self._predicates.both(flow.context, flow.truth(condition.inputs[0])) == going:
+                return condition.inputs[0]
         return flow.decided(going, ring.node)
 
     # Checks
@@ -200,7 +235,7 @@ class LoopRaiser:
         for following in _followings(flow.frame):
             when = "it whenever the loop goes on, and only then"
             expect(following.node, flow.alive(following), going, when)
-        for end in ring.ends:
+        for end in () if flow.frame in self._outputs else ring.ends:
             when = "it when the loop ends, and only then"
             expect(end.node, flow.alive(end), ends, when)
         return problems

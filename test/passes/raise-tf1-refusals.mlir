@@ -161,8 +161,8 @@ tf1.graph @main {
 
 // -----
 
-// A body that is dead in some iterations.
-// CHECK: node 'n' (NextIteration): found it alive in frame 'w' if 'c' and 'p', expected it whenever the loop goes on, and only then, if 'c'
+// A body that ends the loop by itself, and has no Exit for that.
+// CHECK: node 'y' (Exit): found the fetch 'y' alive only if frame 'w' ends with not 'c', expected always
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
