@@ -29,8 +29,8 @@ PANEL = "panel"
 """The label of the loop over the panels of output channels that one part of sums is made for."""
 
 SHARE = "share"
-"""What a schedule has under `tile` beside `depth`: how many panels take turns with the parts; what
-threads share are groups of so many panels."""
+"""What a schedule has under `tile` beside `depth`: how many panels take turns with the parts. Threads
+share groups of so many panels."""
 
 
 def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
@@ -124,7 +124,7 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:
             else:
                 b.store(total, k.outputs[0], where)
 
-    with b.labeled_nest([("n", dims[0]), (SHARE, shares)], parallel=True) as outer:
+    with b.labeled_nest([("n", dims[0]), ("group", shares)], parallel=True) as outer:
         add_part(outer, Expr.const(0), first=True, last=False)
         if parts > 2:
             with b.loop(parts - 1, 1) as part:
