@@ -180,7 +180,8 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     part = None
     again = rows * columns < height * width
     plain = op.groups.data == 1 and element_type(kernel.results[0]) == f32
-    if again and plain and blocks % count == 0:
+    even = _busy(blocks // count, machine.threads) * machine.threads * count <= blocks * 5 // 4
+    if again and plain and blocks % count == 0 and even:
         step = source.inner(1) * prod(w[2:]) * count * lanes * 4
         part = part_of_depth(machine, *divmod(w[1], source.inner(1)), step)
     if (prod(w) <= prod(x) and not stays and part is None) != machine.other_order:
@@ -195,7 +196,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
     if part is not None:
         panels = blocks // count
-        share = panels_of_thread(panels, machine.threads)
+        share = panels_in_group(panels, machine.threads)
         sizes += [(DEPTH, part), (SHARE, share)]
         order.insert(1, PANEL)
         layouts[op.weight] = packed_weight(op, source.inner(1), lanes, count, (part, share))
@@ -244,10 +245,15 @@ def part_of_depth(machine: Machine, blocks: int, rest: int, step: int) -> int | 
     return max((size for size in fitting if size * step <= machine.l1 // 2), default=1)
 
 
-def panels_of_thread(panels: int, threads: int) -> int:
-    """How many panels take turns, so that every thread has some, in shares of the same size."""
-    most = max(1, panels // threads)
-    return max(size for size in range(1, most + 1) if panels % size == 0)
+def panels_in_group(panels: int, threads: int) -> int:
+    """How many panels take turns, so that threads have alike many of them."""
+    sizes = [size for size in range(1, panels + 1) if panels % size == 0]
+    return min(sizes, key=lambda size: (_busy(panels // size, threads) * size, -size))
+
+
+def _busy(groups: int, threads: int) -> int:
+    """How many groups the busiest thread has."""
+    return -(-groups // threads)
 
 
 def packed_weight(
