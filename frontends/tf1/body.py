@@ -197,7 +197,7 @@ class BodyImport:
 
     def _check_uses(self, signature: Signature, attributes: Mapping[str, Attribute]) -> None:
         """ValueError if a node gives its functions what they do not take."""
-        functions = {function.symbol: function for function in self._shared.library.used}
+        functions = self._shared.library.by_symbol
         uses = uses_of(signature, attributes)
         problems = [use_problem(use, *functions[use.function].types) for use in uses]
         if wrong := [problem for problem in problems if problem]:

@@ -91,6 +91,7 @@ class Library:
         self.duplicates = [name for name, count in Counter(names).items() if count > 1]
         self.definitions = dict(zip(names, proto.function, strict=True))
         self.used: list[Function] = []
+        self.by_symbol: dict[str, Function] = {}
         self._known: dict[tuple[str, bytes], Function] = {}
         self._taken = set(taken)
 
@@ -114,7 +115,7 @@ class Library:
             outputs = _dtypes_by_name(definition.signature.output_arg, values)
             flat = tuple(dtype for dtypes in outputs.values() for dtype in dtypes)
             found = Function(self._symbol(name), definition, values, inputs, flat)
-            self._known[key] = found
+            self._known[key] = self.by_symbol[found.symbol] = found
             self.used.append(found)
         return self._known[key]
 

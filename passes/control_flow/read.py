@@ -39,8 +39,8 @@ from lowerdeck.passes.control_flow.graph import (
 )
 from lowerdeck.passes.provenance import describe
 
-_NODE_LIMIT = 1 << 20
-"""Nodes that a graph may have with the functions in the place of their calls."""
+_NODE_LIMIT = 1 << 18
+"""Nodes that functions may make in the place of their calls."""
 
 
 def read_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> Graph:
@@ -80,6 +80,7 @@ class _Reader:
         self._problems: list[Problem] = []
         self._read: set[Block] = set()
         self._count = 0
+        self._in_functions = 0
 
     def read(self, block: Block) -> Mapping[SSAValue, Value]:
         """What the values of a graph's block are; its problems and those of functions refused."""
@@ -88,7 +89,14 @@ class _Reader:
             call = self._queue.popleft()
             body = call.function.body.block
             given: dict[SSAValue, Value] = dict(zip(body.args, call.arguments, strict=True))
+            before = self._count
             inner = self._block(body, given, call.gate, call.path)
+            self._in_functions += self._count - before
+            if self._in_functions > _NODE_LIMIT:
+                raise PassFailedException(
+                    f"{describe(call.gate.op)}: found over {_NODE_LIMIT} nodes with functions in "
+                    "the place of their calls, expected fewer; call functions less often"
+                )
             for node, value in zip(call.results, call.function.end.data, strict=True):
                 node.inputs.append(inner[value])
         refuse(self._problems)
@@ -102,11 +110,6 @@ class _Reader:
         controls: Sequence[Node] = (),
         number: int = 0,
     ) -> Node:
-        if self._count == _NODE_LIMIT:
-            raise PassFailedException(
-                f"{describe(op)}: found over {_NODE_LIMIT} nodes with all functions in the place "
-                "of their calls, expected fewer; call functions less often"
-            )
         self._count += 1
         return Node(kind, op, list(inputs), list(controls), self._count, number)
 
@@ -387,10 +390,8 @@ def _has_effect(op: Operation) -> bool:
     """True if an op may change what others read; printing and checking does not."""
     if not isinstance(op, Tf1Op) or kind_of(op) is not Kind.OP:
         return False
-    if op.op_type in WRITERS:
-        return True
-    if op.op_type in _OBSERVERS | READERS:
-        return False
+    if op.op_type in _OBSERVERS | READERS | WRITERS:
+        return False  # who sees what was written to an array is given the flow of the write
     if op.op_type in FUNCTIONAL:
         return any(value.type == RESOURCE for value in op.inputs)
     return any(part.is_ref or part.dtype == "resource" for part in op.signature.inputs)
