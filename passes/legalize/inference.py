@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from xdsl.dialects.builtin import FunctionType, IntAttr, TensorType
+from xdsl.dialects.builtin import FunctionType, IntAttr, TensorType, UnrankedTensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
 _NUMBER = "lowerdeck.number"
@@ -76,8 +76,10 @@ def _set_types(
     values: Sequence[SSAValue], types: Sequence[Attribute | None], known: set[str]
 ) -> None:
     for value, type_ in zip(tuple(values), types, strict=False):
-        if type_ is None or not _is_ranked(type_):
+        if type_ is None or not (_is_ranked(type_) and _is_tensor(value.type)):
             continue
+        if element_type(type_) != element_type(value):
+            continue  # the flow of an array stands for its elements
         if _symbols(type_) <= known and value.type != type_:
             Rewriter.replace_value_with_new_type(value, type_)
 
@@ -90,3 +92,7 @@ def _symbols(type_: Attribute) -> set[str]:
 
 def _is_ranked(type_: Attribute) -> bool:
     return isinstance(type_, TensorType)
+
+
+def _is_tensor(type_: Attribute) -> bool:
+    return isinstance(type_, TensorType | UnrankedTensorType)
