@@ -54,18 +54,3 @@ tf1.graph @main {
   %n = tf1.TensorArrayReadV3 %h, %zero, %all {dtype = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>) -> tensor<*xf32>
   tf1.fetch %r, %n : tensor<*xf32>, tensor<*xf32> {names = ["r", "n"]}
 }
-
-// -----
-
-// Handles of the second version are strings, and what writes through them has an effect, too.
-// CHECK: node 'write' (TensorArrayWriteV2): found a node that changes state before others run
-tf1.graph @main {
-  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
-  %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
-  %one = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x01000000">} : () -> tensor<i32>
-  %h = tf1.TensorArrayV2 %one {dtype = #tf1.dtype<float>} : (tensor<i32>) -> tensor<*x!core.string>
-  %flow = tf1.Const {dtype = #tf1.dtype<float>, value = #core.blob<"0x00000000">} : () -> tensor<f32>
-  %w, %done = tf1.TensorArrayWriteV2 %h, %zero, %x, %flow {T = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<i32>, tensor<*xf32>, tensor<f32>) -> (tensor<*xf32>, !tf1.control) loc("write")
-  %r = tf1.TensorArrayReadV2 %h, %zero, %flow, %done {dtype = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<i32>, tensor<f32>, !tf1.control) -> tensor<*xf32>
-  tf1.fetch %r : tensor<*xf32> {names = ["r"]}
-}

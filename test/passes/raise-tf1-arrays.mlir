@@ -221,3 +221,36 @@ tf1.graph @main {
   %y = tf1.TensorArrayGatherV2 %h, %all, %second {dtype = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<2xi32>, tensor<*xf32>) -> tensor<*xf32>
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
+
+// -----
+
+// Handles of the second version are strings; what waits for a write through one sees that.
+// CHECK-LABEL: func.func @main
+// CHECK:         %w = tf1.TensorArrayWriteV2 %h, %zero, %x, %flow
+// CHECK-NEXT:    %r = tf1.TensorArrayReadV2 %h, %zero, %w
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
+  %one = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x01000000">} : () -> tensor<i32>
+  %h = tf1.TensorArrayV2 %one {dtype = #tf1.dtype<float>} : (tensor<i32>) -> tensor<*x!core.string>
+  %flow = tf1.Const {dtype = #tf1.dtype<float>, value = #core.blob<"0x00000000">} : () -> tensor<f32>
+  %w, %done = tf1.TensorArrayWriteV2 %h, %zero, %x, %flow {T = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<i32>, tensor<*xf32>, tensor<f32>) -> (tensor<*xf32>, !tf1.control) loc("write")
+  %r = tf1.TensorArrayReadV2 %h, %zero, %flow, %done {dtype = #tf1.dtype<float>} : (tensor<*x!core.string>, tensor<i32>, tensor<f32>, !tf1.control) -> tensor<*xf32>
+  tf1.fetch %r : tensor<*xf32> {names = ["r"]}
+}
+
+// -----
+
+// A write that only others wait for, which do not read the array, is not needed.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    %y = tf1.Neg %x
+// CHECK-NEXT:    func.return %y
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %one = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x01000000">} : () -> tensor<i32>
+  %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
+  %h, %flow = tf1.TensorArrayV3 %one {dtype = #tf1.dtype<float>} : (tensor<i32>) -> (!tf1.resource, tensor<*xf32>)
+  %w, %done = tf1.TensorArrayWriteV3 %h, %zero, %x, %flow {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, !tf1.control)
+  %y = tf1.Neg %x, %done {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control) -> tensor<*xf32>
+  tf1.fetch %y : tensor<*xf32> {names = ["y"]}
+}

@@ -26,7 +26,7 @@ tf1.function @b {
 // CHECK-NEXT: node 'loop' (StatelessWhile): its body 'two' takes (tensor<*xf32>) and gives (tensor<*xf32>, tensor<*xf32>), expected (float) and (float)
 // CHECK-NEXT: node 'case' (Case): found no branches, expected at least one
 // CHECK-NEXT: node 'two/input' (Placeholder): found an input inside a function, expected an argument
-// CHECK-NEXT: node 'two/write' (TensorArrayWriteV3): found a node that changes state before others run
+// CHECK-NEXT: node 'two/write' (Assign): found a node that changes state before others run
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %k = tf1.Placeholder {dtype = #tf1.dtype<int32>} : () -> tensor<*xi32> loc("k")
@@ -44,9 +44,7 @@ tf1.function @same {
 tf1.function @two {
 ^bb0(%v : tensor<*xf32>):
   %p = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("two/input")
-  %n = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x01000000">} : () -> tensor<i32>
-  %h, %flow = tf1.TensorArrayV3 %n {dtype = #tf1.dtype<float>} : (tensor<i32>) -> (!tf1.resource, tensor<*xf32>)
-  %w, %w_c = tf1.TensorArrayWriteV3 %h, %n, %v, %flow {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("two/write")
+  %w, %w_c = tf1.Assign %v, %v {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("two/write")
   tf1.return %v, %p, %w_c : tensor<*xf32>, tensor<*xf32>, !tf1.control
 }
 
