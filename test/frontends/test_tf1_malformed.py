@@ -35,6 +35,12 @@ def text() -> bytes:
     return text_format.MessageToString(doubling_loop()).encode()
 
 
+def functions() -> bytes:
+    """A graph with functions, one of which has types by attributes."""
+    folder = Path(__file__).parents[1] / "end_to_end" / "functions"
+    return (folder / "placeholders.pb").read_bytes() + (folder / "nested_branches.pb").read_bytes()
+
+
 def imports(path: Path, data: bytes) -> bool:
     """Whether a file is imported; any error but ours fails the test."""
     path.write_bytes(data)
@@ -55,7 +61,9 @@ def test_files_that_end_too_early(data: bytes, suffix: str, tmp_path: Path) -> N
     assert sum(results) < len(results) // 10
 
 
-@pytest.mark.parametrize(("data", "suffix"), [(model(), ".pb"), (text(), ".pbtxt")])
+@pytest.mark.parametrize(
+    ("data", "suffix"), [(model(), ".pb"), (text(), ".pbtxt"), (functions(), ".pb")]
+)
 def test_files_with_flipped_bits(data: bytes, suffix: str, tmp_path: Path) -> None:
     path = tmp_path / f"flipped{suffix}"
     generator = random.Random(7)

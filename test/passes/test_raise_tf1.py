@@ -234,3 +234,26 @@ def _is_refused(chunk: str) -> bool:
         )
         return all(f"node '{name}'" in str(error) for name in expected)
     return False
+
+
+def test_calls_of_calls_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each function calls the next one twice: their nodes double with each of them."""
+    monkeypatch.setattr("lowerdeck.passes.control_flow.read._NODE_LIMIT", 1000)
+    dtype, type_ = "[#tf1.dtype<float>]", "tensor<*xf32>"
+
+    def call(result: str, name: str, value: str) -> str:
+        attributes = f"{{f = @{name}, Tin = {dtype}, Tout = {dtype}}}"
+        return f"%{result} = tf1.PartitionedCall %{value} {attributes} : ({type_}) -> {type_}"
+
+    functions = [
+        f"tf1.function @f{k} {{ ^bb0(%v : {type_}): {call('a', f'f{k + 1}', 'v')} "
+        f"{call('b', f'f{k + 1}', 'a')} tf1.return %b : {type_} }}"
+        for k in range(40)
+    ]
+    text = (
+        f"tf1.graph @main {{ %x = tf1.Placeholder {{dtype = #tf1.dtype<float>}} : () -> {type_} "
+        f'{call("y", "f0", "x")} tf1.fetch %y : {type_} {{names = ["y"]}} }}'
+        f"{' '.join(functions)} tf1.function @f40 {{ ^bb0(%v : {type_}): tf1.return %v : {type_} }}"
+    )
+    with pytest.raises(PassFailedException, match="found over 1000 nodes with functions"):
+        raised(parsed(text))
