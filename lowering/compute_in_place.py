@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -15,6 +15,9 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.lowering.aliases import find_roots
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.overwriting import Overwriting
+
+LARGEST_COPY = 300
+"""Ops of a function that is copied, because it is also called with operands that stay."""
 
 
 @dataclass
@@ -114,8 +117,8 @@ class ComputeInPlacePass(ModulePass):
     with the load first. Inputs and constants of the model keep their values, and outputs their
     place.
 
-    A function that other calls need as it is gets a copy. Runs before `parallelize`, which has to
-    see that the buffer is written.
+    A function that other calls need as it is gets a copy; if it is large, it stays as it is for
+    all. Runs before `parallelize`, which has to see that the buffer is written.
     """
 
     name = "compute-in-place"
@@ -126,24 +129,47 @@ class ComputeInPlacePass(ModulePass):
         run = functions.pop(DRIVER, None)
         if run is None:
             return
-        memory, overwriting = _Memory(run), Overwriting()
-        calls: defaultdict[str, Calls] = defaultdict(lambda: defaultdict(list))
-        for call in [inner for inner in run.walk() if isinstance(inner, driver.CallOp)]:
+        for name, kinds in _calls_by_kind(run, functions).items():
+            for operand, callers in kinds.items():
+                for call in callers if operand is not None else ():
+                    _redirect(call, operand or 0)
+            _change(functions[name], kinds, functions)
+
+
+Kinds = dict[int | None, list[driver.CallOp]]
+"""The calls of a function by the operand that each overwrites."""
+
+
+def _calls_by_kind(run: kernel.FuncOp, functions: Mapping[str, kernel.FuncOp]) -> dict[str, Kinds]:
+    """Which operands calls overwrite; none where that would take a large copy of a function."""
+    overwriting, whole = Overwriting(), set[str]()
+    while True:
+        found: dict[str, Kinds] = {}
+        memory = _Memory(run)
+        for call in run.walk():
+            if not isinstance(call, driver.CallOp):
+                continue
             name = call.callee.root_reference.data
-            operand = operand_to_overwrite(call, functions[name], memory, overwriting)
-            calls[name][operand].append(call)
+            operand = None
+            if name not in whole:
+                operand = operand_to_overwrite(call, functions[name], memory, overwriting)
             if operand is not None:
-                _redirect(call, operand, memory)
-        taken = set(functions)
-        for name, kinds in calls.items():
-            _change(functions[name], kinds, taken)
+                memory.merge(call.arguments[-1], call.arguments[operand])
+            found.setdefault(name, {}).setdefault(operand, []).append(call)
+        large = {
+            name
+            for name, kinds in found.items()
+            if len(kinds) > 1 and sum(1 for _ in functions[name].walk()) > LARGEST_COPY
+        }
+        if not large:
+            return found
+        whole |= large
 
 
-def _redirect(call: driver.CallOp, operand: int, memory: _Memory) -> None:
+def _redirect(call: driver.CallOp, operand: int) -> None:
     """The result of a call is the buffer of an operand, which is no argument by itself."""
     arguments = list(call.arguments)
     result, kept = arguments[-1], arguments.pop(operand)
-    memory.merge(result, kept)
     call.operands = arguments
     result.replace_all_uses_with(kept)
     assert isinstance(result.owner, Operation)
@@ -151,11 +177,7 @@ def _redirect(call: driver.CallOp, operand: int, memory: _Memory) -> None:
     result.owner.erase()
 
 
-Calls = dict[int | None, list[driver.CallOp]]
-"""The calls of a function by the operand that each overwrites."""
-
-
-def _change(function: kernel.FuncOp, kinds: Calls, taken: set[str]) -> None:
+def _change(function: kernel.FuncOp, kinds: Kinds, functions: dict[str, kernel.FuncOp]) -> None:
     """Let a function be as its calls are; of several kinds, all but one get a copy of their own."""
     module = function.parent
     assert module is not None
@@ -164,12 +186,12 @@ def _change(function: kernel.FuncOp, kinds: Calls, taken: set[str]) -> None:
         if operand is None or operand == own:
             continue
         name = f"{function.sym_name.data}_over_{operand}"
-        while name in taken:
+        while name in functions:
             name += "_"
-        taken.add(name)
         copy = function.clone()
         copy.location = function.location
         copy.properties["sym_name"] = StringAttr(name)
+        functions[name] = copy
         module.insert_op_after(copy, function)
         write_over(copy, operand)
         for call in callers:

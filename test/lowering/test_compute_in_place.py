@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.reduce import CumulativeOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
+from lowerdeck.lowering import compute_in_place
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
@@ -141,3 +142,22 @@ def test_open_sizes() -> None:
         assert saved > 0
         for found, value in zip(run_driver(module, {"0": x}).values(), wanted, strict=True):
             assert difference(found, np.asarray(value), 64, 1) is None
+
+
+@pytest.mark.parametrize(("largest", "copies"), [(1 << 20, 1), (1, 0)])
+def test_copies(monkeypatch: pytest.MonkeyPatch, largest: int, copies: int) -> None:
+    """The first softmax keeps its input; a large function stays as it is for the others, too."""
+    monkeypatch.setattr(compute_in_place, "LARGEST_COPY", largest)
+
+    def body(x: SSAValue) -> SSAValue:
+        return SoftmaxOp(SoftmaxOp(SoftmaxOp(x, 1).result, 1).result, 1).result
+
+    x = inputs_of(0)[0]
+    module = module_of([typed(x.dtype, *x.shape)], body)
+    (wanted,) = Interpreter().call(find_function(module, "main"), [x])
+    _, saved = lowered("p", module, 1)
+    names = [op.sym_name.data for op in module.body.block.ops if isinstance(op, kernel.FuncOp)]
+    assert saved == copies
+    assert sum("_over_" in name for name in names) == copies
+    (found,) = run_driver(module, {"0": x}).values()
+    assert difference(found, np.asarray(wanted), 64, 1) is None
