@@ -130,21 +130,15 @@ def compile_model(model: str, folder: str, threads: int, strict_accuracy: bool) 
 
 
 def inspect(model: str, inputs: str) -> dict[str, Any]:
-    """Multiply-adds, and the most bytes in use at once."""
-    from workload import bytes_of_plan, count_work
+    """Multiply-adds."""
+    from workload import count_work
 
     from lowerdeck.compiler import CompileOptions, import_and_lower
 
     shapes = {name: array.shape for name, array in recorded_inputs(inputs).items()}
     module, _ = import_and_lower(model, "legal", CompileOptions())
     work = count_work(module, shapes)
-    module, _ = import_and_lower(model, "scheduled", CompileOptions())
-    return {
-        "multiply_adds": work.multiply_adds,
-        "is_exact": work.is_exact,
-        "live_bytes": bytes_of_plan(module, "live"),
-        "row_major_bytes": bytes_of_plan(module, "row_major"),
-    }
+    return {"multiply_adds": work.multiply_adds, "is_exact": work.is_exact}
 
 
 def measure(

@@ -165,6 +165,8 @@ def _memory(model: str, inputs: str, built: Path, peers: Sequence[str]) -> Resul
     is_static = isinstance(data["workspace"], int)
     memory: Result = {
         "workspace": data["workspace"],
+        "live": data["memory"]["live"],
+        "row_major": data["memory"]["row_major"],
         "weights": data["weights_size"],
         # The example program takes 1 for dimensions that are not known.
         "example": resident_of_example(str(built), data) if is_static else None,
@@ -355,7 +357,8 @@ _MEMORY_HEAD = (
 
 
 def _memory_line(model: Result) -> list[str]:
-    memory, live, row_major = model["memory"], model["live_bytes"], model["row_major_bytes"]
+    memory = model["memory"]
+    live, row_major = memory["live"], memory["row_major"]
     workspace = memory["workspace"]
     is_known = isinstance(workspace, int) and live
     peers = [

@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.names import value_names
-from lowerdeck.dialects.core.types import DimsAttr, dims_of
+from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import find_function
-from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.work import multiply_adds
 
 
@@ -87,17 +85,3 @@ class _Counter:
         if (size := self._size(work)) is None:
             self.is_exact = False
         return size or 0
-
-
-def bytes_of_plan(module: ModuleOp, name: str) -> int | None:
-    """
-    What `plan-memory` says of its plan: `live` or `row_major`, the most bytes that buffers, or the
-    values in them, occupy at once.
-
-    None if sizes are not numbers.
-    """
-    for op in module.body.block.ops:
-        if isinstance(op, kernel.FuncOp) and op.sym_name.data == DRIVER:
-            found = op.attributes.get(name)
-            return found.data[0].value if isinstance(found, DimsAttr) else None
-    return None

@@ -36,10 +36,10 @@ def model(name: str, run_: dict[str, Any], workspace: int | str = 2048) -> dict[
         "runs": {"1": run_},
         "multiply_adds": 10_000_000,
         "is_exact": True,
-        "live_bytes": 1024 if isinstance(workspace, int) else None,
-        "row_major_bytes": 512 if isinstance(workspace, int) else None,
         "memory": {
             "workspace": workspace,
+            "live": 1024 if isinstance(workspace, int) else None,
+            "row_major": 512 if isinstance(workspace, int) else None,
             "weights": 5_000_000,
             "example": 6_000_000 if isinstance(workspace, int) else None,
             ORT: peer,

@@ -1,10 +1,10 @@
-"""Multiply-adds of models of which they are known, and bytes in use at once."""
+"""Multiply-adds of models of which they are known."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from workload import Work, bytes_of_plan, count_work
+from workload import Work, count_work
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 
@@ -67,11 +67,3 @@ def test_loop_over_a_dimension() -> None:
 def test_loop_whose_length_depends_on_data_counts_once() -> None:
     module = parse(LOOP.replace("TRIPS", "%m"))
     assert count_work(module, {"0": (7, 3, 3), "1": ()}) == Work(27, False)
-
-
-def test_bytes_of_a_plan() -> None:
-    options = CompileOptions(input_shapes={"image": [1, 1, 8, 8]})
-    module, _ = import_and_lower(str(DIGITS), "scheduled", options)
-    sizes = [bytes_of_plan(module, name) for name in ("row_major", "live")]
-    # The second convolution's input and output are alive together.
-    assert all(size is not None and size >= (16 + 32) * 64 * 4 for size in sizes)
