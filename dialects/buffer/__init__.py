@@ -42,6 +42,7 @@ from lowerdeck.dialects.buffer.vector import (
     PrefetchOp,
     ReduceOp,
     SelectOp,
+    TransposeOp,
 )
 
 Buffer = Dialect(
@@ -63,6 +64,7 @@ Buffer = Dialect(
         MinfOp,
         ConvertOp,
         ReduceOp,
+        TransposeOp,
         PrefetchOp,
         WeightOp,
         AllocOp,

@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     IntegerType,
     StringAttr,
     VectorType,
+    f32,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -33,9 +34,9 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import ExprLike
+from lowerdeck.dialects.dims import ExprLike, constants
 
 _I32 = IntegerType(32)
 
@@ -179,6 +180,34 @@ class ReduceOp(IRDLOperation):
             raise VerifyException(f"kind '{self.kind.data}' is not one of {REDUCTIONS}")
         if self.result.type != scalar_of(self.input.type):
             raise VerifyException("the result has not the type of a lane")
+
+
+@irdl_op_definition
+class TransposeOp(IRDLOperation):
+    """Swap rows and columns of a square buffer of f32, as many as a vector has lanes."""
+
+    name = "buffer.transpose"
+    ref = operand_def(RefType)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "$ref attr-dict `:` type($ref)"
+
+    def __init__(self, ref: SSAValue):
+        super().__init__(operands=[ref])
+
+    @property
+    def lanes(self) -> int:
+        """The rows, and the columns."""
+        return ref_type(self.ref).dims.data[0].value or 0
+
+    def verify_(self) -> None:
+        type_ = ref_type(self.ref)
+        sizes = constants(type_.dims.data)
+        if sizes is None or len(sizes) != 2 or sizes[0] != sizes[1] or not type_.is_dense:
+            raise VerifyException(f"{type_} is not a dense square")
+        if sizes[0] < 2 or sizes[0] & (sizes[0] - 1):
+            raise VerifyException(f"no vector has {sizes[0]} lanes")
+        if type_.element != f32:
+            raise VerifyException(f"expected elements of f32, got {type_.element}")
 
 
 @irdl_op_definition

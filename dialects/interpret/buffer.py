@@ -551,6 +551,11 @@ class _KernelWriter:
         self._line(f"{self._declare(op.ref, 'm')} = fresh({size}).view({dtype})")
 
     @_op.register
+    def _(self, op: vector.TransposeOp) -> None:
+        rows = f"{self._names[op.ref]}[:{op.lanes**2}].reshape({op.lanes}, {op.lanes})"
+        self._line(f"{rows}[:] = {rows}.T.copy()")
+
+    @_op.register
     def _(self, op: vector.PrefetchOp) -> None:
         """Nothing that can be seen."""
 

@@ -16,7 +16,12 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.emit_c.vectors import memory_name, unsigned_name, vector_name
+from lowerdeck.lowering.emit_c.vectors import (
+    memory_name,
+    transpose_name,
+    unsigned_name,
+    vector_name,
+)
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
     comment,
@@ -238,6 +243,12 @@ def _(op: vector.PrefetchOp, c: CWriter) -> None:
     """A hint: to read it, from the second cache, because it would not stay in the first one."""
     address = f"{c.value(op.ref)} + {c.index(op.offset.data[0], op.indices)}"
     c.line(f"__builtin_prefetch({address}, 0, 2);")
+
+
+@emit.register
+def _(op: vector.TransposeOp, c: CWriter) -> None:
+    """In registers."""
+    c.line(f"{transpose_name(op.lanes)}({c.value(op.ref)});")
 
 
 @emit.register

@@ -13,7 +13,7 @@ from xdsl.dialects.builtin import IntegerType, f32, f64
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.buffer import kernel
-from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
+from lowerdeck.dialects.buffer.vector import TransposeOp, lanes_of, scalar_of, vector_type
 
 _STEMS: dict[Attribute, tuple[str, str, int]] = {
     f32: ("f32", "float", 4),
@@ -43,6 +43,17 @@ def unsigned_name(type_: Attribute) -> str:
     return f"lowerdeck_u{_STEMS[scalar_of(type_)][0][1:]}x{lanes_of(type_)}"
 
 
+def transpose_name(lanes: int) -> str:
+    """The C function that transposes as many vectors as they have lanes."""
+    return f"{vector_name(vector_type(f32, lanes))}_transpose"
+
+
+def transposes_of(functions: Iterable[kernel.FuncOp]) -> list[int]:
+    """How many lanes what kernels transpose has, in order."""
+    ops = (op for function in functions for op in function.walk())
+    return sorted({op.lanes for op in ops if isinstance(op, TransposeOp)})
+
+
 def vectors_of(functions: Iterable[kernel.FuncOp]) -> list[Attribute]:
     """The types of all vectors in kernels, with the integers that their bits are, in order."""
     # What a loop carries has the type of one of its results. Most types are one object, and to
@@ -52,11 +63,14 @@ def vectors_of(functions: Iterable[kernel.FuncOp]) -> list[Attribute]:
         for op in function.walk():
             for type_ in op.result_types:
                 found[id(type_)] = type_
+            if isinstance(op, TransposeOp):
+                type_ = vector_type(f32, op.lanes)
+                found[id(type_)] = type_
     return sorted({type_ for type_ in found.values() if lanes_of(type_)}, key=vector_name)
 
 
-def prelude(types: Sequence[Attribute]) -> str:
-    """Definitions for vectors of these types."""
+def prelude(types: Sequence[Attribute], transposes: Sequence[int] = ()) -> str:
+    """Definitions for vectors of these types, and for what is transposed."""
     if not types:
         return ""
     wanted = dict.fromkeys((scalar_of(type_), lanes_of(type_)) for type_ in types)
@@ -77,6 +91,7 @@ def prelude(types: Sequence[Attribute]) -> str:
         for scalar, lanes in selected
         if scalar == f32
     ]
+    parts += [_once(f"TRANSPOSE_F32X{lanes}", _transpose(lanes)) for lanes in transposes]
     return "\n".join(parts)
 
 
@@ -122,6 +137,37 @@ def _functions(scalar: Attribute, lanes: int) -> str:
     forms |= {kind: f"{name}_{kind}({{0}}, {{1}})" for kind in ("max", "min")}
     parts += [_combination(name, lanes, kind, form) for kind, form in forms.items()]
     return "\n".join(parts)
+
+
+def _transpose(lanes: int) -> str:
+    """
+    Of a square in memory: parts of rows that lie beside the diagonal change places, first halves,
+    then quarters in each half, and so on.
+    """
+    type_ = vector_type(f32, lanes)
+    name, memory = vector_name(type_), memory_name(type_)
+    lines = [f"static inline void {transpose_name(lanes)}(float *square) {{"]
+    lines += [
+        f"  const {name} r0_{row} = *(const {memory} *)(square + {row * lanes});"
+        for row in range(lanes)
+    ]
+    step, distance = 0, lanes // 2
+    while distance:
+        for row in range(lanes):
+            first, second = row & ~distance, row | distance
+            # A lane of the second row has a number behind those of the first one.
+            chosen = [
+                lane & ~distance | row & distance | (lanes if lane & distance else 0)
+                for lane in range(lanes)
+            ]
+            moved = ", ".join(map(str, chosen))
+            lines.append(
+                f"  const {name} r{step + 1}_{row} =\n"
+                f"      __builtin_shufflevector(r{step}_{first}, r{step}_{second}, {moved});"
+            )
+        step, distance = step + 1, distance // 2
+    lines += [f"  *({memory} *)(square + {row * lanes}) = r{step}_{row};" for row in range(lanes)]
+    return "\n".join([*lines, "}", ""])
 
 
 _BUILTINS = {

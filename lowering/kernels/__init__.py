@@ -4,7 +4,14 @@ Kernels: from straight-line `core` ops to loop nests in `buffer`.
 Importing registers all rules.
 """
 
-from lowerdeck.lowering.kernels import attention, contraction, maps, reduction, selection
+from lowerdeck.lowering.kernels import (
+    attention,
+    contraction,
+    maps,
+    reduction,
+    selection,
+    transposes,
+)
 from lowerdeck.lowering.kernels.lower import ACCUMULATING, ALONE, ANCHORS, MAPS, KernelLowering
 
 __all__ = [
@@ -18,4 +25,5 @@ __all__ = [
     "maps",
     "reduction",
     "selection",
+    "transposes",
 ]

@@ -26,6 +26,7 @@ from lowerdeck.dialects.buffer.kernel import (
     YieldOp,
 )
 from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.buffer.vector import TransposeOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import bit_width, is_float
 from lowerdeck.dialects.dims import Expr, ExprLike
@@ -154,6 +155,10 @@ class KernelBuilder:
     def scratch(self, element: Attribute, dims: Sequence[ExprLike]) -> SSAValue:
         """A small buffer that only the innermost open block knows."""
         return self.add(ScratchOp(RefType.of(element, dims)))
+
+    def transpose(self, ref: SSAValue) -> None:
+        """Swap rows and columns of a square."""
+        self.append(TransposeOp(ref))
 
     def store_border(self, value: SSAValue, ref: SSAValue, place: Sequence[ExprLike]) -> None:
         """Set what lies at an index of the storage, which no index of the tensor stands for."""

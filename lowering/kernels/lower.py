@@ -13,7 +13,6 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
@@ -26,13 +25,16 @@ from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.lowering.kernels import scalars, transposes
+from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 
 Index = Sequence[Expr]
 MapRule = Callable[["KernelLowering", Any, Index], SSAValue]
 AnchorRule = Callable[["KernelLowering", Any], None]
+
+M = TypeVar("M", bound=MapRule)
+NestRule = TypeVar("NestRule", bound=Callable[["KernelLowering", int], None])
 
 MAPS: dict[type[Operation], MapRule] = {}
 ANCHORS: dict[type[Operation], AnchorRule] = {}
@@ -42,8 +44,18 @@ ALONE: set[type[Operation]] = set()
 """Anchors that write the result themselves, so no maps follow them in their kernel."""
 
 
-IN_PLACE = "in_place"
-"""The attribute of a kernel that changes an input, which is its result; the input's position."""
+MAP_NESTS: dict[str, Callable[[KernelLowering, int], None]] = {}
+"""Loops for maps that a schedule asks for by a number under `tile`, by its name there."""
+
+
+def map_nest(name: str) -> Callable[[NestRule], NestRule]:
+    """Register loops for maps."""
+
+    def register(rule: NestRule) -> NestRule:
+        MAP_NESTS[name] = rule
+        return rule
+
+    return register
 
 
 def parameter(kernel: KernelOp, name: str) -> int | None:
@@ -52,7 +64,6 @@ def parameter(kernel: KernelOp, name: str) -> int | None:
     return None if schedule is None else dict(schedule.tiles).get(name)
 
 
-M = TypeVar("M", bound=MapRule)
 A = TypeVar("A", bound=AnchorRule)
 
 
@@ -121,9 +132,6 @@ class KernelLowering:
             self._fill_border(number)
         self.builder.append(ReturnOp())
         remove_unused(self.block)
-        if isinstance(position := self.kernel.attributes.get(IN_PLACE), IntAttr):
-            # It lies where the result does.
-            self.block.erase_arg(self.block.args[position.data])
         name = self.kernel.sym_name.data
         outputs = len(self.outputs) + self._scratch
         func = FuncOp(name, self.builder.symbols, outputs, Region(self.block))
@@ -133,9 +141,10 @@ class KernelLowering:
         return func
 
     def _lower_maps(self) -> None:
-        if (lanes := parameter(self.kernel, transposes.LANES)) is not None:
-            transposes.lower_across(self, lanes, parameter(self.kernel, transposes.ALONG) or 0)
-            return
+        for name, nest in MAP_NESTS.items():
+            if (number := parameter(self.kernel, name)) is not None:
+                nest(self, number)
+                return
         for number, (root, output) in enumerate(zip(self.roots, self.outputs, strict=True)):
             for nest in self.output_nests(number):
                 with nest as at:

@@ -18,6 +18,7 @@ from lowerdeck.lowering.schedule import (
     choose_windows,
     choose_winograd,
 )
+from lowerdeck.lowering.schedule.choose_across import choose_across
 from lowerdeck.lowering.schedule.parameters import SCHEDULE
 from lowerdeck.lowering.schedule.rules import RULES, Choice, choose_maps
 from lowerdeck.lowering.targets import Machine, machine_of
@@ -34,7 +35,7 @@ def choose(kernel: KernelOp, machine: Machine) -> Choice | None:
     if anchors:
         choices = (rule(kernel, anchors[0], machine) for rule in RULES.get(type(anchors[0]), ()))
         return next((choice for choice in choices if choice is not None), None)
-    return choose_maps(kernel, machine)
+    return choose_across(kernel, machine) or choose_maps(kernel, machine)
 
 
 def apply_choice(kernel: KernelOp, choice: Choice) -> None:

@@ -317,3 +317,30 @@ buffer.func @if_yields {
   } {result_symbols = ["p"]}
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.transpose': !buffer.ref<[4, 8] x f32> is not a dense square
+buffer.func @transpose_of_a_rectangle {
+  %t = buffer.scratch : !buffer.ref<[4, 8] x f32>
+  buffer.transpose %t : !buffer.ref<[4, 8] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.transpose': no vector has 6 lanes
+buffer.func @transpose_of_six {
+  %t = buffer.scratch : !buffer.ref<[6, 6] x f32>
+  buffer.transpose %t : !buffer.ref<[6, 6] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.transpose': expected elements of f32, got f64
+buffer.func @transpose_of_f64 {
+  %t = buffer.scratch : !buffer.ref<[4, 4] x f64>
+  buffer.transpose %t : !buffer.ref<[4, 4] x f64>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}

@@ -63,3 +63,12 @@ buffer.func @run {
   }
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// CHECK-LABEL: buffer.func @square
+// CHECK-NEXT:    %t = buffer.scratch : !buffer.ref<[4, 4] x f32>
+// CHECK-NEXT:    buffer.transpose %t : !buffer.ref<[4, 4] x f32>
+buffer.func @square {
+  %t = buffer.scratch : !buffer.ref<[4, 4] x f32>
+  buffer.transpose %t : !buffer.ref<[4, 4] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}

@@ -1,0 +1,58 @@
+// RUN: opt-tool %s --for-target=x86-64-v3 --pass-pipeline=choose-schedules,bufferize,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
+
+// Rows into blocks of channels, which lie innermost: vectors of columns become vectors of channels.
+// CHECK-LABEL: buffer.func @to_blocks
+// CHECK:         buffer.scratch : !buffer.ref<[8, 8] x f32>
+// CHECK-NEXT:    buffer.load %0(%{{.*}}) <[0, 0, d0, 0]> : {{.*}} -> vector<8xf32>
+// CHECK-NEXT:    buffer.store %{{.*}} <[0, 0]> : vector<8xf32>
+// CHECK-NEXT:    buffer.load %0(%{{.*}}) <[0, 1, d0, 0]> : {{.*}} -> vector<8xf32>
+// CHECK:         buffer.transpose
+// CHECK-NEXT:    buffer.load %{{.*}} <[0, 0]> : {{.*}} -> vector<8xf32>
+// CHECK-NEXT:    buffer.store %{{.*}}, %1(%{{.*}}) <[0, 0, d0, 0, 0]> : vector<8xf32>
+// CHECK-NEXT:    buffer.load %{{.*}} <[1, 0]> : {{.*}} -> vector<8xf32>
+// CHECK-NEXT:    buffer.store %{{.*}}, %1(%{{.*}}) <[0, 0, d0, 1, 0]> : vector<8xf32>
+// CHECK:         schedule = {tile = {transposed = #builtin.int<8>, along = #builtin.int<3>}
+func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
+  %y = core.kernel @to_blocks(%x) : (tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
+  ^bb0(%a: tensor<1x8x3x8xf32>):
+    core.yield %a : tensor<1x8x3x8xf32>
+  } {layouts = [#core.layout<0, 1, 2, 3>, #core.layout<0, 1/8, 2, 3, 1 mod 8>]}
+  func.return %y : tensor<1x8x3x8xf32>
+}
+
+// -----
+
+// And back; of 13 columns eight at once, then four, and one alone.
+// CHECK-LABEL: buffer.func @to_rows
+// CHECK:         buffer.scratch : !buffer.ref<[8, 8] x f32>
+// CHECK-NEXT:    buffer.load %0(%{{.*}}) <[0, 0, d0, 0, 0]> : {{.*}} -> vector<8xf32>
+// CHECK:         buffer.transpose
+// CHECK:         buffer.store %{{.*}}, %1(%{{.*}}) <[0, 0, d0, 0]> : vector<8xf32>
+// CHECK-NEXT:    buffer.load
+// CHECK-NEXT:    buffer.store %{{.*}}, %1(%{{.*}}) <[0, 1, d0, 0]> : vector<8xf32>
+// CHECK:         buffer.for <[0, 2, 1]>
+// CHECK:           buffer.scratch : !buffer.ref<[4, 4] x f32>
+// CHECK-NEXT:      buffer.load %0(%{{.*}}) <[0, 0, d0, 8, d1 * 4]> : {{.*}} -> vector<4xf32>
+// CHECK:         buffer.for <[12, 13, 1]>
+// CHECK:         schedule = {tile = {transposed = #builtin.int<8>, along = #builtin.int<1>}
+func.func @main(%x: tensor<1x8x3x13xf32>) -> tensor<1x8x3x13xf32> {
+  %y = core.kernel @to_rows(%x) : (tensor<1x8x3x13xf32>) -> tensor<1x8x3x13xf32> {
+  ^bb0(%a: tensor<1x8x3x13xf32>):
+    core.yield %a : tensor<1x8x3x13xf32>
+  } {layouts = [#core.layout<0, 1/8, 2, 3, 1 mod 8>, #core.layout<0, 1, 2, 3>]}
+  func.return %y : tensor<1x8x3x13xf32>
+}
+
+// -----
+
+// Pieces of four channels do not fill a vector of eight.
+// CHECK-LABEL: buffer.func @small_blocks
+// CHECK-NOT:     buffer.transpose
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
+  %y = core.kernel @small_blocks(%x) : (tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
+  ^bb0(%a: tensor<1x8x3x8xf32>):
+    core.yield %a : tensor<1x8x3x8xf32>
+  } {layouts = [#core.layout<0, 1/4, 2, 3, 1 mod 4>, #core.layout<0, 1, 2, 3>]}
+  func.return %y : tensor<1x8x3x8xf32>
+}

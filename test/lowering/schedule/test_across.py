@@ -1,0 +1,119 @@
+"""Maps that transpose squares in registers: copies between layouts, and transposed tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.buffer.vector import TransposeOp
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as core
+
+from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    VECTOR_FLAGS,
+    Suite,
+    module_of,
+    symbol,
+    typed,
+)
+from .blocked import BlockedProgram, constant, values  # noqa: TID251  (as above)
+
+Array = NDArray[Any]
+TARGETS = [("x86-64-v4", 16), ("x86-64-v3", 8), ("x86-64", 4)]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return Suite(tmp_path, flags=VECTOR_FLAGS)
+
+
+def check_squares(
+    suite: Suite, target: str, body: Callable[[SSAValue], SSAValue], cases: list[tuple[Any, Array]]
+) -> set[int]:
+    """Run a program for each type and value; the sides of the squares that they transpose."""
+    for number, (type_, x) in enumerate(cases):
+        program = BlockedProgram(
+            f"p{number}",
+            module_of([type_], body),
+            [x],
+            target=target,
+            border=(1, 2),
+            threads=1 + number % 2,
+        )
+        suite.programs.append(program)
+    suite.check()
+    ops = (op for program in suite.programs for op in program.module.walk())
+    return {op.lanes for op in ops if isinstance(op, TransposeOp)}
+
+
+def sides_up_to(lanes: int) -> set[int]:
+    """What a vector of so many lanes is halved into."""
+    return {side for side in (16, 8, 4) if side <= lanes}
+
+
+@pytest.mark.parametrize(("target", "lanes"), TARGETS)
+def test_layouts(suite: Suite, target: str, lanes: int) -> None:
+    """To blocks and back: whole vectors, every remainder, and channels that fill no block."""
+
+    def body(x: SSAValue) -> SSAValue:
+        return e.MulOp(x, constant(values(37, 1, 1, seed=1))).result
+
+    cases: list[tuple[Attribute, Array]] = []
+    for shape in ((1, 37, 2, 29), (2, 37, 1, 3)):
+        cases.append((typed(np.float32, *shape), values(*shape)))
+    for shape in ((1, 37, 1, 31), (1, 37, 1, 2)):
+        dims = (symbol("n"), 37, symbol("h"), symbol("w"))
+        cases.append((typed(np.float32, *dims), values(*shape)))
+    assert check_squares(suite, target, body, cases) == sides_up_to(lanes)
+
+
+@pytest.mark.parametrize(("target", "lanes"), TARGETS)
+def test_matrices(suite: Suite, target: str, lanes: int) -> None:
+    """Rows that become columns, with what is computed before and behind."""
+
+    def body(x: SSAValue) -> SSAValue:
+        zero = constant(np.zeros((), np.float32))
+        positive = e.MaxOp(x, zero).result
+        return e.AddOp(core.TransposeOp(positive, [1, 0]).result, zero).result
+
+    cases: list[tuple[Attribute, Array]] = [
+        (typed(np.float32, *shape), values(*shape)) for shape in ((37, 30), (5, 64), (4, 4))
+    ]
+    for shape in ((45, 20), (3, 18), (0, 7)):
+        cases.append((typed(np.float32, symbol("r"), symbol("c")), values(*shape)))
+    assert check_squares(suite, target, body, cases) == sides_up_to(lanes)
+
+
+def test_nearest_misses(suite: Suite) -> None:
+    """
+    Columns that stay columns, a sum with a matrix that lies as the result does, fewer columns than
+    the smallest vector has lanes, and numbers of another type.
+    """
+
+    def stays(x: SSAValue) -> SSAValue:
+        return e.MaxOp(x, constant(np.zeros((), np.float32))).result
+
+    def mixed(x: SSAValue) -> SSAValue:
+        return e.AddOp(core.TransposeOp(x, [1, 0]).result, constant(values(16, 16, seed=1))).result
+
+    def turned(x: SSAValue) -> SSAValue:
+        return core.TransposeOp(x, [1, 0]).result
+
+    for body, x in (
+        (stays, values(16, 16)),
+        (mixed, values(16, 16)),
+        (turned, values(16, 3)),
+        (turned, values(16, 16).astype(np.int64)),
+    ):
+        name = f"p{len(suite.programs)}"
+        type_ = typed(x.dtype.type, *x.shape)
+        suite.programs.append(BlockedProgram(name, module_of([type_], body), [x]))
+    suite.check()
+    ops = (op for program in suite.programs for op in program.module.walk())
+    assert not any(isinstance(op, TransposeOp) for op in ops)
