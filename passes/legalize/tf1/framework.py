@@ -18,16 +18,17 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.tf1.advice import next_step
+from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.tf1.arrays import CREATORS, element_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
-from lowerdeck.passes.legalize.walk import FunctionWalk
+from lowerdeck.passes.legalize.walk import FunctionWalk, describe
 
 
 class Tf1Walk(FunctionWalk):
@@ -40,6 +41,15 @@ class Tf1Walk(FunctionWalk):
 
         super().__init__(function)
         give_flows(function)
+        last = function.body.block.last_op
+        for value in () if last is None else last.operands:
+            if value.type in (RESOURCE, VARIANT):
+                owner = value.owner
+                where = "the model" if isinstance(owner, Block) else describe(owner)
+                self.refusals.append(
+                    f"{where}: found an output of type {value.type}, expected tensors; "
+                    "make what it holds outputs of their own"
+                )
 
     def converts(self, op: Operation) -> bool:
         return isinstance(op, Tf1Op | IfOp | LoopOp)
