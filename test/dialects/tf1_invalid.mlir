@@ -90,3 +90,19 @@ tf1.graph @terminator {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32>
   func.return
 }
+
+// -----
+
+// CHECK: 4 bytes do not fit tensor<2xf32>, expected 8
+tf1.graph @c5 {
+  %v = tf1.VarHandleOp {dtype = #tf1.dtype<float>, shape = #tf1.shape<[2]>, value = #core.blob<"0x0000803F">} : () -> !tf1.resource
+  tf1.fetch {names = []}
+}
+
+// -----
+
+// CHECK: a variable with a value needs a static shape
+tf1.graph @c5_shape {
+  %v = tf1.VarHandleOp {dtype = #tf1.dtype<float>, shape = #tf1.shape<[?]>, value = #core.blob<"0x0000803F">} : () -> !tf1.resource
+  tf1.fetch {names = []}
+}
