@@ -148,7 +148,8 @@ class _Exporter:
             graph.define_symbols_of(argument)
         graph.add_block(block)
         for name, value in zip(result_names, results, strict=True):
-            graph.node("Identity", [graph.name(value)], outputs=[name])
+            if graph.name(value) != name:  # an output may be an input
+                graph.node("Identity", [graph.name(value)], outputs=[name])
             graph.proto.output.append(_value_info(name, value.type))
         graph.proto.name = self._function.sym_name.data
         return graph.proto
