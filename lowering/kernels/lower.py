@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
+from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
@@ -42,6 +43,10 @@ ACCUMULATING: set[type[Operation]] = set()
 """Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
 ALONE: set[type[Operation]] = set()
 """Anchors that write the result themselves, so no maps follow them in their kernel."""
+
+
+IN_PLACE = "in_place"
+"""The attribute of a kernel that changes an input, which is its result; the input's position."""
 
 
 MAP_NESTS: dict[str, Callable[[KernelLowering, int], None]] = {}
@@ -132,6 +137,9 @@ class KernelLowering:
             self._fill_border(number)
         self.builder.append(ReturnOp())
         remove_unused(self.block)
+        if isinstance(position := self.kernel.attributes.get(IN_PLACE), IntAttr):
+            # It lies where the result does.
+            self.block.erase_arg(self.block.args[position.data])
         name = self.kernel.sym_name.data
         outputs = len(self.outputs) + self._scratch
         func = FuncOp(name, self.builder.symbols, outputs, Region(self.block))
