@@ -80,6 +80,14 @@ ELEMENTS: dict[str, Attribute] = {
 """The element types by their TensorFlow names; quantized ones are stored as integers."""
 
 
+def is_complex_value(value: SSAValue) -> bool:
+    """True for a tensor of complex numbers."""
+    type_ = value.type
+    if not isinstance(type_, TensorType | UnrankedTensorType):
+        return False
+    return isinstance(element_type(value), ComplexType)
+
+
 @irdl_attr_definition
 class DTypeAttr(Data[str]):
     """An element type by its TensorFlow name, without `DT_`: `#tf1.dtype<float>`."""

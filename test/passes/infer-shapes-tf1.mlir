@@ -20,7 +20,7 @@ func.func @loop(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, %c : tensor<i
 // A size that a loop decides has no name outside of its IR; what is not legalized has no type.
 // CHECK-LABEL: func.func @unknown
 // CHECK:       core.loop {{.*}} -> tensor<*xf32>
-// CHECK:       tf1.MatrixInverse %m {{.*}} -> tensor<*xf32>
+// CHECK:       tf1.MatrixExponential %m {{.*}} -> tensor<*xf32>
 // CHECK:       tf1.Neg %m {{.*}} -> tensor<2x2xf32>
 func.func @unknown(%x : tensor<2x3xf32>, %m : tensor<2x2xf32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
   %axis = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
@@ -29,7 +29,7 @@ func.func @unknown(%x : tensor<2x3xf32>, %m : tensor<2x2xf32>, %c : tensor<i1>) 
     %g = tf1.ConcatV2 %a, %x, %axis {N = 2 : i64, T = #tf1.dtype<float>, Tidx = #tf1.dtype<int32>} : (tensor<*xf32>, tensor<2x3xf32>, tensor<i32>) -> tensor<*xf32>
     core.yield %c, %g : tensor<i1>, tensor<*xf32>
   }
-  %i = tf1.MatrixInverse %m {T = #tf1.dtype<float>} : (tensor<2x2xf32>) -> tensor<*xf32>
+  %i = tf1.MatrixExponential %m {T = #tf1.dtype<float>} : (tensor<2x2xf32>) -> tensor<*xf32>
   %n = tf1.Neg %m {T = #tf1.dtype<float>} : (tensor<2x2xf32>) -> tensor<*xf32>
   func.return %r, %i, %n : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
 }

@@ -1,21 +1,17 @@
-"""Fourier transforms, as matrix products with tables of cosines and sines, and mel filters."""
+"""Fourier transforms of signals and of their frames, and mel filters."""
 
 from __future__ import annotations
 
 import math
 
-from xdsl.ir import SSAValue
-
-from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import GatherOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f64, i64, rank_of
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.core.types import dims_of, f64, i64, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.types import element_from_proto
-from lowerdeck.passes.legalize.movement import pad
+from lowerdeck.passes.legalize.fourier import transformed
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Quantity, stack
+from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.sizes import size_of
 
 
@@ -32,7 +28,7 @@ def legalize_dft(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     length = lower.input("dft_length")
     size = None if length is None else size_of(lower, length, "a signal length")
     inverse, onesided = lower.attrs.flag("inverse"), lower.attrs.flag("onesided")
-    return [_transformed(lower, x, axis, size, inverse, onesided)]
+    return [transformed(lower, x, axis, size, inverse, onesided)]
 
 
 @legalizes("STFT")
@@ -55,71 +51,7 @@ def legalize_stft(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if window is not None:
         framed = framed * Quantity.of(lower, window).reshape([size, 1])
     onesided = lower.attrs.flag("onesided")
-    return [_transformed(lower, framed.value, 2, None, False, onesided)]
-
-
-def _transformed(
-    lower: OnnxLegalizer, x: SSAValue, axis: int, size: Expr | None, inverse: bool, onesided: bool
-) -> SSAValue:
-    """
-    The transform along an axis, of `size` elements (cut or filled with zeros).
-
-    Computed in f64: sums that cancel would lose what an f32 result can hold.
-    """
-    rank, element = rank_of(x), element_type(x)
-    if not 0 <= axis < rank - 1 or dims_of(x)[-1].value not in (1, 2):
-        lower.refuse(f"axis {axis} of an input of type {x.type}", "[..., 1] or [..., 2]")
-    real_result = inverse and onesided
-    if size is None:
-        size = (dims_of(x)[axis] - 1) * 2 if real_result else dims_of(x)[axis]
-    half = size // 2 + 1
-    used = half if real_result else size
-    end = [Expr.const(0)] * rank
-    end[axis] = used - dims_of(x)[axis]
-    x = pad(lower, x, [Expr.const(0)] * rank, end)
-    order = [*(k for k in range(rank - 1) if k != axis), axis, rank - 1]
-    x = lower.cast(lower.transpose(x, order), f64)
-    outer, parts = dims_of(x)[:-2], dims_of(x)[-1].value or 0
-    count = half if onesided and not inverse else size
-    results = 1 if real_result else 2
-    table = _table(lower, used, count, size, parts, results, inverse)
-    if real_result:
-        table = table * _mirrored(lower, used, size).reshape([used, 1, 1, 1])
-    matrix = table.reshape([used * parts, count * results])
-    rows = lower.reshape(x, [product(outer), used * parts])
-    y = lower.reshape(lower.add(MatmulOp(rows, matrix.value)), [*outer, count, results])
-    back = [*range(rank - 2)]
-    back.insert(axis, rank - 2)
-    return lower.cast(lower.transpose(y, [*back, rank - 1]), element)
-
-
-def _table(
-    lower: OnnxLegalizer,
-    used: Expr,
-    count: Expr,
-    size: Expr,
-    parts: int,
-    results: int,
-    inverse: bool,
-) -> Quantity:
-    """What part of input n adds to part of output k, f64 [used, parts, count, results]."""
-    total = Quantity.dim(lower, size)
-    steps = Quantity.iota(lower, used).column(2, 0) * Quantity.iota(lower, count).column(2, 1)
-    angle = (steps % total).cast(f64) * (2 * math.pi) / total.cast(f64)
-    cosine, sine = angle.cos(), angle.sin()
-    if inverse:
-        cosine, sine = cosine / total.cast(f64), -sine / total.cast(f64)
-    # exp(-i angle) times (re, im), the real part and the imaginary part.
-    rows = [[cosine, -sine], [sine, cosine]]
-    columns = [stack(row[:results], 2) for row in rows[:parts]]
-    return stack(columns, 1)
-
-
-def _mirrored(lower: OnnxLegalizer, used: Expr, size: Expr) -> Quantity:
-    """How often the elements of half a spectrum occur in the whole one."""
-    place = Quantity.iota(lower, used)
-    alone = place.eq(0) | (place * 2).eq(Quantity.dim(lower, size))
-    return alone.where(Quantity.number(lower, 1, f64), 2.0)
+    return [transformed(lower, framed.value, 2, None, False, onesided)]
 
 
 @legalizes("MelWeightMatrix")

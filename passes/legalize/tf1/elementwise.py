@@ -346,15 +346,19 @@ def legalize_guarded(lower: Tf1Legalizer) -> Results:
 
 @legalizes("Atan2")
 def legalize_atan2(lower: Tf1Legalizer) -> Results:
-    """The angle of the point (x, y), which also depends on the signs of zeros."""
-    y, x = widened(lower, "y"), widened(lower, "x")
+    """The angle of the point (x, y)."""
+    return narrowed(lower, angle_of(widened(lower, "y"), widened(lower, "x")))
+
+
+def angle_of(y: Quantity, x: Quantity) -> Quantity:
+    """The angle of the point (x, y), f32 or f64, which also depends on the signs of zeros."""
     small, large = x.abs().minimum(y.abs()), x.abs().maximum(y.abs())
     # Two zeros are the angle 0, two infinities are that of the diagonal.
     ratio = large.eq(0).where(_zero(large), small.eq(large).where(_zero(x) + 1, small / large))
     angle = apply(AtanOp, ratio)
     angle = y.abs().gt(x.abs()).where(math.pi / 2 - angle, angle)
     angle = _is_negative(x).where(math.pi - angle, angle)
-    return narrowed(lower, _is_negative(y).where(-angle, angle))
+    return _is_negative(y).where(-angle, angle)
 
 
 def _is_negative(x: Quantity) -> Quantity:

@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.tf1.advice import next_step
-from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT
+from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT, is_complex_value
 from lowerdeck.dialects.tf1.ops import Tf1Op
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.tf1.arrays import CREATORS, element_of
@@ -50,6 +50,13 @@ class Tf1Walk(FunctionWalk):
                     f"{where}: found an output of type {value.type}, expected tensors; "
                     "make what it holds outputs of their own"
                 )
+            elif is_complex_value(value):
+                owner = value.owner
+                where = "the model" if isinstance(owner, Block) else describe(owner)
+                self.refusals.append(
+                    f"{where}: found an output of complex numbers, expected real ones; make Real "
+                    "and Imag of it outputs"
+                )
 
     def converts(self, op: Operation) -> bool:
         return isinstance(op, Tf1Op | IfOp | LoopOp)
@@ -68,6 +75,7 @@ class Tf1Walk(FunctionWalk):
                 raise TypeError(f"{op.name} is not converted")
 
     def _node(self, op: Tf1Op) -> None:
+        from lowerdeck.passes.legalize.tf1.complex import complex_handler_of, is_complex
         from lowerdeck.passes.legalize.tf1.handlers import handler_of
 
         if op.name in CREATORS:
@@ -77,7 +85,13 @@ class Tf1Walk(FunctionWalk):
         if _is_text_for_what_is_refused(op):
             # What reads it says more about what can be done.
             return
-        handler = handler_of(op.op_type)
+        complex_ = is_complex(op)
+        handler = complex_handler_of(op.op_type) if complex_ else handler_of(op.op_type)
+        if handler is None and complex_:
+            raise RefusalError(
+                f"no legalization for {op.op_type} of complex numbers; compute with their real and "
+                "imaginary parts"
+            )
         if handler is None:
             step = next_step(op.op_type, is_known=True)
             raise RefusalError(f"no legalization for {op.op_type}; {step}")
@@ -122,10 +136,13 @@ class LegalizeTf1Pass(ModulePass):
 
 def is_legalized(op_type: str) -> bool:
     """True if there is a legalization for an operator."""
+    from lowerdeck.passes.legalize.tf1.complex import complex_handler_of
     from lowerdeck.passes.legalize.tf1.handlers import handler_of
     from lowerdeck.passes.legalize.tf1.tensor_array import WITHOUT_FLOW
 
-    return f"tf1.{op_type}" in (*CREATORS, *WITHOUT_FLOW) or handler_of(op_type) is not None
+    if f"tf1.{op_type}" in (*CREATORS, *WITHOUT_FLOW):
+        return True
+    return handler_of(op_type) is not None or complex_handler_of(op_type) is not None
 
 
 def holds_nodes(function: func.FuncOp) -> bool:

@@ -4,6 +4,7 @@ from types import ModuleType
 
 from lowerdeck.passes.legalize.tf1 import (
     activation,
+    audio,
     basic,
     convolution,
     counting,
@@ -36,6 +37,7 @@ from lowerdeck.passes.legalize.tf1.registry import legalizes
 
 TOPICS: tuple[ModuleType, ...] = (
     activation,
+    audio,
     basic,
     convolution,
     counting,

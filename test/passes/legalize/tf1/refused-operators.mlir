@@ -1,7 +1,7 @@
 // RUN: not opt-tool %s --pass-pipeline=legalize-tf1 2>&1 | filecheck %s
 
-// CHECK:      node 'truncated' (Cast): found a conversion that truncates, expected one that rounds; set Truncate to false
-// CHECK-NEXT: node 'complex' (Cast): found a conversion of f32 to complex<f32>, expected real numbers or truth values
+// CHECK:      node 'complex' (Cast): found an output of complex numbers, expected real ones; make Real and Imag of it outputs
+// CHECK-NEXT: node 'truncated' (Cast): found a conversion that truncates, expected one that rounds; set Truncate to false
 // CHECK-NEXT: node 'strings' (Add): found an operand of !core.string, expected real numbers or truth values
 // CHECK-NEXT: node 'norm' (EuclideanNorm): found a norm of i32, expected floating-point numbers
 // CHECK-NEXT: node 'axis' (ArgMax): found an axis that depends on data, expected a constant

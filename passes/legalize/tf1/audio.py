@@ -1,0 +1,104 @@
+"""Spectra of sound, and what speech recognition makes of them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lowerdeck.dialects.core.elementwise import SqrtOp
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import GatherOp
+from lowerdeck.dialects.core.types import dims_of, f32, f64
+from lowerdeck.dialects.dims import Expr, maximum, product
+from lowerdeck.passes.legalize.fourier import transformed
+from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.tf1.elementwise import number
+from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
+
+_FLOOR = 1e-12
+"""What is less has this logarithm."""
+
+
+@legalizes("AudioSpectrogram")
+def legalize_spectrogram(lower: Tf1Legalizer) -> Results:
+    """
+    The transforms of overlapping frames of sound [samples, channels] under a Hann window, as sizes
+    or squares [channels, frames, frequencies].
+    """
+    x = Quantity(lower, number(lower, "input")).transpose([1, 0])
+    size, stride = lower.attrs.int("window_size"), lower.attrs.int("stride")
+    if size < 2 or stride < 1:
+        lower.refuse(f"a window of {size} with stride {stride}", "at least 2 and 1")
+    channels, samples = x.dims
+    frames = maximum((samples - size) // stride + 1, 0)
+    index = Quantity.iota(lower, frames).column(2, 0) * stride
+    index = index + Quantity(lower, np.arange(size)).column(2, 1)
+    framed = Quantity(lower, lower.add(GatherOp(x.value, index.value, 1))).cast(f64)
+    window = 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(size) / size)
+    framed = framed * Quantity(lower, window.reshape(1, 1, size))
+    length = 1 << (size - 1).bit_length()
+    parts = framed.reshape([channels, frames, size, 1]).value
+    spectrum = Quantity(lower, transformed(lower, parts, 2, Expr.const(length), False, True))
+    power = (spectrum * spectrum).reduce("sum", [3])
+    found = power if lower.attrs.flag("magnitude_squared") else apply(SqrtOp, power)
+    return [found.cast(f32).value]
+
+
+@legalizes("Mfcc")
+def legalize_cepstrum(lower: Tf1Legalizer) -> Results:
+    """The cosine transforms of logarithms of a spectrum of squares, gathered on the mel scale."""
+    x = Quantity(lower, number(lower, "spectrogram"))
+    (rate,) = lower.require_ints(lower.operand("sample_rate"), "the sample rate")
+    bins = x.dims[2].value
+    if bins is None or bins < 2:
+        lower.refuse(f"a spectrum of {x.dims[2]} frequencies", "a number that is known")
+    count = lower.attrs.int("filterbank_channel_count")
+    limits = [lower.attrs.float(f"{end}_frequency_limit") for end in ("lower", "upper")]
+    filters = _mel_filters(bins, count, rate, limits[0], limits[1])
+    coefficients = lower.attrs.int("dct_coefficient_count")
+    rows = apply(SqrtOp, x.cast(f64)).reshape([product(x.dims[:2]), bins])
+    gathered = Quantity(lower, lower.add(MatmulOp(rows.value, lower.tensor(filters))))
+    logarithms = gathered.maximum(_FLOOR).log()
+    cosines = lower.tensor(_cosines(count, coefficients))
+    result = Quantity(lower, lower.add(MatmulOp(logarithms.value, cosines))).cast(f32)
+    return [result.reshape([*dims_of(x.value)[:2], coefficients]).value]
+
+
+def _mel(hertz: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    return 1127.0 * np.log1p(np.asarray(hertz, np.float64) / 700.0)
+
+
+def _mel_filters(
+    bins: int, count: int, rate: int, lowest: float, highest: float
+) -> NDArray[np.float64]:
+    """
+    How much of each frequency belongs to each channel, [bins, count].
+
+    Channels are triangles with centers at equal distances; a frequency lies between two of them.
+    """
+    low, high = float(_mel(lowest)), float(_mel(highest))
+    centers = low + (high - low) / (count + 1) * np.arange(1, count + 2)
+    hertz = 0.5 * rate / (bins - 1)
+    first, last = int(1.5 + lowest / hertz), int(highest / hertz)
+    filters = np.zeros((bins, count))
+    for index in range(first, min(last, bins - 1) + 1):
+        mel = float(_mel(index * hertz))
+        channel = int(np.searchsorted(centers[:count], mel)) - 1
+        start = centers[channel] if channel >= 0 else low
+        weight = (centers[channel + 1] - mel) / (centers[channel + 1] - start)
+        if channel >= 0:
+            filters[index, channel] += weight
+        if channel + 1 < count:
+            filters[index, channel + 1] += 1 - weight
+    return filters
+
+
+def _cosines(count: int, coefficients: int) -> NDArray[np.float64]:
+    """The cosine transform of `count` numbers, [count, coefficients]."""
+    places = (np.arange(count) + 0.5)[:, None]
+    angles = places * np.arange(coefficients)[None] * (math.pi / count)
+    return math.sqrt(2.0 / count) * np.cos(angles)
