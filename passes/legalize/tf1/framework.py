@@ -43,20 +43,10 @@ class Tf1Walk(FunctionWalk):
         give_flows(function)
         last = function.body.block.last_op
         for value in () if last is None else last.operands:
-            if value.type in (RESOURCE, VARIANT):
+            if (refusal := _refused_output(value)) is not None:
                 owner = value.owner
                 where = "the model" if isinstance(owner, Block) else describe(owner)
-                self.refusals.append(
-                    f"{where}: found an output of type {value.type}, expected tensors; "
-                    "make what it holds outputs of their own"
-                )
-            elif is_complex_value(value):
-                owner = value.owner
-                where = "the model" if isinstance(owner, Block) else describe(owner)
-                self.refusals.append(
-                    f"{where}: found an output of complex numbers, expected real ones; make Real "
-                    "and Imag of it outputs"
-                )
+                self.refusals.append(f"{where}: {refusal}")
 
     def converts(self, op: Operation) -> bool:
         return isinstance(op, Tf1Op | IfOp | LoopOp)
@@ -103,6 +93,21 @@ class Tf1Walk(FunctionWalk):
             return values
 
         self.handle(op, lower, results)
+
+
+def _refused_output(value: SSAValue) -> str | None:
+    """Why a value cannot be an output, or None."""
+    if value.type in (RESOURCE, VARIANT):
+        return (
+            f"found an output of type {value.type}, expected tensors; "
+            "make what it holds outputs of their own"
+        )
+    if is_complex_value(value):
+        return (
+            "found an output of complex numbers, expected real ones; "
+            "make Real and Imag of it outputs"
+        )
+    return None
 
 
 def _is_text_for_what_is_refused(op: Tf1Op) -> bool:

@@ -87,6 +87,8 @@ def _bound(lower: Tf1Legalizer, name: str, x: Quantity, axis: int | None) -> Qua
     """A bound as a scalar, or along an axis of `x`."""
     value = lower.operand(name)
     if axis is None:
+        if (count := product(dims_of(value)).value) not in (None, 1):
+            lower.refuse(f"{count} bounds without an axis", "one")
         return Quantity.of(lower, lower.reshape(value, []))
     dims: list[ExprLike] = [1] * len(x.dims)
     dims[axis] = product(dims_of(value))

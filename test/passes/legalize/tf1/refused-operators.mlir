@@ -16,7 +16,7 @@
 // CHECK-NEXT: node 'few' (_FusedMatMul): found too few operands for the fused operators, expected as many as they need
 // CHECK-NEXT: node 'sizes' (ResizeBilinear): found 1 sizes, expected height and width
 // CHECK-NEXT: node 'modes' (ResizeNearestNeighbor): found align_corners with half_pixel_centers, expected at most one of them
-// CHECK-NEXT: node 'axes' (Dequantize): found a range for each part of an axis, expected one range for all elements
+// CHECK-NEXT: node 'axes' (Dequantize): found 3 bounds without an axis, expected one
 func.func @refused(%x : tensor<1x4x4x3xf32>, %m : tensor<3x3xf32>, %i : tensor<3xi32>, %s : tensor<2x!core.string>, %k : tensor<i32>, %q : tensor<3xi8>, %r : tensor<3xf32>) -> (tensor<*xbf16>, tensor<*xcomplex<f32>>, tensor<*x!core.string>, tensor<*xi32>, tensor<*xi64>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
   %zero = core.constant dense<0> : tensor<i32>
   %w = core.constant dense<1.0> : tensor<1x1x2x4xf32>
@@ -38,6 +38,6 @@ func.func @refused(%x : tensor<1x4x4x3xf32>, %m : tensor<3x3xf32>, %i : tensor<3
   %two = core.constant dense<[2, 2]> : tensor<2xi32>
   %14 = tf1.ResizeBilinear %x, %one {T = #tf1.dtype<float>} : (tensor<1x4x4x3xf32>, tensor<1xi32>) -> tensor<*xf32> loc("sizes")
   %15 = tf1.ResizeNearestNeighbor %x, %two {T = #tf1.dtype<float>, align_corners = true, half_pixel_centers = true} : (tensor<1x4x4x3xf32>, tensor<2xi32>) -> tensor<*xf32> loc("modes")
-  %16 = tf1.Dequantize %q, %r, %r {T = #tf1.dtype<qint8>, axis = 0} : (tensor<3xi8>, tensor<3xf32>, tensor<3xf32>) -> tensor<*xf32> loc("axes")
+  %16 = tf1.Dequantize %q, %r, %r {T = #tf1.dtype<qint8>} : (tensor<3xi8>, tensor<3xf32>, tensor<3xf32>) -> tensor<*xf32> loc("axes")
   func.return %0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16 : tensor<*xbf16>, tensor<*xcomplex<f32>>, tensor<*x!core.string>, tensor<*xi32>, tensor<*xi64>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
 }
