@@ -59,6 +59,7 @@ from lowerdeck.dialects.core.types import (
     element_type,
     f16,
     f32,
+    i1,
     is_float,
     is_unsigned,
     numpy_dtype,
@@ -185,9 +186,12 @@ def legalize_population_count(lower: Tf1Legalizer) -> Results:
 @legalizes("ToBool")
 def legalize_to_bool(lower: Tf1Legalizer) -> Results:
     """A scalar is true if it is not zero, any other tensor if it has elements."""
-    x = Quantity.of(lower, lower.operand("input"))
+    value = lower.operand("input")
+    x = Quantity.of(lower, value)
     if not x.dims:
-        return [x.ne(0).value]
+        if x.element not in COMPUTABLE:
+            lower.refuse(f"a condition of type {value.type}", "a number")
+        return [value if x.element == i1 else x.ne(0).value]
     return [Quantity.dim(lower, product(x.dims)).gt(0).value]
 
 

@@ -86,3 +86,27 @@ func.func @sizes(%x : tensor<2xf32>, %y : tensor<3xf32>, %c : tensor<i1>) -> (te
   }
   func.return %r, %s : tensor<*xf32>, tensor<*xf32>
 }
+
+// -----
+
+// What counts as true: a scalar that is not zero, and any other tensor that has elements.
+// CHECK-LABEL: func.func @truth
+// CHECK-NEXT:    %[[ZERO:.*]] = core.constant dense<0> : tensor<i32>
+// CHECK-NEXT:    %b = core.compare %n, %[[ZERO]] {predicate = "ne"}
+// CHECK-NEXT:    %[[SIZE:.*]] = core.from_dims {values = #core.dims<[n * 2]>
+// CHECK-NEXT:    %[[NONE:.*]] = core.constant dense<0>
+// CHECK-NEXT:    %c = core.compare %[[SIZE]], %[[NONE]] {predicate = "gt"}
+// CHECK:         func.return %p, %b, %c, %x
+func.func @truth(%p : tensor<i1>, %n : tensor<i32>, %v : tensor<2x?xi1, #core.tensor<dims = [2, n]>>, %w : tensor<1xi1>, %x : tensor<f32>) -> (tensor<*xi1>, tensor<*xi1>, tensor<*xi1>, tensor<*xf32>) {
+  %a = tf1.ToBool %p {T = #tf1.dtype<bool>} : (tensor<i1>) -> tensor<*xi1>
+  %b = tf1.ToBool %n {T = #tf1.dtype<int32>} : (tensor<i32>) -> tensor<*xi1>
+  %c = tf1.ToBool %v {T = #tf1.dtype<bool>} : (tensor<2x?xi1, #core.tensor<dims = [2, n]>>) -> tensor<*xi1>
+  %d = tf1.ToBool %w {T = #tf1.dtype<bool>} : (tensor<1xi1>) -> tensor<*xi1>
+  %r = core.if %d : tensor<*xi1> -> tensor<*xf32> {
+    core.yield %x : tensor<f32>
+  } else {
+    %y = tf1.Neg %x {T = #tf1.dtype<float>} : (tensor<f32>) -> tensor<*xf32>
+    core.yield %y : tensor<*xf32>
+  }
+  func.return %a, %b, %c, %r : tensor<*xi1>, tensor<*xi1>, tensor<*xi1>, tensor<*xf32>
+}

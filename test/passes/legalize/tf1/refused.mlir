@@ -6,8 +6,9 @@
 // CHECK-NEXT: node 'unwritten' (TensorArrayReadV3): found an array that is read and never written, expected a write before it
 // CHECK-NEXT: node 'retyped' (core.loop): found a loop variable that starts as tensor<2xf32> and becomes tensor<1x2xf32>, expected one rank and one element type
 // CHECK-NEXT: node 'ranks' (core.if): found a result of type tensor<2xf32> if the condition holds, tensor<2x2xf32> if not, expected one rank and one element type
+// CHECK-NEXT: node 'text' (ToBool): found a condition of type tensor<!core.string>, expected a number
 // CHECK-NOT:  (Neg)
-func.func @refused(%x : tensor<2xf32>, %m : tensor<2x2xf32>, %v : tensor<2x1xf32>, %k : tensor<i32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) {
+func.func @refused(%text : tensor<!core.string>, %x : tensor<2xf32>, %m : tensor<2x2xf32>, %v : tensor<2x1xf32>, %k : tensor<i32>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi1>) {
   %i = tf1.MatrixExponential %m {T = #tf1.dtype<float>} : (tensor<2x2xf32>) -> tensor<*xf32> loc("power")
   %j = tf1.Neg %i {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("negated")
   %n = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
@@ -26,5 +27,6 @@ func.func @refused(%x : tensor<2xf32>, %m : tensor<2x2xf32>, %v : tensor<2x1xf32
   } else {
     core.yield %m : tensor<2x2xf32>
   } loc("ranks")
-  func.return %j, %u, %p, %r, %s : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>
+  %t = tf1.ToBool %text {T = #tf1.dtype<string>} : (tensor<!core.string>) -> tensor<*xi1> loc("text")
+  func.return %j, %u, %p, %r, %s, %t : tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xi1>
 }
