@@ -75,6 +75,7 @@ def used_operators(
                 tags=tags,
                 signature=signature,
                 requires_signature=outputs is None,
+                weights=weights,
             )
             found = _of_graph(source, outputs)
         case _:

@@ -28,7 +28,7 @@ from lowerdeck.frontends.tf1.saved_model_pb2 import (
     BundleHeaderProto,
     TensorSliceProto,
 )
-from lowerdeck.frontends.tf1.table import TableError, masked_checksum, read_table
+from lowerdeck.frontends.tf1.table import TableError, is_table, masked_checksum, read_table
 from lowerdeck.frontends.tf1.tensors import dtype_name, shape_dims
 
 _VERSION = 1
@@ -237,7 +237,7 @@ def checkpoint_files(graph: str, weights: str | None) -> list[str]:
 
 
 def _unreadable(prefix: str, error: OSError) -> str:
-    if os.path.isfile(prefix):
+    if os.path.isfile(prefix) and is_table(prefix):
         return (
             "is missing: the checkpoint has the form of before TensorFlow 0.12; load it with "
             "tf.train.Saver, and save it again"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from lowerdeck.frontends.detect import Format, graph_file, is_text
 from lowerdeck.frontends.errors import FrontendError
-from lowerdeck.frontends.tf1.checkpoint import checkpoint_prefix, saved_prefix
+from lowerdeck.frontends.tf1.checkpoint import Checkpoint, checkpoint_prefix, saved_prefix
 from lowerdeck.frontends.tf1.graph import Port, parse_port
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef, TensorShapeProto
 from lowerdeck.frontends.tf1.parse import check_graph, parse_file, parse_graph
@@ -82,7 +82,9 @@ def read_source(
             source = Source(path, path, parse_graph(path, is_text=format_ == "tf1-text"))
     if weights is None:
         return source
-    return replace(source, prefix=checkpoint_prefix(os.fspath(weights)))
+    prefix = checkpoint_prefix(os.fspath(weights))
+    Checkpoint(prefix)  # also where the graph needs no variable: it is there, and is one
+    return replace(source, prefix=prefix)
 
 
 def read_saved_model(

@@ -7,6 +7,7 @@ share prefixes; each block has a checksum and may be compressed with Snappy.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
@@ -44,6 +45,14 @@ def read_table(data: bytes) -> dict[bytes, bytes]:
         block, _ = _range(where, 0)
         entries.update(_entries(_block(data, block)))
     return entries
+
+
+def is_table(path: str) -> bool:
+    """True for a file that ends as a table does."""
+    with open(path, "rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - 8))
+        return int.from_bytes(file.read(), "little") == _MAGIC
 
 
 def masked_checksum(data: memoryview | bytes) -> int:

@@ -110,9 +110,14 @@ def test_net_without_its_weights(
     assert not (tmp_path / "out").exists()
 
 
-def test_weights_for_a_graph_are_refused(pb: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["ops", str(pb), "--weights", str(pb)]) == 1
-    assert "weights are given apart for caffe only" in capsys.readouterr().err
+def test_weights_that_belong_to_no_model(
+    pb: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rest = ["--weights", str(pb), "-o", str(tmp_path / "out")]
+    assert main(["compile", str(pb), *rest]) == 1
+    assert "the variables are to be in" in capsys.readouterr().err
+    assert main(["compile", str(DIGITS / "digits.onnx"), *rest]) == 1
+    assert "weights are given apart for caffe and TensorFlow only" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["digits_lstm.pb", "digits_lenet.prototxt"])

@@ -170,9 +170,11 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
 
 
 def test_the_form_of_before_is_named(tmp_path: Path) -> None:
-    (tmp_path / "model.ckpt").write_bytes(b"tensors")
+    (tmp_path / "model.ckpt").write_bytes(table({b"": b"tensors"}))
     assert "the form of before TensorFlow 0.12" in _problem(tmp_path / "model.ckpt")
-    assert "cannot be read" in _problem(tmp_path / "other")
+    (tmp_path / "other").write_bytes(b"no tensors")
+    for name in ("other", "missing"):
+        assert "cannot be read: No such file or directory" in _problem(tmp_path / name)
 
 
 def test_a_compressed_index(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ UNSUPPORTED = {
     "IteratorGetNext": "it feeds the model from a pipeline",
     "DecodeJpeg": "make the decoded tensor an input",
     "ParseExampleV2": "parse records outside of the model",
-    "VariableV2": "freeze the graph",
     "XlaLaunch": "export the model for one CPU",
     "Svd": "compute the decomposition outside",
     "ZipfSampler": "if it is from a library of custom operators",
