@@ -38,9 +38,11 @@ class Tf1Walk(FunctionWalk):
 
     def __init__(self, function: func.FuncOp) -> None:
         from lowerdeck.passes.legalize.tf1.tensor_array import give_flows
+        from lowerdeck.passes.legalize.tf1.tensor_list import give_element_shapes
 
         super().__init__(function)
         give_flows(function)
+        give_element_shapes(function)
         last = function.body.block.last_op
         for value in () if last is None else last.operands:
             if (refusal := _refused_output(value)) is not None:

@@ -7,20 +7,19 @@ the op that makes an array gives no flow: a constant is the first one, and `give
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 from lowerdeck.dialects.core.constant import IotaOp
-from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.types import dims_of, i32
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
 from lowerdeck.passes.legalize.tf1.arrays import ARRAY, Array, Dims, is_unwritten
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.origins import find_origins
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 from lowerdeck.passes.legalize.tf1.uneven import split_rows
 
@@ -151,58 +150,16 @@ def give_flows(function: FuncOp) -> None:
 
 def _give_flow(op: Tf1Op, position: int) -> None:
     """Replace what does not come from an array, on all ways to the flow of an op."""
-    maker = op.operands[0].owner
-    while isinstance(maker, Tf1Op) and maker.op_type in ("Identity", "RefIdentity"):
-        maker = maker.operands[0].owner
-    if not isinstance(maker, Tf1Op) or maker.name != ARRAY:
+    handles = find_origins((op, 0), lambda _: None)
+    maker, *others = {user.operands[number].owner for user, number in handles}
+    if others or not isinstance(maker, Tf1Op) or maker.name != ARRAY:
         return  # refused where the handle is used
-    seen: set[tuple[Operation, int]] = set()
-    pending = [(op, position)]
-    while pending:
-        use = pending.pop()
-        if use in seen:
-            continue
-        seen.add(use)
-        user, index = use
-        sources = _sources(user.operands[index])
-        if sources is None:
-            user.operands[index] = maker.results[1]
-        else:
-            pending += sources
+    for user, number in find_origins((op, position), _flow_position):
+        if user.operands[number].owner is not maker:
+            user.operands[number] = maker.results[1]
 
 
 def _flow_position(op: Tf1Op) -> int | None:
     """Which operand is the flow of an array."""
     names = [argument.name for argument in op.signature.inputs]
     return names.index("flow_in") if "flow_in" in names else None
-
-
-def _sources(flow: SSAValue) -> list[tuple[Operation, int]] | None:
-    """The operands that a flow comes from; None if it comes from no array."""
-    if isinstance(flow, BlockArgument):
-        op, index = flow.block.parent_op(), flow.index - 1
-    else:
-        assert isinstance(flow, OpResult)
-        op, index = flow.op, flow.index
-    match op:
-        case LoopOp():
-            (end,) = _ends(op)
-            skipped = len(op.operands) - len(op.inits)
-            return [(op, skipped + index), (end, (op.condition is not None) + index)]
-        case IfOp():
-            return [(end, index) for end in _ends(op)]
-        case Tf1Op() if op.name == ARRAY:
-            return []
-        case Tf1Op() if op.op_type == "Identity":
-            return [(op, 0)]
-        case Tf1Op() if (position := _flow_position(op)) is not None:
-            return [(op, position)]
-        case _:
-            return None
-
-
-def _ends(op: Operation) -> Iterator[YieldOp]:
-    for region in op.regions:
-        end = region.block.last_op
-        assert isinstance(end, YieldOp)
-        yield end

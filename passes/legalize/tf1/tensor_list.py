@@ -6,11 +6,14 @@ What changes a list gives another one: each user of a handle sees the list that 
 
 from __future__ import annotations
 
-from xdsl.ir import SSAValue
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.dialects.core.types import dims_of, i32, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, rank_of
 from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.tf1.attributes import VARIANT, DTypeAttr
 from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
 from lowerdeck.passes.legalize.tf1.arrays import (
     RESERVE,
@@ -20,6 +23,7 @@ from lowerdeck.passes.legalize.tf1.arrays import (
     is_unwritten,
 )
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
+from lowerdeck.passes.legalize.tf1.origins import find_origins
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 from lowerdeck.passes.legalize.tf1.tensor_array import split
 
@@ -171,3 +175,67 @@ def legalize_concat_lists(lower: Tf1Legalizer) -> Results:
         array.elements() if like is None else array.fitting(like, "elements") for array in lists
     ]
     return [lower.add(ConcatOp(parts, 0))]
+
+
+# The shape that was stated
+
+
+@legalizes("TensorListElementShape")
+def legalize_element_shape(lower: Tf1Legalizer) -> Results:
+    """What `give_element_shapes` has left."""
+    lower.refuse("the shape of elements of lists that were made with several", "one")
+
+
+def give_element_shapes(function: FuncOp) -> None:
+    """
+    Let the shape of a list's elements be the one that all ops which may have made the list state.
+    """
+    for op in list(function.walk()):
+        if isinstance(op, Tf1Op) and op.op_type == "TensorListElementShape":
+            shape, kind = _stated_shape(op), op.attr("shape_type")
+            cast = op_class("Cast")
+            assert cast is not None
+            if shape is not None:
+                source = DTypeAttr("int64" if element_type(shape) == i64 else "int32")
+                new = cast([shape], {"SrcT": source, "DstT": DTypeAttr(kind)})
+                new.location = op.location
+                Rewriter.replace_op(op, new)
+
+
+def _stated_shape(op: Tf1Op) -> SSAValue | None:
+    """A value before `op` that says what all that may have made its list state, if they agree."""
+    origins = find_origins((op, 0), _version_of)
+    makers = dict.fromkeys(user.operands[number].owner for user, number in origins)
+    shapes = [
+        maker.input_list("element_shape")[0]
+        for maker in makers
+        if isinstance(maker, Tf1Op) and _has_input(maker, "element_shape")
+    ]
+    if len(shapes) != len(makers):
+        return None
+    first = shapes[0]
+    if all(shape is first for shape in shapes) and _is_before(first, op):
+        return first
+    constants = [shape.owner for shape in shapes if isinstance(shape.owner, Tf1Op)]
+    values = {constant.properties.get("value") for constant in constants}
+    if len(constants) != len(shapes) or len(values) != 1 or None in values:
+        return None
+    copy = constants[0].clone()
+    Rewriter.insert_op(copy, InsertPoint.before(op))
+    return copy.results[0]
+
+
+def _version_of(op: Tf1Op) -> int | None:
+    """Which operand is the list that an op changes."""
+    is_list = bool(op.outputs) and op.outputs[0].type == VARIANT
+    return 0 if is_list and _has_input(op, "input_handle") else None
+
+
+def _has_input(op: Tf1Op, name: str) -> bool:
+    return any(argument.name == name for argument in op.signature.inputs)
+
+
+def _is_before(value: SSAValue, op: Operation) -> bool:
+    """True if a value is defined in a block around an op, which is where it can be used."""
+    block = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    return block is not None and block.find_ancestor_op_in_block(op) is not None

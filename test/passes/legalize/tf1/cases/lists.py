@@ -91,6 +91,7 @@ def build(r: Any) -> None:
     _uneven(r)
     _loops(r)
     _branches(r)
+    _shapes(r)
 
 
 def _single(r: Any) -> None:
@@ -285,3 +286,20 @@ def _branches(r: Any) -> None:
             p, lambda: _while(2, lambda i, h: [_push(h, x[i])], rows)[0], lambda: rows
         )
         r.case(f"loop_in_cond_{name}", _stack(looped, [2]))
+
+
+def _shapes(r: Any) -> None:
+    """What shape of elements a list was made with, whatever was written since."""
+    x, yes, n = r.input(_values(3, 2, seed=7)), r.input(np.True_), r.input(np.int32(2))
+
+    def shape(handle: Any, kind: Any = tf.int32) -> Any:
+        return tf.raw_ops.TensorListElementShape(input_handle=handle, shape_type=kind)
+
+    r.case("shape_open", shape(_push(_empty(), x[0])))
+    r.case("shape_partial", shape(_set(_reserve(3, [-1, 2]), 1, x)))
+    r.case("shape_long", shape(_set(_reserve(3, [2]), 1, x[0]), tf.int64))
+    r.case("shape_computed", shape(_push(_empty(tf.shape(x)[1:]), x[0])))
+    (looped,) = _while(n, lambda i, h: [_push(h, x[i])], _empty([-1]))
+    r.case("shape_looped", shape(looped))
+    either = tf.compat.v1.cond(yes, lambda: _push(_empty([2]), x[0]), lambda: _reserve(n, [2]))
+    r.case("shape_either", shape(either))
