@@ -14,7 +14,12 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
-from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
+from lowerdeck.dialects.core.constant import (
+    BindSymbolsOp,
+    ConstantOp,
+    FromDimsOp,
+    constant_array,
+)
 from lowerdeck.dialects.core.control_flow import (
     IfOp,
     KernelOp,
@@ -28,6 +33,7 @@ from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
 from lowerdeck.dialects.dims import Expr, maximum, product
+from lowerdeck.dialects.intervals import Interval, interval
 from lowerdeck.lowering.assumptions import assumptions
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import KernelLowering
@@ -110,6 +116,10 @@ class Scope:
     """The dynamic buffers that the block hands on instead."""
 
 
+_LAST_ITERATION = (1 << 63) - 2
+"""The greatest number that an iteration can have: trip counts are i64."""
+
+
 class Bufferizer:
     """Turns one `func.func` into the driver; every value gets a buffer."""
 
@@ -131,6 +141,8 @@ class Bufferizer:
         self.outputs = block.args[count:]
         self.kernels = Kernels()
         self._scopes = [Scope(block)]
+        self._ranges: dict[str, Interval] = {}
+        """Where the numbers of iterations lie."""
         self._destinations: dict[SSAValue, SSAValue] = {}
         self._packed: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
         self._places = Places()
@@ -278,8 +290,15 @@ class Bufferizer:
     def _check(self, op: Operation, assumption: tuple[Expr, str, Expr]) -> None:
         if any(assumption in scope.checked for scope in self._scopes):
             return
+        if self._is_certain(*assumption):
+            return
         self._scopes[-1].checked.add(assumption)
         self._add(driver.RequireOp(*assumption), op)
+
+    def _is_certain(self, left: Expr, predicate: str, right: Expr) -> bool:
+        """True if the numbers of iterations that there can be leave no doubt."""
+        difference = interval(right - left, self._ranges) if predicate == "le" else None
+        return difference is not None and difference[0] >= 0
 
     def _lower_kernel(self, op: KernelOp) -> None:
         for member in op.body.block.ops:
@@ -355,6 +374,7 @@ class Bufferizer:
             self._add(driver.CopyOp(self._scalar(op.condition), condition))
         scans = self._scan_buffers(op)
         iteration = op.iteration.data if op.iteration else self._symbol("iteration")
+        self._ranges[iteration] = (0, _last_iteration(op))
         # What the loop takes over must not be used after it.
         inits = [op.inits[k] for k in moved]
         owned = [self._take(value, copies=not value.has_one_use()) for value in inits]
@@ -486,6 +506,12 @@ def _split(made: Sequence[Mapping[int, str]]) -> tuple[list[int], list[int]]:
 def _ref(value: SSAValue, layout: LayoutAttr | None = None) -> RefType:
     dims = dims_of(value)
     return RefType.of(element_type(value), dims if layout is None else layout.dims(dims))
+
+
+def _last_iteration(op: LoopOp) -> int:
+    """The greatest number that an iteration of a loop can have."""
+    trips = None if op.trip_count is None else constant_array(op.trip_count)
+    return _LAST_ITERATION if trips is None else max(int(trips.reshape(())) - 1, 0)
 
 
 @dataclass(frozen=True)
