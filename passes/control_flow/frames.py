@@ -155,7 +155,7 @@ def _frame(
 
 
 def _wrong_turns(node: Node, frames: dict[Node, Frame]) -> list[Problem]:
-    """The NextIterations that lead a Merge to another frame."""
+    """The NextIterations that lead a Merge to another frame, or lead to anything else."""
     if node not in frames:
         return []
     return [
@@ -166,6 +166,14 @@ def _wrong_turns(node: Node, frames: dict[Node, Frame]) -> list[Problem]:
         )
         for source in (value.node for value in node.inputs)
         if _is_back(node, source) and frames.get(source, frames[node]) is not frames[node]
+    ] + [
+        Problem(
+            node,
+            f"found it in {frames[node]} waiting for '{source.name}' of the iteration before, "
+            "expected only a Merge to read a NextIteration",
+        )
+        for source in _sources(node)
+        if source.kind is Kind.NEXT
     ]
 
 

@@ -504,3 +504,72 @@ tf1.graph @main {
   %y = tf1.Neg %x, %t_c {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control) -> tensor<*xf32>
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
+
+// -----
+
+// Two comparisons of the same values, of which one is written the other way round, are one predicate.
+// CHECK-LABEL: func.func @main
+// CHECK:         %m = core.if %p
+// CHECK-NEXT:      %a = tf1.Neg %x
+// CHECK:         } else {
+// CHECK-NEXT:      %b = tf1.Relu %x
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %one = tf1.Const {dtype = #tf1.dtype<float>, value = #core.blob<"0x0000803F">} : () -> tensor<f32>
+  %uno = tf1.Const {dtype = #tf1.dtype<float>, value = #core.blob<"0x0000803F">} : () -> tensor<f32>
+  %same = tf1.Identity %x {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %p = tf1.Less %x, %one {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<f32>) -> tensor<*xi1>
+  %q = tf1.Greater %uno, %same {T = #tf1.dtype<float>} : (tensor<f32>, tensor<*xf32>) -> tensor<*xi1>
+  %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %r0, %r1 = tf1.Switch %x, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %a = tf1.Neg %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %b = tf1.Relu %r0 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %m, %m_1 = tf1.Merge %a, %b {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
+  tf1.fetch %m : tensor<*xf32> {names = ["m"]}
+}
+
+// -----
+
+// On integers, a <= b is not b < a; the branches would change places if the negation got lost.
+// CHECK-LABEL: func.func @main
+// CHECK:         %m = core.if %p
+// CHECK-NEXT:      %a = tf1.Neg %x
+// CHECK:         } else {
+// CHECK-NEXT:      %b = tf1.Relu %x
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %i = tf1.Placeholder {dtype = #tf1.dtype<int32>} : () -> tensor<*xi32> loc("i")
+  %j = tf1.Placeholder {dtype = #tf1.dtype<int32>} : () -> tensor<*xi32> loc("j")
+  %p = tf1.LessEqual %i, %j {T = #tf1.dtype<int32>} : (tensor<*xi32>, tensor<*xi32>) -> tensor<*xi1>
+  %q = tf1.Less %j, %i {T = #tf1.dtype<int32>} : (tensor<*xi32>, tensor<*xi32>) -> tensor<*xi1>
+  %s0, %s1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %r0, %r1 = tf1.Switch %x, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %a = tf1.Neg %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %b = tf1.Relu %r1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %m, %m_1 = tf1.Merge %a, %b {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
+  tf1.fetch %m : tensor<*xf32> {names = ["m"]}
+}
+
+// -----
+
+// A predicate that is itself chosen is the composition of what it is chosen from.
+// CHECK-LABEL: func.func @main
+// CHECK-COUNT-2: core.if
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %q = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("q")
+  %r = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("r")
+  %q0, %q1 = tf1.Switch %q, %p {T = #tf1.dtype<bool>} : (tensor<*xi1>, tensor<*xi1>) -> (tensor<*xi1>, tensor<*xi1>)
+  %r0, %r1 = tf1.Switch %r, %p {T = #tf1.dtype<bool>} : (tensor<*xi1>, tensor<*xi1>) -> (tensor<*xi1>, tensor<*xi1>)
+  %t, %t_1 = tf1.Merge %q1, %r0 {T = #tf1.dtype<bool>, N = 2 : i64} : (tensor<*xi1>, tensor<*xi1>) -> (tensor<*xi1>, tensor<*xi32>)
+  %x0, %x1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %a0, %a1 = tf1.Switch %x1, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %b0, %b1 = tf1.Switch %x0, %r {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %a = tf1.Neg %a1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %b = tf1.Relu %b1 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %s0, %s1 = tf1.Switch %x, %t {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %c = tf1.Exp %s0 {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %m, %m_1 = tf1.Merge %a, %b, %c {T = #tf1.dtype<float>, N = 3 : i64} : (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
+  tf1.fetch %m : tensor<*xf32> {names = ["m"]}
+}

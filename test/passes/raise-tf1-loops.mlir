@@ -460,3 +460,61 @@ tf1.graph @main {
   %y = tf1.Exit %n {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
+
+// -----
+
+// What holds around a loop holds in it: the body has only the side of the branch that it is in.
+// CHECK-LABEL: func.func @main
+// CHECK-NEXT:    %y = core.if %p
+// CHECK:           core.loop cond
+// CHECK-NOT:         core.if
+// CHECK:         } else {
+// CHECK-NEXT:      core.yield %x
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %x0, %x1 = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %l0, %l1 = tf1.Switch %limit, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %p0, %p1 = tf1.Switch %p, %p {T = #tf1.dtype<bool>} : (tensor<*xi1>, tensor<*xi1>) -> (tensor<*xi1>, tensor<*xi1>)
+  %e = tf1.Enter %x1 {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
+  %l = tf1.Enter %l1 {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
+  %q = tf1.Enter %p1 {T = #tf1.dtype<bool>, frame_name = "w", is_constant = true} : (tensor<*xi1>) -> tensor<*xi1>
+  %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
+  %c = tf1.Less %m, %l {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1>
+  %go = tf1.LoopCond %c : (tensor<*xi1>) -> tensor<*xi1>
+  %f, %t = tf1.Switch %m, %go {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %s0, %s1 = tf1.Switch %t, %q {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %a = tf1.AddV2 %s1, %s1 {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %n = tf1.NextIteration %a {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %o = tf1.Exit %f {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %y, %y_1 = tf1.Merge %x0, %o {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
+  tf1.fetch %y : tensor<*xf32> {names = ["y"]}
+}
+
+// -----
+
+// A loop that the body ends, without a LoopCond: it goes on if both predicates hold, and its number
+// tells which of the Exits is alive.
+// CHECK-LABEL: func.func @main
+// CHECK:         core.loop cond %{{.*}} : tensor<i1> carry %x
+// CHECK:         tf1.Equal
+// CHECK:         %y, %k = core.if
+// CHECK:         func.return %y, %k
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
+  %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
+  %l = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32>
+  %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
+  %c = tf1.Less %m, %l {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1>
+  %f, %t = tf1.Switch %m, %c {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %a = tf1.AddV2 %t, %t {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %d = tf1.Greater %a, %t {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1>
+  %b, %g = tf1.Switch %a, %d {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %n = tf1.NextIteration %g {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %o = tf1.Exit %f {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %u = tf1.Exit %b {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %y, %k = tf1.Merge %o, %u {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
+  tf1.fetch %y, %k : tensor<*xf32>, tensor<*xi32> {names = ["y", "k"]}
+}

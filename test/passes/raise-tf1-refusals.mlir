@@ -329,3 +329,26 @@ tf1.graph @main {
   %y = tf1.Exit %f {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("y")
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
+
+// -----
+
+// A NextIteration that is read in the next iteration, and waited for.
+// CHECK:      node 'late' (Neg): found it in frame 'w' waiting for 'n' of the iteration before, expected only a Merge to read a NextIteration
+// CHECK-NEXT: node 'z' (Exit): found it in frame 'w' waiting for 'n' of the iteration before, expected only a Merge to read a NextIteration
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
+  %e = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32> loc("e")
+  %l = tf1.Enter %limit {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32> loc("l")
+  %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>) loc("m")
+  %c = tf1.Less %m, %l {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xi1> loc("c")
+  %go = tf1.LoopCond %c : (tensor<*xi1>) -> tensor<*xi1> loc("go")
+  %f, %t = tf1.Switch %m, %go {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>) loc("f")
+  %a = tf1.AddV2 %t, %t {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32> loc("a")
+  %n, %n_c = tf1.NextIteration %a {T = #tf1.dtype<float>} : (tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("n")
+  %late = tf1.Neg %n {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("late")
+  %g, %h = tf1.Switch %late, %go {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>) loc("g")
+  %y = tf1.Exit %g {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("y")
+  %z = tf1.Exit %f, %n_c {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control) -> tensor<*xf32> loc("z")
+  tf1.fetch %y, %z : tensor<*xf32>, tensor<*xf32> {names = ["y", "z"]}
+}
