@@ -173,8 +173,8 @@ class Checkpoint:
     def _joined(self, name: str, entry: BundleEntryProto, wanted: Slice) -> Blob:
         """A part of a tensor that is stored in slices; mapped if it is one of them."""
         dtype, dims = _shape(entry)
-        result: NDArray[Any] | None = None
         found = 0
+        pieces: list[tuple[tuple[slice, ...], NDArray[Any]]] = []
         for proto in entry.slices:
             part = Slice.of(_extents(proto), dims)
             here, there = part.within(wanted)
@@ -188,13 +188,18 @@ class Checkpoint:
             data = self._data(name, stored)
             if part == wanted:
                 return data
-            if result is None:
-                result = np.zeros(wanted.sizes, _numpy(dtype))
-            result[there] = data.array(result.dtype, part.sizes)[here]
+            pieces.append((there, data.array(_numpy(dtype), part.sizes)[here]))
             found += count
+        missing = f"{self.index} lacks a slice of '{name}'; {_FRESH}"
+        # What is not in the files is not made room for.
         if found != math.prod(wanted.sizes):
-            raise ValueError(f"{self.index} lacks a slice of '{name}'; {_FRESH}")
-        return Blob.of(np.zeros(wanted.sizes, _numpy(dtype)) if result is None else result)
+            raise ValueError(missing)
+        result, is_there = np.zeros(wanted.sizes, _numpy(dtype)), np.zeros(wanted.sizes, np.bool_)
+        for there, piece in pieces:
+            result[there], is_there[there] = piece, True
+        if not is_there.all():
+            raise ValueError(missing)
+        return Blob.of(result)
 
     def _data(self, name: str, entry: BundleEntryProto) -> Blob:
         """The bytes of a tensor that is not stored in slices, mapped."""

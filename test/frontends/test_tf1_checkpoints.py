@@ -10,14 +10,20 @@ import pytest
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.tf1.checkpoint import Checkpoint, Slice, checkpoint_prefix
 from lowerdeck.frontends.tf1.graph_pb2 import DataType, VersionDef
-from lowerdeck.frontends.tf1.saved_model_pb2 import BundleHeaderProto
+from lowerdeck.frontends.tf1.saved_model_pb2 import (
+    BundleEntryProto,
+    BundleHeaderProto,
+    TensorSliceProto,
+)
 from lowerdeck.frontends.tf1.table import TableError, decompress, masked_checksum, read_table
 
 from .tf1_checkpoints import (  # noqa: TID251  (these are tests, not the folder of sources)
     literal,
+    slice_key,
     table,
     write_checkpoint,
 )
+from .tf1_graphs import shape_proto  # noqa: TID251  (these are tests, not the folder of sources)
 
 RECORDED = Path(__file__).parent / "saved_models"
 PIECES = np.sin(np.arange(1, 31) * 0.7).astype(np.float32).reshape(10, 3)
@@ -115,6 +121,35 @@ def test_a_slice_of_what_is_stored_whole(tmp_path: Path) -> None:
     stored = Checkpoint(str(tmp_path / "c")).read("v", "3 4 1,2:0,3")
     found = stored.data.array(np.dtype(np.float32), (2, 3))
     np.testing.assert_array_equal(found, values[1:3, :3])
+
+
+@pytest.mark.parametrize("starts", [(0,), (0, 0), (0, 1), (2, 4)])
+def test_slices_that_leave_something_out(starts: tuple[int, ...], tmp_path: Path) -> None:
+    """A vector of 4 in slices of 2."""
+    values = np.ones(2, np.float32)
+    parts = [TensorSliceProto.Extent(start=start, length=2) for start in starts]
+    keys = {slice_key("v", (start, 2)): values for start in starts}
+    whole = BundleEntryProto(
+        dtype=DataType.DT_FLOAT,
+        shape=shape_proto((4,)),
+        slices=[TensorSliceProto(extent=[part]) for part in parts],
+    )
+    write_checkpoint(tmp_path / "c", keys, others={b"v": whole.SerializeToString()})
+    assert "slice" in _problem(tmp_path / "c")
+
+
+def test_slices_one_after_the_other(tmp_path: Path) -> None:
+    keys = {slice_key("v", (k, 2)): np.array([k, k + 1], np.float32) for k in (2, 0)}
+    extents = [TensorSliceProto.Extent(start=start, length=2) for start in (2, 0)]
+    whole = BundleEntryProto(
+        dtype=DataType.DT_FLOAT,
+        shape=shape_proto((4,)),
+        slices=[TensorSliceProto(extent=[extent]) for extent in extents],
+    )
+    write_checkpoint(tmp_path / "c", keys, others={b"v": whole.SerializeToString()})
+    stored = Checkpoint(str(tmp_path / "c")).read("v")
+    found = stored.data.array(np.dtype(np.float32), (4,))
+    np.testing.assert_array_equal(found, np.arange(4))
 
 
 @pytest.mark.parametrize(

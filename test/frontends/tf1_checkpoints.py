@@ -80,13 +80,17 @@ def table(entries: Mapping[bytes, bytes], *, is_compressed: bool = False) -> byt
 
 def write_checkpoint(
     prefix: Path,
-    tensors: Mapping[str, NDArray[Any]],
+    tensors: Mapping[str, NDArray[Any]] | Mapping[bytes, NDArray[Any]],
     *,
     is_compressed: bool = False,
+    others: Mapping[bytes, bytes] | None = None,
     header: BundleHeaderProto | None = None,
     changes: Mapping[str, int] | None = None,
 ) -> None:
-    """Write tensors to a checkpoint; `changes` are other values for fields of each entry."""
+    """
+    Write tensors to a checkpoint; `changes` are other values for fields of each entry, and `others`
+    more entries of the index.
+    """
     entries = {b"": (header or BundleHeaderProto(num_shards=1)).SerializeToString()}
     data = b""
     for name, array in tensors.items():
@@ -100,12 +104,19 @@ def write_checkpoint(
         )
         for field, value in (changes or {}).items():
             setattr(entry, field, value)
-        entries[name.encode()] = entry.SerializeToString()
+        entries[name.encode() if isinstance(name, str) else name] = entry.SerializeToString()
         data += content
+    entries.update(others or {})
     prefix.parent.mkdir(parents=True, exist_ok=True)
     index = table(entries, is_compressed=is_compressed)
     Path(f"{prefix}.index").write_bytes(index)
     Path(f"{prefix}.data-00000-of-00001").write_bytes(data)
+
+
+def slice_key(name: str, *extents: tuple[int, int]) -> bytes:
+    """The key of a slice whose numbers are below 64."""
+    numbers = bytes(0x80 | number for extent in extents for number in extent)
+    return b"\0" + name.encode() + b"\0\1\1" + bytes([len(extents)]) + numbers
 
 
 def variable(name: str, shape: tuple[int, ...] = (2,), dtype: Type = FLOAT) -> NodeDef:
