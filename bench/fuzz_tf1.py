@@ -27,7 +27,7 @@ import tempfile
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -373,13 +373,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     unplaced = 0
     with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
         jobs = [pool.submit(_batch, batch, options.onnx, options.out) for batch in batches]
-        for outcome in (outcome for job in jobs for outcome in job.result()):
+        for outcome in (outcome for job in as_completed(jobs) for outcome in job.result()):
             counts[outcome.status] += 1
             if outcome.status != "ok":
                 kinds[outcome.kind] += 1
                 unplaced += outcome.status == "refused" and not names_place(outcome)
                 message = outcome.message.rstrip().replace("\n", "\n    ")
                 print(f"{outcome.seed}: {outcome.status}: {message}", flush=True)
+            if not counts.total() % _BATCH:
+                print(f"{counts.total()} of {len(seeds)}", file=sys.stderr, flush=True)
     for kind, count in kinds.most_common():
         print(f"{count:6} {kind}")
     statuses = ("ok", "refused", "wrong", "crashed")
