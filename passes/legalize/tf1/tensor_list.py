@@ -136,9 +136,18 @@ def legalize_push_back(lower: Tf1Legalizer) -> Results:
 def legalize_pop_back(lower: Tf1Legalizer) -> Results:
     """The list without its last element, and that."""
     array = _list(lower)
-    array = Array(lower, array.elements(), stated=array.stated)
-    if (size := array.size) == 0:
+    elements = array.elements()
+    size, *rest = dims_of(elements)
+    if size == 0:
         lower.refuse("the last element of an empty list", "an element")
+    if (lower.symbols.lower_bound(size) or 0) < 1:
+        # Checked at run time.
+        lengths = array.lengths
+        elements = lower.reshape(elements, [maximum(size, 1), *rest])
+        size = maximum(size, 1)
+        if lengths is not None:
+            lower.set_lengths(elements, lower.reshape(lengths, [size]))
+    array = Array(lower, elements, stated=array.stated)
     return [array.resized(size - 1).value, array.at(lower.dims([size - 1], []))]
 
 
