@@ -210,6 +210,25 @@ def test_an_argument_may_stand_for_several_values() -> None:
     assert found == {"y:0": 1, "y:1": 2}
 
 
+def test_outputs_behind_one_that_stands_for_several_values() -> None:
+    inner = " ".join(
+        [
+            'signature { name: "f" input_arg { name: "x" type: DT_FLOAT number_attr: "N" } ',
+            'output_arg { name: "all" type: DT_FLOAT number_attr: "N" } ',
+            'output_arg { name: "last" type: DT_FLOAT } attr { name: "N" type: "int" } }',
+            body_node("n", "Neg", "x:1"),
+            ret(all="x", last="n:y"),
+        ]
+    )
+    call = 'node_def { name: "c" op: "f" input: "x" input: "z" attr { key: "N" value { i: 2 } } }'
+    outer = " ".join([signature("g", "x z", "a b c"), call])
+    outer += ret(a="c:last:0", b="c:all:1", c="c:all:0")
+    proto = library(graph(X, placeholder("z"), node("y", "g", "x", "z")), inner, outer)
+    one, two = np.array(1, np.float32), np.array(2, np.float32)
+    found = run_module(import_graph(proto), {"x:0": one, "z:0": two})
+    assert found == {"y:0": -2, "y:1": 2, "y:2": 1}
+
+
 def test_what_has_an_effect_is_run() -> None:
     writing = " ".join(
         [
