@@ -740,15 +740,32 @@ class _Loop:
         for number, end in enumerate(chosen):
             if end.kind != "a" and random.random() < 0.2:
                 chosen[number] = g.merged(frame, g.parts(frame, end.kind, after, 1, 0))
+        kind = random.choice("fv")
+        several = g.parts(frame, kind, after, 2, 0) if random.random() < 0.2 else []
         # Nothing is brought into the loop from here on.
         handles = {
             end: self.arrays.get(merge) for merge, end in zip(self.merges, ends, strict=True)
         }
+        self._part_exits(several)
         for value in chosen:
             for _ in range(random.choice((1, 1, 1, 2))):
                 left = self._exit(value)
                 if left is not None and (array := handles.get(value)) is not None:
                     self.outer.arrays.append(TensorArray(array[0], left))
+
+    def _part_exits(self, parts: Sequence[Value]) -> None:
+        """An Exit for each of several ways to end, of which nobody outside knows when it is."""
+        g, alive = self.g, [part for part in parts if part.when]
+        if len(alive) < 2 or g.atoms + len(alive) > _ATOMS:
+            return
+        left, values = self.when, list[Value]()
+        for part in alive:
+            when = left & g.atom() if part is not alive[-1] else left
+            left &= ~when
+            name = g.node("Exit", [part.ref], T=_DTYPES[part.kind])
+            values.append(Value(name, part.kind, when))
+        self.outer.values += values
+        g.merged(self.outer, values)
 
     def _exit(self, value: Value) -> Value | None:
         """What comes out, if there is room for one more predicate where that is needed."""
