@@ -74,6 +74,8 @@ def collapsed(loop: kernel.ForOp) -> kernel.ForOp:
     if any(lower != 0 or step != 1 for lower, _, step in ranges):
         return loop
     (_, outer_size, _), (_, inner_size, _) = ranges
+    if inner_size == 0:
+        return loop
     body = Block(arg_types=[IndexType()])
     number = indices.symbol(body.args[0])
     for nested, place in ((loop, number // inner_size), (inner, number % inner_size)):

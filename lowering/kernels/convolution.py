@@ -29,8 +29,8 @@ PANEL = "panel"
 """The label of the loop over the panels of output channels that one part of sums is made for."""
 
 SHARE = "share"
-"""What a schedule has under `tile` beside `depth`: how many panels take turns with the parts. Threads
-share groups of so many panels."""
+"""What a schedule has under `tile` beside `depth`: how many panels take turns with the parts.
+Threads share groups of so many panels."""
 
 
 def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:

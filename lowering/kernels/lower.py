@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
@@ -137,9 +137,9 @@ class KernelLowering:
             self._fill_border(number)
         self.builder.append(ReturnOp())
         remove_unused(self.block)
-        if isinstance(position := self.kernel.attributes.get(IN_PLACE), IntAttr):
+        if (position := self.kernel.attributes.get(IN_PLACE)) is not None:
             # It lies where the result does.
-            self.block.erase_arg(self.block.args[position.data])
+            self.block.erase_arg(self.block.args[cast(IntAttr, position).data])
         name = self.kernel.sym_name.data
         outputs = len(self.outputs) + self._scratch
         func = FuncOp(name, self.builder.symbols, outputs, Region(self.block))
