@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import cycle, permutations
 from pathlib import Path
 from typing import TypeAlias
 
@@ -64,13 +65,12 @@ def alternate(contenders: Mapping[str, Contender], plan: Plan) -> dict[str, list
     """
     The seconds of all counted runs, by contender.
 
-    Who begins changes from round to round, so that nobody always follows the same other.
+    Rounds have all orders in turn, so that everybody follows each other one alike often: it matters
+    what the one before has left in the caches.
     """
     times: dict[str, list[float]] = {name: [] for name in contenders}
-    names = list(contenders)
-    for number in range(plan.rounds):
-        first = number % len(names)
-        for name in [*names[first:], *names[:first]]:
+    for _, order in zip(range(plan.rounds), cycle(permutations(contenders)), strict=False):
+        for name in order:
             run = contenders[name]
             if plan.pause:
                 time.sleep(plan.pause)

@@ -33,6 +33,15 @@ def test_alternate_takes_turns() -> None:
     assert times == {"a": [1.0] * 4, "b": [2.0] * 4}
 
 
+def test_alternate_has_all_orders() -> None:
+    calls: list[str] = []
+    contenders = {name: lambda name=name: float(calls.append(name) or 1) for name in "abc"}
+    alternate(contenders, Plan(rounds=7))
+    rounds = ["".join(calls[k : k + 3]) for k in range(0, 21, 3)]
+    assert sorted(rounds[:6]) == ["abc", "acb", "bac", "bca", "cab", "cba"]
+    assert rounds[6] == rounds[0]
+
+
 def test_plan_fills_the_time() -> None:
     plan = plan_for([1e-3, 3e-3], seconds=10)
     assert plan.block == 20
