@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lowerdeck.dialects.tf1.ops import Tf1Op
-from lowerdeck.passes.control_flow.graph import FORWARDING, Graph, Kind, Node, Problem, Value
+from lowerdeck.passes.control_flow.frames import Frame
+from lowerdeck.passes.control_flow.graph import FORWARDING, Kind, Node, Problem, Value
 
 
 def _names(*stems: str) -> frozenset[str]:
@@ -32,12 +33,16 @@ _PAUSES = frozenset({Kind.MERGE, Kind.ENTER, Kind.EXIT, Kind.NEXT})
 """Kinds of nodes that may run where not all of their sources have, in this iteration."""
 
 
-def refresh_flows(graph: Graph) -> list[Problem]:
-    """Let each use of a TensorArray see all that was written before it; those that cannot."""
-    uses = [node for node in graph.nodes if _is(node, READERS | WRITERS) and len(node.inputs) > 1]
+def refresh_flows(nodes: Sequence[Node], frames: Mapping[Node, Frame]) -> list[Problem]:
+    """
+    Let each use of a TensorArray see all that was written before it; those that cannot.
+
+    `frames` are those of the nodes.
+    """
+    uses = [node for node in nodes if _is(node, READERS | WRITERS) and len(node.inputs) > 1]
     if not any(_is(node, WRITERS) for node in uses):
         return []
-    writes = _Writes(graph, uses)
+    writes = _Writes(nodes, uses, frames)
     while stale := [node for node in uses if writes.missed(node)]:
         renewed = [node for node in stale if writes.renew(node)]
         if not renewed:
@@ -49,20 +54,43 @@ def refresh_flows(graph: Graph) -> list[Problem]:
 class _Writes:
     """Which writes run before a node, and which of them it sees; sets of writes are bits."""
 
-    def __init__(self, graph: Graph, uses: Sequence[Node]) -> None:
-        self._nodes = graph.nodes
+    def __init__(
+        self, nodes: Sequence[Node], uses: Sequence[Node], frames: Mapping[Node, Frame]
+    ) -> None:
+        self._nodes, self._frames = nodes, frames
         self._writes = [node for node in uses if _is(node, WRITERS)]
         self._bits = {node: 1 << number for number, node in enumerate(self._writes)}
-        makers = [node for node in graph.nodes if _is(node, MAKERS)]
+        makers = [node for node in nodes if _is(node, MAKERS)]
         numbers = {node: 1 << number for number, node in enumerate(makers)}
-        arrays = _reaching(graph.nodes, numbers, _handle_sources)
-        before = _reaching(graph.nodes, self._bits, _sources)
-        self._before = {
-            node: before[node]
-            & sum(bit for write, bit in self._bits.items() if arrays[write] & arrays[node])
-            for node in uses
-        }
+        arrays = _reaching(nodes, numbers, _handle_sources)
+        handed_on = _reaching(nodes, {n: 1 for n in nodes if n.kind is Kind.NEXT}, _handle_sources)
+        self._before = dict.fromkeys(uses, 0)
+        for frame in dict.fromkeys(frames[maker] for maker in makers):
+            made = sum(number for maker, number in numbers.items() if frames[maker] is frame)
+            everywhere = _reaching(nodes, self._bits, _sources)
+            here = self._before_in_iteration(frame)
+            for node in uses:
+                is_own = frame in _around(frames[node]) and not handed_on[node]
+                shared = arrays[node] & made
+                before = (here if is_own else everywhere)[node]
+                for write, bit in self._bits.items():
+                    if before & bit and arrays[write] & shared:
+                        self._before[node] |= bit
         self.look()
+
+    def _before_in_iteration(self, frame: Frame) -> dict[Node, int]:
+        """
+        The writes before each node in one iteration of a frame: an array that is made there is
+        another one in the next.
+        """
+        around = _around(frame)
+
+        def sources(node: Node) -> list[Node]:
+            is_back = node.kind is Kind.NEXT and self._frames[node] in around
+            return [] if is_back else _sources(node)
+
+        back = {n: 0 for n in self._nodes if n.kind is Kind.NEXT and self._frames[n] in around}
+        return _reaching(self._nodes, {**self._bits, **back}, sources)
 
     def look(self) -> None:
         """Find out which writes the flow of each node comes from."""
@@ -87,9 +115,18 @@ class _Writes:
         names = ", ".join(f"'{w.name}'" for w in self._writes if self._bits[w] & missed)
         return Problem(
             node,
-            f"found it after writes to its array ({names}) that its flow does not come from, "
+            f"found it in {self._frames[node]} after writes to its array ({names}) that its flow "
+            "does not come from, "
             "expected the flow of the last write; use what that gives",
         )
+
+
+def _around(frame: Frame) -> list[Frame]:
+    """A frame and those that it is in."""
+    frames = [frame]
+    while (parent := frames[-1].parent) is not None:
+        frames.append(parent)
+    return frames
 
 
 def _reaching(

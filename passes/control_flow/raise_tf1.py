@@ -43,9 +43,11 @@ def raise_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> FuncOp:
     PassFailedException lists every node that cannot be raised, with its frame and predicate.
     """
     read = read_graph(graph, functions)
-    refuse([*_calls(read), *refresh_flows(read)])
-    reached = data_reachable(read.fetches)  # raising takes the graph apart
+    refuse(_calls(read))
     *inner, root = find_frames(read)
+    frames = {node: frame for frame in (root, *reversed(inner)) for node in frame.nodes}
+    refuse(refresh_flows(list(frames), frames))
+    reached = data_reachable(read.fetches)  # raising takes the graph apart
     predicates = Predicates()
     raiser = LoopRaiser(predicates)
     problems: list[Problem] = []

@@ -2,7 +2,7 @@
 
 // A read through the flow from before the loop, after the writes of earlier iterations: the next
 // index waits for the write.
-// CHECK: node 'read' (TensorArrayReadV3): found it after writes to its array ('write') that its flow does not come from, expected the flow of the last write; use what that gives
+// CHECK: node 'read' (TensorArrayReadV3): found it in frame 'w' after writes to its array ('write') that its flow does not come from, expected the flow of the last write; use what that gives
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
@@ -37,7 +37,7 @@ tf1.graph @main {
 // -----
 
 // The write before the read is in a branch, and need not have run.
-// CHECK: node 'read' (TensorArrayReadV3): found it after writes to its array ('write') that its flow does not come from
+// CHECK: node 'read' (TensorArrayReadV3): found it in no frame after writes to its array ('write') that its flow does not come from
 tf1.graph @main {
   %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")

@@ -254,3 +254,37 @@ tf1.graph @main {
   %y = tf1.Neg %x, %done {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control) -> tensor<*xf32>
   tf1.fetch %y : tensor<*xf32> {names = ["y"]}
 }
+
+// -----
+
+// An array that each iteration makes for itself: what the one before wrote was another array.
+// CHECK-LABEL: @own_array
+// CHECK:       core.loop
+// CHECK:         tf1.TensorArrayV3
+// CHECK:         tf1.TensorArrayWriteV3
+// CHECK:         tf1.TensorArrayReadV3
+tf1.graph @own_array {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
+  %two = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
+  %e = tf1.Enter %zero {T = #tf1.dtype<int32>, frame_name = "w"} : (tensor<i32>) -> tensor<*xi32>
+  %ex = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32>
+  %e2 = tf1.Enter %two {T = #tf1.dtype<int32>, frame_name = "w", is_constant = true} : (tensor<i32>) -> tensor<*xi32>
+  %m, %m_1 = tf1.Merge %e, %nx {T = #tf1.dtype<int32>, N = 2 : i64} : (tensor<*xi32>, tensor<*xi32>) -> (tensor<*xi32>, tensor<*xi32>)
+  %mx, %mx_1 = tf1.Merge %ex, %nf {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>)
+  %c = tf1.Less %m, %e2 {T = #tf1.dtype<int32>} : (tensor<*xi32>, tensor<*xi32>) -> tensor<*xi1>
+  %go = tf1.LoopCond %c : (tensor<*xi1>) -> tensor<*xi1>
+  %f, %t = tf1.Switch %m, %go {T = #tf1.dtype<int32>} : (tensor<*xi32>, tensor<*xi1>) -> (tensor<*xi32>, tensor<*xi32>)
+  %fx, %tx = tf1.Switch %mx, %go {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>)
+  %t1, %t1_c = tf1.Identity %t {T = #tf1.dtype<int32>} : (tensor<*xi32>) -> (tensor<*xi32>, !tf1.control)
+  %one = tf1.Const %t1_c {dtype = #tf1.dtype<int32>, value = #core.blob<"0x01000000">} : (!tf1.control) -> tensor<i32>
+  %at = tf1.Const %t1_c {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : (!tf1.control) -> tensor<i32>
+  %i1 = tf1.AddV2 %t1, %one {T = #tf1.dtype<int32>} : (tensor<*xi32>, tensor<i32>) -> tensor<*xi32>
+  %h, %flow = tf1.TensorArrayV3 %one {dtype = #tf1.dtype<float>, clear_after_read = false} : (tensor<i32>) -> (!tf1.resource, tensor<*xf32>)
+  %w = tf1.TensorArrayWriteV3 %h, %at, %tx, %flow {T = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+  %v = tf1.TensorArrayReadV3 %h, %at, %w {dtype = #tf1.dtype<float>} : (!tf1.resource, tensor<i32>, tensor<*xf32>) -> tensor<*xf32>
+  %nx = tf1.NextIteration %i1 {T = #tf1.dtype<int32>} : (tensor<*xi32>) -> tensor<*xi32>
+  %nf = tf1.NextIteration %v {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  %last = tf1.Exit %fx {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+  tf1.fetch %last : tensor<*xf32> {names = ["y"]}
+}
