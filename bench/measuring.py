@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+import random
 import re
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import cycle, permutations
 from pathlib import Path
 from typing import TypeAlias
 
@@ -65,12 +65,13 @@ def alternate(contenders: Mapping[str, Contender], plan: Plan) -> dict[str, list
     """
     The seconds of all counted runs, by contender.
 
-    Rounds have all orders in turn, so that everybody follows each other one alike often: it matters
-    what the one before has left in the caches.
+    The order is drawn anew for each round, so that everybody follows each other one alike often: it
+    matters what the one before has left in the caches.
     """
     times: dict[str, list[float]] = {name: [] for name in contenders}
-    for _, order in zip(range(plan.rounds), cycle(permutations(contenders)), strict=False):
-        for name in order:
+    rng = random.Random(0)
+    for _ in range(plan.rounds):
+        for name in rng.sample(list(contenders), len(contenders)):
             run = contenders[name]
             if plan.pause:
                 time.sleep(plan.pause)

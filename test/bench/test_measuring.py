@@ -29,17 +29,16 @@ def test_alternate_takes_turns() -> None:
 
     contenders = {"a": lambda: contender("a", 1.0), "b": lambda: contender("b", 2.0)}
     times = alternate(contenders, Plan(rounds=2, block=2, uncounted=1))
-    assert "".join(calls) == "aaabbb" + "bbbaaa"
+    assert {"".join(calls[:6]), "".join(calls[6:])} <= {"aaabbb", "bbbaaa"}
     assert times == {"a": [1.0] * 4, "b": [2.0] * 4}
 
 
 def test_alternate_has_all_orders() -> None:
     calls: list[str] = []
     contenders = {name: lambda name=name: float(calls.append(name) or 1) for name in "abc"}
-    alternate(contenders, Plan(rounds=7))
-    rounds = ["".join(calls[k : k + 3]) for k in range(0, 21, 3)]
-    assert sorted(rounds[:6]) == ["abc", "acb", "bac", "bca", "cab", "cba"]
-    assert rounds[6] == rounds[0]
+    alternate(contenders, Plan(rounds=60))
+    rounds = {"".join(calls[k : k + 3]) for k in range(0, 180, 3)}
+    assert rounds == {"abc", "acb", "bac", "bca", "cab", "cba"}
 
 
 def test_plan_fills_the_time() -> None:
