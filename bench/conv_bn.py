@@ -39,6 +39,12 @@ How often each arm is compiled and loaded: where its pages happen to lie in memo
 push out of the caches, changes times by some percent, as long as a process lives.
 """
 
+_BLOCK = 5
+"""Runs of one copy in a row, after some that do not count: they find its memory in the caches."""
+
+_PAUSE = 0.5e-3
+"""Seconds before them, in which threads of the one before go to sleep."""
+
 LINEAR = ("fuse-conv-bn", "fuse-linear", "merge-linear")
 """Passes that make the weights of a convolution take over what follows it."""
 
@@ -144,9 +150,8 @@ def _measure(path: str, runs: int, threads: int) -> dict[str, Any]:
     inputs = _inputs(path, next(iter(copies.values())))
     calls = {name: model.prepare(inputs) for name, model in copies.items()}
     contenders = {name: timed(call) for name, call in calls.items()}
-    alternate(contenders, Plan(rounds=max(runs // COPIES // 20, 1)))
-    # A run that is not counted comes first, so that each finds in the caches what it left there.
-    measured = alternate(contenders, Plan(rounds=max(runs // COPIES, 1), uncounted=1))
+    rounds = max(runs // (COPIES * _BLOCK), 1)
+    measured = alternate(contenders, Plan(rounds, _BLOCK, uncounted=2, pause=_PAUSE))
     times: dict[str, list[float]] = {}
     for name, seconds in measured.items():
         times.setdefault(name.rpartition(" ")[0], []).extend(seconds)
