@@ -258,12 +258,12 @@ tf1.graph @main {
 // -----
 
 // An array that each iteration makes for itself: what the one before wrote was another array.
-// CHECK-LABEL: @own_array
+// CHECK-LABEL: @main
 // CHECK:       core.loop
 // CHECK:         tf1.TensorArrayV3
 // CHECK:         tf1.TensorArrayWriteV3
 // CHECK:         tf1.TensorArrayReadV3
-tf1.graph @own_array {
+tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %zero = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x00000000">} : () -> tensor<i32>
   %two = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
