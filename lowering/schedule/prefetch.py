@@ -193,8 +193,8 @@ def _progress(reduction: _Reduction, offset: Expr) -> tuple[Expr, dict[str, int]
 
 def _shares(runs: int, plans: Sequence[_Plan]) -> int:
     """
-    Among how many runs the next panel is shared out: a power of two that divides all steps. All of
-    it in each run where they do not go through it alike.
+    Among how many runs the next panel is shared out: a power of two that divides all steps. Where
+    they do not go through it alike, the first reduction asks for all of it in each run.
     """
     first = plans[0]
     steps = list(first.steps.values())

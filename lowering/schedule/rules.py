@@ -178,6 +178,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     panel = depth * count * lanes * 4
     stays = panel <= machine.l1 * 2 // 3 < depth * shape[1] * 4
     part = None
+    # Parts pay where tiles read the same weights again, and threads have alike much to do.
     again = rows * columns < height * width
     plain = op.groups.data == 1 and element_type(kernel.results[0]) == f32
     even = _busy(blocks // count, machine.threads) * machine.threads * count <= blocks * 5 // 4
