@@ -106,7 +106,7 @@ class Frame:
 
     parent: Frame | None
     context: int
-    """The cases in which there is such a frame."""
+    """The cases in which all variables of the loop are alive."""
     name: str = ""
     values: list[Value] = field(default_factory=list[Value])
     names: list[str] = field(default_factory=list[str])
@@ -238,7 +238,7 @@ class _Generator:
         **attributes: Any,
     ) -> Value:
         """A node that is alive if all its inputs are."""
-        when = frame.context
+        when = ALWAYS
         for value in inputs:
             when &= value.when
         for value in controls:
@@ -295,9 +295,9 @@ class _Generator:
                 return self.constant(frame, np.array(vector, np.float32), kind, when)
 
     def bring(self, frame: Frame, value: Value) -> Value:
-        """An invariant of the loop."""
+        """An invariant of the loop, alive where the value is, be the loop entered or not."""
         name = self.enter(frame, value, True)
-        entered = Value(name, value.kind, frame.context, value.truth)
+        entered = Value(name, value.kind, value.when, value.truth)
         frame.values.append(entered)
         return entered
 
@@ -386,7 +386,7 @@ class _Generator:
     def switch(self, frame: Frame, data: Value, predicate: Value) -> tuple[Value, Value]:
         """The data where the predicate is false, and where it is true."""
         name = self.node("Switch", [data.ref, predicate.ref], T=_DTYPES[data.kind])
-        both = frame.context & data.when & predicate.when
+        both = data.when & predicate.when
         no = Value(name, data.kind, both & ~predicate.truth, data.truth, switch=both)
         yes = Value(f"{name}:1", data.kind, both & predicate.truth, data.truth, switch=both)
         frame.values += [no, yes]
@@ -400,7 +400,7 @@ class _Generator:
         ways: list[Callable[[], Value]] = []
         exact = [v for v in frame.values if when in (v.runs, v.when)]
         for predicate in [v for v in frame.values if v.kind == "b" and v.when & when == when]:
-            both = value.when & predicate.when & frame.context
+            both = value.when & predicate.when
             for side, cases in enumerate((both & ~predicate.truth, both & predicate.truth)):
                 if cases == when:
                     ways.append(lambda p=predicate, s=side: self.switch(frame, value, p)[s])

@@ -8,6 +8,7 @@ from importlib import import_module
 from xdsl.context import Context
 from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
+from xdsl.dialects.ub import UB
 from xdsl.ir import Dialect
 
 
@@ -33,5 +34,6 @@ def register_dialects(context: Context) -> None:
     """Let a context know them; those of upstream that every module uses are loaded at once."""
     context.load_dialect(Builtin)
     context.load_dialect(Func)
+    context.register_dialect(UB.name, lambda: UB)
     for name, factory in DIALECTS.items():
         context.register_dialect(name, factory)

@@ -3,7 +3,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 
 | phase       | dialects                       | and                                             |
 | ----------- | ------------------------------ | ----------------------------------------------- |
-| `imported`  | onnx, tf1, caffe, core, func   |                                                 |
+| `imported`  | onnx, tf1, caffe, core, func   | `ub.poison` for what nobody looks at            |
 | `legal`     | core, func                     | types that have a C form                        |
 | `optimized` | core, func                     | ranks, and dimensions with identity             |
 | `kernels`   | core, func                     | what computes is inside of `core.kernel`        |
@@ -44,7 +44,7 @@ PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled", "c
 _CORE = frozenset({"builtin", "func", "core"})
 _BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf", "vector"})
 _DIALECTS: Mapping[str, frozenset[str]] = {
-    "imported": _CORE | {"onnx", "tf1", "caffe"},
+    "imported": _CORE | {"onnx", "tf1", "caffe", "ub"},
     "legal": _CORE,
     "optimized": _CORE,
     "kernels": _CORE,
@@ -56,6 +56,7 @@ _REMOVED_BY: Mapping[str, str] = {
     "onnx": "legalize-onnx",
     "tf1": "raise-tf1-control-flow, legalize-tf1",
     "caffe": "legalize-caffe",
+    "ub": "legalize-tf1",
     "core": "bufferize",
     "func": "bufferize",
 }

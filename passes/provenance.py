@@ -41,6 +41,8 @@ class Origins:
     """The distinct locations that one rewrite consumed; equal only to itself."""
 
     parents: tuple[Attribute, ...]
+    note: object = None
+    """What a pass says of the op to those after it, for their messages."""
 
 
 @irdl_attr_definition
@@ -73,14 +75,20 @@ def source_location(name: str, file: str | None = None) -> LocationAttr:
     return NameLoc(StringAttr(name), FileLineColLoc(StringAttr(file), IntAttr(0), IntAttr(0)))
 
 
-def derive(locations: Iterable[Attribute]) -> LocationAttr:
-    """The location of what a rewrite made of ops with these locations."""
+def derive(locations: Iterable[Attribute], note: object = None) -> LocationAttr:
+    """The location of what a rewrite made of ops with these locations; `note_of` gives the note."""
     parents = tuple(dict.fromkeys(loc for loc in locations if not isinstance(loc, UnknownLoc)))
-    if not parents:
+    if note is None and not parents:
         return UnknownLoc()
-    if len(parents) == 1:
+    if note is None and len(parents) == 1:
         return cast(LocationAttr, parents[0])
-    return cast(LocationAttr, DerivedLoc(Origins(parents)))
+    return cast(LocationAttr, DerivedLoc(Origins(parents, note)))
+
+
+def note_of(op: Operation) -> object:
+    """What `derive` was told of the op; None if nothing."""
+    location: Attribute = op.location
+    return location.data.note if isinstance(location, DerivedLoc) else None
 
 
 def source_names(op: Operation, limit: int = NAME_LIMIT) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
@@ -180,6 +181,8 @@ class Interpreter:
                 return self._run_loop(op, operands, symbols)
             case KernelOp():
                 return self._run_block(op.body.block, operands, symbols)
+            case PoisonOp():
+                return [None]  # nobody looks at it
             case YieldOp() | func.ReturnOp():
                 raise InterpretError(f"{describe(op)} is not at the end of its block")
             case _ if is_evaluable(op):

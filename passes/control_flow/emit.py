@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from typing_extensions import TypeVar
 from xdsl.dialects.builtin import UnrankedTensorType
+from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import Rewriter
 
@@ -60,6 +61,9 @@ class Emitter:
             case Kind.TRUTH:
                 truth = ConstantOp.of(np.array(bool(node.number)))
                 results = [_add(block, truth, node).results[0]]
+            case Kind.ANYTHING:
+                anything = PoisonOp(node.value(node.number).type)
+                results = [_add(block, anything, node).results[0]]
             case Kind.TEST:
                 number = _add(block, _number(node.number), node).results[0]
                 results = [_add(block, _equal(inputs[0], number), node).results[0]]
@@ -81,7 +85,7 @@ class Emitter:
             for yes, no in zip(*map(_yielded_by, branches), strict=True)
         ]
         op = IfOp(values[step.condition], *branches, result_types=types)
-        op.location = derive(phi.op.location for phi in step.phis)
+        op.location = derive((phi.op.location for phi in step.phis), step.place)
         block.add_op(op)
         for phi, result in zip(step.phis, op.results, strict=True):
             result.name_hint = phi.value(phi.number).name_hint
@@ -113,6 +117,7 @@ class Emitter:
         again = self.emit(loop.condition, given(following), body)
         _add(body, YieldOp([*again, *following]), node)
         op = _add(block, LoopOp(None, condition[0], first, Region(body)), node)
+        op.location = derive([op.location], loop.place)
         results = [
             Rewriter.replace_value_with_new_type(result, type_)
             for result, type_ in zip(tuple(op.results), types, strict=True)

@@ -2,19 +2,15 @@
 Loops that end in several ways, of which each has Exits of its own.
 
 Such a loop gives one more result, the number of the way in which it ended. An Exit is alive where
-that is one of its ways; for the others the loop gives anything of its type in its place.
+that is one of its ways; for the others the loop gives a value in its place that nobody looks at.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.ir import Attribute
-
-from lowerdeck.dialects.core.types import element_type
-from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT
+from lowerdeck.dialects.tf1.attributes import RESOURCE
 from lowerdeck.passes.control_flow.flow import Flow
-from lowerdeck.passes.control_flow.frames import is_loop_variable
 from lowerdeck.passes.control_flow.graph import Kind, Node, Value
 from lowerdeck.passes.control_flow.predicates import FALSE, Predicates
 
@@ -41,7 +37,7 @@ def part_exits(
         return None
     numbers = [(way, flow.number(k, loop)) for k, way in enumerate(ways)]
     number = flow.choice(Value(loop, 0), numbers, ended)
-    given = [_given(flow, ended, end, ends) for end in ends]
+    given = [_given(flow, ended, end) for end in ends]
     outputs = [value for value in (*given, number) if value is not None]
     if len(outputs) <= len(ends):
         return None
@@ -66,20 +62,15 @@ def _ways(predicates: Predicates, ended: int, alive: Sequence[int]) -> list[int]
     return ways
 
 
-def _given(flow: Flow, ended: int, end: Value, ends: Sequence[Value]) -> Value | None:
-    """A value that is alive at the end, and is `end` where that is; None if there is none."""
-    both, negate = flow.predicates.both, flow.predicates.negate
-    variables = [Value(node, 0) for node in flow.frame.nodes if is_loop_variable(node)]
-    inputs: list[tuple[int, Value]] = []
-    missing = ended
-    for value in (end, *ends, *variables):
-        when = both(missing, flow.alive(value))
-        if when != FALSE and _element(value) == _element(end):
-            inputs.append((when, flow.stands_for(value)))
-            missing = both(missing, negate(when))
-    return flow.choice(end, inputs, ended) if missing == FALSE else None
-
-
-def _element(value: Value) -> Attribute:
-    type_ = value.node.value(value.output).type
-    return type_ if type_ in (RESOURCE, VARIANT) else element_type(type_)
+def _given(flow: Flow, ended: int, end: Value) -> Value | None:
+    """
+    A value that is there whenever the loop ends, and is `end` where that is alive; None if there is
+    none. The handle of a resource has to be one and the same.
+    """
+    meant, alive = flow.stands_for(end), flow.alive(end)
+    if flow.predicates.implies(ended, flow.alive(meant)):
+        return meant
+    if end.node.value(end.output).type == RESOURCE:
+        return None
+    other = flow.predicates.both(ended, flow.predicates.negate(alive))
+    return flow.choice(end, [(alive, meant), (other, flow.anything(end))], ended)

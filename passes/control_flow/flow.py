@@ -1,8 +1,10 @@
 """
 What is known of the nodes of one frame: when they are alive, and what their values stand for.
 
-A frame is looked at as one iteration sees it: its loop variables and what Enters bring in are
-there, NextIterations lead nowhere, and loops inside are single nodes. That is acyclic.
+A frame is looked at as one iteration sees it: NextIterations lead nowhere, and loops inside are
+single nodes. That is acyclic. What an Enter brings in is alive when it is outside, a loop variable
+when its first value is. The loop runs where all of that is there, its `context`; with less, there
+is only what a first iteration makes of it.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.types import StringType, element_type, static_shape
 from lowerdeck.dialects.tf1.constants import constant_array
 from lowerdeck.dialects.tf1.ops import Tf1Op
-from lowerdeck.passes.control_flow.frames import Frame, is_loop_variable
+from lowerdeck.passes.control_flow.frames import Frame, first_enter, is_loop_variable
 from lowerdeck.passes.control_flow.graph import FORWARDING, SAME, Kind, Node, Value
 from lowerdeck.passes.control_flow.numbering import Identity, Numbering, is_pure
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
@@ -54,8 +56,8 @@ class Flow:
         outer: Flow | None = None,
     ) -> None:
         """
-        `loops` knows the frames inside; `context` is when there is such a frame, and `outer` what
-        is known around it.
+        `loops` knows the frames inside; `context` is when all that goes into the frame is alive,
+        and `outer` what is known around it.
         """
         self.frame = frame
         self.predicates = predicates
@@ -97,6 +99,11 @@ class Flow:
         """When a node is alive."""
         return self._alive[node]
 
+    def arrives(self, node: Node) -> int:
+        """When all that a node takes is alive; an Enter takes it from this frame."""
+        data = (self.alive(value) for value in node.inputs)
+        return self.predicates.all([*data, *(self._alive[source] for source in node.controls)])
+
     def stands_for(self, value: Value) -> Value:
         """The value behind Switches, Merges, and all else that only forwards it."""
         return self._stands_for.get(value, value)
@@ -131,6 +138,13 @@ class Flow:
             self._alive[node] = self.context
             self._numbers[number] = node
         return Value(self._numbers[number], 0)
+
+    def anything(self, like: Value) -> Value:
+        """Some value of the type of another one, for where nobody looks at it."""
+        node = like.node
+        made = Node(Kind.ANYTHING, node.op, [], [], node.index, like.output, result=node.result)
+        self._alive[made] = self.context
+        return Value(made, 0)
 
     def identity(self, value: Value) -> Identity:
         """What is the same for values that are equal because they are computed alike."""
@@ -204,14 +218,18 @@ class Flow:
                 self._visit(made)
 
     def _when_alive(self, node: Node) -> int:
-        if node.kind is Kind.ENTER or is_loop_variable(node):
-            return self.context
-        data = [self.alive(value) for value in node.inputs]
+        if node.kind is Kind.ENTER and self.outer is not None:
+            return self.outer.arrives(node)
+        if is_loop_variable(node) and self.outer is not None:
+            return self.outer.arrives(first_enter(node))
         if node.kind is Kind.MERGE:  # a dead control input does not kill a Merge
-            return self.predicates.any(data)
+            return self.predicates.any(self.alive(value) for value in node.inputs)
         if node.op_type == "ControlTrigger":
-            return self.context
-        return self.predicates.all([*data, *(self._alive[node] for node in node.controls)])
+            return self.predicates.either(self.context, self._any_control(node))
+        return self.arrives(node)
+
+    def _any_control(self, node: Node) -> int:
+        return self.predicates.any(self._alive[source] for source in node.controls)
 
     def _side(self, value: Value) -> int:
         """When a Switch sends its input to this output."""

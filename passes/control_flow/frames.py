@@ -249,3 +249,8 @@ def _merged(merge: Node, values: Sequence[Value], outer: Frame, inner: Frame) ->
 def is_loop_variable(node: Node) -> bool:
     """True for a Merge that a NextIteration feeds."""
     return node.kind is Kind.MERGE and any(v.node.kind is Kind.NEXT for v in node.inputs)
+
+
+def first_enter(variable: Node) -> Node:
+    """The Enter that gives a loop variable its first value."""
+    return next(value.node for value in variable.inputs if value.node.kind is Kind.ENTER)

@@ -46,6 +46,8 @@ class Kind(Enum):
     """An i32 constant, for the index of a Merge."""
     TRUTH = auto()
     """A Boolean constant, for the condition of a loop that has no LoopCond."""
+    ANYTHING = auto()
+    """A value that is never looked at, where there has to be one."""
     TEST = auto()
     """Whether an integer is a number, for _SwitchN."""
     BOOL = auto()
@@ -86,7 +88,7 @@ class Node:
     number: int = 0
     """
     The constant of a NUMBER, TRUTH or TEST; how many outputs a _SwitchN has, or inputs a loop's
-    Merge had before they became two; which output of a Merge a PHI is.
+    Merge had before they became two; which output of the op a PHI or ANYTHING is.
     """
     frame: tuple[Hashable, str] | None = None
     """What an Enter leads to: frames with equal keys in one frame are the same; and its name."""

@@ -16,6 +16,7 @@ from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import Frame, is_loop_variable
 from lowerdeck.passes.control_flow.graph import Kind, Node, Problem, Value
 from lowerdeck.passes.control_flow.numbering import Numbering
+from lowerdeck.passes.control_flow.places import Place
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
 from lowerdeck.passes.control_flow.regions import Plan, is_leaf, needs_of, plan, unmerged
 
@@ -35,6 +36,7 @@ class Loop:
     """Gives the outputs of the loop, from the final values."""
     runs: bool
     """False if the condition is never true."""
+    place: Place
 
 
 @dataclass(eq=False)
@@ -142,14 +144,15 @@ class LoopRaiser:
 
     def check(self, frame: Frame) -> list[Problem]:
         """What is wrong with a frame, and with what goes into the loops in it."""
-        if (flow := self._flows.get(frame)) is None or flow.context == FALSE:
+        if (flow := self._flows.get(frame)) is None:
             return []
         if flow.cyclic:
-            return [_in_cycle(node) for node in flow.cyclic]
+            return [_in_cycle(node) for node in flow.cyclic if flow.context != FALSE]
         problems = [
             problem for inner in flow.inner.values() for problem in self._check_enters(flow, inner)
         ]
-        return problems + (self._check_flow(flow) if frame in self._rings else [])
+        runs = frame in self._rings and flow.context != FALSE
+        return problems + (self._check_flow(flow) if runs else [])
 
     def build(self, frame: Frame) -> list[Problem]:
         """Make the loop of a frame in which nothing is wrong, unless it never runs."""
@@ -181,7 +184,9 @@ class LoopRaiser:
         captured = tuple(
             leaf for leaf in leaves if leaf not in carried and leaf.node.kind is not Kind.ARGUMENT
         )
-        self.loops[ring.node] = Loop(carried, captured, *plans, runs=going != FALSE)
+        predicate, names = self._predicates.describe(going), tuple(v.node.name for v in carried)
+        place = Place(str(frame), predicate, (predicate,), names)
+        self.loops[ring.node] = Loop(carried, captured, *plans, runs=going != FALSE, place=place)
         ring.node.inputs = [
             variables.first.get(v) or v.node.inputs[0] for v in (*carried, *captured)
         ]
@@ -189,11 +194,12 @@ class LoopRaiser:
 
     def _going(self, flow: Flow) -> int:
         """When another iteration follows."""
-        followings = {flow.alive(value) for value in _followings(flow.frame)}
+        both = self._predicates.both
+        followings = {both(flow.context, flow.alive(value)) for value in _followings(flow.frame)}
         conditions = self._rings[flow.frame].conditions
         if not conditions:
             return self._predicates.any(followings)
-        going = self._predicates.both(flow.context, flow.truth(conditions[0].inputs[0]))
+        going = both(flow.context, flow.truth(conditions[0].inputs[0]))
         # The body may end the loop, too, if all variables agree on it.
         breaks = len(followings) == 1 and self._predicates.implies(min(followings), going)
         return min(followings) if breaks else going
@@ -218,11 +224,11 @@ class LoopRaiser:
         ends = self._ended(flow, going)
         problems: list[Problem] = []
 
-        def expect(node: Node, alive: int, expected: int, when: str) -> None:
+        def expect(node: Node, found: int, expected: int, when: str) -> None:
+            alive = self._predicates.both(found, context)
             if alive != expected:
-                found = self._predicates.describe(alive)
-                text = f"found it alive in {flow.frame} {_if(found)}, expected {when}"
-                wanted = "" if expected == TRUE else f", {_if(self._predicates.describe(expected))}"
+                text = f"found it alive in {flow.frame} {self._if(alive)}, expected {when}"
+                wanted = "" if expected == TRUE else f", {self._if(expected)}"
                 problems.append(Problem(node, text + wanted))
 
         for condition in ring.conditions:
@@ -241,23 +247,22 @@ class LoopRaiser:
         return problems
 
     def _check_enters(self, flow: Flow, inner: Flow) -> list[Problem]:
-        """What goes into a loop is alive together, or all that comes out needs all of it."""
-        ring = self._rings[inner.frame]
-        alive = {enter: flow.node_alive(guard) for enter, guard in ring.guards.items()}
-        if set(alive.values()) == {inner.context}:
+        """Nothing comes out of a loop, nor goes on in it, if not all that goes in is alive."""
+        if inner.cyclic:
             return []
-        goes_on = [*ring.conditions, *(v.node for v in _followings(ring.frame))]
-        for end in ring.ends:
-            needed = _enters_of([end.node, *goes_on[:1]])
-            if self._predicates.all(alive[enter] for enter in needed) != inner.context:
-                expected = f"expected one predicate for all Enters of {ring.frame}"
-                return [
-                    Problem(
-                        enter, f"found it alive {_if(self._predicates.describe(when))}, {expected}"
-                    )
-                    for enter, when in alive.items()
-                ]
-        return []
+        ring, implies = self._rings[inner.frame], self._predicates.implies
+        leaving = [*ring.ends, *_followings(ring.frame)]
+        if all(implies(inner.alive(value), inner.context) for value in leaving):
+            return []
+        expected = f"expected one predicate for all Enters of {ring.frame}"
+        return [
+            Problem(enter, f"found it alive {self._if(flow.node_alive(guard))}, {expected}")
+            for enter, guard in ring.guards.items()
+        ]
+
+    def _if(self, predicate: int) -> str:
+        text = self._predicates.describe(predicate)
+        return text if predicate in (TRUE, FALSE) else f"if {text}"
 
 
 def _check_form(frame: Frame) -> list[Problem]:
@@ -281,10 +286,6 @@ def _check_form(frame: Frame) -> list[Problem]:
 def _in_cycle(node: Node) -> Problem:
     text = "found it in a cycle through a whole loop, expected Enters that wait for no Exit of it"
     return Problem(node, text)
-
-
-def _if(predicate: str) -> str:
-    return predicate if predicate in ("always", "never") else f"if {predicate}"
 
 
 def _ends(merge: Node) -> tuple[int, int]:
@@ -337,17 +338,3 @@ def _needed(flow: Flow, values: Sequence[Value], variables: _Variables) -> list[
             seen.add(value.node)
             queue += needs_of(flow, value.node)
     return list(needed)
-
-
-def _enters_of(nodes: Sequence[Node]) -> set[Node]:
-    """The Enters that nodes of a frame depend on, through all iterations."""
-    seen: set[Node] = set()
-    stack = list(nodes)
-    while stack:
-        node = stack.pop()
-        if node in seen:
-            continue
-        seen.add(node)
-        if node.kind is not Kind.ENTER:
-            stack += [*(value.node for value in node.inputs), *node.controls]
-    return {node for node in seen if node.kind is Kind.ENTER}

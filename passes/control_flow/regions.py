@@ -18,6 +18,7 @@ from heapq import heappop, heappush
 from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import is_loop_variable
 from lowerdeck.passes.control_flow.graph import Kind, Node, Problem, Value
+from lowerdeck.passes.control_flow.places import Place
 from lowerdeck.passes.control_flow.predicates import Predicates
 
 _DEPTH = 24
@@ -62,6 +63,7 @@ class Choose:
     no: Region
     yes_values: list[Value]
     no_values: list[Value]
+    place: Place
 
 
 Step = Make | Forward | Choose
@@ -293,7 +295,10 @@ class _Planner:
             for known in (truth, negated)
         )
         values = [[self._flow.stands_for(phi.inputs[k]) for phi in phis] for k in (1, 2)]
-        region.steps.append(Choose(condition, phis, yes, no, *values))
+        describe, names = self._predicates.describe, tuple(phi.name for phi in phis)
+        inside = (describe(yes.context), describe(no.context))
+        place = Place(str(self._flow.frame), describe(truth), inside, names)
+        region.steps.append(Choose(condition, phis, yes, no, *values, place=place))
         self._use(condition, region)
         for side, side_values in zip((yes, no), values, strict=True):
             for value in side_values:

@@ -9,17 +9,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects import func
-from xdsl.dialects.builtin import (
-    FileLineColLoc,
-    FunctionType,
-    LocationAttr,
-    NameLoc,
-    TensorType,
-)
+from xdsl.dialects.builtin import FunctionType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException, VerifyException
 
@@ -34,6 +28,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, RefusalError, refuse
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
+from lowerdeck.passes.provenance import describe
 
 
 class LegalizationError(PassFailedException):
@@ -57,6 +52,8 @@ class FunctionWalk(ABC):
         self._function = function
         self.companions: dict[SSAValue, SSAValue] = {}
         """What goes with a value where one of the framework's becomes two of `core`."""
+        self.where = ""
+        """What refusals say beside the node while its region is walked through."""
         self.on_results: Callable[[Operation, Sequence[SSAValue | None]], None] | None = None
         """Told of each op that is replaced, and by what."""
         self.on_arguments: Callable[[Operation, Sequence[Attribute]], None] | None = None
@@ -69,6 +66,11 @@ class FunctionWalk(ABC):
     @abstractmethod
     def convert(self, op: Operation) -> None:
         """Replace an op; RefusalError, PoisonedError or VerifyException if it cannot be."""
+
+    def place(self, op: Operation) -> str:
+        """What a refusal says of where the op is, after its name."""
+        del op
+        return self.where
 
     def run(self) -> None:
         """
@@ -93,11 +95,15 @@ class FunctionWalk(ABC):
         complete = True
         for op in list(block.ops):
             complete &= self._op(op)
+        self.erase_transient(block)
+        return complete
+
+    def erase_transient(self, block: Block) -> None:
+        """Erase what stood for something that no node of a block refers to any more."""
         for op in reversed(list(block.ops)):
             if op.name in self.transient and all(r.first_use is None for r in op.results):
                 op.detach()
                 op.erase()
-        return complete
 
     def _check_results(self, block: Block) -> None:
         """Refuse results of the function that are not tensors."""
@@ -118,7 +124,7 @@ class FunctionWalk(ABC):
             try:
                 self.convert(op)
             except (RefusalError, VerifyException, ZeroDivisionError) as error:
-                self.refusals.append(f"{describe(op)}: {error}")
+                self.refusals.append(f"{describe(op)}{self.place(op)}: {error}")
                 return self._fail(op)
             except PoisonedError:
                 return self._fail(op)
@@ -205,18 +211,3 @@ def _symbols_of(function: func.FuncOp) -> set[str]:
             for dim in dims_of(argument):
                 symbols |= dim.symbols
     return symbols
-
-
-def describe(op: Operation) -> str:
-    """`file: node 'name' (Operator)`, as far as the location knows."""
-    kind = cast(str, getattr(op, "op_type", op.name))
-    file, name = _place(op.location)
-    return f"{file}: node '{name}' ({kind})" if file else f"node '{name}' ({kind})"
-
-
-def _place(location: LocationAttr) -> tuple[str, str]:
-    if isinstance(location, NameLoc):
-        child = location.location
-        file = child.filename.data if isinstance(child, FileLineColLoc) else ""
-        return file, location.desc.data
-    return "", ""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
@@ -27,9 +28,10 @@ from lowerdeck.dialects.core.control_flow import (
 )
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.passes.control_flow.places import place_of
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError
-from lowerdeck.passes.legalize.tf1.arrays import all_zero, empty_array, is_unwritten
+from lowerdeck.passes.legalize.tf1.arrays import all_zero, empty_array, is_unwritten, zeros
 from lowerdeck.passes.legalize.tf1.uneven import uniform_lengths
 
 if TYPE_CHECKING:
@@ -46,13 +48,13 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
     """
     The branches with exact types; a branch whose condition is known takes the place of the op.
 
-    Results that nobody uses, or that are one outer value in both branches, go.
+    Results that nobody uses, or that are one outer value in both branches, go. A branch that gives
+    something which nobody looks at gives zeros of the type that the other one gives.
     """
     lower = Legalizer(op, walk.symbols)
     known = lower.constant(op.condition)
     if known is not None:
-        region = op.then_region if known.all() else op.else_region
-        return walk.replace(op, _inlined(op, _legalized(region, walk)))
+        return _take_branch(op, op.regions[0 if known.all() else 1], walk)
     regions = [_legalized(region, walk) for region in op.regions]
     results = list(op.results)
     found: dict[int, SSAValue] = {}
@@ -60,14 +62,20 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
     for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
         if results[index].first_use is None:
             continue
-        if len(set(values)) == 1 and not _is_inside(values[0], regions):
-            found[index] = values[0]
+        given = {value for value in values if not _is_anything(value)}
+        if not given:
+            continue
+        if len(given) == 1 and not _is_inside(one := given.pop(), regions):
+            found[index] = one
             continue
         kept.append(index)
     for region in regions:
         _yield(region, [yielded(region)[index] for index in kept])
     _write_arrays(lower, regions, walk)
-    _require_one_type(lower, regions)
+    _fill(lower, regions)
+    for region in regions:
+        walk.erase_transient(region.block)
+    _require_one_type(lower, op, kept, regions)
     uneven = _yield_lengths(lower, regions, walk)
     names = [walk.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
     new = IfOp(op.condition, regions[0], regions[1], result_symbols=names)
@@ -75,6 +83,49 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
     walk.companions.update(zip((made[index] for index in uneven), made[len(kept) :], strict=True))
     found |= zip(kept, made[: len(kept)], strict=True)
     walk.replace(op, [found.get(index) for index in range(len(results))])
+
+
+def _take_branch(op: IfOp, chosen: Region, walk: FunctionWalk) -> None:
+    """Put one branch in the place of the op; the other one gives types where that is needed."""
+    lower = Legalizer(op, walk.symbols)
+    values = _inlined(op, _legalized(chosen, walk))
+    if any(map(_is_anything, values)):
+        (rest,) = (region for region in op.regions if region is not chosen)
+        other = _legalized(rest, walk)
+        for index, like in enumerate(yielded(other)):
+            if _is_anything(values[index]) and not _is_anything(like):
+                is_outer = not _is_inside(like, [other])
+                values[index] = like if is_outer else _zeros_like(lower, like, [other])
+        other.drop_all_references()
+    walk.replace(op, values)
+
+
+def _is_anything(value: SSAValue) -> bool:
+    """True for a value that nobody looks at."""
+    return isinstance(value.owner, PoisonOp)
+
+
+def _fill(lower: Legalizer, regions: Sequence[Region]) -> None:
+    """Let branches give zeros where nobody looks at what they give."""
+    for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
+        like = next(value for value in values if not _is_anything(value))
+        for region, value in zip(regions, values, strict=True):
+            if _is_anything(value):
+                end = _end(region)
+                builder = lower.at(InsertPoint.before(end))
+                end.operands[index] = _zeros_like(builder, like, regions)
+
+
+def _zeros_like(builder: CoreBuilder, like: SSAValue, regions: Sequence[Region]) -> SSAValue:
+    """
+    Zeros of the type of what a region gives; no dimension is longer than zero if only the regions
+    know how long.
+    """
+    if is_unwritten(like):
+        return _zeros_like(builder, all_zero(builder, like), regions)
+    inner = {name for region in regions for name in symbols_made_within(region)}
+    dims = [Expr.const(0) if dim.symbols & inner else dim for dim in dims_of(like)]
+    return zeros(builder, tensor(element_type(like), dims))
 
 
 def _is_inside(value: SSAValue, regions: Sequence[Region]) -> bool:
@@ -106,14 +157,14 @@ def _lengths(builder: CoreBuilder, elements: SSAValue, walk: FunctionWalk) -> SS
 def _write_arrays(lower: Legalizer, regions: Sequence[Region], walk: FunctionWalk) -> None:
     """An array that one branch writes is, in the other one, as many elements of zero as it had."""
     for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
-        written = [k for k, value in enumerate(values) if not is_unwritten(value)]
-        if len(written) == len(values):
+        unwritten = [k for k, value in enumerate(values) if is_unwritten(value)]
+        if not unwritten:
             continue
+        written = [k for k in (0, 1) if k not in unwritten and not _is_anything(values[k])]
         if not written:
-            for region, value in zip(regions, values, strict=True):
-                end = _end(region)
-                end.operands[index] = all_zero(lower.at(InsertPoint.before(end)), value)
-                _erase_unused(value)
+            for k in unwritten:
+                end = _end(regions[k])
+                end.operands[index] = all_zero(lower.at(InsertPoint.before(end)), values[k])
             continue
         like = values[written[0]]
         inner = set(symbols_made_within(regions[written[0]]))
@@ -124,7 +175,6 @@ def _write_arrays(lower: Legalizer, regions: Sequence[Region], walk: FunctionWal
                 builder = lower.at(InsertPoint.before(end))
                 array = empty_array(builder, value, like, is_uneven=is_uneven)
                 end.operands[index] = array
-                _erase_unused(value)
                 if is_uneven:
                     walk.companions[array] = uniform_lengths(builder, array)
 
@@ -143,11 +193,16 @@ def _is_uneven(lower: Legalizer, array: SSAValue, inner: set[str], walk: Functio
     return array in walk.companions or 1 in decided_inside
 
 
-def _require_one_type(lower: Legalizer, regions: Sequence[Region]) -> None:
-    for yes, no in zip(*map(yielded, regions), strict=True):
+def _require_one_type(
+    lower: Legalizer, op: IfOp, kept: Sequence[int], regions: Sequence[Region]
+) -> None:
+    """Refuse a result, of those `kept`, to which the branches give different kinds of tensors."""
+    place = place_of(op)
+    for index, yes, no in zip(kept, *map(yielded, regions), strict=True):
         if element_type(yes) != element_type(no) or rank_of(yes) != rank_of(no):
+            result = "a result" if place is None else f"'{place.names[index]}'"
             lower.refuse(
-                f"a result of type {yes.type} if the condition holds, {no.type} if not",
+                f"{result} of type {yes.type} if the condition holds, {no.type} if not",
                 "one rank and one element type",
             )
 
@@ -164,6 +219,8 @@ class _Carried:
     init: SSAValue
     type: Tensor | None
     """The type at the start of an iteration; None for a value that is no tensor."""
+    what: str = "a loop variable"
+    """What messages call it."""
     is_lengths: bool = False
     """True for the lengths of an uneven array, which are carried beside it."""
     symbols: dict[int, str] = field(default_factory=dict[int, str])
@@ -182,6 +239,9 @@ def legalize_loop(op: LoopOp, walk: FunctionWalk) -> None:
     if known is not None and not known.all():
         return walk.replace(op, op.inits)
     state = [_Carried(k, init, _tensor_type(init)) for k, init in enumerate(op.inits)]
+    if (place := place_of(op)) is not None:
+        for one, name in zip(state, place.names, strict=True):
+            one.what = f"the loop variable '{name}'"
     _add_lengths(lower, state, op.inits, walk)
     for _ in range(_MAX_TRIALS):
         body = _body(op, state, walk)
@@ -215,8 +275,7 @@ def _body(op: LoopOp, state: Sequence[_Carried], walk: FunctionWalk) -> Region:
             assert one.type is not None
             lengths = body.block.insert_arg(one.type, len(body.block.args))
             walk.companions[body.block.args[1 + one.index]] = lengths
-    if not walk.block(body.block):
-        raise PoisonedError
+    _legalize(body, op.body, walk)
     return body
 
 
@@ -308,7 +367,7 @@ def _join(
         or rank_of(value) != rank_of(old)
     ):
         lower.refuse(
-            f"a loop variable that starts as {one.init.type} and becomes {value.type}",
+            f"{one.what} that starts as {one.init.type} and becomes {value.type}",
             "one rank and one element type",
         )
     changed = False
@@ -378,9 +437,20 @@ def _erase_unused(unwritten: SSAValue) -> None:
 def _legalized(region: Region, walk: FunctionWalk) -> Region:
     """A legalized copy of a region; the op keeps the original, to be tried with other types."""
     copy = region.clone()
-    if not walk.block(copy.block):
-        raise PoisonedError
+    _legalize(copy, region, walk)
     return copy
+
+
+def _legalize(copy: Region, region: Region, walk: FunctionWalk) -> None:
+    """Legalize a copy of a region, whose refusals say where in the graph that is."""
+    op, outer = region.parent_op(), walk.where
+    assert op is not None
+    if (place := place_of(op)) is not None:
+        walk.where = f" in {place.frame} if {place.regions[op.regions.index(region)]}"
+    is_complete = walk.block(copy.block)
+    walk.where = outer
+    if not is_complete:
+        raise PoisonedError
 
 
 def _inlined(op: Operation, region: Region) -> list[SSAValue]:

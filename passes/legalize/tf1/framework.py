@@ -25,16 +25,18 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.tf1.advice import next_step
 from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT, is_complex_value
 from lowerdeck.dialects.tf1.ops import Tf1Op
+from lowerdeck.passes.control_flow.places import place_of
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.tf1.arrays import CREATORS, element_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
-from lowerdeck.passes.legalize.walk import FunctionWalk, describe
+from lowerdeck.passes.legalize.walk import FunctionWalk
+from lowerdeck.passes.provenance import describe
 
 
 class Tf1Walk(FunctionWalk):
     """The legalization of one function of tf1 ops."""
 
-    transient = CREATORS
+    transient = (*CREATORS, "ub.poison")
 
     def __init__(self, function: func.FuncOp) -> None:
         from lowerdeck.passes.legalize.tf1.tensor_array import give_flows
@@ -49,6 +51,13 @@ class Tf1Walk(FunctionWalk):
                 owner = value.owner
                 where = "the model" if isinstance(owner, Block) else describe(owner)
                 self.refusals.append(f"{where}: {refusal}")
+
+    def place(self, op: Operation) -> str:
+        place = place_of(op)
+        if place is None:
+            return self.where
+        how = "repeated if" if isinstance(op, LoopOp) else "decided by"
+        return f" in {place.frame}, {how} {place.predicate}"
 
     def converts(self, op: Operation) -> bool:
         return isinstance(op, Tf1Op | IfOp | LoopOp)
