@@ -151,10 +151,12 @@ class Size:
 
 def random_program(seed: int, size: Size = Size()) -> Program:
     """The graph of a seed, shuffled and with names of random letters."""
-    return _Generator(Random(seed), size).program()
+    return Generator(Random(seed), size).program()
 
 
-class _Generator:
+class Generator:
+    """One graph, while it is built."""
+
     def __init__(self, random: Random, size: Size) -> None:
         self.random = random
         self.size = size
@@ -581,7 +583,7 @@ class _Generator:
 class _Loop:
     """One loop, while it is built."""
 
-    def __init__(self, generator: _Generator, outer: Frame, when: int, budget: int) -> None:
+    def __init__(self, generator: Generator, outer: Frame, when: int, budget: int) -> None:
         self.g = generator
         self.random = generator.random
         self.outer = outer

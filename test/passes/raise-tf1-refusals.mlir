@@ -352,3 +352,28 @@ tf1.graph @main {
   %z = tf1.Exit %f, %n_c {T = #tf1.dtype<float>} : (tensor<*xf32>, !tf1.control) -> tensor<*xf32> loc("z")
   tf1.fetch %y, %z : tensor<*xf32>, tensor<*xf32> {names = ["y", "z"]}
 }
+
+// -----
+
+// What comes from outside leaves a loop that is not run: the other branch is alive then, too.
+// CHECK:      node 'e' (Enter): found it alive if 'p', expected one predicate for all Enters of frame 'w'
+// CHECK-NEXT: node 'l' (Enter): found it alive always, expected one predicate for all Enters of frame 'w'
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %p = tf1.Placeholder {dtype = #tf1.dtype<bool>} : () -> tensor<*xi1> loc("p")
+  %no, %yes = tf1.Switch %x, %p {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>) loc("b")
+  %e = tf1.Enter %yes {T = #tf1.dtype<float>, frame_name = "w"} : (tensor<*xf32>) -> tensor<*xf32> loc("e")
+  %l = tf1.Enter %x {T = #tf1.dtype<float>, frame_name = "w", is_constant = true} : (tensor<*xf32>) -> tensor<*xf32> loc("l")
+  %m, %m_1 = tf1.Merge %e, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>) loc("m")
+  %mi, %mi_c = tf1.Identity %m {T = #tf1.dtype<float>} : (tensor<*xf32>) -> (tensor<*xf32>, !tf1.control) loc("mi")
+  %never = tf1.Const %mi_c {dtype = #tf1.dtype<bool>, value = #core.blob<"0x00">} : (!tf1.control) -> tensor<i1> loc("never")
+  %go = tf1.LoopCond %never : (tensor<i1>) -> tensor<*xi1> loc("go")
+  %f, %t = tf1.Switch %m, %go {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xi1>) -> (tensor<*xf32>, tensor<*xf32>) loc("f")
+  %n = tf1.NextIteration %t {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("n")
+  %y = tf1.Exit %f {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("y")
+  %z = tf1.Exit %l {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("z")
+  %both = tf1.AddV2 %y, %z {T = #tf1.dtype<float>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32> loc("both")
+  %r, %r_1 = tf1.Merge %no, %both {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>) loc("r")
+  %w, %w_1 = tf1.Merge %no, %z {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>) loc("w")
+  tf1.fetch %r, %w : tensor<*xf32>, tensor<*xf32> {names = ["r", "w"]}
+}

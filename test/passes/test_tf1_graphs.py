@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 from fuzz_tf1 import check, expected, imported, shrink, write
-from tf1_graphs import Program, Size, random_program
+from tf1_graphs import ALWAYS, Frame, Generator, Program, Size, Value, random_program
 from xdsl.context import Context
 
 from lowerdeck.frontends.tf1 import graph_pb2
@@ -43,6 +43,18 @@ def test_the_same_seed_gives_the_same_graph() -> None:
     first, second = random_program(7), random_program(7)
     assert first.graph == second.graph
     assert first.fetches == second.fetches
+
+
+def test_what_enters_a_loop_is_alive_as_it_is_outside() -> None:
+    """Be the loop run or not: an Exit of what is made of it would be, too."""
+    generator = Generator(Random(0), Size())
+    predicate = Value("p", "b", ALWAYS, generator.atom())
+    loop = Frame(Frame(None, ALWAYS), predicate.truth, "w", depth=1)
+    x, p = (generator.bring(loop, v) for v in (Value("x", "f", ALWAYS), predicate))
+    no, yes = generator.switch(loop, x, p)
+    assert [v.when for v in (x, p)] == [ALWAYS, ALWAYS]
+    assert [v.when for v in (no, yes)] == [ALWAYS & ~predicate.truth, predicate.truth]
+    assert generator.op(loop, "Neg", [x], "f").when == ALWAYS
 
 
 def test_what_is_wrong_is_found_and_shrunk(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

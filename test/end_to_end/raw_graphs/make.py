@@ -29,7 +29,7 @@ import tensorflow as tf
 from google.protobuf import text_format
 
 FLOAT, INT, BOOL = 1, 3, 10
-_TYPES = ("T", "dtype", "SrcT", "DstT", "Tidx", "Tdim")
+_TYPES = ("T", "dtype", "SrcT", "DstT", "Tidx", "Tdim", "index_type")
 
 
 class Graph:
@@ -126,6 +126,62 @@ def search_with_two_ends(g: Graph) -> list[str]:
     g.node("neg", "Neg", too_large, T=FLOAT)
     g.node("x1", "Exit", "neg", T=FLOAT)
     g.merge("y", "x0", "x1")
+    return ["y:0", "y:1"]
+
+
+@case
+def ends_of_different_shapes(g: Graph) -> list[str]:
+    """A loop with an Exit of a number and one of a vector: outside of it each has its own use."""
+    g.input("x")
+    g.enter("e", "x", "w")
+    g.merge("m", "e", "n")
+    g.constant("small", 1.0, "^m")
+    g.constant("large", 30.0, "^m")
+    g.node("above", "Greater", "m", "small", T=FLOAT)
+    g.node("below", "Less", "m", "large", T=FLOAT)
+    g.node("go", "LogicalAnd", "above", "below")
+    g.node("cond", "LoopCond", "go")
+    f, t = g.switch("s", "m", "cond")
+    g.node("a", "AddV2", t, t, T=FLOAT)
+    g.node("n", "NextIteration", "a", T=FLOAT)
+    too_small, too_large = g.switch("why", f, "above")
+    g.node("neg", "Neg", too_small, T=FLOAT)
+    g.node("number", "Exit", "neg", T=FLOAT)
+    g.constant("two", np.array([2]), "^too_large")
+    g.node("too_large", "Identity", too_large, T=FLOAT)
+    g.node("pair", "Fill", "two", "too_large", T=FLOAT, index_type=INT)
+    g.node("vector", "Exit", "pair", T=FLOAT)
+    g.constant("axis", 0, "^vector")
+    g.node("sum", "Sum", "vector", "axis", T=FLOAT, Tidx=INT, keep_dims=False)
+    g.merge("y", "number", "sum")
+    return ["y:0", "y:1"]
+
+
+@case
+def loop_that_is_half_entered(g: Graph) -> list[str]:
+    """A loop in a branch; what it does not change comes from outside, be it run or not."""
+    g.input("x")
+    g.input("limit")
+    g.input("p", BOOL)
+    no, yes = g.switch("b", "x", "p")
+    g.enter("e", yes, "w")
+    g.enter("l", "limit", "w", constant=True)
+    g.merge("m", "n", "e")
+    g.constant("one", 1.0, "^l")
+    g.node("large", "Greater", "l", "one", T=FLOAT)
+    small, big = g.switch("sl", "l", "large")
+    g.node("root", "Sqrt", big, T=FLOAT)
+    g.constant("two", 2.0, "^pivot")
+    g.node("pivot", "Identity", small, T=FLOAT)
+    g.merge("step", "root", "two")
+    g.node("less", "Less", "m", "l", T=FLOAT)
+    g.node("cond", "LoopCond", "less")
+    f, t = g.switch("s", "m", "cond")
+    g.node("a", "AddV2", t, "step", T=FLOAT)
+    g.node("n", "NextIteration", "a", T=FLOAT)
+    g.node("neg", "Neg", f, T=FLOAT)
+    g.node("out", "Exit", "neg", T=FLOAT)
+    g.merge("y", no, "out")
     return ["y:0", "y:1"]
 
 

@@ -110,3 +110,75 @@ func.func @truth(%p : tensor<i1>, %n : tensor<i32>, %v : tensor<2x?xi1, #core.te
   }
   func.return %a, %b, %c, %r : tensor<*xi1>, tensor<*xi1>, tensor<*xi1>, tensor<*xf32>
 }
+
+// -----
+
+// What nobody looks at takes the type of the other branch; a length that is known only there is
+// zero, one that is known outside stays.
+// CHECK-LABEL: func.func @anything
+// CHECK-NOT:     ub.poison
+// CHECK:         core.if %c : tensor<i1> -> tensor<f32>, tensor<?xf32, {{.*}}>, tensor<?xi1, #core.tensor<dims = [n]>> {
+// CHECK:           core.yield %{{.*}}, %{{.*}}, %{{.*}} : tensor<f32>, tensor<?xf32, #core.tensor<dims = [{{u[0-9]+}}]>>, tensor<?xi1, #core.tensor<dims = [n]>>
+// CHECK:         } else {
+// CHECK:           core.yield %{{.*}}, %{{.*}}, %{{.*}} : tensor<f32>, tensor<0xf32>, tensor<?xi1, #core.tensor<dims = [n]>>
+// CHECK:         func.return %{{.*}}, %{{.*}}, %{{.*}}, %v
+func.func @anything(%x : tensor<f32>, %v : tensor<?xf32, #core.tensor<dims = [n]>>, %c : tensor<i1>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xi1>, tensor<*xf32>) {
+  %r, %s, %t, %u = core.if %c : tensor<i1> -> tensor<*xf32>, tensor<*xf32>, tensor<*xi1>, tensor<*xf32> {
+    %a = ub.poison : tensor<*xf32>
+    %small = tf1.Less %v, %x {T = #tf1.dtype<float>} : (tensor<?xf32, #core.tensor<dims = [n]>>, tensor<f32>) -> tensor<*xi1>
+    %where = tf1.Where %small {T = #tf1.dtype<bool>} : (tensor<*xi1>) -> tensor<*xi64>
+    %taken = tf1.GatherNd %v, %where {Tparams = #tf1.dtype<float>, Tindices = #tf1.dtype<int64>} : (tensor<?xf32, #core.tensor<dims = [n]>>, tensor<*xi64>) -> tensor<*xf32>
+    core.yield %a, %taken, %small, %v : tensor<*xf32>, tensor<*xf32>, tensor<*xi1>, tensor<?xf32, #core.tensor<dims = [n]>>
+  } else {
+    %a = ub.poison : tensor<*xf32>
+    %b = ub.poison : tensor<*xi1>
+    %neg = tf1.Neg %x {T = #tf1.dtype<float>} : (tensor<f32>) -> tensor<*xf32>
+    core.yield %neg, %a, %b, %a : tensor<*xf32>, tensor<*xf32>, tensor<*xi1>, tensor<*xf32>
+  }
+  func.return %r, %s, %t, %u : tensor<*xf32>, tensor<*xf32>, tensor<*xi1>, tensor<*xf32>
+}
+
+// -----
+
+// The same where the branch is known: what comes after it has to have a type.
+// CHECK-LABEL: func.func @known_anything
+// CHECK-NOT:     core.if %yes
+// CHECK-NOT:     ub.poison
+// CHECK:         core.if %c
+// CHECK:           core.constant dense<[-0.0, -0.0]> : tensor<2xf32>
+func.func @known_anything(%x : tensor<2xf32>, %c : tensor<i1>) -> tensor<*xf32> {
+  %yes = tf1.Const {dtype = #tf1.dtype<bool>, value = #core.blob<"0x01">} : () -> tensor<i1>
+  %r = core.if %yes : tensor<i1> -> tensor<*xf32> {
+    %a = ub.poison : tensor<*xf32>
+    core.yield %a : tensor<*xf32>
+  } else {
+    %n = tf1.Abs %x {T = #tf1.dtype<float>} : (tensor<2xf32>) -> tensor<*xf32>
+    core.yield %n : tensor<*xf32>
+  }
+  %s = core.if %c : tensor<i1> -> tensor<*xf32> {
+    %n = tf1.Neg %r {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32>
+    core.yield %n : tensor<*xf32>
+  } else {
+    core.yield %x : tensor<2xf32>
+  }
+  func.return %s : tensor<*xf32>
+}
+
+// -----
+
+// An array that only one branch has, and that was never written there.
+// CHECK-LABEL: func.func @array_or_anything
+// CHECK-NOT:     ub.poison
+// CHECK:         core.if %c : tensor<i1> -> tensor<2x3xf32>
+// CHECK-NOT:     ub.poison
+func.func @array_or_anything(%k : tensor<i32>, %c : tensor<i1>) -> tensor<*xf32> {
+  %r = core.if %c : tensor<i1> -> tensor<*xf32> {
+    %n = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0x02000000">} : () -> tensor<i32>
+    %h, %f = tf1.TensorArrayV3 %n {dtype = #tf1.dtype<float>, element_shape = #tf1.shape<[3]>} : (tensor<i32>) -> (!tf1.resource, tensor<*xf32>)
+    core.yield %f : tensor<*xf32>
+  } else {
+    %a = ub.poison : tensor<*xf32>
+    core.yield %a : tensor<*xf32>
+  }
+  func.return %r : tensor<*xf32>
+}
