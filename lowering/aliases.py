@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from xdsl.ir import Block, Operation, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
 
@@ -35,6 +35,8 @@ def _visit(block: Block, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
                 _visit_loop(op, roots)
             case driver.IfOp():
                 _visit_if(op, roots)
+            case driver.SectionOp():
+                _visit_section(op, roots)
             case _:
                 for region in op.regions:
                     _visit(region.block, roots)
@@ -61,6 +63,23 @@ def _visit_if(op: driver.IfOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> No
     yields = [_yielded(region.block.last_op) for region in op.regions]
     for result, *values in zip(op.results, *yields, strict=True):
         roots[result] = _union(values, roots)
+
+
+def _visit_section(op: driver.SectionOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
+    for argument, value in zip(op.body.block.args, op.arguments, strict=True):
+        roots[argument] = roots[value]
+    _visit(op.body.block, roots)
+    for result, value in zip(op.results, _yielded(op.body.block.last_op), strict=True):
+        roots[result] = roots[value]
+
+
+def outside_sections(value: SSAValue) -> SSAValue:
+    """The value that an argument of a section stands for; any other value itself."""
+    while isinstance(value, BlockArgument) and isinstance(
+        section := value.block.parent_op(), driver.SectionOp
+    ):
+        value = section.arguments[value.index]
+    return value
 
 
 def _yielded(last: Operation | None) -> tuple[SSAValue, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -15,7 +16,14 @@ from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
-from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.elementwise import (
+    ELEMENTWISE,
+    ErfOp,
+    ExpOp,
+    LogOp,
+    SigmoidOp,
+    TanhOp,
+)
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
@@ -25,6 +33,21 @@ from lowerdeck.passes.provenance import derive
 
 MAX_OPS = 64
 """A chain longer than this is cut, so that no C function grows without bound."""
+
+_STATEMENTS: Mapping[type[Operation], int] = {
+    ExpOp: 38,
+    SigmoidOp: 40,
+    LogOp: 60,
+    TanhOp: 72,
+    ErfOp: 84,
+}
+"""Statements of C of functions that become arithmetic, for vectors and for what remains."""
+
+_OF_OTHERS = 6
+"""Statements of most other maps."""
+
+_MOST_STATEMENTS = 2000
+"""Of one function: the time that C compilers take grows faster than its length."""
 
 LARGEST_BLOCK = 16
 """Of channels, on any target."""
@@ -113,7 +136,7 @@ class KernelFormer:
             return False
         if isinstance(op, ReduceOp):
             # Every element is read once, so computing it there costs nothing.
-            return producer.anchor is None and len(producer.ops) + len(group.ops) < MAX_OPS
+            return producer.anchor is None and has_room_for_one_more(producer.ops, group.ops)
         if isinstance(op, AttentionOp):
             # A part of the heads is read where it lies.
             return all(isinstance(member, SliceOp) for member in producer.ops)
@@ -125,7 +148,7 @@ class KernelFormer:
     @staticmethod
     def _can_precede(op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
         """True if a map `op` can follow what computes `value`, at the same index, in one kernel."""
-        if len(producer.ops) + len(group.ops) >= MAX_OPS:
+        if not has_room_for_one_more(producer.ops, group.ops):
             return False
         if not isinstance(op, ELEMENTWISE) or dims_of(value) != dims_of(op.results[0]):
             return False
@@ -171,6 +194,18 @@ class KernelFormer:
         number = self._names.get(stem, 0)
         self._names[stem] = number + 1
         return f"{stem}_{number}"
+
+
+def has_room_for_one_more(*parts: Sequence[Operation]) -> bool:
+    """True if a kernel of these ops and another one is not too long."""
+    count = sum(map(len, parts))
+    if count >= MAX_OPS:
+        return False
+    most = max(_STATEMENTS.values())
+    if (count + 1) * most <= _MOST_STATEMENTS:
+        return True
+    total = sum(_STATEMENTS.get(type(op), _OF_OTHERS) for part in parts for op in part)
+    return total + most <= _MOST_STATEMENTS
 
 
 def is_joined_at_front(op: ConcatOp) -> bool:

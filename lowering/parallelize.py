@@ -14,7 +14,7 @@ from xdsl.traits import Pure
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
-from lowerdeck.lowering.aliases import Roots, find_roots
+from lowerdeck.lowering.aliases import Roots, find_roots, outside_sections
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.estimate import estimated_steps, estimated_trips, steps_of_block
 from lowerdeck.lowering.intervals import are_independent
@@ -386,6 +386,7 @@ def may_lag(run: kernel.FuncOp) -> bool:
                 read = []
         if is_done_once(op):
             continue
+        read = [outside_sections(value) for value in read]
         if not all(value in inputs or isinstance(value.owner, driver.WeightOp) for value in read):
             return False
     return True

@@ -32,6 +32,7 @@ PASSES: dict[str, PassFactory] = {
     "pack-weights": lazy("lowerdeck.lowering.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowerdeck.lowering.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
+    "split-driver": lazy("lowerdeck.lowering.split_driver", "SplitDriverPass"),
     "instrument": lazy("lowerdeck.lowering.instrument", "InstrumentPass"),
 }
 """Every pass of lowering, by name."""
@@ -63,7 +64,6 @@ _ADDED: Mapping[str, list[str]] = {
         "choose-schedules",
     ],
     "buffer": ["bufferize", "expand-math", "pack-weights"],
-    "scheduled": [*_SCHEDULING, "plan-memory"],
 }
 
 Observer = Callable[[ModulePass | None, str], None]
@@ -72,13 +72,14 @@ Observer = Callable[[ModulePass | None, str], None]
 
 def passes_of_phase(phase: str, threads: int = 1, *, profile: bool = False) -> list[str]:
     """The names of the passes that lead from the phase before to this one."""
-    if phase == "scheduled" and profile:
-        # Last, so that it finds the barriers and what each call turned out to be.
-        return [*passes_of_phase(phase, threads), "instrument"]
-    if phase == "scheduled" and threads > 1:
-        # Before memory is planned: what threads share must outlive their barriers.
-        return [*_SCHEDULING, "parallelize", "plan-memory"]
-    return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
+    if phase != "scheduled":
+        return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
+    # Before memory is planned: what threads share must outlive their barriers.
+    shared = ["parallelize"] if threads > 1 else []
+    # After that, so that it finds the barriers and what each call turned out to be.
+    timed = ["instrument"] if profile else []
+    # Last, for no pass has to look into the parts then.
+    return [*_SCHEDULING, *shared, "plan-memory", *timed, "split-driver"]
 
 
 def run_to_phase(

@@ -32,7 +32,13 @@ from xdsl.irdl import (
     var_operand_def,
     var_result_def,
 )
-from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure, RecursiveMemoryEffect
+from xdsl.traits import (
+    IsolatedFromAbove,
+    MemoryReadEffect,
+    MemoryWriteEffect,
+    Pure,
+    RecursiveMemoryEffect,
+)
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
@@ -288,6 +294,54 @@ class ShareOp(IRDLOperation):
 
     def __init__(self, body: Region):
         super().__init__(regions=[body])
+
+
+@irdl_op_definition
+class SectionOp(IRDLOperation):
+    """
+    Ops of the driver in a row that are a function of their own, so that none gets too long.
+
+    The region's arguments are the buffers in `arguments`, and `symbols` the dimension symbols from
+    outside that it uses. The results are the buffers that the region yields, and `result_symbols`
+    symbols that it makes, to the end of the enclosing block. Dynamic buffers made in the region
+    belong to the enclosing block. What ends the run in it ends the run of the model.
+    """
+
+    name = "buffer.section"
+    arguments = var_operand_def(RefType)
+    symbols = opt_prop_def(Symbols)
+    result_symbols = opt_prop_def(Symbols)
+    results_ = var_result_def(RefType)
+    body = region_def("single_block")
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect())
+    assembly_format = (
+        "(`(` $arguments^ `:` type($arguments) `)`)? (`->` type($results_)^)? $body attr-dict"
+    )
+
+    def __init__(
+        self,
+        arguments: Sequence[SSAValue],
+        body: Region,
+        *,
+        result_types: Sequence[RefType] = (),
+        symbols: Sequence[str] = (),
+        result_symbols: Sequence[str] = (),
+    ):
+        super().__init__(
+            operands=[arguments],
+            properties={
+                "symbols": symbol_list(symbols),
+                "result_symbols": symbol_list(result_symbols),
+            },
+            regions=[body],
+            result_types=[result_types],
+        )
+
+    def verify_(self) -> None:
+        if list(self.body.block.arg_types) != [value.type for value in self.arguments]:
+            raise VerifyException("the region has other arguments than the section")
+        _require_yields(self.body, self.results, set())
 
 
 @irdl_op_definition

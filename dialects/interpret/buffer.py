@@ -232,6 +232,18 @@ class Machine:
             self._run_block(op.body.block, {**symbols, **numbers})
 
     @_run_op.register
+    def _(self, op: driver.SectionOp, symbols: dict[str, int]) -> None:
+        block, last = op.body.block, op.body.block.last_op
+        for argument, value in zip(block.args, op.arguments, strict=True):
+            self._memory[argument] = self._buffer(value, symbols, op)
+        scope = {name: symbols[name] for name in names_in(op.symbols)}
+        self._run_ops(block, scope)
+        assert isinstance(last, kernel.YieldOp)
+        for result, value in zip(op.results, last.values, strict=True):
+            self._memory[result] = self._buffer(value, scope, last)
+        symbols.update({name: scope[name] for name in names_in(op.result_symbols)})
+
+    @_run_op.register
     def _(self, op: driver.WeightOp, symbols: dict[str, int]) -> None:
         type_ = ref_type(op.result)
         dtype = _memory_dtype(type_.element)

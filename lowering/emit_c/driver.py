@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
 from xdsl.ir import Block, Operation, SSAValue
@@ -32,6 +33,8 @@ class DriverWriter:
     """The writer of the driver function, and what its calls need to know."""
 
     c: CWriter
+    name: str
+    """The model's."""
     functions: Mapping[str, str]
     """The C name of every kernel."""
     with_status: frozenset[str]
@@ -40,8 +43,30 @@ class DriverWriter:
     """How threads are told apart; None if there is only one."""
     clock: str | None = None
     """The variable that holds the time of the last mark; None if there are no marks."""
+    sections: Mapping[Operation, str] = field(default_factory=dict[Operation, str])
+    """The C name of every section."""
+    definitions: list[str] = field(default_factory=list[str])
+    """The functions that sections are, each before those that call it."""
+    in_section: bool = False
+    """True if the function is one of them: it gets the status and the clock as pointers."""
+    may_end: bool = False
+    """True if something written so far may end the run."""
     constant: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers that must not be written."""
+
+    @property
+    def status(self) -> str:
+        """The status that kernels set."""
+        return "*status" if self.in_section else "status"
+
+    def address(self, variable: str) -> str:
+        """Of the status or the clock."""
+        return variable if self.in_section else f"&{variable}"
+
+    def end_run(self, condition: str, status: str) -> None:
+        """End the run with a status if a condition holds."""
+        self.may_end = True
+        self.c.line(f"if ({condition}) return {status};")
 
     def expr(self, value: Expr) -> str:
         """The C form of an expression over the model's symbols."""
@@ -111,13 +136,13 @@ def _(op: driver.AllocOp, w: DriverWriter) -> None:
         return
     size = w.c.fresh("size")
     w.c.line(f"const int64_t {size} = {w.bytes(ref_type(op.result))};")
-    w.c.line(f"if ({size} < 0) return LOWERDECK_ERROR_SHAPE_MISMATCH;")
+    w.end_run(f"{size} < 0", "LOWERDECK_ERROR_SHAPE_MISMATCH")
     memory = f"lowerdeck_allocate(memory, {size})"
     if w.threads is not None:
         first = f"{w.threads.thread} == 0 ? {memory} : NULL"
         memory = f"lowerdeck_team_share({w.threads.team}, {w.threads.thread}, {first})"
     w.pointer(op.result, f"({type_}){memory}", "b")
-    w.c.line(f"if ({w.c.value(op.result)} == NULL) return LOWERDECK_ERROR_OUT_OF_MEMORY;")
+    w.end_run(f"{w.c.value(op.result)} == NULL", "LOWERDECK_ERROR_OUT_OF_MEMORY")
 
 
 @emit.register
@@ -144,7 +169,7 @@ def _(op: driver.CallOp, w: DriverWriter) -> None:
     arguments = [w.c.value(argument) for argument in op.arguments]
     arguments += [w.expr(symbol) for symbol in op.symbols.data]
     if callee in w.with_status:
-        arguments.append("&status")
+        arguments.append(w.address("status"))
     w.c.line(f"{w.functions[callee]}({', '.join(arguments)});{_source_comment(op)}")
 
 
@@ -157,8 +182,8 @@ def _source_comment(op: Operation) -> str:
 def _(op: driver.CheckStatusOp, w: DriverWriter) -> None:
     """A look at the status."""
     if w.threads is not None:
-        w.c.line(f"status = lowerdeck_team_agree({w.threads.team}, status);")
-    w.c.line("if (status != LOWERDECK_OK) return status;")
+        w.c.line(f"{w.status} = lowerdeck_team_agree({w.threads.team}, {w.status});")
+    w.end_run(f"{w.status} != LOWERDECK_OK", w.status)
 
 
 @emit.register
@@ -177,7 +202,8 @@ def _(op: driver.MarkOp, w: DriverWriter) -> None:
     """The first thread's clock."""
     only = "" if w.threads is None else f"if ({w.threads.thread} == 0) "
     slot = -1 if op.slot is None else op.slot.data
-    w.c.line(f"{only}lowerdeck_mark(args->profile, &{w.clock}, {slot});")
+    assert w.clock is not None
+    w.c.line(f"{only}lowerdeck_mark(args->profile, {w.address(w.clock)}, {slot});")
 
 
 @emit.register
@@ -222,7 +248,100 @@ def _(op: driver.RequireOp, w: DriverWriter) -> None:
         "le": f"({left}) <= ({right})",
         "broadcast": f"({left}) == ({right}) || ({left}) == 1",
     }[op.predicate.data]
-    w.c.line(f"if (!({condition})) return LOWERDECK_ERROR_SHAPE_MISMATCH;")
+    w.end_run(f"!({condition})", "LOWERDECK_ERROR_SHAPE_MISMATCH")
+
+
+@dataclass(frozen=True)
+class _Parameter:
+    """One of a section's function, and what its caller passes."""
+
+    type: str
+    name: str
+    argument: str
+
+
+@emit.register
+def _(op: driver.SectionOp, w: DriverWriter) -> None:
+    """The call of a function; what it makes for others goes through pointers."""
+    inner = replace(
+        w, c=CWriter(w.c.reserved), in_section=True, may_end=False, constant=set[SSAValue]()
+    )
+    parameters = [*_context_of(w), *_handed_in(op, w, inner)]
+    inner.block(op.body.block)
+    parameters += _handed_out(op, w, inner)
+    _define(op, parameters, inner)
+    arguments = [each.argument for each in _mentioned(parameters, inner.c.lines)]
+    call = f"{w.sections[op]}({', '.join(arguments)})"
+    if not inner.may_end:
+        w.c.line(f"{call};")
+        return
+    end = w.c.fresh("end")
+    w.c.line(f"const int {end} = {call};")
+    w.end_run(f"{end} != LOWERDECK_OK", end)
+
+
+def _context_of(w: DriverWriter) -> list[_Parameter]:
+    """What any op may refer to."""
+    found = [
+        _Parameter(f"{w.name}_args *", "args", "args"),
+        _Parameter("lowerdeck_memory *", "memory", "memory"),
+        _Parameter("unsigned char *", "workspace", "workspace"),
+        _Parameter("const unsigned char *", "weights", "weights"),
+        _Parameter("int *", "status", w.address("status")),
+    ]
+    if w.clock is not None:
+        found.append(_Parameter("int64_t *", w.clock, w.address(w.clock)))
+    if w.threads is not None:
+        found.append(_Parameter("lowerdeck_team *", w.threads.team, w.threads.team))
+        found.append(_Parameter("int64_t ", w.threads.thread, w.threads.thread))
+    return found
+
+
+def _handed_in(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> list[_Parameter]:
+    """Buffers and symbols from outside."""
+    found: list[_Parameter] = []
+    for value, argument in zip(op.arguments, op.body.block.args, strict=True):
+        if value in w.constant:
+            inner.constant.add(argument)
+        name = inner.c.declare(argument, w.c.value(value))
+        found.append(_Parameter(f"{inner.pointer_type(argument)}", name, w.c.value(value)))
+    for symbol in names_in(op.symbols):
+        name = inner.c.bind_symbol(symbol)
+        found.append(_Parameter("int64_t ", name, w.c.symbols[symbol]))
+    return found
+
+
+def _handed_out(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> list[_Parameter]:
+    """Buffers and symbols that the section makes for others: variables of its caller."""
+    found: list[_Parameter] = []
+    for value, result in zip(_yielded(op.body.block), op.results, strict=True):
+        if value in inner.constant:
+            w.constant.add(result)
+        type_, name = w.pointer_type(result), w.c.declare(result, inner.c.value(value))
+        w.c.line(f"{type_}{name} = NULL;")
+        found.append(_Parameter(f"{type_}*", inner.c.fresh(f"{name}_out"), f"&{name}"))
+        inner.c.line(f"*{found[-1].name} = {inner.c.value(value)};")
+    for symbol in names_in(op.result_symbols):
+        name = w.c.bind_symbol(symbol)
+        w.c.line(f"int64_t {name} = 0;")
+        found.append(_Parameter("int64_t *", inner.c.fresh(f"{name}_out"), f"&{name}"))
+        inner.c.line(f"*{found[-1].name} = {inner.c.symbols[symbol]};")
+    return found
+
+
+def _define(op: driver.SectionOp, parameters: Sequence[_Parameter], w: DriverWriter) -> None:
+    """Add the function to the definitions."""
+    used = _mentioned(parameters, w.c.lines)
+    list_ = ", ".join(f"{each.type}{each.name}" for each in used) or "void"
+    type_, last = ("int", ["  return LOWERDECK_OK;"]) if w.may_end else ("void", [])
+    lines = [f"static {type_} {w.sections[op]}({list_}) {{", *w.c.lines, *last, "}", ""]
+    w.definitions.append("\n".join(lines))
+
+
+def _mentioned(parameters: Sequence[_Parameter], lines: Sequence[str]) -> list[_Parameter]:
+    """The parameters that a function needs; comments do not count."""
+    words = {word for line in lines for word in re.findall(r"\w+", re.sub(r"/\*.*?\*/", "", line))}
+    return [parameter for parameter in parameters if parameter.name in words]
 
 
 @emit.register
@@ -285,6 +404,8 @@ def _allocates(op: Operation) -> bool:
     """True if the op leaves dynamic buffers to its block."""
     if isinstance(op, driver.AllocOp):
         return bool(op.dynamic.value.data)
+    if isinstance(op, driver.SectionOp):
+        return any(map(_allocates, op.body.block.ops))
     return isinstance(op, driver.IfOp) and bool(op.results)
 
 

@@ -225,13 +225,20 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
 def _driver(
     i: Interface, kernels: list[kernel.FuncOp], names: dict[str, str], run: kernel.FuncOp
 ) -> str:
-    c = CWriter({i.name, *names.values()})
+    reserved = {i.name, *names.values()}
+    sections: dict[Operation, str] = {
+        op: identifier(f"{i.name}_section", reserved)
+        for op in run.walk()
+        if isinstance(op, driver.SectionOp)
+    }
     with_status = frozenset(f.sym_name.data for f in kernels if needs_status(f))
-    clock = None if i.slots is None else c.fresh("last_mark")
+    clock = None if i.slots is None else identifier("last_mark", reserved)
     threads = None
     if i.shares_work:
-        threads = Threads(c.fresh("team"), c.fresh("thread"), may_lag(run))
-    w = DriverWriter(c, names, with_status, threads, clock)
+        team, thread = (identifier(name, reserved) for name in ("team", "thread"))
+        threads = Threads(team, thread, may_lag(run))
+    c = CWriter(reserved)
+    w = DriverWriter(c, i.name, names, with_status, threads, clock, sections)
     interface.read_dimensions(i, c)
     if i.workspace != 0:
         aligned = "((uintptr_t)args->workspace + 63) & ~(uintptr_t)63"
@@ -266,7 +273,7 @@ def _driver(
         parameters += [f"lowerdeck_team *{threads.team}", f"int64_t {threads.thread}"]
         c.lines = [f"  (void){threads.thread};", *c.lines]
     head = f"static int {i.name}_driver({', '.join(parameters)}) {{"
-    return "\n".join([head, *c.lines, "}", ""])
+    return "\n".join([*w.definitions, head, *c.lines, "}", ""])
 
 
 def _is_late(type_: RefType, c: CWriter) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from math import prod
 
@@ -135,10 +135,12 @@ def string_literal(text: str) -> str:
 class CWriter:
     """Lines of one C function, with the names of its values."""
 
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, taken: Iterable[str]) -> None:
         self.lines: list[str] = []
         self._depth = 1
         self._names: dict[SSAValue, str] = {}
+        self.reserved = frozenset(taken)
+        """Identifiers that mean something outside of the function."""
         self._taken = set(taken)
         self._numbers: dict[str, int] = {}
         self.symbols: dict[str, str] = {}

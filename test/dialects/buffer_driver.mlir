@@ -17,6 +17,14 @@
 // CHECK-NEXT:    buffer.once {
 // CHECK-NEXT:      buffer.yield
 // CHECK-NEXT:    }
+// CHECK-NEXT:    %s = buffer.section(%d : !buffer.ref<[u0] x f32>) -> !buffer.ref<[u0] x f32> {
+// CHECK-NEXT:    ^bb0(%i: !buffer.ref<[u0] x f32>):
+// CHECK-NEXT:      %o = buffer.view %i {offset = #core.dims<[0]>} : !buffer.ref<[u0] x f32> -> !buffer.ref<[u0] x f32>
+// CHECK-NEXT:      buffer.yield %o : !buffer.ref<[u0] x f32>
+// CHECK-NEXT:    } {symbols = ["u0"]}
+// CHECK-NEXT:    buffer.section {
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
 // CHECK-NEXT:    buffer.if %c : !buffer.ref<[] x i1> {
 // CHECK-NEXT:      buffer.copy %x, %a : !buffer.ref<[4, n] x f32>, !buffer.ref<[4, n] x f32>
 // CHECK-NEXT:      buffer.yield
@@ -48,6 +56,14 @@ buffer.func @run {
   buffer.require <[u0]> "le" <[n + 1]>
   %d = buffer.alloc {dynamic = true} : !buffer.ref<[u0] x f32>
   buffer.once {
+    buffer.yield
+  }
+  %s = buffer.section(%d : !buffer.ref<[u0] x f32>) -> !buffer.ref<[u0] x f32> {
+  ^bb1(%i : !buffer.ref<[u0] x f32>):
+    %o = buffer.view %i {offset = #core.dims<[0]>} : !buffer.ref<[u0] x f32> -> !buffer.ref<[u0] x f32>
+    buffer.yield %o : !buffer.ref<[u0] x f32>
+  } {symbols = ["u0"]}
+  buffer.section {
     buffer.yield
   }
   buffer.if %c : !buffer.ref<[] x i1> {

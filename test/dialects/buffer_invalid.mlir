@@ -344,3 +344,26 @@ buffer.func @transpose_of_f64 {
   buffer.transpose %t : !buffer.ref<[4, 4] x f64>
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: the region has other arguments than the section
+"buffer.func"() <{sym_name = "run", symbols = [], outputs = #builtin.int<0>}> ({
+^bb0(%x : !buffer.ref<[4] x f32>):
+  "buffer.section"(%x) ({
+    "buffer.yield"() : () -> ()
+  }) : (!buffer.ref<[4] x f32>) -> ()
+  "buffer.return"() : () -> ()
+}) : () -> ()
+
+// -----
+
+// CHECK: what the region yields: found 0 buffers, expected 1
+"buffer.func"() <{sym_name = "run", symbols = [], outputs = #builtin.int<0>}> ({
+^bb0(%x : !buffer.ref<[4] x f32>):
+  %r = "buffer.section"(%x) ({
+  ^bb0(%i : !buffer.ref<[4] x f32>):
+    "buffer.yield"() : () -> ()
+  }) : (!buffer.ref<[4] x f32>) -> !buffer.ref<[4] x f32>
+  "buffer.return"() : () -> ()
+}) : () -> ()

@@ -35,6 +35,7 @@ from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.options import LowerdeckContext
 
@@ -104,6 +105,8 @@ class Program:
     scheduling: Sequence[ModulePass] = ()
     """What is done to kernels before they run."""
     threads: int = 1
+    most_statements: int = MOST_STATEMENTS
+    """Of a function of the driver."""
     may_fail: bool = False
     """True if dimensions may turn out not to fit; then all three ways must find that out."""
     is_refused: bool = False
@@ -142,19 +145,24 @@ class Program:
             ParallelizePass(worth=0).apply(context, self.module)
         if self.is_refused:
             problems += self._check_refused("buffer")
-            ALL_PASSES["plan-memory"]()().apply(context, self.module)
+            self._plan(context)
             problems += self._check_refused("planned")
             return emit_c(self.module, self.name, "native"), problems
         results = list(run_driver(self.module, self.named_inputs).values())
         if self.compare_core:
             problems += self.differences("buffer", results, self.expected)
-        ALL_PASSES["plan-memory"]()().apply(context, self.module)
+        self._plan(context)
         check_contract(self.module, "scheduled")
         planned = list(run_driver(self.module, self.named_inputs).values())
         problems += self.differences("planned", planned, results, exact=True)
         if not self.compare_core:
             self.expected = planned
         return emit_c(self.module, self.name, "native"), problems
+
+    def _plan(self, context: LowerdeckContext) -> None:
+        ALL_PASSES["plan-memory"]()().apply(context, self.module)
+        SplitDriverPass(self.most_statements).apply(context, self.module)
+        self.module.verify()
 
     def _check_refused(self, stage: str) -> list[str]:
         try:

@@ -1,0 +1,259 @@
+"""Drivers in sections compute the same, and no function is longer than it may be."""
+
+# Bodies of programs are lambdas, and numpy's limits have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from xdsl.builder import ImplicitBuilder
+from xdsl.ir import Block, Region, SSAValue
+
+import lowerdeck
+from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
+from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.tensor import GatherOp
+from lowerdeck.dialects.core.types import i64, static_shape, tensor
+from lowerdeck.dialects.interpret.buffer import find_driver
+from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.parallelize import ParallelizePass, may_lag
+from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
+from lowerdeck.lowering.split_driver import SplitDriverPass
+from lowerdeck.lowering.statements import statements_of_block, statements_of_section
+from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    Program,
+    Suite,
+    module_of,
+    typed,
+)
+from .test_changing_sizes import (  # noqa: TID251
+    branches,
+    chooses,
+    collects,
+    grows,
+    numbers,
+    rotates,
+    swaps,
+    trips,
+    vector,
+)
+from .test_random_programs import STATE, ControlFlow  # noqa: TID251
+
+LIMIT = 24
+"""Drivers of small programs are longer."""
+
+_OF_ARGUMENTS = 40
+"""More than the statements of a driver's function for its ports."""
+
+
+def printed_statements(
+    artifact: CArtifact, name: str = r"\w+_(?:driver|section\w*)"
+) -> dict[str, int]:
+    """For each function of the driver, or of another name, how many statements are printed."""
+    functions = re.findall(
+        rf"^static \w+ ({name})\([^\n]*\) \{{\n(.*?)^\}}",
+        artifact.files[f"{artifact.name}.c"],
+        re.MULTILINE | re.DOTALL,
+    )
+    found: dict[str, int] = {}
+    for name, body in functions:
+        text = re.sub(r"\bfor \(.*?\) \{", "while ()", re.sub(r"/\*.*?\*/", "", body))
+        found[name] = text.count(";") + len(re.findall(r"\b(?:if|while) \(", text))
+    return found
+
+
+def check_lengths(suite: Suite, limit: int) -> None:
+    """What is printed is not longer than counted, and, unless it is one op, than allowed."""
+    count = 0
+    for program, artifact, _ in suite.lowered:
+        run = find_driver(program.module)
+        assert run is not None
+        sections = [op for op in run.walk() if isinstance(op, driver.SectionOp)]
+        printed = printed_statements(artifact)
+        own = printed.pop(f"{program.name}_driver")
+        assert own <= statements_of_block(run.body.block) + _OF_ARGUMENTS
+        assert len(printed) == len(sections)
+        for number, section in enumerate(sections):
+            name = f"{program.name}_section{f'_{number + 1}' if number else ''}"
+            assert printed[name] <= statements_of_section(section)
+            work = [op for op in section.body.block.ops if not isinstance(op, driver.WeightOp)]
+            # The one that is not the end.
+            assert len(work) == 2 or printed[name] <= limit
+        count += len(sections)
+    assert count > len(suite.programs)
+
+
+def test_control_flow(tmp_path: Path) -> None:
+    """Sections in loops and branches, what they give to others, and sections of sections."""
+    suite = Suite(tmp_path)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        arrays = [
+            np.asarray(rng.integers(-5, 6, static_shape(type_) or ())).astype(
+                np.int64 if type_ == STATE[3] else np.int32
+            )
+            for type_ in STATE
+        ]
+
+        def body(*args: SSAValue, seed: int = seed) -> list[SSAValue]:
+            return ControlFlow(seed).block(list(args), 2)[-4:]
+
+        suite.add(STATE, body, *arrays, threads=1 + seed % 2, most_statements=LIMIT)
+    suite.check()
+    check_lengths(suite, LIMIT)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_sizes_from_data(tmp_path: Path, threads: int) -> None:
+    """Buffers of the allocator, and symbols, that sections make for others."""
+    suite = Suite(tmp_path)
+    rule: dict[str, Any] = {"threads": threads, "most_statements": 8}
+    for count in (0, 3):
+        suite.on(grows, trips(count), numbers(2, 3), **rule)
+        suite.on(swaps, trips(count), numbers(5), numbers(2), numbers(1), **rule)
+        suite.on(rotates, trips(count), numbers(5), numbers(2), **rule)
+        suite.on(collects, trips(count), numbers(2), **rule)
+        suite.on(branches, trips(count), numbers(5), numbers(2), **rule)
+    for flag in (True, False):
+        values = np.array([1, 0, 2, 0, 0, 3], np.float32)
+        suite.on(chooses, np.array(flag), values, numbers(2), **rule)
+    dynamic = [typed(np.int64), vector("n"), vector("m"), vector("l")]
+    suite.add(dynamic, swaps, trips(4), numbers(5), numbers(2), numbers(1), **rule)
+    suite.check()
+    check_lengths(suite, 8)
+
+
+def picks(x: Any, k: Any) -> Any:
+    """An index from data in every step."""
+    for _ in range(6):
+        row = GatherOp(x, k, 0).result
+        x = SoftmaxOp(e.AddOp(x, row).result, 1).result
+    return x
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_status(tmp_path: Path, threads: int) -> None:
+    """What ends the run in a section ends it, and only that."""
+    suite = Suite(tmp_path)
+    types = [typed(np.float32, 3, 8), typed(np.int64)]
+    for index in (0, -3, 3):
+        suite.add(
+            types,
+            picks,
+            np.arange(24, dtype=np.float32).reshape(3, 8) / 8,
+            np.array(index),
+            threads=threads,
+            may_fail=True,
+            most_statements=8,
+        )
+    suite.check()
+    assert [status for status, _ in suite.outcomes()][:2] == [0, 0]
+    check_lengths(suite, 8)
+
+
+def chain(x: Any, length: int) -> Any:
+    """Kernels in a row with constants, the first of which is used in all."""
+    first = ConstantOp.of(np.arange(8, dtype=np.float32)).result
+    for number in range(length):
+        own = ConstantOp.of(np.full(8, number, np.float32)).result
+        x = SoftmaxOp(e.AddOp(x, e.MulOp(first, own).result).result, 1).result
+    return x
+
+
+def test_long_chain(tmp_path: Path) -> None:
+    """No function is longer than allowed, the driver's own neither."""
+    suite = Suite(tmp_path)
+    x = np.arange(24, dtype=np.float32).reshape(3, 8)
+    for threads in (1, 2):
+        suite.on(lambda x: chain(x, 150), x, threads=threads, most_statements=60)
+    suite.check()
+    check_lengths(suite, 60)
+    for _, artifact, _ in suite.lowered:
+        assert max(printed_statements(artifact).values()) <= 60
+
+
+def test_default_limit() -> None:
+    """As long as a driver may be, its C has no sections."""
+
+    def lower(length: int) -> int:
+        program = Program("p", module_of([typed(np.float32, 3, 8)], lambda x: chain(x, length)), [])
+        context = LowerdeckContext()
+        for name in ("form-kernels", "bufferize", "plan-memory", "split-driver"):
+            ALL_PASSES[name]()().apply(context, program.module)
+        return len(printed_statements(emit_c(program.module, "p", "c99")))
+
+    assert lower(200) == 1
+    assert lower(400) > 1
+
+
+@pytest.mark.parametrize(("length", "kernels"), [(20, 1), (40, 2)])
+def test_long_kernel(length: int, kernels: int) -> None:
+    """What takes many statements is not put together as often as what takes few."""
+
+    def body(x: SSAValue) -> SSAValue:
+        for _ in range(length):
+            x = e.ErfOp(x).result
+        return x
+
+    module = module_of([typed(np.float32, 5, 6, 7)], body)
+    run_to_phase(LowerdeckContext(options=RewriteOptions(target="x86-64-v4")), module, "scheduled")
+    printed = printed_statements(emit_c(module, "p", "x86-64-v4"), r"p_erf\w+")
+    assert len(printed) == kernels
+    assert 1000 < max(printed.values()) <= 2000
+
+
+def test_profile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock goes through sections: each call of a kernel has its time."""
+    nodes = [
+        helper.make_node("Softmax", [f"v{k}"], [f"v{k + 1}"], name=f"s{k}", axis=k % 2)
+        for k in range(30)
+    ]
+    ports = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [64, 64]) for name in ("v0", "v30")
+    ]
+    graph = helper.make_graph(nodes, "chain", ports[:1], ports[1:])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    monkeypatch.setitem(ALL_PASSES, "split-driver", lambda: partial(SplitDriverPass, LIMIT))
+    compiled = lowerdeck.compile(model, profile=True, cache=False, threads=2)
+    x = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
+    profile = compiled.profile({"v0": x})
+    assert len(profile.kernels) == 30
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_late_threads(computed: bool) -> None:
+    """What a section gets is an input or it is not, as without sections."""
+
+    def body(x: SSAValue, trips: SSAValue) -> list[SSAValue]:
+        if computed:
+            trips = e.AddOp(trips, trips).result
+        block = Block(arg_types=[tensor(i64, []), x.type])
+        with ImplicitBuilder(block):
+            YieldOp([chain(block.args[1], 20)])
+        return [LoopOp(trips, None, [x], Region(block)).results[0]]
+
+    module = module_of([typed(np.float32, 20, 8), typed(np.int64)], body)
+    context = LowerdeckContext()
+    for name in ("form-kernels", "bufferize"):
+        ALL_PASSES[name]()().apply(context, module)
+    ParallelizePass(worth=64).apply(context, module)
+    ALL_PASSES["plan-memory"]()().apply(context, module)
+    SplitDriverPass(LIMIT).apply(context, module)
+    run = find_driver(module)
+    assert run is not None
+    loops = [op for op in run.walk() if isinstance(op, driver.LoopOp)]
+    assert all(isinstance(loop.parent_op(), driver.SectionOp) for loop in loops)
+    assert may_lag(run) is not computed
