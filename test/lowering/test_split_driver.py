@@ -29,7 +29,7 @@ from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.parallelize import ParallelizePass, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
-from lowerdeck.lowering.split_driver import SplitDriverPass
+from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.lowering.statements import statements_of_block, statements_of_section
 from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
 
@@ -134,6 +134,18 @@ def test_sizes_from_data(tmp_path: Path, threads: int) -> None:
     suite.add(dynamic, swaps, trips(4), numbers(5), numbers(2), numbers(1), **rule)
     suite.check()
     check_lengths(suite, 8)
+
+
+def test_scopes() -> None:
+    """What a section in a loop takes from the allocator is given back by the loop."""
+    marks: list[int] = []
+    for limit in (MOST_STATEMENTS, 8):
+        module = module_of([typed(np.int64), typed(np.float32, 2, 3)], grows)
+        inputs = [trips(3), numbers(2, 3)]
+        artifact, problems = Program("p", module, inputs, most_statements=limit).lower()
+        assert not problems
+        marks.append(artifact.files["p.c"].count("lowerdeck_block *const mark"))
+    assert marks[0] == marks[1] > 0
 
 
 def picks(x: Any, k: Any) -> Any:
