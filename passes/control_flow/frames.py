@@ -13,6 +13,9 @@ from dataclasses import dataclass, field
 
 from lowerdeck.passes.control_flow.graph import Graph, Kind, Node, Problem, Value, refuse
 
+_INSIDE = {Kind.EXIT: "an Exit", Kind.NEXT: "a NextIteration"}
+"""What can only be in a loop."""
+
 
 @dataclass(eq=False)
 class Frame:
@@ -148,8 +151,9 @@ def _frame(
     if node.kind is Kind.ENTER and outside is not None:
         assert node.frame is not None
         return outside.child(*node.frame)
-    if node.kind is Kind.EXIT and outside is root:
-        problems.append(Problem(node, "found an Exit in no frame, expected it inside of a loop"))
+    if node.kind in _INSIDE and outside is root:
+        text = f"found {_INSIDE[node.kind]} in no frame, expected it inside of a loop"
+        problems.append(Problem(node, text))
         return None
     return outside
 

@@ -147,7 +147,7 @@ class LoopRaiser:
         if (flow := self._flows.get(frame)) is None:
             return []
         if flow.cyclic:
-            return [_in_cycle(node) for node in flow.cyclic if flow.context != FALSE]
+            return [_in_cycle(node, frame) for node in flow.cyclic if flow.context != FALSE]
         problems = [
             problem for inner in flow.inner.values() for problem in self._check_enters(flow, inner)
         ]
@@ -162,8 +162,8 @@ class LoopRaiser:
         going = self._going(flow)
         condition = self._condition(flow, going)
         if condition is None:
-            text = f"found no value in {frame} that tells if it goes on, expected a LoopCond"
-            return [Problem(ring.node, text)]
+            text = f"found no value in {frame} that tells if it goes on, {self._if(going)}"
+            return [Problem(ring.node, f"{text}; expected a LoopCond")]
         variables = _variables(flow)
         outputs = self._outputs.get(frame, ring.ends)
         carried = tuple(
@@ -283,9 +283,9 @@ def _check_form(frame: Frame) -> list[Problem]:
     return problems
 
 
-def _in_cycle(node: Node) -> Problem:
-    text = "found it in a cycle through a whole loop, expected Enters that wait for no Exit of it"
-    return Problem(node, text)
+def _in_cycle(node: Node, frame: Frame) -> Problem:
+    text = f"found it in {frame} in a cycle through a whole loop"
+    return Problem(node, f"{text}, expected Enters that wait for no Exit of it")
 
 
 def _ends(merge: Node) -> tuple[int, int]:

@@ -199,7 +199,7 @@ tf1.graph @main {
 // -----
 
 // A frame whose Enter waits for its own Exit.
-// CHECK: found it in a cycle through a whole loop, expected Enters that wait for no Exit of it
+// CHECK: found it in no frame in a cycle through a whole loop, expected Enters that wait for no Exit of it
 tf1.graph @main {
   %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
   %limit = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("limit")
@@ -376,4 +376,16 @@ tf1.graph @main {
   %r, %r_1 = tf1.Merge %no, %both {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>) loc("r")
   %w, %w_1 = tf1.Merge %no, %z {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>) loc("w")
   tf1.fetch %r, %w : tensor<*xf32>, tensor<*xf32> {names = ["r", "w"]}
+}
+
+// -----
+
+// An iteration that no loop has.
+// CHECK: node 'n' (NextIteration): found a NextIteration in no frame, expected it inside of a loop
+tf1.graph @main {
+  %x = tf1.Placeholder {dtype = #tf1.dtype<float>} : () -> tensor<*xf32> loc("x")
+  %a = tf1.Neg %x {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("a")
+  %n = tf1.NextIteration %a {T = #tf1.dtype<float>} : (tensor<*xf32>) -> tensor<*xf32> loc("n")
+  %m, %m_1 = tf1.Merge %x, %n {T = #tf1.dtype<float>, N = 2 : i64} : (tensor<*xf32>, tensor<*xf32>) -> (tensor<*xf32>, tensor<*xi32>) loc("m")
+  tf1.fetch %m : tensor<*xf32> {names = ["m"]}
 }
