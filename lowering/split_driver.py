@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.statements import CALL_OF_SECTION, statements, statements_of_block
-from lowerdeck.passes.symbols import symbols_of
 
 MOST_STATEMENTS = 2000
 """Of one C function: compilers take more than twice as long for one of twice the length."""
@@ -51,12 +51,29 @@ def _made_inside(op: Operation) -> frozenset[str]:
 def used_symbols(op: Operation) -> frozenset[str]:
     """The symbols that an op and the ops in it need from outside, and those it makes itself."""
     attributes = [*op.properties.values(), *op.operand_types, *op.result_types]
-    used = _NONE.union(*map(symbols_of, attributes))
+    used = _symbols_of(attributes)
     if isinstance(op, driver.SectionOp):
         return used.union(names_in(op.symbols))
     for region in op.regions:
-        inside = _used_in(region.block.ops).union(*map(symbols_of, region.block.arg_types))
+        inside = _used_in(region.block.ops) | _symbols_of(region.block.arg_types)
         used |= inside - _made_inside(op)
+    return used
+
+
+def _symbols_of(attributes: Iterable[Attribute]) -> frozenset[str]:
+    """The symbols in types of buffers and in expressions; most are numbers."""
+    used = _NONE
+    for attribute in attributes:
+        match attribute:
+            case RefType():
+                exprs = (*attribute.dims.data, *attribute.strides.data)
+            case DimsAttr():
+                exprs = attribute.data
+            case _:
+                continue
+        for expr in exprs:
+            if expr.value is None:
+                used |= expr.symbols
     return used
 
 
@@ -175,6 +192,10 @@ class BlockSplitter:
         inner: dict[SSAValue, SSAValue] = dict(zip(arguments, body.args, strict=True))
         for value in constants:
             assert isinstance(value.owner, driver.WeightOp)
+            if all(self._place_of(use.operation) in run for use in value.uses):
+                value.owner.detach()
+                body.add_op(value.owner)
+                continue
             body.add_op(copy := value.owner.clone())
             inner[value] = copy.result
         for op in members:
