@@ -227,8 +227,8 @@ def test_long_kernel(length: int, kernels: int) -> None:
     assert 1000 < max(printed.values()) <= 2000
 
 
-def test_profile(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The clock goes through sections: each call of a kernel has its time."""
+def test_two_threads_and_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both go through sections: results are right, and each call of a kernel has its time."""
     nodes = [
         helper.make_node("Softmax", [f"v{k}"], [f"v{k + 1}"], name=f"s{k}", axis=k % 2)
         for k in range(30)
@@ -243,6 +243,10 @@ def test_profile(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
     profile = compiled.profile({"v0": x})
     assert len(profile.kernels) == 30
+    (found,) = compiled(x)
+    for k in range(30):
+        x = np.exp(x) / np.exp(x).sum(k % 2, keepdims=True)
+    np.testing.assert_allclose(found, x, rtol=1e-5)
 
 
 @pytest.mark.parametrize("computed", [False, True])
