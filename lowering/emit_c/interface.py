@@ -315,6 +315,7 @@ def libraries(i: Interface) -> list[str]:
 
 def cmake(i: Interface) -> str:
     """CMakeLists.txt: the model as a library, and the example program."""
+    flags = " ".join(flag for flag in compiler_flags(i.target) if not flag.startswith("-std="))
     return "\n".join(
         [
             "cmake_minimum_required(VERSION 3.13)",
@@ -326,6 +327,9 @@ def cmake(i: Interface) -> str:
             f"target_include_directories({i.name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})",
             f"target_link_libraries({i.name} PUBLIC {' '.join(libraries(i))})",
             f"set_target_properties({i.name} PROPERTIES C_STANDARD 99)",
+            "if(NOT MSVC)",
+            f"  target_compile_options({i.name} PRIVATE {flags})",
+            "endif()",
             f"add_executable({i.name}_example example.c)",
             f"target_link_libraries({i.name}_example {i.name})",
             "",

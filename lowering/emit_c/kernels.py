@@ -40,7 +40,7 @@ def value_c_type(type_: Attribute) -> str:
 
 
 def emit_kernel(function: kernel.FuncOp, name: str) -> str:
-    """The definition of a kernel as a static C function."""
+    """The definition of a kernel as a static C function, which stays one."""
     c = CWriter({name})
     parameters: list[str] = []
     arguments = function.body.block.args
@@ -68,7 +68,7 @@ def emit_kernel(function: kernel.FuncOp, name: str) -> str:
         for expr, stride in names.items()
         if _mentions(body, stride)
     ]
-    head = f"static void {name}({', '.join(parameters) or 'void'}) {{"
+    head = f"LOWERDECK_KERNEL void {name}({', '.join(parameters) or 'void'}) {{"
     c.lines = [*strides, *c.lines]
     unused = [
         f"  (void){parameter};" for parameter, used in _parameter_uses(function, c) if not used

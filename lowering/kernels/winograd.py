@@ -39,14 +39,20 @@ _LINE = 16
 """Elements of f32 in a cache line."""
 
 
-def linear_map(b: KernelBuilder, matrix: Matrix, values: Sequence[SSAValue]) -> list[SSAValue]:
+def linear_map(
+    b: KernelBuilder,
+    matrix: Matrix,
+    values: Sequence[SSAValue],
+    starts: Sequence[SSAValue | None] | None = None,
+) -> list[SSAValue]:
     """
-    A constant matrix times values, with few operations.
+    A constant matrix times values, plus what each sum starts with, with few operations.
 
     Two columns that differ in signs alone are replaced by a sum and a difference; two rows that
     differ in the signs of some columns alone are sum and difference of two parts.
     """
     rows = [dict((k, c) for k, c in enumerate(row) if c) for row in matrix]
+    starts = starts or [None] * len(rows)
     terms = list(values)
     for i in range(len(values)):
         for j in range(i):
@@ -54,13 +60,18 @@ def linear_map(b: KernelBuilder, matrix: Matrix, values: Sequence[SSAValue]) -> 
     results: dict[int, SSAValue] = {}
     for i in range(len(rows)):
         for j in range(i):
-            if i in results or j in results or (split := _even_and_odd(rows[j], rows[i])) is None:
+            if i in results or j in results or starts[i] is not starts[j]:
+                continue
+            if (split := _even_and_odd(rows[j], rows[i])) is None:
                 continue
             even, odd, factor = split
-            same, other = _combine(b, even, terms), _combine(b, odd, terms)
+            same, other = _combine(b, even, terms, starts[i]), _combine(b, odd, terms)
             results[j] = _add_scaled(b, same, other, factor)
             results[i] = _add_scaled(b, same, other, -factor)
-    return [results[k] if k in results else _combine(b, row, terms) for k, row in enumerate(rows)]
+    return [
+        results[k] if k in results else _combine(b, row, terms, starts[k])
+        for k, row in enumerate(rows)
+    ]
 
 
 Row = dict[int, Fraction]
@@ -93,10 +104,12 @@ def _even_and_odd(first: Row, second: Row) -> tuple[Row, Row, Fraction] | None:
     return even, {k: c / factor for k, c in odd.items()}, factor
 
 
-def _combine(b: KernelBuilder, row: Row, terms: Sequence[SSAValue]) -> SSAValue:
-    """A linear combination; it begins with a term that needs no multiplication, if there is one."""
+def _combine(
+    b: KernelBuilder, row: Row, terms: Sequence[SSAValue], start: SSAValue | None = None
+) -> SSAValue:
+    """A linear combination; it begins with what needs no multiplication, if there is such."""
     order = sorted(row, key=lambda k: (row[k] != 1, -k))
-    total: SSAValue | None = None
+    total = start
     for k in order:
         if total is None:
             total = terms[k] if row[k] == 1 else _scaled(b, terms[k], row[k])
@@ -118,11 +131,32 @@ def _add_scaled(b: KernelBuilder, total: SSAValue, value: SSAValue, factor: Frac
 
 
 def transform(
-    b: KernelBuilder, matrix: Matrix, tile: Sequence[Sequence[SSAValue]]
+    b: KernelBuilder,
+    matrix: Matrix,
+    tile: Sequence[Sequence[SSAValue]],
+    constant: SSAValue | None = None,
 ) -> list[list[SSAValue]]:
-    """matrix tile matrix^T"""
-    columns = [linear_map(b, matrix, column) for column in zip(*tile, strict=True)]
-    return [linear_map(b, matrix, row) for row in zip(*columns, strict=True)]
+    """
+    matrix tile matrix^T, plus a constant for each element.
+
+    A sum that begins with a multiplication takes the constant in for nothing. One that has a column
+    for itself finds it in there: one addition for all rows in place of one for each.
+    """
+    own = _own_columns(matrix)
+    columns = [
+        linear_map(b, matrix, column, [constant if k in own.values() else None] * len(matrix))
+        for k, column in enumerate(zip(*tile, strict=True))
+    ]
+    starts = [None if row in own else constant for row in range(len(matrix))]
+    return [linear_map(b, matrix, row, starts) for row in zip(*columns, strict=True)]
+
+
+def _own_columns(matrix: Matrix) -> dict[int, int]:
+    """Rows with a column that no other row has, and that they have once."""
+    columns = enumerate(zip(*matrix, strict=True))
+    return {
+        column.index(1): k for k, column in columns if 1 in column and sum(map(bool, column)) == 1
+    }
 
 
 @dataclass(frozen=True)
@@ -363,11 +397,8 @@ class WinogradLowering:
                     ]
                     for i in range(g.values)
                 ]
-                results = transform(b, matrix, products)
-                if self._op.bias is not None:
-                    bias = k.element(self._op.bias, [channel])
-                    results = [[scalars.add(b, value, bias) for value in row] for row in results]
-                self._finish(results, place, channel)
+                bias = None if self._op.bias is None else k.element(self._op.bias, [channel])
+                self._finish(transform(b, matrix, products, bias), place, channel)
 
     def _finish(self, tile: Sequence[Sequence[SSAValue]], place: Place, channel: Expr) -> None:
         """Store the outputs that lie in the image and that no other tile has."""

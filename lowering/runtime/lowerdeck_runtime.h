@@ -8,6 +8,18 @@
 
 #include "lowerdeck.h"
 
+/*
+ * A kernel stays a function of its own: if it became a part of its only caller, then its innermost
+ * loops would lose registers to whatever else goes on there.
+ */
+#if defined(__GNUC__)
+#define LOWERDECK_KERNEL static __attribute__((noinline))
+#elif defined(_MSC_VER)
+#define LOWERDECK_KERNEL static __declspec(noinline)
+#else
+#define LOWERDECK_KERNEL static
+#endif
+
 static inline uint32_t lowerdeck_bits(float x) {
   uint32_t bits;
   memcpy(&bits, &x, sizeof bits);

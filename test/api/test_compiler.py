@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -241,6 +242,19 @@ def test_save_and_load(model: lowerdeck.Model, tmp_path: Path) -> None:
     assert not any(name.startswith(".") for name in names)
     a, b = arrays()
     np.testing.assert_array_equal(lowerdeck.load(tmp_path / "saved")(a, b)[0], a - b)
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+def test_saved_model_builds_with_cmake(model: lowerdeck.Model, tmp_path: Path) -> None:
+    model.save(tmp_path)
+    for options in (["-S", ".", "-B", "build"], ["--build", "build", "--verbose"]):
+        done = subprocess.run(["cmake", *options], cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+    # The flags of the target, which come after CMake's own.
+    (line,) = (line for line in done.stdout.splitlines() if "-c" in line and "/model.c" in line)
+    assert line.index("-O3") < line.index("-O2 -ffp-contract=fast") < line.index("-march=native")
+    done = subprocess.run(["build/model_example"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_library_of_another_machine_is_made_anew(model: lowerdeck.Model, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --compile-to=c | filecheck %s
 
 // A stride that is not a number has a name, equal ones the same; what begins alike is written alike.
-// CHECK:      static void {{.*}}_0(const float *restrict x0, float *restrict y0, int64_t [[H:.*]], int64_t [[W:.*]]) {
+// CHECK:      LOWERDECK_KERNEL void {{.*}}_0(const float *restrict x0, float *restrict y0, int64_t [[H:.*]], int64_t [[W:.*]]) {
 // CHECK-NEXT:   const int64_t [[IMAGE:.*]] = [[H]] * [[W]] * 4;
 // CHECK-NEXT:   const int64_t [[ROW:.*]] = [[W]] * 4;
 // CHECK-NEXT:   const int64_t [[COLUMN:.*]] = [[H]] * 4;

@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --compile-to=c | filecheck %s
 
 // A product with an epilogue, and a chain of maps: one C function each.
-// CHECK:      static void {{.*}}matmul_0(const float *restrict x0, const float *restrict x1, float *restrict y0, int64_t n) {
+// CHECK:      LOWERDECK_KERNEL void {{.*}}matmul_0(const float *restrict x0, const float *restrict x1, float *restrict y0, int64_t n) {
 // CHECK-NEXT:   for (int64_t i = 0; i < n; i += 1) {
 // CHECK:          for (int64_t [[J:.*]] = 0; [[J]] < 2; [[J]] += 1) {
 // CHECK-NEXT:       y0[i * 2 + [[J]]] = 0.0f;
