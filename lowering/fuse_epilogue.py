@@ -50,8 +50,8 @@ def _can_take_in(value: SSAValue, kernel: KernelOp) -> bool:
     return type(anchor) not in ACCUMULATING or element_type(value) == element_type(result)
 
 
-def fuse(kernel: KernelOp, position: int) -> None:
-    """Put the kernel of an input and a kernel of maps into one."""
+def fuse(kernel: KernelOp, position: int) -> KernelOp:
+    """Put the kernel of an input and the kernel that alone reads it into one, which is given."""
     value = kernel.inputs[position]
     producer = value.owner
     assert isinstance(producer, KernelOp)
@@ -72,6 +72,7 @@ def fuse(kernel: KernelOp, position: int) -> None:
     for old in (kernel, producer):
         old.detach()
         old.erase()
+    return fused
 
 
 def _copy(kernel: KernelOp, arguments: list[SSAValue], block: Block) -> list[SSAValue]:

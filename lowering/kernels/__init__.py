@@ -6,6 +6,7 @@ Importing registers all rules.
 
 from lowerdeck.lowering.kernels import (
     attention,
+    bands,
     contraction,
     maps,
     reduction,
@@ -21,6 +22,7 @@ __all__ = [
     "MAPS",
     "KernelLowering",
     "attention",
+    "bands",
     "contraction",
     "maps",
     "reduction",

@@ -54,7 +54,7 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
             where = [at[0], channel, *at[2:]]
             zero = scalars.constant(b, 0, element_type(op.input))
             start = zero if op.bias is None else k.element(op.bias, [channel])
-            k.finish(op, where, _sum(k, op, where, start))
+            k.finish(op, where, conv_sum(k, op, where, start))
 
 
 def lower_row_conv(k: KernelLowering, op: ConvOp) -> None:
@@ -64,7 +64,7 @@ def lower_row_conv(k: KernelLowering, op: ConvOp) -> None:
     with b.labeled_nest(labels, parallel=True) as at:
         zero = scalars.constant(b, 0, f32)
         start = zero if op.bias is None else k.element(op.bias, [at[1]])
-        k.finish(op, at, _sum(k, op, at, start))
+        k.finish(op, at, conv_sum(k, op, at, start))
 
 
 def is_row_conv(k: KernelLowering, op: ConvOp) -> bool:
@@ -114,7 +114,7 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:
             channel = block * lanes + lane
             where = [outer[0], channel, *at[1:-1]]
             zero = scalars.constant(b, 0, f32)
-            total = _sum(k, op, where, zero, (part * size, size))
+            total = conv_sum(k, op, where, zero, (part * size, size))
             if not first:
                 total = scalars.add(b, b.load(k.outputs[0], where), total)
             elif op.bias is not None:
@@ -136,7 +136,7 @@ def _spatial(dims: Sequence[Expr]) -> list[tuple[str, Expr]]:
     return [(f"x{number}", dim) for number, dim in enumerate(dims)]
 
 
-def _sum(
+def conv_sum(
     k: KernelLowering,
     op: ConvOp,
     at: Sequence[Expr],

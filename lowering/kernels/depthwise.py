@@ -52,10 +52,11 @@ def lower_blocked_depthwise(k: KernelLowering, op: ConvOp) -> None:
         b.loop(lanes, label="lane", mode="lanes") as lane,
     ):
         where = [at[0], at[1] * lanes + lane, *at[2:]]
-        k.finish(op, where, _sum(k, op, where))
+        k.finish(op, where, depthwise_sum(k, op, where))
 
 
-def _sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr]) -> SSAValue:
+def depthwise_sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr]) -> SSAValue:
+    """Over the taps, for one element of the result."""
     b = k.builder
     start = (
         scalars.constant(b, 0, element_type(op.input))

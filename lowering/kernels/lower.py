@@ -33,12 +33,15 @@ from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 Index = Sequence[Expr]
 MapRule = Callable[["KernelLowering", Any, Index], SSAValue]
 AnchorRule = Callable[["KernelLowering", Any], None]
+PairRule = Callable[["KernelLowering", Any, Any], None]
 
 M = TypeVar("M", bound=MapRule)
 NestRule = TypeVar("NestRule", bound=Callable[["KernelLowering", int], None])
 
 MAPS: dict[type[Operation], MapRule] = {}
 ANCHORS: dict[type[Operation], AnchorRule] = {}
+PAIRS: dict[tuple[type[Operation], type[Operation]], PairRule] = {}
+"""The loops of kernels with two anchors, the first of which computes an input of the second one."""
 ACCUMULATING: set[type[Operation]] = set()
 """Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
 ALONE: set[type[Operation]] = set()
@@ -98,6 +101,19 @@ def anchor(
     return register
 
 
+P = TypeVar("P", bound=PairRule)
+
+
+def pair(first: type[Operation], second: type[Operation]) -> Callable[[P], P]:
+    """Register the loops of two ops of which the second one reads what comes of the first one."""
+
+    def register(rule: P) -> P:
+        PAIRS[first, second] = rule
+        return rule
+
+    return register
+
+
 class KernelLowering:
     """The state of lowering one kernel: the builder, the buffers, and what is bound to them."""
 
@@ -127,12 +143,12 @@ class KernelLowering:
     def lower(self) -> FuncOp:
         """The kernel as a `buffer.func`."""
         anchors = [op for op in self.kernel.body.block.ops if type(op) in ANCHORS]
-        if len(anchors) > 1:
-            raise LoweringError(anchors[1], "is the second anchor of its kernel; run form-kernels")
-        if anchors:
+        if not anchors:
+            self._lower_maps()
+        elif len(anchors) == 1:
             ANCHORS[type(anchors[0])](self, anchors[0])
         else:
-            self._lower_maps()
+            self._lower_pair(anchors)
         for number in range(len(self.outputs)):
             self._fill_border(number)
         self.builder.append(ReturnOp())
@@ -147,6 +163,14 @@ class KernelLowering:
         if (schedule := self.kernel.attributes.get(SCHEDULE)) is not None:
             func.attributes[SCHEDULE] = schedule
         return func
+
+    def _lower_pair(self, anchors: Sequence[Operation]) -> None:
+        """Two anchors, of which the second one reads what comes of the first one."""
+        first, second, *more = anchors
+        rule = PAIRS.get((type(first), type(second)))
+        if more or rule is None:
+            raise LoweringError(second, "is the second anchor of its kernel; run form-kernels")
+        rule(self, first, second)
 
     def _lower_maps(self) -> None:
         for name, nest in MAP_NESTS.items():
@@ -295,6 +319,10 @@ class KernelLowering:
     def operand(self, value: SSAValue, at: Index, dims: Sequence[Expr]) -> SSAValue:
         """The element of an operand that broadcasts to `dims`, for the result's index."""
         return self.element(value, broadcast_index(at, dims_of(value), dims))
+
+    def bind(self, value: SSAValue, rule: Callable[[Index], SSAValue]) -> None:
+        """Say how an element of a value of the kernel is computed from here on."""
+        self._bound[value] = rule
 
     def scratch(self, element: Attribute, dims: Sequence[int]) -> SSAValue:
         """

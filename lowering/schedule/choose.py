@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.lowering.kernels.bands import convolutions_in_bands
 from lowerdeck.lowering.kernels.lower import ANCHORS
 from lowerdeck.lowering.schedule import (
     choose_attention,
@@ -19,6 +20,7 @@ from lowerdeck.lowering.schedule import (
     choose_winograd,
 )
 from lowerdeck.lowering.schedule.choose_across import choose_across
+from lowerdeck.lowering.schedule.choose_bands import choose_bands
 from lowerdeck.lowering.schedule.parameters import SCHEDULE
 from lowerdeck.lowering.schedule.rules import RULES, Choice, choose_maps
 from lowerdeck.lowering.targets import Machine, machine_of
@@ -31,6 +33,8 @@ TOPICS = (choose_attention, choose_products, choose_transposed, choose_windows, 
 
 def choose(kernel: KernelOp, machine: Machine) -> Choice | None:
     """How a kernel runs."""
+    if (both := convolutions_in_bands(kernel)) is not None:
+        return choose_bands(kernel, *both, machine)
     anchors = [op for op in kernel.body.block.ops if type(op) in ANCHORS]
     if anchors:
         choices = (rule(kernel, anchors[0], machine) for rule in RULES.get(type(anchors[0]), ()))

@@ -49,11 +49,16 @@ def choose_depthwise(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice |
     layouts = blocked_constants(kernel, lanes)
     layouts[op.weight] = LayoutAttr.blocked(len(w), 0, lanes)
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
-    tile = columns_of_tile(shape[-1], w[-1], machine.registers - 2 * w[-1] - 2)
+    tile = depthwise_tile(shape[-1], w[-1], machine)
     return Choice(
         Schedule(((spatial[-1], tile),), order=("n", OUTPUT_CHANNEL, *spatial)),
         layouts,
     )
+
+
+def depthwise_tile(columns: int, taps: int, machine: Machine) -> int:
+    """How many outputs of a depthwise convolution stand side by side."""
+    return columns_of_tile(columns, taps, machine.registers - 2 * taps - 2)
 
 
 @schedule_rule(PoolOp)
