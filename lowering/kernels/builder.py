@@ -137,6 +137,8 @@ class KernelBuilder:
         if expr.value is not None:
             return expr
         exprs, operands = self.bound([expr])
+        if exprs[0].value is not None:
+            return exprs[0]
         index = self.index(self.add(ApplyOp(exprs[0], operands)))
         if (bounds := interval(expr, self._ranges)) is not None:
             self._ranges[str(index)] = bounds

@@ -9,7 +9,7 @@ from math import prod
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
-from lowerdeck.dialects.core.types import static_shape
+from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.lowering.kernels.bands import BAND, MADE_BLOCK, MADE_COLUMN, Geometry
 from lowerdeck.lowering.kernels.winograd import PARTS
 from lowerdeck.lowering.schedule.choose_windows import depthwise_tile
@@ -73,6 +73,10 @@ def is_worth_bands(first: ConvOp, second: ConvOp, lanes: int, machine: Machine) 
     size = blocks * lanes * (g.height + g.above + g.below) * g.read * 4
     if size <= machine.l2 // 2:
         return False
+    inputs = prod(dim.value or 1 for dim in dims_of(first.input))
+    if prod(weight) > inputs:
+        # They come from memory, and by itself the convolution asks for them ahead of their use.
+        return False
     sizes, depth = (blocks, g.height, g.width), prod(weight[1:])
     tile = window_sums_tile(machine, sizes, depth)
     return plan.cycles < reduction_cycles(sizes, tile, depth, _loads) + size / _SAVED
@@ -84,13 +88,14 @@ def choose_bands(
     """The tile of a convolution for the rows of a band, and that of a depthwise one behind it."""
     lanes = kernel.layout_at(len(kernel.inputs)).inner(1)
     plan, taps = best_plan(first, second, lanes, machine), static_shape(second.weight)
-    shape = static_shape(second.result)
-    if plan is None or taps is None or shape is None:
+    if plan is None or taps is None:
         return None
+    columns = dims_of(second.result)[-1].value
+    assert columns is not None
     sizes = (
         (MADE_COLUMN, plan.columns),
         (MADE_BLOCK, plan.count),
-        ("x1", depthwise_tile(shape[-1], taps[-1], machine)),
+        ("x1", depthwise_tile(columns, taps[-1], machine)),
         (BAND, plan.band),
         (PARTS, machine.threads),
     )
@@ -105,12 +110,10 @@ def _loads(tile: Sequence[int]) -> int:
     return tile[0] + tile[1] * tile[2]
 
 
-def _plans(
-    g: Geometry, weight: Sequence[int], lanes: int, machine: Machine
-) -> Iterator[BandPlan]:
+def _plans(g: Geometry, weight: Sequence[int], lanes: int, machine: Machine) -> Iterator[BandPlan]:
     blocks, depth = -(-weight[0] // lanes), prod(weight[1:])
     for count in range(1, min(blocks, _MOST_BLOCKS) + 1):
-        if blocks % count:
+        if blocks % count or (count > 1 and depth * count * lanes * 4 > machine.l1 // 2):
             continue
         columns = [n for n in range(1, g.width + 1) if fits(machine, n, count)]
         for band in _band_sizes(g, count * lanes * 4, machine):
