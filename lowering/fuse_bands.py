@@ -30,10 +30,13 @@ def bands_input(kernel: KernelOp, machine: Machine) -> int | None:
     The number of the input whose kernel a depthwise convolution can take in, if that pays; else
     None.
     """
-    second, arguments = anchor_of(kernel), list(kernel.body.block.args)
-    if not isinstance(second, ConvOp) or second.input not in arguments:
+    second = anchor_of(kernel)
+    if not isinstance(second, ConvOp):
         return None
-    position = arguments.index(second.input)
+    arguments = enumerate(kernel.body.block.args)
+    position = next((k for k, argument in arguments if argument is second.input), None)
+    if position is None:
+        return None
     producer = kernel.inputs[position].owner
     if not isinstance(producer, KernelOp) or not _is_only_user(kernel, position):
         return None

@@ -125,7 +125,7 @@ class BandLowering:
         """The band of this number in its part."""
         b, g = self._b, self._g
         begin = band * g.band
-        start = b.computed(minimum(begin, g.rows - g.band))
+        start = begin if g.rows % g.band == 0 else b.computed(minimum(begin, g.rows - g.band))
         top = start * g.stride - g.above
         kept = self._keep_rows(part, start, band, number)
         above = b.computed(minimum(maximum(-top, 0), g.window)) if g.above else Expr.const(0)
