@@ -34,8 +34,6 @@ many are made, and read, before the next ones."""
 class Geometry:
     """
     The rows and columns of a depthwise convolution and of what it reads, all of them numbers.
-
-    Bands are as large as each other: the last one begins early enough for that.
     """
 
     height: int
@@ -55,7 +53,7 @@ class Geometry:
     read: int
     """Columns that are read or made, with the padding."""
     band: int
-    """Rows of results in a band."""
+    """Rows of results in a band; the last one may have fewer."""
 
     @staticmethod
     def of(op: ConvOp, band: int | None = None) -> Geometry | None:
@@ -125,26 +123,24 @@ class BandLowering:
         """The band of this number in its part."""
         b, g = self._b, self._g
         begin = band * g.band
-        start = begin if g.rows % g.band == 0 else b.computed(minimum(begin, g.rows - g.band))
-        top = start * g.stride - g.above
-        kept = self._keep_rows(part, start, band, number)
+        top = begin * g.stride - g.above
+        kept = self._keep_rows(part, number)
         above = b.computed(minimum(maximum(-top, 0), g.window)) if g.above else Expr.const(0)
         end = b.computed(maximum(minimum(g.height - top, g.window), above))
         if g.above:
             self._clear_rows(part, Expr.const(0), above)
         if g.below:
             self._clear_rows(part, end, Expr.const(g.window))
-        rows = (b.computed(maximum(above, kept)), end)
-        self._make(part, image, group, top, rows)
-        self._read(part, image, group, start, (begin - start, Expr.const(g.band)))
+        self._make(part, image, group, top, (b.computed(maximum(above, kept)), end))
+        self._read(part, image, group, begin, b.computed(minimum(g.band, g.rows - begin)))
 
-    def _keep_rows(self, part: Expr, start: Expr, band: Expr, number: Expr) -> Expr:
+    def _keep_rows(self, part: Expr, number: Expr) -> Expr:
         """Move to the front what this band reads again, if it is not the first one: how much."""
         b, g = self._b, self._g
-        if g.bands == 1 or (g.span <= g.stride and g.rows % g.band == 0):
+        step = g.band * g.stride
+        if g.bands == 1 or g.window <= step:
             return Expr.const(0)
-        step = (start - (band - 1) * g.band) * g.stride
-        kept = b.computed(maximum(g.window - step, 0) * minimum(number, 1))
+        kept = b.computed((g.window - step) * minimum(number, 1))
         with b.nest([self._count]) as (block,), b.loop(kept) as row, b.nest([g.read]) as (column,):
             with b.loop(self._lanes, mode="lanes") as lane:
                 value = b.load(self._memory, [part, block, row + step, column, lane])
@@ -187,15 +183,13 @@ class BandLowering:
                 value = k.element(self._second.input, where)
                 b.store(value, self._memory, [part, block, row, column + self._g.left, lane])
 
-    def _read(
-        self, part: Expr, image: Expr, group: Expr, start: Expr, rows: tuple[Expr, Expr]
-    ) -> None:
-        """Rows of results, counted from `start`."""
+    def _read(self, part: Expr, image: Expr, group: Expr, begin: Expr, rows: Expr) -> None:
+        """So many rows of results, from `begin` on."""
         b, k, op, g = self._b, self._k, self._second, self._g
-        top = start * g.stride - g.above
+        top = begin * g.stride - g.above
         with (
             b.nest([self._count]) as (block,),
-            b.loop(rows[1], rows[0]) as row,
+            b.loop(rows) as row,
             b.labeled_nest([("x1", g.columns)]) as (column,),
             b.loop(self._lanes, label="lane", mode="lanes") as lane,
         ):
@@ -205,7 +199,7 @@ class BandLowering:
 
             k.bind(op.input, element)
             channel = (group * self._count + block) * self._lanes + lane
-            where = [image, channel, start + row, column]
+            where = [image, channel, begin + row, column]
             k.finish(op, where, depthwise_sum(k, op, where))
 
 

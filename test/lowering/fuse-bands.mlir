@@ -142,17 +142,17 @@ func.func @many_weights(%x: tensor<1x96x14x14xf32>) -> tensor<1x576x14x14xf32> {
 // OFF-LABEL:   @winograd
 // OFF:         core.kernel @conv_0
 // OFF:         core.kernel @conv_1
-func.func @winograd(%x: tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32> {
-  %w = core.constant dense<1.0> : tensor<64x64x3x3xf32>
-  %d = core.constant dense<1.0> : tensor<64x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x64x56x56xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x56x56xf32>
-  %y = core.conv %e, %d {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<64>} : (tensor<1x64x56x56xf32>, tensor<64x1x3x3xf32>) -> tensor<1x64x56x56xf32>
-  func.return %y : tensor<1x64x56x56xf32>
+func.func @winograd(%x: tensor<1x16x112x112xf32>) -> tensor<1x96x56x56xf32> {
+  %w = core.constant dense<1.0> : tensor<96x16x3x3xf32>
+  %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
+  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x112x112xf32>, tensor<96x16x3x3xf32>) -> tensor<1x96x112x112xf32>
+  %y = core.conv %e, %d {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
+  func.return %y : tensor<1x96x56x56xf32>
 }
 
 // -----
 
-// It has no such algorithm at a stride of two, and a few weights.
+// It has no such algorithm at a stride of two.
 // CHECK-LABEL: @strided
 // CHECK:       core.kernel @conv_0
 // CHECK-NOT:   core.kernel @conv_1
@@ -160,12 +160,12 @@ func.func @winograd(%x: tensor<1x64x56x56xf32>) -> tensor<1x64x56x56xf32> {
 // OFF-LABEL:   @strided
 // OFF:         core.kernel @conv_0
 // OFF:         core.kernel @conv_1
-func.func @strided(%x: tensor<1x3x224x224xf32>) -> tensor<1x32x112x112xf32> {
-  %w = core.constant dense<1.0> : tensor<32x3x3x3xf32>
-  %d = core.constant dense<1.0> : tensor<32x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x3x224x224xf32>, tensor<32x3x3x3xf32>) -> tensor<1x32x112x112xf32>
-  %y = core.conv %e, %d {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<32>} : (tensor<1x32x112x112xf32>, tensor<32x1x3x3xf32>) -> tensor<1x32x112x112xf32>
-  func.return %y : tensor<1x32x112x112xf32>
+func.func @strided(%x: tensor<1x16x224x224xf32>) -> tensor<1x96x56x56xf32> {
+  %w = core.constant dense<1.0> : tensor<96x16x3x3xf32>
+  %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
+  %e = core.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x224x224xf32>, tensor<96x16x3x3xf32>) -> tensor<1x96x112x112xf32>
+  %y = core.conv %e, %d {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
+  func.return %y : tensor<1x96x56x56xf32>
 }
 
 // -----

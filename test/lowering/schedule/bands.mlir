@@ -1,27 +1,27 @@
 // RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=bufferize,tile --split-input-file | filecheck %s
 
-// Three bands of two rows each: the last one begins at row 3, so that it is whole. What a band reads
-// again of the one before is moved to the front, rows of padding are set to zero, the other rows are
-// made, and all are read. Each part, for threads, has its own rows, and begins with nothing to move.
+// Three bands of two rows each, of which the last one has only one. What a band reads again of the
+// one before is moved to the front, rows of padding are set to zero, the other rows are made, and all
+// are read. Each part, for threads, has its own rows, and begins with nothing to move.
 // CHECK-LABEL: buffer.func @k
 // CHECK:         [[M:%[0-9]+]]: !buffer.ref<[2, 1, 4, 5, 4] x f32>):
 // CHECK:         buffer.for <[0, 2, 1]>
 // CHECK:         buffer.for({{.*}}) <[d0, (d0 + 1) floordiv 2 + d0 + 1, 1]>
 // CHECK:           [[NUMBER:%[0-9]+]] = buffer.apply({{.*}}) <[-d0 + d1]>
-// CHECK-NEXT:      buffer.apply({{.*}}) <[min(3, d0 * 2)]>
-// CHECK-NEXT:      [[KEPT:%[0-9]+]] = buffer.apply({{%[0-9]+}}, [[NUMBER]], {{.*}}) <[max(0, d0 * 2 - d2 + 2) * min(1, d1)]>
+// CHECK-NEXT:      [[KEPT:%[0-9]+]] = buffer.apply([[NUMBER]]) <[min(1, d0) * 2]>
 // CHECK-NEXT:      buffer.for([[KEPT]]) <[0, d0, 1]>
 // CHECK:             buffer.load [[M]]
 // CHECK-NEXT:        buffer.store {{.*}}, [[M]]
-// CHECK:           [[ABOVE:%[0-9]+]] = buffer.apply({{.*}}) <[max(-d0 + 1, 0)]>
-// CHECK-NEXT:      [[END:%[0-9]+]] = buffer.apply({{.*}}) <[min(-d0 + 6, 4)]>
+// CHECK:           [[ABOVE:%[0-9]+]] = buffer.apply({{.*}}) <[max(-d0 * 2 + 1, 0)]>
+// CHECK-NEXT:      [[END:%[0-9]+]] = buffer.apply({{.*}}) <[min(-d0 * 2 + 6, 4)]>
 // CHECK-NEXT:      buffer.for([[ABOVE]]) <[0, d0, 1]>
 // CHECK:           buffer.for([[END]]) <[d0, 4, 1]>
 // CHECK:           [[FIRST:%[0-9]+]] = buffer.apply([[KEPT]], [[ABOVE]]) <[max(d0, d1)]>
 // CHECK-NEXT:      buffer.for([[END]], [[FIRST]]) <[d1, d0, 1]>
 // CHECK:             buffer.load %0
 // CHECK:             buffer.store {{.*}}, [[M]]
-// CHECK:           buffer.for({{.*}}) <[d0 * 2 - d1, 2, 1]>
+// CHECK:           [[LAST:%[0-9]+]] = buffer.apply({{.*}}) <[min(-d0 * 2 + 5, 2)]>
+// CHECK-NEXT:      buffer.for([[LAST]]) <[0, d0, 1]>
 // CHECK:             buffer.load [[M]]
 // CHECK:             buffer.store {{.*}}, %3
 // CHECK:       } {parallel = true}
