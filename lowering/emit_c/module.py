@@ -23,7 +23,7 @@ from lowerdeck.lowering.emit_c import interface
 from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads, emit
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
-from lowerdeck.lowering.emit_c.vectors import prelude, transposes_of, vectors_of
+from lowerdeck.lowering.emit_c.vectors import prelude, vectors_of
 from lowerdeck.lowering.emit_c.writer import CWriter, identifier
 from lowerdeck.lowering.instrument import SLOTS
 from lowerdeck.lowering.parallelize import PARALLEL, TAKES_POOL, may_lag
@@ -212,9 +212,10 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
             "/* What the weights begin with: magic, version, target, hash, size. */\n"
             f"static const unsigned char weights_header[{len(i.weights_header)}] = {{{numbers}}};\n"
         )
-    if vectors := prelude(vectors_of(kernels), transposes_of(kernels)):
+    definitions = [emit_kernel(function, names[function.sym_name.data]) for function in kernels]
+    if vectors := prelude(vectors_of(kernels), "\n".join(definitions)):
         parts.append(vectors)
-    parts += [emit_kernel(function, names[function.sym_name.data]) for function in kernels]
+    parts += definitions
     parts.append(_driver(i, kernels, names, run))
     parts.append(interface.workspace_function(i))
     parts.append(interface.check_function(i))

@@ -2,11 +2,12 @@
 Vectors as C: GNU vector extensions, which gcc and clang have for every machine.
 
 The types and the few functions that no operator stands for are defined once at the top of the file,
-for the vectors that its kernels use.
+as far as its kernels use them.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from xdsl.dialects.builtin import IntegerType, f32, f64
@@ -48,12 +49,6 @@ def transpose_name(lanes: int) -> str:
     return f"{vector_name(vector_type(f32, lanes))}_transpose"
 
 
-def transposes_of(functions: Iterable[kernel.FuncOp]) -> list[int]:
-    """How many lanes what kernels transpose has, in order."""
-    ops = (op for function in functions for op in function.walk())
-    return sorted({op.lanes for op in ops if isinstance(op, TransposeOp)})
-
-
 def vectors_of(functions: Iterable[kernel.FuncOp]) -> list[Attribute]:
     """The types of all vectors in kernels, with the integers that their bits are, in order."""
     # What a loop carries has the type of one of its results. Most types are one object, and to
@@ -69,29 +64,26 @@ def vectors_of(functions: Iterable[kernel.FuncOp]) -> list[Attribute]:
     return sorted({type_ for type_ in found.values() if lanes_of(type_)}, key=vector_name)
 
 
-def prelude(types: Sequence[Attribute], transposes: Sequence[int] = ()) -> str:
-    """Definitions for vectors of these types, and for what is transposed."""
-    if not types:
-        return ""
+def prelude(types: Sequence[Attribute], code: str) -> str:
+    """Definitions for vectors of these types, and of the functions of them that `code` calls."""
     wanted = dict.fromkeys((scalar_of(type_), lanes_of(type_)) for type_ in types)
     for scalar, lanes in list(wanted):
         # Selecting goes through the integers of the same bits.
         wanted[(IntegerType(8 * _STEMS[scalar][2]), lanes)] = None
+    functions: dict[str, str] = {}
+    for scalar, lanes in wanted:
+        functions |= _functions(scalar, lanes)
+    called: list[str] = []
+    # Those that others call come first.
+    for name, text in reversed(functions.items()):
+        if re.search(rf"\b{name}\(", code):
+            called.insert(0, name)
+            code += text
     parts = [
         _once(f"{_STEMS[scalar][0].upper()}X{lanes}", _definition(scalar, lanes))
         for scalar, lanes in wanted
     ]
-    selected = [pair for pair in wanted if pair[0] in (f32, IntegerType(32))]
-    parts += [
-        _once(f"SELECT_{_STEMS[scalar][0].upper()}X{lanes}", _selection(scalar, lanes))
-        for scalar, lanes in selected
-    ]
-    parts += [
-        _once(f"FUNCTIONS_F32X{lanes}", _functions(scalar, lanes))
-        for scalar, lanes in selected
-        if scalar == f32
-    ]
-    parts += [_once(f"TRANSPOSE_F32X{lanes}", _transpose(lanes)) for lanes in transposes]
+    parts += [_once(name.removeprefix("lowerdeck_").upper(), functions[name]) for name in called]
     return "\n".join(parts)
 
 
@@ -123,20 +115,25 @@ def _selection(scalar: Attribute, lanes: int) -> str:
 """
 
 
-def _functions(scalar: Attribute, lanes: int) -> str:
-    """Extrema, and the combinations of all lanes."""
+def _functions(scalar: Attribute, lanes: int) -> dict[str, str]:
+    """What no operator stands for, by name: selection, extrema, combinations of all lanes."""
+    if scalar not in (f32, IntegerType(32)):
+        return {}
     name = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}"
-    parts: list[str] = []
+    found = {f"{name}_select": _selection(scalar, lanes)}
+    if scalar != f32:
+        return found
     for kind, operator in (("max", ">"), ("min", "<")):
         plain = f"return {name}_select(a {operator} b, a, b);"
-        parts.append(
+        found[f"{name}_{kind}"] = (
             f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n"
             f"{_with_builtin(kind, lanes, plain)}}}\n"
         )
     forms = {"add": "{0} + {1}", "mul": "{0} * {1}"}
     forms |= {kind: f"{name}_{kind}({{0}}, {{1}})" for kind in ("max", "min")}
-    parts += [_combination(name, lanes, kind, form) for kind, form in forms.items()]
-    return "\n".join(parts)
+    for kind, form in forms.items():
+        found[f"{name}_reduce_{kind}"] = _combination(name, lanes, kind, form)
+    return found | {transpose_name(lanes): _transpose(lanes)}
 
 
 def _transpose(lanes: int) -> str:
