@@ -244,6 +244,26 @@ def test_save_and_load(model: lowerdeck.Model, tmp_path: Path) -> None:
     np.testing.assert_array_equal(lowerdeck.load(tmp_path / "saved")(a, b)[0], a - b)
 
 
+@pytest.mark.parametrize("compiler_name", ["gcc", "clang"])
+@pytest.mark.parametrize("target", ["x86-64", "aarch64", "c99"])
+def test_no_warnings_of_vectors(tmp_path: Path, compiler_name: str, target: str) -> None:
+    """Clang warns of a function that nothing calls; softmax calls some of those there are."""
+    if shutil.which(compiler_name) is None:
+        pytest.skip(f"{compiler_name} is not installed")
+    ports = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [40, 40]) for name in ("x", "y")
+    ]
+    graph = helper.make_graph(
+        [helper.make_node("Softmax", ["x"], ["y"])], "g", ports[:1], ports[1:]
+    )
+    options = compiler.CompileOptions(target=target)
+    compiler.generate(helper.make_model(graph), str(tmp_path), options)
+    text = (tmp_path / "model.c").read_text()
+    assert ("_reduce_max(" in text, "_reduce_mul(" in text) == (target != "c99", False)
+    warnings = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+    subprocess.run([compiler_name, "-std=c99", *warnings, "model.c"], cwd=tmp_path, check=True)
+
+
 @pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
 def test_saved_model_builds_with_cmake(model: lowerdeck.Model, tmp_path: Path) -> None:
     model.save(tmp_path)
