@@ -64,7 +64,7 @@ def printed_statements(
 ) -> dict[str, int]:
     """For each function of the driver, or of another name, how many statements are printed."""
     functions = re.findall(
-        rf"^static \w+ ({name})\([^\n]*\) \{{\n(.*?)^\}}",
+        rf"^(?:static|LOWERDECK_KERNEL) \w+ ({name})\([^\n]*\) \{{\n(.*?)^\}}",
         artifact.files[f"{artifact.name}.c"],
         re.MULTILINE | re.DOTALL,
     )
