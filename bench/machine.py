@@ -90,10 +90,10 @@ def _compile(arguments: Sequence[str], folder: str) -> None:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
 
 
-def resident_of_example(folder: str, metadata: dict[str, Any]) -> int:
+def resident_of_example(folder: str, metadata: dict[str, Any], sizes: Sequence[int]) -> int:
     """
     The bytes that the example program of a compiled model occupies at most, less those of a
-    program that does nothing.
+    program that does nothing; with sizes for the dimensions of inputs that are not known.
     """
     Path(folder, "peak_memory.c").write_text(_PEAK_MEMORY)
     Path(folder, "nothing.c").write_text("int main(void) { return 0; }\n")
@@ -102,14 +102,20 @@ def resident_of_example(folder: str, metadata: dict[str, Any]) -> int:
     sources = ["example.c", "peak_memory.c", *metadata["sources"]]
     _compile([*flags, *sources, "-o", "example", *libraries], folder)
     _compile([*flags, "nothing.c", "peak_memory.c", "-o", "nothing", *libraries], folder)
-    return _peak_of("./example", folder) - _peak_of("./nothing", folder)
+    arguments = [f"{metadata['name']}.weights"] if _loads_weights(metadata) else []
+    used = _peak_of(["./example", *arguments, *map(str, sizes)], folder)
+    return used - _peak_of(["./nothing"], folder)
 
 
-def _peak_of(program: str, folder: str) -> int:
-    done = subprocess.run([program], cwd=folder, capture_output=True, text=True, check=False)
+def _loads_weights(metadata: dict[str, Any]) -> bool:
+    return bool(metadata["weights_size"]) and not metadata["embeds_weights"]
+
+
+def _peak_of(command: Sequence[str], folder: str) -> int:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     match = re.search(r"VmHWM:\s+(\d+) kB", done.stderr)
     if done.returncode or match is None:
-        raise SystemExit(f"{folder}/{program} failed:\n{done.stderr}")
+        raise SystemExit(f"{folder}: {' '.join(command)} failed:\n{done.stderr}")
     return int(match[1]) * 1024
 
 

@@ -36,9 +36,12 @@ from typing import Any, TypeAlias
 
 from machine import busy_core, description, resident_of_example
 from measuring import geometric_mean, markdown_table, text_table
+from numpy.typing import NDArray
 from peer_runs import OPENVINO, ORT, OURS, OURS_IN_C
+from reference import recorded_inputs
 
 from lowerdeck.binding import read_metadata
+from lowerdeck.compiler import CompileOptions, generate
 
 Result: TypeAlias = "dict[str, Any]"
 Table: TypeAlias = "Callable[[Sequence[str], Iterable[Sequence[str]]], str]"
@@ -161,19 +164,35 @@ def _reference(model: str, inputs: str, folder: Path) -> str:
 
 
 def _memory(model: str, inputs: str, built: Path, peers: Sequence[str]) -> Result:
-    data = read_metadata(str(built))
-    is_static = isinstance(data["workspace"], int)
+    """The arena of a model whose sizes are open is that of one compiled for those of its inputs."""
+    data, arrays = read_metadata(str(built)), recorded_inputs(inputs)
+    example = resident_of_example(str(built), data, _open_sizes(data, arrays))
+    if not isinstance(data["workspace"], int):
+        built = built / "known_sizes"
+        built.mkdir()
+        shapes = {name: list(array.shape) for name, array in arrays.items()}
+        generate(model, str(built), CompileOptions(input_shapes=shapes))
+        data = read_metadata(str(built))
     memory: Result = {
         "workspace": data["workspace"],
         "live": data["memory"]["live"],
         "row_major": data["memory"]["row_major"],
         "weights": data["weights_size"],
-        # The example program takes 1 for dimensions that are not known.
-        "example": resident_of_example(str(built), data) if is_static else None,
+        "example": example,
     }
     for peer in peers:
         memory[peer] = _part("resident", model=model, inputs=inputs, peer=peer)
     return memory
+
+
+def _open_sizes(metadata: Result, arrays: Mapping[str, NDArray[Any]]) -> list[int]:
+    """What the example program takes: each size that is not known, as its first input has it."""
+    sizes: dict[str, int] = {}
+    for port in metadata["inputs"]:
+        for dim, size in zip(port["dims"], arrays[port["name"]].shape, strict=True):
+            if isinstance(dim, str) and dim.isidentifier():
+                sizes.setdefault(dim, size)
+    return list(sizes.values())
 
 
 def _part(part: str, **options: Any) -> Result:

@@ -337,14 +337,29 @@ def cmake(i: Interface) -> str:
     )
 
 
+_EXAMPLE_NAMES = (
+    *("main", "argc", "argv", "args", "allocator", "allocate", "release", "read_file", "path"),
+    *("weights", "workspace", "workspace_size", "status", "k"),
+    *("malloc", "calloc", "free", "atoll", "printf", "fprintf", "stderr"),
+)
+"""What the example program calls something else."""
+
+
 def example(i: Interface) -> str:
     """example.c: load the weights, run once on zeros, print the first elements."""
-    symbols = {
-        name: "1" for port in i.inputs for dim in port.type.dims.data for name in dim.symbols
-    }
+    loads_weights = i.weights_size > 0 and not i.embeds_weights
+    names = dict.fromkeys(
+        name for port in i.inputs for dim in port.type.dims.data for name in sorted(dim.symbols)
+    )
+    taken = {*_EXAMPLE_NAMES, i.name}
+    symbols = {name: identifier(name, taken) for name in names}
+    arguments = ["the weights file"] if loads_weights else []
+    arguments += [f"the dimension {symbol} (or 1)" for symbol in symbols.values()]
     lines = [
-        "/* Runs the model once on inputs of zeros (dynamic dimensions are 1) and prints the first",
-        "   elements of each output. The first argument is the weights file. */",
+        "/*",
+        " * Runs the model once on inputs of zeros and prints the first elements of each output.",
+        *([f" * Arguments: {', '.join(arguments)}."] if arguments else []),
+        " */",
         "#include <stdio.h>",
         "#include <stdlib.h>",
         "",
@@ -377,7 +392,6 @@ def example(i: Interface) -> str:
         "  const lowerdeck_allocator allocator = {allocate, release, NULL};",
         "  args.allocator = &allocator;",
     ]
-    loads_weights = i.weights_size > 0 and not i.embeds_weights
     if loads_weights:
         lines += [
             f'  const char *const path = argc > 1 ? argv[1] : "{i.name}.weights";',
@@ -390,6 +404,8 @@ def example(i: Interface) -> str:
         ]
     else:
         lines += ["  (void)argc;", "  (void)argv;", "  (void)read_file;"]
+    for place, symbol in enumerate(symbols.values(), 2 if loads_weights else 1):
+        lines.append(f"  const int64_t {symbol} = argc > {place} ? atoll(argv[{place}]) : 1;")
     for port in i.inputs:
         elements = c_expr(port.type.elements, symbols)
         lines.append(f"  args.{port.field}.data = calloc((size_t)({elements}) + 1, {_size(port)});")

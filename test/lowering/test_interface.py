@@ -515,6 +515,16 @@ def test_example_runs(tmp_path: Path) -> None:
         assert len(done.stdout.splitlines()) >= 1
 
 
+def test_example_takes_dimensions(tmp_path: Path) -> None:
+    write_artifact(lowered(dense(), "dense"), tmp_path)
+    command = ["gcc", *FLAGS, "example.c", "dense.c", "-o", "example", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    for rows, printed in (([], [4, 3]), (["2"], [8, 6]), (["3"], [8, 8])):
+        command = ["./example", "dense.weights", *rows]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert [len(line.split()) - 1 for line in done.stdout.splitlines()] == printed
+
+
 SCRIPT = """
 import hashlib, sys
 sys.path.insert(0, {tests!r})
