@@ -39,6 +39,12 @@ A kernel in a loop of the driver has to save so many times more: an iteration us
 what the one before has ended with, and threads wait there, too.
 """
 
+TIMES_WORTH_WAKING = 16
+"""
+A run without loops has to have so many times more in all of its kernels: it is over before a thread
+that waits for it is awake.
+"""
+
 _AT_ONCE = (driver.WeightOp, driver.AllocOp, driver.ViewOp, driver.RequireOp)
 """Ops of the driver that touch no memory."""
 
@@ -330,7 +336,8 @@ class ParallelizePass(ModulePass):
     every region. All threads meet behind the end of the driver.
 
     What the first thread does in a row is one region, with branches and loops of the driver in
-    which nothing is shared. A driver that shares nothing at all stays as it is, for one thread.
+    which nothing is shared. A driver that shares nothing at all stays as it is, for one thread, and
+    so does one that is over soon.
 
     Which thread takes a part changes no result: each element is computed by the part that its index
     belongs to.
@@ -346,13 +353,18 @@ class ParallelizePass(ModulePass):
         run = functions.pop(DRIVER, None)
         if run is None:
             return
+        run.attributes[TAKES_POOL] = UnitAttr()
         repeated = _called_in_loops(run)
+        steps = {name: steps_of_block(f.body.block) for name, f in functions.items()}
+        calls = (op for op in run.walk() if isinstance(op, driver.CallOp))
+        total = sum(steps[call.callee.root_reference.data] for call in calls)
+        if not repeated and total < self.worth * TIMES_WORTH_WAKING:
+            return
         for name, function in functions.items():
             loops = parallel_loops(function)
             worth = self.worth * (TIMES_WORTH_IN_LOOPS if name in repeated else 1)
-            if loops and steps_of_block(function.body.block) >= worth:
+            if loops and steps[name] >= worth:
                 split_function(function, [collapsed(loop) for loop in loops])
-        run.attributes[TAKES_POOL] = UnitAttr()
 
         def is_shared(call: driver.CallOp) -> bool:
             return PARALLEL in functions[call.callee.root_reference.data].attributes
