@@ -27,6 +27,8 @@ from reference import recorded_inputs, recorded_outputs, widened
 Arrays: TypeAlias = "dict[str, NDArray[Any]]"
 
 OURS, OURS_IN_C, ORT, OPENVINO = "lowerdeck", "lowerdeck in C", "onnxruntime", "openvino"
+BEFORE = "lowerdeck before"
+"""The code of another checkout of the sources."""
 
 _FIRST_RUNS = 3
 
@@ -142,7 +144,13 @@ def inspect(model: str, inputs: str) -> dict[str, Any]:
 
 
 def measure(
-    model: str, inputs: str, folder: str, threads: int, seconds: float, reference: str | None
+    model: str,
+    inputs: str,
+    folder: str,
+    threads: int,
+    seconds: float,
+    reference: str | None,
+    before: str | None = None,
 ) -> dict[str, Any]:
     """Times of all contenders in turn, errors, and the machine's peak before and after."""
     from machine import Native
@@ -152,6 +160,8 @@ def measure(
     arrays = recorded_inputs(inputs)
     ours, call = load_ours(folder, arrays, threads)
     loaded, failures = {OURS: ours}, dict[str, str]()
+    if before is not None:
+        loaded[BEFORE], _ = load_ours(before, arrays, threads)
     for name, load in _PEERS.items():
         try:
             loaded[name] = load(model, arrays, threads)

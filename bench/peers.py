@@ -2,6 +2,7 @@
 Our compiled models beside onnxruntime and OpenVINO.
 
     python bench/peers.py FOLDER [NAME ...] [--quick] [--seconds S] [--json F] [--markdown F]
+                          [--before CHECKOUT]
 
 FOLDER holds NAME.onnx and NAME.npz (arrays "input:<tensor>") for every model. All contenders take
 turns in one process, on arrays that stay where they are, so that all of them see the same noise.
@@ -14,7 +15,8 @@ compiled then, only the former counts; both are shown.
 
 Shares of the peak are of the multiply-adds that this machine makes in registers in the same
 process. Models that the fastest contender runs in less than 0.2 ms have a table of their own: there
-it is calls that are measured. `--quick` runs some small models for a second each.
+it is calls that are measured. `--quick` runs some small models for a second each. `--before` adds
+the code of another checkout of the sources, to see what has become faster or slower since.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from typing import Any, TypeAlias
 from machine import busy_core, description, resident_of_example
 from measuring import geometric_mean, markdown_table, text_table
 from numpy.typing import NDArray
-from peer_runs import OPENVINO, ORT, OURS, OURS_IN_C
+from peer_runs import BEFORE, OPENVINO, ORT, OURS, OURS_IN_C
 from reference import recorded_inputs
 
 from lowerdeck.binding import read_metadata
@@ -104,6 +106,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--busy-core", action="store_true", help="keep one core busy meanwhile")
     parser.add_argument("--no-reference", action="store_true", help="measure no errors")
     parser.add_argument("--references", metavar="DIR", help="keep results in double precision")
+    parser.add_argument(
+        "--before", metavar="CHECKOUT", help="compare with the code of these sources"
+    )
     parser.add_argument("--json", metavar="F")
     parser.add_argument("--markdown", metavar="F")
     options = parser.parse_args(arguments)
@@ -127,20 +132,25 @@ def _measure(folder: Path, name: str, options: argparse.Namespace) -> Result:
         reference = None if options.no_reference else _reference(model, inputs, kept)
         for threads in options.threads:
             built = Path(scratch, str(threads))
+            compiling = {
+                "model": model,
+                "threads": threads,
+                "strict_accuracy": options.strict_accuracy,
+            }
             built.mkdir()
-            times = _part(
-                "compile",
-                model=model,
-                folder=str(built),
-                threads=threads,
-                strict_accuracy=options.strict_accuracy,
-            )
+            times = _part("compile", folder=str(built), **compiling)
+            before = None
+            if options.before is not None:
+                before = str(Path(scratch, f"{threads}_before"))
+                os.mkdir(before)
+                _part("compile", Path(options.before), folder=before, **compiling)
             with busy_core() if options.busy_core else nullcontext():
                 run = _part(
                     "measure",
                     model=model,
                     inputs=inputs,
                     folder=str(built),
+                    before=before,
                     threads=threads,
                     seconds=options.seconds,
                     reference=reference,
@@ -195,12 +205,20 @@ def _open_sizes(metadata: Result, arrays: Mapping[str, NDArray[Any]]) -> list[in
     return list(sizes.values())
 
 
-def _part(part: str, **options: Any) -> Result:
-    return json.loads(_run([str(_HERE / "peer_runs.py"), part, json.dumps(options)]))
+def _part(part: str, checkout: Path = _HERE.parent, **options: Any) -> Result:
+    """A part by the sources of a checkout: its own script, with its own package."""
+    command = [str(checkout / "bench" / "peer_runs.py"), part, json.dumps(options)]
+    return json.loads(_run(command, {"PYTHONPATH": str(checkout / "typings")}))
 
 
-def _run(command: Sequence[str]) -> str:
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False)
+def _run(command: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    done = subprocess.run(
+        [sys.executable, *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
     if done.returncode:
         raise PartError(f"{' '.join(command)} failed:\n{done.stderr}")
     return done.stdout
@@ -219,7 +237,11 @@ def render(report: Result, table: Table) -> str:
         + ", ".join(f"{name} {version}" for name, version in report["versions"].items())
     ]
     for threads in sorted({threads for model in models for threads in model["runs"]}, key=int):
-        parts += _time_tables([m for m in models if threads in m["runs"]], threads, table)
+        measured = [model for model in models if threads in model["runs"]]
+        parts += _time_tables(measured, threads, table)
+        parts += _before_table(
+            [m for m in measured if BEFORE in m["runs"][threads]["times"]], threads, table
+        )
     parts.append(table(_ERROR_HEAD, [_error_line(model) for model in models]))
     parts.append(table(_MEMORY_HEAD, [_memory_line(model) for model in models]))
     parts.append(table(_COMPILE_HEAD, [line for m in models for line in _compile_lines(m)]))
@@ -262,6 +284,37 @@ def _time_tables(models: Sequence[Result], threads: str, table: Table) -> list[s
     return parts
 
 
+_BEFORE_HEAD = ("model", "ms before", "ms now", "speed now", "by p10", "ratio before", "ratio now")
+
+
+def _before_table(models: Sequence[Result], threads: str, table: Table) -> list[str]:
+    """How fast the code of another checkout is: beside ours, and beside the better peer."""
+    if not models:
+        return []
+    runs = [model["runs"][threads] for model in models]
+    speeds = {s: [speed_by_before(run, s) for run in runs] for s in ("median", "p10")}
+    rows = [
+        [
+            model["name"],
+            *(f"{run['times'][name]['median'] * 1e3:.3f}" for name in (BEFORE, OURS)),
+            *(f"{speed_by_before(run, s):.3f}" for s in ("median", "p10")),
+            *(f"{ratio(run, 'median', name):.3f}" for name in (BEFORE, OURS)),
+        ]
+        for model, run in zip(models, runs, strict=True)
+    ]
+    means = [geometric_mean(speeds[s]) for s in ("median", "p10")]
+    return [
+        f"{threads} thread{'s' if threads != '1' else ''}: {means[0]:.3f} times as fast as before "
+        f"(geometric mean over {len(models)} models; {means[1]:.3f} by p10)",
+        table(_BEFORE_HEAD, rows),
+    ]
+
+
+def speed_by_before(run: Result, statistic: str) -> float:
+    """The time of the other checkout's code by ours: above 1 ours has become faster."""
+    return run["times"][BEFORE][statistic] / run["times"][OURS][statistic]
+
+
 def is_short(run: Result) -> bool:
     """True if the fastest contender takes less than 0.2 ms."""
     return min(times["median"] for times in run["times"].values()) < SHORT_SECONDS
@@ -273,9 +326,9 @@ def best_peer(run: Result, statistic: str) -> float:
     return min(found, default=math.nan)
 
 
-def ratio(run: Result, statistic: str) -> float:
+def ratio(run: Result, statistic: str, name: str = OURS) -> float:
     """The faster peer's time by ours: above 1 we are faster."""
-    return best_peer(run, statistic) / run["times"][OURS][statistic]
+    return best_peer(run, statistic) / run["times"][name][statistic]
 
 
 def ratios(runs: Iterable[Result], statistic: str) -> list[float]:

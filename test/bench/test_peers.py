@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from measuring import markdown_table, text_table
-from peer_runs import OPENVINO, ORT, OURS, OURS_IN_C
+from peer_runs import BEFORE, OPENVINO, ORT, OURS, OURS_IN_C
 from peers import is_exact, is_short, ratio, ratios, render, share_of_peak
 
 from lowerdeck.tools.peak import MultiplyAdds
@@ -96,6 +96,19 @@ def test_tables() -> None:
     assert "medium - 3.00 4.00 - - 5.00 - - - -".split() in cells
     assert "small 1 1.50 2.25".split() in cells
     assert text.index("less than 0.2 ms") < text.index("small") < text.index("max|y - y64|")
+
+
+def test_code_from_before() -> None:
+    faster, slower = run(0.002, 0.005, 0.003), run(0.004, 0.008, None)
+    faster["times"][BEFORE], slower["times"][BEFORE] = times(0.004), times(0.002)
+    alone = run(0.001, 0.002, 0.003)
+    models = [model(n, r) for n, r in (("up", faster), ("down", slower), ("alone", alone))]
+    text = render({**REPORT, "models": models}, text_table)
+    cells = [line.split() for line in text.splitlines()]
+    assert "1 thread: 1.000 times as fast as before (geometric mean over 2 models;" in text
+    assert "up 4.000 2.000 2.000 2.000 0.750 1.500".split() in cells
+    assert "down 2.000 4.000 0.500 0.500 4.000 2.000".split() in cells
+    assert "times as fast as before" not in render(REPORT, text_table)
 
 
 def test_markdown() -> None:
