@@ -132,7 +132,7 @@ def _measure(folder: Path, name: str, options: argparse.Namespace) -> Result:
         reference = None if options.no_reference else _reference(model, inputs, kept)
         for threads in options.threads:
             built = Path(scratch, str(threads))
-            compiling = {
+            compiling: dict[str, Any] = {
                 "model": model,
                 "threads": threads,
                 "strict_accuracy": options.strict_accuracy,
