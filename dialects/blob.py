@@ -111,9 +111,13 @@ class Blob:
             return True
         if not isinstance(other, Blob) or self.size != other.size:
             return False
-        if self.file is not None and (self.file, self.offset) == (other.file, other.offset):
+        if self._data is None or other._data is None:
+            return False
+        # A name is no identity: the file may have been mapped again after it was replaced.
+        same_file = self.file is not None and self._data.obj is other._data.obj
+        if same_file and (self.file, self.offset) == (other.file, other.offset):
             return True
-        if self._data is None or other._data is None or self._digest != other._digest:
+        if self._digest != other._digest:
             return False
         return np.array_equal(
             np.frombuffer(self._data, np.uint8), np.frombuffer(other._data, np.uint8)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.types import numpy_dtype
+from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.bufferize import DRIVER
 
 
-def pack(op: driver.WeightOp, packed: dict[tuple[BlobAttr, LayoutAttr], BlobAttr]) -> None:
-    """Bring the bytes of a constant into its layout; equal ones once."""
+Packing: TypeAlias = tuple[BlobAttr, LayoutAttr, DimsAttr, Attribute]
+"""All that the packed bytes depend on: bytes, layout, dimensions and element type of a tensor."""
+
+
+def pack(op: driver.WeightOp, packed: dict[Packing, BlobAttr]) -> None:
+    """Bring the bytes of a constant into its layout; those of equal tensors once."""
     if op.layout is None or op.dims is None:
         return
-    key = (op.value, op.layout)
+    element = ref_type(op.result).element
+    # Uniform matrices of several shapes have the same bytes, but not the same padding.
+    key = (op.value, op.layout, op.dims, element)
     if key not in packed:
         shape = constants(op.dims.data)
         assert shape is not None
-        array = op.value.data.array(numpy_dtype(ref_type(op.result).element), shape)
+        array = op.value.data.array(numpy_dtype(element), shape)
         packed[key] = BlobAttr(Blob.of(op.layout.pack(array)))
     op.properties["value"] = packed[key]
     del op.properties["layout"], op.properties["dims"]
@@ -60,7 +67,7 @@ class PackWeightsPass(ModulePass):
     name = "pack-weights"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        packed: dict[tuple[BlobAttr, LayoutAttr], BlobAttr] = {}
+        packed: dict[Packing, BlobAttr] = {}
         for run in op.body.block.ops:
             if not isinstance(run, kernel.FuncOp) or run.sym_name.data != DRIVER:
                 continue

@@ -7,7 +7,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `legal`     | core, func                     | types that have a C form                        |
 | `optimized` | core, func                     | ranks, and dimensions with identity             |
 | `kernels`   | core, func                     | what computes is inside of `core.kernel`        |
-| `buffer`    | buffer, arith, math, scf       |                                                 |
+| `buffer`    | buffer, arith, math, scf       | constants have the bytes of their buffers       |
 | `scheduled` | buffer, arith, math, scf       |                                                 |
 | `c`         | buffer, arith, math, scf       |                                                 |
 
@@ -26,6 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import PassFailedException
 
+from lowerdeck.dialects.buffer.driver import WeightOp
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import (
@@ -93,6 +94,8 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
         elif allowed is _CORE:
             yield from (f"{describe(op)}: {problem}" for problem in _problems(op, phase))
+        elif isinstance(op, WeightOp) and (problem := _weight_problem(op)) is not None:
+            yield f"{describe(op)}: {problem}"
     # Models name dimensions as they like; legalization checks them.
     yield from _Definitions(allowed is _CORE and phase != "imported").visit(module)
 
@@ -111,6 +114,14 @@ def _problems(op: Operation, phase: str) -> Iterator[str]:
             yield problem
     if phase == "kernels" and _should_be_in_kernel(op):
         yield f"'{op.name}' is not in a kernel; form-kernels should have put it into one"
+
+
+def _weight_problem(op: WeightOp) -> str | None:
+    """What is wrong with a constant of the driver: kernels read all bytes of their buffers."""
+    if op.layout is not None:
+        return "a constant is not in its layout; pack-weights should have packed it"
+    problem = op.problem()
+    return None if problem is None else f"{problem}; pack-weights should have given it these"
 
 
 def _defined_by(op: Operation) -> Iterator[SSAValue]:

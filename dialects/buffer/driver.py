@@ -47,7 +47,7 @@ from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import Symbols, names_in, symbol_list
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.dims import Expr, ExprLike, product
 
 
 @irdl_op_definition
@@ -56,6 +56,11 @@ class WeightOp(IRDLOperation):
     A constant buffer; `offset` is its byte offset in the weights once they are laid out.
 
     With a `layout`, `value` is the tensor of dimensions `dims` in C order, and is yet to be packed.
+
+    Constraints:
+
+    - (C1) `layout` and `dims` come together, and the buffer is what the layout makes of the tensor.
+    - (C2) the blob has exactly the bytes of the tensor or, packed, of the buffer; or it is elided.
     """
 
     name = "buffer.weight"
@@ -78,6 +83,25 @@ class WeightOp(IRDLOperation):
         if packing is not None:
             properties |= {"layout": packing[0], "dims": DimsAttr.of(packing[1])}
         super().__init__(properties=properties, result_types=[type])
+
+    def verify_(self) -> None:
+        if (problem := self.problem()) is not None:
+            raise VerifyException(problem)
+
+    def problem(self) -> str | None:
+        """Which constraint does not hold, and why."""
+        type_ = ref_type(self.result)
+        elements = type_.elements
+        if self.layout is not None and self.dims is not None:
+            elements = product(self.dims.data)
+            if tuple(self.layout.dims(self.dims.data)) != type_.dims.data:  # C1
+                return f"{self.layout} makes no {type_} of the dimensions {self.dims}"
+        elif self.layout is not None or self.dims is not None:  # C1
+            return "a constant to be packed needs a layout and dimensions"
+        blob, size = self.value.data, elements * type_.item_size
+        if blob.is_elided or size == blob.size:
+            return None
+        return f"the blob has {blob.size} bytes, but {size} are expected"  # C2
 
 
 @irdl_op_definition

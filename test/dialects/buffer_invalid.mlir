@@ -367,3 +367,39 @@ buffer.func @transpose_of_f64 {
   }) : (!buffer.ref<[4] x f32>) -> !buffer.ref<[4] x f32>
   "buffer.return"() : () -> ()
 }) : () -> ()
+
+// -----
+
+// CHECK: op 'buffer.weight': the blob has 4 bytes, but 8 are expected
+buffer.func @run {
+^bb0(%x : !buffer.ref<[2] x f32>):
+  %w = buffer.weight {value = #core.blob<"0x0000803F">} : !buffer.ref<[2] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.weight': the blob has 16 bytes, but 12 are expected
+buffer.func @run {
+^bb0(%x : !buffer.ref<[2] x f32>):
+  %w = buffer.weight {value = #core.blob<"0x0000803F0000803F0000803F0000803F">, layout = #core.layout<0/2, 0 mod 2>, dims = #core.dims<[3]>} : !buffer.ref<[2, 2] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.weight': #core.layout<0/2, 0 mod 2> makes no !buffer.ref<[3, 2] x f32> of the dimensions
+buffer.func @run {
+^bb0(%x : !buffer.ref<[2] x f32>):
+  %w = buffer.weight {value = #core.blob<"0x0000803F0000803F0000803F">, layout = #core.layout<0/2, 0 mod 2>, dims = #core.dims<[3]>} : !buffer.ref<[3, 2] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.weight': a constant to be packed needs a layout and dimensions
+buffer.func @run {
+^bb0(%x : !buffer.ref<[2] x f32>):
+  %w = buffer.weight {value = #core.blob<"0x0000803F0000803F0000803F">, dims = #core.dims<[3]>} : !buffer.ref<[3] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}

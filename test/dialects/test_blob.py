@@ -95,8 +95,10 @@ def test_rewritten_file_is_read_anew(file: str) -> None:
     replacement.write_bytes(DATA[::-1])
     os.utime(replacement, ns=(1, 1))
     replacement.replace(file)
-    assert bytes(Blob.map(file, 0, 4).data) == DATA[:-5:-1]
+    after = Blob.map(file, 0, 4)
+    assert bytes(after.data) == DATA[:-5:-1]
     assert bytes(before.data) == DATA[:4]
+    assert before != after
 
 
 def test_equality_is_of_content(file: str) -> None:

@@ -7,6 +7,7 @@ from xdsl.dialects.builtin import Builtin, ModuleOp
 from xdsl.dialects.func import Func
 from xdsl.parser import Parser
 
+from lowerdeck.dialects.buffer import Buffer
 from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.onnx import onnx_dialect
 from lowerdeck.passes.contracts import PHASES, ContractError, check_contract, violations
@@ -15,9 +16,9 @@ from lowerdeck.passes.pipeline import PASSES, load_passes, passes_of_phase
 
 
 def parse(text: str) -> ModuleOp:
-    """The module that a text of core and onnx ops describes."""
+    """The module that a text of core, buffer and onnx ops describes."""
     context = LowerdeckContext()
-    for dialect in (Builtin, Func, Core, onnx_dialect()):
+    for dialect in (Builtin, Func, Core, Buffer, onnx_dialect()):
         context.load_dialect(dialect)
     return Parser(context, text).parse_module()
 
@@ -95,6 +96,20 @@ def test_only_driver_ops_stay_outside_of_kernels() -> None:
         "form-kernels should have put it into one"
     )
     assert len(list(violations(module, "buffer"))) > 3
+
+
+def test_constants_have_the_bytes_that_kernels_read() -> None:
+    module = parse("""
+    buffer.func @run {
+      %a = buffer.weight {value = #core.blob<"0x0101">} : !buffer.ref<[4] x i8> loc("w")
+      %b = buffer.weight {value = #core.blob<"0x0101">, layout = #core.layout<0/4, 0 mod 4>, dims = #core.dims<[2]>} : !buffer.ref<[1, 4] x i8>
+      %c = buffer.weight {value = #core.blob<"0x0101">} : !buffer.ref<[2] x i8>
+      buffer.return
+    } {symbols = [], outputs = #builtin.int<0>}""")  # noqa: E501
+    for phase in ("buffer", "scheduled"):
+        short, unpacked = violations(module, phase)
+        assert short.startswith("node 'w' (buffer.weight): the blob has 2 bytes, but 4 are expect")
+        assert "is not in its layout; pack-weights should have packed it" in unpacked
 
 
 def test_uses_before_definitions_are_found() -> None:
