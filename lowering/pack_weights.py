@@ -18,7 +18,6 @@ from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
 from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.bufferize import DRIVER
 
-
 Packing: TypeAlias = tuple[BlobAttr, LayoutAttr, DimsAttr, Attribute]
 """All that the packed bytes depend on: bytes, layout, dimensions and element type of a tensor."""
 
