@@ -34,12 +34,28 @@ def load_model(
     `outputs` and `input_shapes` are those of the frontend's own import; `weights` is the file with
     the weights of a caffe net, without it the one beside the net, or the checkpoint of a TensorFlow
     graph. `tags` choose a graph of a SavedModel, and `signature` its inputs and outputs. IR text is
-    parsed with the dialects of `context`. FrontendError lists everything that prevents the import.
+    parsed with the dialects of `context`. FrontendError lists everything that prevents the import;
+    InternalError for a fault of the importer.
     """
+    from lowerdeck.dialects.errors import working_on
+
+    file = os.fspath(path)
+    with working_on(lambda: file):
+        return _load(file, outputs, input_shapes, weights, tags, signature, context)
+
+
+def _load(
+    file: str,
+    outputs: Sequence[str] | None,
+    input_shapes: Mapping[str, Sequence[int]] | None,
+    weights: str | os.PathLike[str] | None,
+    tags: Sequence[str] | None,
+    signature: str | None,
+    context: Context | None,
+) -> ModuleOp:
     from lowerdeck.frontends.detect import detect_format
     from lowerdeck.frontends.errors import FrontendError
 
-    file = os.fspath(path)
     format_ = detect_format(file)
     if tags is not None and format_ != "saved-model":
         raise FrontendError.of_file(file, "tags choose among the graphs of a SavedModel only")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from lowerdeck.dialects.errors import ModelError
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -21,7 +23,7 @@ class Problem:
         return f"{self.file}: node '{self.node}' ({self.op}): {self.message}"
 
 
-class FrontendError(Exception):
+class FrontendError(ModelError):
     """A model that cannot be imported; `problems` lists all reasons, the message has one a line."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:

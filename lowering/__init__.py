@@ -29,10 +29,12 @@ def compile_to_c(
     With `threads` above one the C can run on a pool of threads, of any number. With `profile` it
     takes the time of each call if its caller has room for that.
 
-    PassFailedException (or a subclass) lists what cannot be compiled.
+    PassFailedException (or a subclass) lists what cannot be compiled; InternalError for a fault.
     """
+    from lowerdeck.dialects.errors import working_on
     from lowerdeck.lowering.emit_c.module import emit_c
     from lowerdeck.lowering.pipeline import run_to_phase
 
     run_to_phase(context, module, "scheduled", observer, threads=threads, profile=profile)
-    return emit_c(module, name, target, embed_weights=embed_weights)
+    with working_on(lambda: f"{name}.c"):
+        return emit_c(module, name, target, embed_weights=embed_weights)

@@ -8,11 +8,13 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from lowerdeck.dialects.errors import working_on
 from lowerdeck.passes import pipeline as core_pipeline
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.driver import is_enabled
 from lowerdeck.passes.options import options_of
 from lowerdeck.passes.pipeline import PassFactory, lazy
+from lowerdeck.passes.provenance import source_file
 
 PASSES: dict[str, PassFactory] = {
     "split-products": lazy("lowerdeck.lowering.split_products", "SplitProductsPass"),
@@ -98,7 +100,8 @@ def run_to_phase(
 
     With `profile` the driver takes the time of each call.
 
-    PassFailedException (or a subclass) if a pass cannot go on; ValueError for an unknown phase.
+    PassFailedException (or a subclass) if a pass cannot go on, InternalError if it has a fault;
+    ValueError for an unknown phase.
     """
     for current in PHASES[: PHASES.index(phase) + 1]:
         for name in passes_of_phase(current, threads, profile=profile):
@@ -107,7 +110,18 @@ def run_to_phase(
                 continue
             if observer is not None:
                 observer(pass_, current)
-            pass_.apply(context, module)
+            apply_pass(pass_, context, module)
         if observer is not None:
             observer(None, current)
         check_contract(module, current)
+
+
+def apply_pass(pass_: ModulePass, context: Context, module: ModuleOp) -> None:
+    """Apply a pass; InternalError with its name and the model's file if it has a fault."""
+
+    def where() -> str:
+        file = next(filter(None, map(source_file, module.walk())), "the module")
+        return f"{file}: pass '{pass_.name}'"
+
+    with working_on(where):
+        pass_.apply(context, module)

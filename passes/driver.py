@@ -26,6 +26,7 @@ from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core.control_flow import symbols_made_by
+from lowerdeck.dialects.errors import located
 from lowerdeck.passes.options import RewriteOptions, options_of
 from lowerdeck.passes.provenance import derive, describe
 
@@ -275,7 +276,13 @@ class _Driver:
             op = self._queue.popleft()
             self._queued.discard(op)
             if op not in self._forgotten and op.parent is not None:
-                self._visit(op)
+                try:
+                    self._visit(op)
+                except Exception as error:
+                    where = f"{describe(op)}: {self._pass_name}"
+                    if (raised := located(error, where)) is error:
+                        raise
+                    raise raised from error
             if self._rewrites > budget:
                 raise PassFailedException(
                     f"{self._pass_name}: {self._rewrites} rewrites of {len(ops)} ops and no end; "

@@ -20,13 +20,21 @@ _RECURSION_LIMIT = 10_000
 """Nested regions are read, verified and printed recursively."""
 
 
+FAULT = 70
+"""The exit status of a fault of ours, apart from those for errors of users (1)."""
+
+_TRACEBACK = "LOWERDECK_TRACEBACK"
+"""The environment variable with which a fault shows its traceback."""
+
+
 class ToolError(Exception):
     """What is wrong with the user's files or options: one message, without a traceback."""
 
 
 def run_tool(tool: str, main: Callable[[], int]) -> int:
     """
-    The exit status of `main`; errors that users can cause become one message on stderr and 1.
+    The exit status of `main`; errors that users can cause become one message on stderr and 1, and
+    faults of ours become one message and FAULT.
 
     Collecting garbage doubles the time per op of a large module, so it is off: tools are short.
     """
@@ -48,6 +56,25 @@ def run_tool(tool: str, main: Callable[[], int]) -> int:
     except user_errors() as error:
         print(message_of(error, tool), file=sys.stderr)
         return 1
+    except Exception as error:
+        return _report_fault(error, tool)
+
+
+def _report_fault(error: Exception, tool: str) -> int:
+    """The exit status of a fault of ours, which is one message, too."""
+    from lowerdeck.dialects.errors import LimitError, located
+
+    raised = located(error, tool)
+    print(raised, file=sys.stderr)
+    if isinstance(raised, LimitError):
+        return 1
+    if os.environ.get(_TRACEBACK):
+        import traceback
+
+        traceback.print_exception(error)
+    else:
+        print(f"{tool}: set {_TRACEBACK}=1 to see where it happened", file=sys.stderr)
+    return FAULT
 
 
 def user_errors() -> tuple[type[Exception], ...]:
@@ -60,17 +87,16 @@ def user_errors() -> tuple[type[Exception], ...]:
 
     from lowerdeck.build import BuildError
     from lowerdeck.dialects.blob import ElidedBlobError
-    from lowerdeck.frontends.errors import FrontendError
+    from lowerdeck.dialects.errors import ModelError
 
     return (
         ToolError,
         BuildError,
         DiagnosticException,
         ElidedBlobError,
-        FrontendError,
+        ModelError,
         OSError,
         ParseError,
-        RecursionError,
         UnregisteredConstructException,
     )
 
@@ -79,16 +105,14 @@ def message_of(error: Exception, subject: str) -> str:
     """The text of an error, without the notes that hold whole modules; begins with a file."""
     from xdsl.utils.exceptions import ParseError
 
-    from lowerdeck.frontends.errors import FrontendError
+    from lowerdeck.dialects.errors import ModelError
 
     match error:
         case ParseError():
             place, *context = str(error).splitlines()
             text = "\n".join([f"{place}: {error.msg}", *map(_shortened, context[:2])])
-        case ToolError() | FrontendError():
+        case ToolError() | ModelError():
             text = str(error)
-        case RecursionError():
-            text = f"{subject}: regions or types are nested too deeply"
         case OSError():
             text = f"{error.filename or subject}: {error.strerror or error}"
         case _:
@@ -108,6 +132,14 @@ def about(file: str) -> Generator[None]:
         raise
     except user_errors() as error:
         raise ToolError(message_of(error, file)) from error
+    except Exception as error:
+        from lowerdeck.dialects.errors import LimitError, located
+
+        raised = located(error, file)
+        raised = ToolError(str(raised)) if isinstance(raised, LimitError) else raised
+        if raised is error:
+            raise
+        raise raised from error
 
 
 def _shortened(line: str) -> str:

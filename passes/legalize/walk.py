@@ -26,6 +26,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
 )
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.errors import located
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, RefusalError, refuse
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.provenance import describe
@@ -128,6 +129,10 @@ class FunctionWalk(ABC):
                 return self._fail(op)
             except PoisonedError:
                 return self._fail(op)
+            except Exception as error:
+                if (raised := located(error, f"{describe(op)}{self.place(op)}")) is error:
+                    raise
+                raise raised from error
         return not any(value in self._failed for value in op.operands)
 
     def _fail(self, op: Operation) -> bool:
