@@ -119,8 +119,8 @@ def _onnx_models() -> Iterator[tuple[str, onnx.ModelProto]]:
             g (int64 n, bool c, float[2, 3] x) => (float[2, 3] y, float[K, 2, 3] rows) {
               y, rows = Loop (n, c, x) <body = b (int64 i, bool k, float[2, 3] v)
                 => (bool k2, float[2, 3] w, float[2, 3] row) {
-                f = Cast <to = 1> (i)  w = Add (v, f)  row = Neg (w)  s = ReduceSum <keepdims = 0> (w)
-                h = Constant <value_float = 100.0> ()  k2 = Less (s, h) }> }""",
+                f = Cast <to = 1> (i)  w = Add (v, f)  row = Neg (w)
+                s = ReduceSum <keepdims = 0> (w)  h = Constant <value_float = 100.0> ()  k2 = Less (s, h) }> }""",
         "scan": """<ir_version: 8, opset_import: ["" : 17]>
             g (float[2] start, float[5, 2] xs) => (float[2] last, float[5, 2] ys) {
               last, ys = Scan <num_scan_inputs = 1, body = b (float[2] s, float[2] x)
@@ -131,7 +131,8 @@ def _onnx_models() -> Iterator[tuple[str, onnx.ModelProto]]:
               a = SequenceAt (s, p)  e = SequenceErase (s, p)  i = SequenceInsert (e, a, p)
               y = ConcatFromSequence <axis = 0> (i) }""",
         "functions": """<ir_version: 8, opset_import: ["" : 17, "local" : 1]>
-            g (float[2, 3] x) => (float[2, 3] y) { t = local.twice <alpha = 0.5> (x)  y = local.leaky <alpha = 2.0> (t) }
+            g (float[2, 3] x) => (float[2, 3] y) {
+              t = local.twice <alpha = 0.5> (x)  y = local.leaky <alpha = 2.0> (t) }
             <domain: "local", opset_import: ["" : 17, "local" : 1]>
             twice <alpha> (x) => (y) { a = local.leaky <alpha: float = @alpha> (x)  y = Add (a, a) }
             <domain: "local", opset_import: ["" : 17]>
@@ -262,10 +263,12 @@ _LAYERS = (
     'type: "Embed" embed_param { num_output: 3 input_dim: 9 }',
 )
 _NET = """name: "net"
-layer {{ name: "in" type: "Input" top: "x" input_param {{ shape {{ dim: 1 dim: 2 dim: 4 dim: 4 }} }} }}
+layer {{ name: "in" type: "Input" top: "x"
+  input_param {{ shape {{ dim: 1 dim: 2 dim: 4 dim: 4 }} }} }}
 layer {{ name: "l" bottom: "x" top: "y" {layer} }}
 layer {{ name: "r" type: "ReLU" bottom: "y" top: "y" }}
-layer {{ name: "s" type: "Eltwise" bottom: "y" bottom: "y" top: "z" eltwise_param {{ operation: SUM coeff: 1 coeff: 2 }} }}
+layer {{ name: "s" type: "Eltwise" bottom: "y" bottom: "y" top: "z"
+  eltwise_param {{ operation: SUM coeff: 1 coeff: 2 }} }}
 layer {{ name: "c" type: "Concat" bottom: "z" bottom: "y" top: "o" concat_param {{ axis: 1 }} }}
 """
 
@@ -476,7 +479,9 @@ def _damaged_text(rng: random.Random, data: bytes, donor: bytes, changes: list[s
             case 6:
                 tokens[at] = rng.choice((_number_text(rng, "1"), *_HUGE_TEXTS))
             case 7:
-                words = [k for k, token in enumerate(tokens) if token[0].isalpha() or token[0] in "%@"]
+                words = [
+                    k for k, token in enumerate(tokens) if token[0].isalpha() or token[0] in "%@"
+                ]
                 if words:
                     at, other = rng.choice(words), rng.choice(words)
                     tokens[at] = tokens[other]
@@ -517,7 +522,9 @@ class _Edits:
     def damage(self, message: Any) -> str:
         """Change one field anywhere in a message; where that was."""
         rng = self.rng
-        sites = list(_sites(message, absent=rng.random() < 0.12)) or [(message, _first_field(message))]
+        sites = list(_sites(message, absent=rng.random() < 0.12)) or [
+            (message, _first_field(message))
+        ]
         owner, field = rng.choice(sites)
         if rng.random() < 0.25:  # fields of which there are few in a file of many weights
             fields = sorted({f.full_name for _, f in sites})
@@ -601,7 +608,7 @@ class _Edits:
         if kind == FieldDescriptor.CPPTYPE_BOOL:
             return not old
         if kind == FieldDescriptor.CPPTYPE_ENUM:
-            numbers = [value.number for value in field.enum_type.values]
+            numbers = [value.number for value in cast(Any, field.enum_type).values]
             return rng.choice([*numbers, 0, rng.randrange(-2, 200)])
         if kind in (FieldDescriptor.CPPTYPE_FLOAT, FieldDescriptor.CPPTYPE_DOUBLE):
             return rng.choice((0.0, -0.0, -1.0, 1e38, 1e-45, math.nan, math.inf, -math.inf, 0.5))
@@ -621,7 +628,20 @@ class _Edits:
             same = [name for name, kind in _strings(root) if kind == field.full_name]
             every = [name for name, _ in _strings(root)]
             return rng.choice(same if same and rng.random() < 0.5 else every or [""])
-        odd = ("", "\0", "a" * 3000, "é", "x:0", "^x", "x:99", "9" * 5000, " ", "/", "..", f"{old}_")
+        odd = (
+            "",
+            "\0",
+            "a" * 3000,
+            "é",
+            "x:0",
+            "^x",
+            "x:99",
+            "9" * 5000,
+            " ",
+            "/",
+            "..",
+            f"{old}_",
+        )
         return rng.choice((*odd, old[:-1], *map(str, _NUMBERS)))
 
 
@@ -699,8 +719,8 @@ def smaller(one: Mutant) -> Iterator[Files]:
     data, kind = one.files[one.damaged], message_kind(one.seed, one.damaged)
     message = None if kind is None else parsed(kind, one.damaged, data)
     if message is not None and kind is not None:
-        for data in _without_fields(kind, message):
-            yield {**one.files, one.damaged: data if not _is_text(one.damaged) else data}
+        for data in _without_fields(kind, message, one.damaged):
+            yield {**one.files, one.damaged: data}
     elif _is_text(one.damaged):
         lines = data.splitlines(keepends=True)
         for size in (len(lines) // 2, len(lines) // 4, 4, 1):
@@ -708,7 +728,7 @@ def smaller(one: Mutant) -> Iterator[Files]:
                 yield {**one.files, one.damaged: b"".join(lines[:start] + lines[start + size :])}
 
 
-def _without_fields(kind: type[Message], message: Any) -> Iterator[bytes]:
+def _without_fields(kind: type[Message], message: Any, file: str) -> Iterator[bytes]:
     data = message.SerializePartialToString()
     count = len(list(_removable(message)))
     for index in range(count):
@@ -719,7 +739,7 @@ def _without_fields(kind: type[Message], message: Any) -> Iterator[bytes]:
             owner.ClearField(field.name)
         else:
             del getattr(owner, field.name)[at]
-        yield copy.SerializePartialToString()
+        yield serialized(file, copy)
 
 
 def _removable(message: Any) -> Iterator[tuple[Any, FieldDescriptor, Any]]:

@@ -1,13 +1,13 @@
 """
-Damaged model files of every format through the compiler: each has to end in C or in a clear error.
+Damaged model files of every format through the compiler: C or a clear error has to come of each.
 
-    python bench/fuzz_files.py --mutants 100000 [--seed S] [--jobs 2] [--out FOLDER] [--formats F,...]
+    python bench/fuzz_files.py --mutants 100000 [--seed S] [--jobs 2] [--out FOLDER] [--formats F,G]
 
 Mutants of `file_mutants` are read, imported and legalized; every `--whole`th goes all the way to C.
 What may come out is an error of a class that says what is wrong with the file. Anything else is a
 finding: another exception, the compiler's own report of a fault, a process that dies, over 5 s of
-CPU time, over 1 GB of memory. Findings that arise in the same function are one; the first of each is
-made smaller and written to `--out`, and the exit status is 1 if there is any.
+CPU time, over 1 GB of memory. Findings that arise in the same function are one; the first of each
+is made smaller and written to `--out`, and the exit status is 1 if there is any.
 
 Workers are forked from a process that has everything loaded, and live for many mutants. `--only N`
 shows what becomes of one mutant, with its traceback.
