@@ -120,7 +120,8 @@ def _onnx_models() -> Iterator[tuple[str, onnx.ModelProto]]:
               y, rows = Loop (n, c, x) <body = b (int64 i, bool k, float[2, 3] v)
                 => (bool k2, float[2, 3] w, float[2, 3] row) {
                 f = Cast <to = 1> (i)  w = Add (v, f)  row = Neg (w)
-                s = ReduceSum <keepdims = 0> (w)  h = Constant <value_float = 100.0> ()  k2 = Less (s, h) }> }""",
+                s = ReduceSum <keepdims = 0> (w)
+                h = Constant <value_float = 100.0> ()  k2 = Less (s, h) }> }""",
         "scan": """<ir_version: 8, opset_import: ["" : 17]>
             g (float[2] start, float[5, 2] xs) => (float[2] last, float[5, 2] ys) {
               last, ys = Scan <num_scan_inputs = 1, body = b (float[2] s, float[2] x)
