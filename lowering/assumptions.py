@@ -18,6 +18,7 @@ from lowerdeck.dialects.core.tensor import (
     ConcatOp,
     GatherElementsOp,
     GatherNdOp,
+    GatherOp,
     PadOp,
     ReshapeOp,
     ScatterElementsOp,
@@ -29,7 +30,7 @@ from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 
 Assumption: TypeAlias = tuple[Expr, str, Expr]
-"""left, predicate (eq, le or broadcast), right"""
+"""left, predicate (eq, le, index or broadcast), right; index is le where elements are indexed"""
 
 
 def assumptions(op: Operation) -> Iterator[Assumption]:
@@ -42,8 +43,10 @@ def assumptions(op: Operation) -> Iterator[Assumption]:
 def _is_proved(left: Expr, predicate: str, right: Expr) -> bool:
     if left == right or (predicate == "broadcast" and left == 1):
         return True
+    if predicate == "index" and minimum(left, right) == left:
+        return True
     difference = (right - left).value
-    return predicate == "le" and difference is not None and difference >= 0
+    return predicate in ("le", "index") and difference is not None and difference >= 0
 
 
 def _all(op: Operation) -> Iterator[Assumption]:
@@ -85,24 +88,43 @@ def _all(op: Operation) -> Iterator[Assumption]:
             yield op.k.data[0], "le", dims_of(op.input)[op.axis.data]
         case ArgReduceOp():
             yield Expr.const(1), "le", dims_of(op.input)[op.axis.data]
+        case GatherOp():
+            yield _indexed(dims_of(op.result), dims_of(op.input)[op.axis.data])
         case GatherElementsOp() | ScatterElementsOp():
             dims = dims_of(op.input)
+            yield _indexed(dims_of(op.indices), dims[op.axis.data])
             for axis, (size, dim) in enumerate(zip(dims_of(op.indices), dims, strict=True)):
                 if axis != op.axis.data:
                     yield size, "le", dim
         case GatherNdOp():
-            for axis in range(op.batch_dims.data):
+            batch = op.batch_dims.data
+            for axis in range(batch):
                 yield dims_of(op.indices)[axis], "eq", dims_of(op.input)[axis]
+            depth = dims_of(op.indices)[-1].value or 0
+            for dim in dims_of(op.input)[batch : batch + depth]:
+                yield _indexed(dims_of(op.result), dim)
         case ScatterNdOp():
             depth = dims_of(op.indices)[-1].value or 0
             expected = (*dims_of(op.indices)[:-1], *dims_of(op.input)[depth:])
             for left, right in zip(dims_of(op.updates), expected, strict=True):
                 yield left, "eq", right
+            for dim in dims_of(op.input)[:depth]:
+                yield _indexed(dims_of(op.updates), dim)
         case _ if isinstance(op, ELEMENTWISE):
             for value in op.operands:
                 yield from _broadcast(dims_of(value), dims_of(op.results[0]))
         case _:
             return
+
+
+def _indexed(dims: Sequence[Expr], dim: Expr) -> Assumption:
+    """
+    A dimension from which anything is taken by index is not empty.
+
+    An index that is out of range reads the first element until the status is looked at, so there
+    must be one.
+    """
+    return minimum(1, *dims), "index", dim
 
 
 def _broadcast(dims: Sequence[Expr], result: Sequence[Expr]) -> Iterator[Assumption]:

@@ -297,7 +297,8 @@ class Bufferizer:
 
     def _is_certain(self, left: Expr, predicate: str, right: Expr) -> bool:
         """True if the numbers of iterations that there can be leave no doubt."""
-        difference = interval(right - left, self._ranges) if predicate == "le" else None
+        is_order = predicate in ("le", "index")
+        difference = interval(right - left, self._ranges) if is_order else None
         return difference is not None and difference[0] >= 0
 
     def _lower_kernel(self, op: KernelOp) -> None:

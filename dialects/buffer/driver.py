@@ -225,7 +225,8 @@ class BindOp(IRDLOperation):
 class RequireOp(IRDLOperation):
     """
     End the run with status SHAPE_MISMATCH unless `left predicate right`, where the predicate is eq,
-    le, or broadcast: left equals right or is 1.
+    le, or broadcast: left equals right or is 1. The predicate index is le for elements that are
+    taken by index, and ends the run with INDEX_OUT_OF_RANGE.
     """
 
     name = "buffer.require"

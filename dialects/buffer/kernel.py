@@ -316,7 +316,7 @@ class CheckIndexOp(IRDLOperation):
     An i64 that comes from data, as an index into a dimension of `bound[0]` elements.
 
     A negative one counts from the end. If it is outside of -bound .. bound - 1, the run ends with
-    the status INDEX_OUT_OF_RANGE; the result is then 0.
+    the status INDEX_OUT_OF_RANGE; the result is then 0, which the driver has made sure exists.
     """
 
     name = "buffer.check_index"

@@ -309,6 +309,7 @@ class Machine:
         holds = {
             "eq": left == right,
             "le": left <= right,
+            "index": left <= right,
             "broadcast": left in (right, 1),
         }[op.predicate.data]
         if not holds:

@@ -243,12 +243,15 @@ def _(op: driver.BindOp, w: DriverWriter) -> None:
 def _(op: driver.RequireOp, w: DriverWriter) -> None:
     """A test of dimensions."""
     left, right = w.expr(op.left.data[0]), w.expr(op.right.data[0])
+    predicate = op.predicate.data
     condition = {
         "eq": f"({left}) == ({right})",
         "le": f"({left}) <= ({right})",
+        "index": f"({left}) <= ({right})",
         "broadcast": f"({left}) == ({right}) || ({left}) == 1",
-    }[op.predicate.data]
-    w.end_run(f"!({condition})", "LOWERDECK_ERROR_SHAPE_MISMATCH")
+    }[predicate]
+    error = "INDEX_OUT_OF_RANGE" if predicate == "index" else "SHAPE_MISMATCH"
+    w.end_run(f"!({condition})", f"LOWERDECK_ERROR_{error}")
 
 
 @dataclass(frozen=True)

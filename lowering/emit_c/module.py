@@ -246,7 +246,8 @@ def _driver(
         c.line(f"unsigned char *const workspace = (unsigned char *)({aligned});")
     if i.weights_size:
         c.line("const unsigned char *const weights = (const unsigned char *)args->weights;")
-    if with_status:
+    # A kernel that checks indices may have lost its loops: those of a tensor without elements.
+    if with_status or any(isinstance(op, driver.CheckStatusOp) for op in run.walk()):
         c.line("int status = LOWERDECK_OK;")
     if clock is not None:
         c.line(f"int64_t {clock} = 0;")

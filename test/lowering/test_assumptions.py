@@ -10,6 +10,7 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.lowering.assumptions import assumptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -25,6 +26,7 @@ def fits(op: Operation, n: int, m: int) -> bool:
     holds: dict[str, Callable[[int, int], bool]] = {
         "eq": lambda left, right: left == right,
         "le": lambda left, right: left <= right,
+        "index": lambda left, right: left <= right,
         "broadcast": lambda left, right: left in (1, right),
     }
     values = {"n": n, "m": m}
@@ -32,6 +34,11 @@ def fits(op: Operation, n: int, m: int) -> bool:
         holds[predicate](left.evaluate(values), right.evaluate(values))
         for left, predicate, right in assumptions(op)
     )
+
+
+def indices(*dims: ExprLike) -> SSAValue:
+    """Numbers from data."""
+    return Block(arg_types=[typed(np.int64, *dims)]).args[0]
 
 
 Pairs = list[tuple[int, int]]
@@ -45,6 +52,14 @@ CASES: list[tuple[Callable[[SSAValue, SSAValue], Operation], Pairs, Pairs]] = [
     (lambda x, y: t.TopKOp(x, 3, 0), [(3, 1), (4, 1)], [(2, 1)]),
     (lambda x, y: t.ReshapeOp(x, [N, 2]), [(3, 2), (0, 5)], [(3, 3), (3, 1)]),
     (lambda x, y: t.BroadcastOp(x, [N, 3]), [(3, 3), (3, 1)], [(3, 2), (3, 0)]),
+    (lambda x, y: t.GatherOp(x, indices(4), 0), [(1, 1), (9, 3), (0, 0)], [(0, 1)]),
+    (lambda x, y: t.GatherOp(x, indices(M), 0), [(1, 1), (0, 0)], [(0, 1)]),
+    (lambda x, y: t.GatherOp(x, indices(N), 1), [(1, 1), (0, 0)], [(1, 0)]),
+    (lambda x, y: t.GatherElementsOp(x, indices(N, 2), 1), [(2, 1), (0, 0)], [(2, 0)]),
+    (lambda x, y: t.GatherNdOp(x, indices(3, 2)), [(2, 1)], [(0, 1), (1, 0), (0, 0)]),
+    (lambda x, y: t.GatherNdOp(x, indices(N, 1), 1), [(2, 1), (0, 0)], [(2, 0)]),
+    (lambda x, y: t.ScatterElementsOp(x, indices(4, 4), y, 0), [(1, 4), (1, 5)], [(0, 4)]),
+    (lambda x, y: t.ScatterNdOp(x, indices(4, 1), y), [(2, 4)], [(0, 4)]),
 ]
 """An op of x: [n, m] and y: [4, 4]; pairs (n, m) that fit, and pairs that do not."""
 
