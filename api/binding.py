@@ -129,7 +129,10 @@ class Dimension:
         self._code: CodeType = compile(self._translated(), text, "eval")
 
     def _translated(self) -> str:
-        """As Python, which has the same precedence and rounds division in the same way."""
+        """
+        As Python, which rounds division in the same way, and has the same precedence but for the
+        minus at the beginning: here it is that of the whole product.
+        """
         parts: list[str] = []
         position = 0
         text = self.text.strip()
@@ -143,6 +146,8 @@ class Dimension:
             elif token[0].isalpha() or token[0] == "_":
                 self.symbols.add(token)
                 parts.append(f"values[{token!r}]")
+            elif token == "-" and (not parts or parts[-1] in ("(", ",")):
+                parts += ["0", "-"]
             else:
                 parts.append(token)
         return " ".join(parts)

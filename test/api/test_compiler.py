@@ -493,6 +493,8 @@ def test_dimension_expressions() -> None:
     assert Dimension("n floordiv 2 + 1").evaluate(values) == 4
     assert Dimension("(n * -1 + 3) floordiv a.b").evaluate(values) == -2
     assert Dimension("max(n mod 4, 5) * 2 - min(n, a.b)").evaluate(values) == 7
+    assert Dimension("-n floordiv 2").evaluate({"n": 7}) == -3
+    assert Dimension("max(-(n + 1) mod 3, -n mod 4) - 1").evaluate({"n": 7}) == -3
     assert Dimension("n").is_symbol
     assert not Dimension("n + 1").is_symbol
     with pytest.raises(ValueError, match="no dimension expression"):

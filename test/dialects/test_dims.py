@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from xdsl.context import Context
 from xdsl.parser import Parser
 
+from lowerdeck.binding import Dimension
 from lowerdeck.dialects.dims import (
     Expr,
     constants,
@@ -117,6 +118,17 @@ def test_text_reads_back(tree: Tree) -> None:
     assert again == expr
     assert hash(again) == hash(expr)
     assert str(again) == str(expr)
+
+
+@given(TREES, VALUES)
+def test_binding_reads_text_alike(tree: Tree, values: dict[str, int]) -> None:
+    """What a loaded model makes of the text of a dimension in its description."""
+    try:
+        expected = (expr := built(tree)).evaluate(values)
+    except ZeroDivisionError:
+        assume(False)
+        return
+    assert Dimension(str(expr)).evaluate(values) == expected
 
 
 @given(TREES, TREES)
