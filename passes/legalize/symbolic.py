@@ -501,7 +501,8 @@ def _reduce(
     del values
     axes = ints(op.axes)
     rest = [k for k in range(operands[0].ndim) if k not in axes]
-    rows = operands[0].transpose([*rest, *axes]).reshape(math.prod(shape), -1)
+    count = math.prod(operands[0].shape[axis] for axis in axes)
+    rows = operands[0].transpose([*rest, *axes]).reshape(math.prod(shape), count)
     fold = _FOLDS[op.kind.data]
     identity = {"sum": 0, "prod": 1}.get(op.kind.data)
 

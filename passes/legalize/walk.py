@@ -142,13 +142,16 @@ class FunctionWalk(ABC):
     def handle(
         self, op: Operation, lower: Legalizer, handler: Callable[[], Sequence[SSAValue | None]]
     ) -> None:
-        """Replace `op` by the values that `handler` builds with `lower`, missing ones by none."""
+        """
+        Replace `op` by the values that `handler` builds with `lower`: missing ones by none. Values
+        of optional results at the end that the node does not have are left out.
+        """
         try:
             results = list(handler())
         except (RefusalError, VerifyException, ZeroDivisionError, PoisonedError):
             _erase_unused(lower.created)
             raise
-        results += [None] * (len(op.results) - len(results))
+        results = [*results, *[None] * len(op.results)][: len(op.results)]
         self.replace(op, [self._materialized(value, lower) for value in results])
         _erase_unused(lower.created)
 

@@ -21,14 +21,18 @@ def legalize_matmul(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 @legalizes("Gemm")
 def legalize_gemm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    """alpha * A * B + beta * C, A and B transposed on request."""
+    """
+    alpha * A * B + beta * C, A and B transposed on request.
+
+    As in BLAS, C is not read if beta is 0: its infinities are not made NaN.
+    """
     lower.attrs.ignore("broadcast")  # numpy's rules include both of its cases
     a, b, c = lower.operand("A"), lower.operand("B"), lower.input("C")
     alpha, beta = lower.attrs.float("alpha"), lower.attrs.float("beta")
     a = lower.transpose(a, [1, 0]) if lower.attrs.flag("transA") else a
     b = lower.transpose(b, [1, 0]) if lower.attrs.flag("transB") else b
     result = _scaled(lower, lower.add(MatmulOp(a, b)), alpha, "alpha")
-    if c is None:
+    if c is None or beta == 0:
         return [result]
     return [lower.add(AddOp(result, _scaled(lower, c, beta, "beta")))]
 

@@ -191,3 +191,16 @@ def test_unique_with_nan() -> None:
     """NaN is one element, and none of the numbers."""
     x = np.array([np.nan, 1, np.nan, -np.inf, 1, np.inf], np.float32)
     _check("Unique", [x], outputs=4)
+
+
+def test_squeeze_of_everything() -> None:
+    """The axes are all that the tensor has, and not known: the shape of the result is empty."""
+    _check("Squeeze", [_floats(1, 1)], [_ints(0, 1)])
+    _check("Squeeze", [_floats(1)], [_ints(-1)])
+
+
+def test_gemm_reads_nothing_that_counts_nothing() -> None:
+    """With `beta` 0, C may be infinite."""
+    c = np.array([np.inf, np.nan, 1], np.float32)
+    _check("Gemm", [_floats(2, 4), _floats(4, 3), c], beta=0.0)
+    _check("Gemm", [_floats(2, 4), _floats(4, 3), c], beta=0.0, alpha=0.5)
