@@ -10,6 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.lowering.kernels.bands import convolutions_in_bands
 from lowerdeck.lowering.kernels.lower import ANCHORS
 from lowerdeck.lowering.schedule import (
@@ -32,7 +33,9 @@ TOPICS = (choose_attention, choose_products, choose_transposed, choose_windows, 
 
 
 def choose(kernel: KernelOp, machine: Machine) -> Choice | None:
-    """How a kernel runs."""
+    """How a kernel runs; with plain loops if there is nothing to do."""
+    if _is_of_nothing(kernel):
+        return None
     if (both := convolutions_in_bands(kernel)) is not None:
         return choose_bands(kernel, *both, machine)
     anchors = [op for op in kernel.body.block.ops if type(op) in ANCHORS]
@@ -40,6 +43,12 @@ def choose(kernel: KernelOp, machine: Machine) -> Choice | None:
         choices = (rule(kernel, anchors[0], machine) for rule in RULES.get(type(anchors[0]), ()))
         return next((choice for choice in choices if choice is not None), None)
     return choose_across(kernel, machine) or choose_maps(kernel, machine)
+
+
+def _is_of_nothing(kernel: KernelOp) -> bool:
+    """True if a tensor that the kernel reads or writes is known to have no elements."""
+    values = (*kernel.inputs, *kernel.results)
+    return any(dim == 0 for value in values for dim in dims_of(value))
 
 
 def apply_choice(kernel: KernelOp, choice: Choice) -> None:
