@@ -2,11 +2,13 @@
 Weights outside text and outside Python objects: `#core.blob`, a range of bytes in a mapped file.
 
 Untouched weights point into the model file. New ones of more than `SPILL_BYTES` go to an unlinked
-temporary file and are mapped back, so that the compiler's anonymous memory does not grow with them.
+temporary file and are mapped back, so that the compiler's anonymous memory does not grow with them;
+of those in which one element is repeated, only that is stored.
 """
 
 from __future__ import annotations
 
+import math
 import mmap
 import os
 import re
@@ -39,7 +41,8 @@ class Blob:
     """
     A read-only range of bytes, of a file (`file`, `offset`) or of memory (`file` is None).
 
-    Blobs compare by content: by identity of the range first, then byte by byte.
+    Blobs compare by content: by identity of the range first, then byte by byte. A `uniform` blob
+    repeats one element, which is all that it stores until somebody asks for the bytes.
     """
 
     def __init__(self, data: memoryview | None, size: int, file: str | None, offset: int) -> None:
@@ -47,10 +50,14 @@ class Blob:
         self.size = size
         self.file = file
         self.offset = offset
+        self.element: bytes | None = None
+        """What is repeated, if the blob was made of that."""
 
     @staticmethod
     def of(array: NDArray[Any]) -> Blob:
         """The bytes of `array` in C order (a scalar of a sub-byte type takes one byte)."""
+        if array.nbytes >= SPILL_BYTES and (element := _repeated(array)) is not None:
+            return Blob.uniform(element, array.nbytes)
         contiguous = np.ascontiguousarray(array)
         if contiguous.nbytes < SPILL_BYTES:
             return Blob(memoryview(contiguous.tobytes()), contiguous.nbytes, None, 0)
@@ -59,6 +66,15 @@ class Blob:
             spill.flush()
             mapped = mmap.mmap(spill.fileno(), contiguous.nbytes, access=mmap.ACCESS_READ)
         return Blob(memoryview(mapped), contiguous.nbytes, None, 0)
+
+    @staticmethod
+    def uniform(element: bytes, size: int) -> Blob:
+        """`size` bytes that repeat `element`; ValueError if they do not end with a whole one."""
+        if not element or size % len(element):
+            raise ValueError(f"{size} bytes are not a number of elements of {len(element)} bytes")
+        blob = Blob(None, size, None, 0)
+        blob.element = element
+        return blob
 
     @staticmethod
     def map(path: str, offset: int, size: int) -> Blob:
@@ -80,11 +96,18 @@ class Blob:
     @property
     def is_elided(self) -> bool:
         """True if the bytes were left out of the text that was read."""
-        return self._data is None
+        return self._data is None and self.element is None
+
+    @property
+    def is_anonymous(self) -> bool:
+        """True if text cannot say what the bytes are: they are in no file, many and different."""
+        return self.file is None and self.element is None and self.size > INLINE_BYTES
 
     @property
     def data(self) -> memoryview:
         """The bytes; ElidedBlobError if they were left out of the text that was read."""
+        if self._data is None and self.element is not None:
+            self._data = _written_out(self.element, self.size)
         if self._data is None:
             raise ElidedBlobError(
                 "the bytes of this constant were elided when it was printed; "
@@ -94,10 +117,19 @@ class Blob:
 
     def array(self, dtype: np.dtype[Any], shape: Sequence[int]) -> NDArray[Any]:
         """A read-only view of the bytes; ValueError if their number does not fit."""
+        if self.element is not None and len(self.element) == dtype.itemsize:
+            if dtype.itemsize * math.prod(shape) != self.size:
+                raise ValueError(f"{self.size} bytes are not an array of shape {tuple(shape)}")
+            return np.broadcast_to(np.frombuffer(self.element, dtype).reshape(()), tuple(shape))
         return np.frombuffer(self.data, dtype).reshape(tuple(shape))
 
     @cached_property
     def _digest(self) -> int:
+        if self.element is not None:
+            sample = self.element * -(-_SAMPLE_BYTES // len(self.element))
+            size = min(_SAMPLE_BYTES, self.size)
+            # Whole elements: the end of the bytes is the end of one.
+            return hash((self.size, sample[:size], sample[len(sample) - size :]))
         if self._data is None:
             return 0
         head, tail = self._data[:_SAMPLE_BYTES], self._data[-_SAMPLE_BYTES:]
@@ -111,24 +143,26 @@ class Blob:
             return True
         if not isinstance(other, Blob) or self.size != other.size:
             return False
-        if self._data is None or other._data is None:
+        if self.is_elided or other.is_elided:
             return False
-        # A name is no identity: the file may have been mapped again after it was replaced.
-        same_file = self.file is not None and self._data.obj is other._data.obj
-        if same_file and (self.file, self.offset) == (other.file, other.offset):
+        if self.element is not None and self.element == other.element:
             return True
         if self._digest != other._digest:
             return False
-        return np.array_equal(
-            np.frombuffer(self._data, np.uint8), np.frombuffer(other._data, np.uint8)
-        )
+        # A name is no identity: the file may have been mapped again after it was replaced.
+        same_file = self.file is not None and self.data.obj is other.data.obj
+        if same_file and (self.file, self.offset) == (other.file, other.offset):
+            return True
+        mine, others = (np.frombuffer(blob.data, np.uint8) for blob in (self, other))
+        return np.array_equal(mine, others)
 
 
 @irdl_attr_definition
 class BlobAttr(Data[Blob]):
     """
     Raw little-endian bytes: `#core.blob<"file", offset, size>`, `#core.blob<"0x0000803F">` for
-    bytes in the text, or `#core.blob<elided>`.
+    bytes in the text, `#core.blob<uniform "0x0000803F", size>` for elements that are all the same,
+    or `#core.blob<elided>`.
     """
 
     name = "core.blob"
@@ -138,6 +172,8 @@ class BlobAttr(Data[Blob]):
         with parser.in_angle_brackets():
             if parser.parse_optional_keyword("elided") is not None:
                 return Blob.elided()
+            if parser.parse_optional_keyword("uniform") is not None:
+                return _parse_uniform(parser)
             start = parser.pos
             text = parser.parse_str_literal()
             if parser.parse_optional_punctuation(",") is None:
@@ -158,6 +194,8 @@ class BlobAttr(Data[Blob]):
         with printer.in_angle_brackets():
             if blob.is_elided:
                 printer.print_string("elided")
+            elif blob.element is not None:
+                printer.print_string(f'uniform "0x{blob.element.hex().upper()}", {blob.size}')
             elif blob.file is not None:
                 printer.print_string_literal(blob.file)
                 printer.print_string(f", {blob.offset}, {blob.size}")
@@ -165,6 +203,42 @@ class BlobAttr(Data[Blob]):
                 printer.print_string_literal("0x" + blob.data.hex().upper())
             else:
                 printer.print_string("elided")
+
+
+def _parse_uniform(parser: AttrParser) -> Blob:
+    start = parser.pos
+    text = parser.parse_str_literal()
+    parser.parse_punctuation(",")
+    size = parser.parse_integer(allow_boolean=False, allow_negative=False)
+    if re.fullmatch("0x([0-9A-Fa-f]{2})+", text) is None:
+        parser.raise_error("expected '0x' and hexadecimal digits", start, parser.pos)
+    try:
+        return Blob.uniform(bytes.fromhex(text[2:]), size)
+    except ValueError as error:
+        parser.raise_error(f"cannot read the blob: {error}", start, parser.pos)
+
+
+def _repeated(array: NDArray[Any]) -> bytes | None:
+    """The bytes of one element if all are the same, bit by bit."""
+    if array.itemsize not in (1, 2, 4, 8):
+        return None
+    # Along a dimension that was broadcast one element says it all.
+    first_of = tuple(slice(0, 1 if stride == 0 else None) for stride in array.strides)
+    bits = array[first_of].view(f"u{array.itemsize}")
+    first = bits.flat[0]
+    if bits.flat[bits.size // 2] != first or bits.flat[bits.size - 1] != first:
+        return None
+    return first.tobytes() if bool((bits == first).all()) else None
+
+
+def _written_out(element: bytes, size: int) -> memoryview:
+    """`element` again and again, in a temporary file that is mapped."""
+    run = element * max(SPILL_BYTES // len(element), 1)
+    with tempfile.TemporaryFile(prefix="lowerdeck-") as spill:
+        for start in range(0, size, len(run)):
+            spill.write(run[: size - start])
+        spill.flush()
+        return memoryview(mmap.mmap(spill.fileno(), size, access=mmap.ACCESS_READ))
 
 
 @lru_cache(maxsize=64)

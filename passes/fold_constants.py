@@ -2,39 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from collections.abc import Set as AbstractSet
+from math import prod
 from typing import Any, cast
 
-import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
-from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ChannelShuffleOp,
+    ConcatOp,
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    SplitOp,
+    TransposeOp,
+)
 from lowerdeck.dialects.core.types import Tensor, element_type, numpy_dtype, static_shape, tensor
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
+from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, is_ranked
 from lowerdeck.passes.symbols import symbols_of
 
 GROWTH_LIMIT = 1 << 16
 """Bytes by which the results of a folded op may exceed its operands."""
 
+LARGEST = 1 << 31
+"""Bytes that no result may exceed."""
+
+MOST_PRODUCTS = 1 << 31
+"""Multiplications of an op that is worth folding: some seconds."""
+
+_READ_ONCE: tuple[type[CoreOp], ...] = (
+    *ELEMENTWISE,
+    BroadcastOp,
+    ChannelShuffleOp,
+    ConcatOp,
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    SplitOp,
+    TransposeOp,
+)
+"""Maps need an element of their operands a few times at most: it may be computed there."""
+
 
 class FoldConstants(Pattern[list[NDArray[Any]]]):
-    """f(constants) -> constants, if they are not much larger."""
+    """f(constants) -> constants, if they are not much larger or are read as weights."""
 
     name = "fold-constants"
     roots = (CoreOp,)
     ranked = True
 
+    def __init__(self, weights: AbstractSet[Operation] = frozenset()) -> None:
+        self._weights = weights
+
     def match(self, op: CoreOp) -> Match[list[NDArray[Any]]] | None:
-        if isinstance(op, ConstantOp) or not is_evaluable(op) or not _is_small(op):
+        if isinstance(op, ConstantOp) or not _is_computable(op):
             return None
-        if any(symbols_of(attribute) for attribute in op.properties.values()):
+        if not all(isinstance(value.owner, ConstantOp) for value in op.operands):
+            return None
+        if op not in self._weights and not _is_small(op):
             return None
         if (results := _evaluated(op)) is None:
             return None
@@ -50,20 +92,76 @@ class FoldConstants(Pattern[list[NDArray[Any]]]):
         rewriter.replace(root, [constant.result for constant in constants])
 
 
-def _is_small(op: Operation) -> bool:
-    """True if all operands are constants, and the results' size is known and within the limit."""
-    if not all(isinstance(value.owner, ConstantOp) for value in op.operands):
+def weights_of(module: ModuleOp) -> set[Operation]:
+    """
+    The ops that compute, of nothing but constants, what convolutions, products and the like read.
+
+    It does not matter how many ops there are in between.
+    """
+    computed: dict[Operation | Block, None] = {}
+    for op in module.walk():
+        if not isinstance(op, CoreOp) or isinstance(op, ConstantOp):
+            continue
+        if not all(_is_constant(value, computed) for value in op.operands):
+            continue
+        if is_ranked(op) and _is_computable(op):
+            computed[op] = None
+    weights: set[Operation] = set()
+    for op in reversed(computed):
+        assert isinstance(op, Operation)
+        users = [use.operation for result in op.results for use in result.uses]
+        if any(
+            user in weights or _is_small(user) if user in computed else _reads_weights(user)
+            for user in users
+        ):
+            weights.add(op)
+    return weights
+
+
+def _is_constant(value: SSAValue, computed: Container[Operation | Block]) -> bool:
+    return isinstance(value.owner, ConstantOp) or value.owner in computed
+
+
+def _reads_weights(op: Operation) -> bool:
+    """True if an op reads its operands so often that they have to lie in memory."""
+    return isinstance(op, CoreOp) and is_evaluable(op) and not isinstance(op, _READ_ONCE)
+
+
+def _is_computable(op: CoreOp) -> bool:
+    """True if constants for the operands decide the results, in bounded time and memory."""
+    if not is_evaluable(op) or any(map(symbols_of, op.properties.values())):
         return False
-    budget = GROWTH_LIMIT + sum(_bytes(value.type) or 0 for value in op.operands)
     sizes = [_bytes(result.type) for result in op.results]
-    return bool(sizes) and None not in sizes and sum(size or 0 for size in sizes) <= budget
+    if not sizes or any(size is None or size > LARGEST for size in sizes):
+        return False
+    return _products(op) <= MOST_PRODUCTS
+
+
+def _products(op: CoreOp) -> int:
+    """Multiplications of a product or convolution, once all shapes are known; of other ops none."""
+    shapes = [static_shape(value) or (0,) for value in op.operands]
+    match op:
+        case MatmulOp():
+            return prod(static_shape(op.result) or (0,)) * shapes[0][-1]
+        case ConvOp():
+            return prod(static_shape(op.result) or (0,)) * prod(shapes[1][1:])
+        case ConvTransposeOp():
+            return prod(shapes[0]) * prod(shapes[1][1:])
+        case _:
+            return 0
+
+
+def _is_small(op: Operation) -> bool:
+    """True if the results are not much larger than the operands."""
+    budget = GROWTH_LIMIT + sum(_bytes(value.type) or 0 for value in op.operands)
+    return sum(_bytes(result.type) or 0 for result in op.results) <= budget
 
 
 def _bytes(type_: Any) -> int | None:
     shape = static_shape(type_)
     if shape is None:
         return None
-    return numpy_dtype(element_type(type_)).itemsize * int(np.prod(shape, dtype=np.int64))
+    return numpy_dtype(element_type(type_)).itemsize * prod(shape)
 
 
 def _evaluated(op: CoreOp) -> list[NDArray[Any]] | None:
@@ -85,7 +183,11 @@ class FoldConstantsPass(CorePass):
     """
     Ops whose operands are constants are evaluated by the interpreter.
 
-    - f(c1, c2, ...) -> c [results at most 64 KB larger than the operands]
+    - f(c1, c2, ...) -> c [results at most 64 KB larger than the operands, or read as weights]
+
+    What a convolution, product or reduction reads are weights, whatever their size and whatever is
+    between them and the constants: they would have to lie in memory as well if each run computed
+    them, and could not be packed. What only maps read may grow; they compute it where they read it.
 
     Sums, products and transcendental functions are computed in float64, in a fixed order, without
     BLAS, and are rounded once, so that every machine folds alike. An op that fails on its operands,
@@ -95,4 +197,4 @@ class FoldConstantsPass(CorePass):
     name = "fold-constants"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [FoldConstants()]
+        return [FoldConstants(weights_of(module))]

@@ -1,4 +1,4 @@
-"""`fold-control-flow`: conditions and trip counts that are constants."""
+"""`fold-control-flow`: conditions, trip counts and carried values that are known."""
 
 from __future__ import annotations
 
@@ -63,6 +63,36 @@ class SkipEmptyLoop(Pattern):
         rewriter.replace(op, values)
 
 
+class LeaveInvariants(Pattern[list[int]]):
+    """loop(x) { yield x as it was } -> x, in the body and behind the loop"""
+
+    name = "leave-invariants"
+    roots = (LoopOp,)
+
+    def match(self, op: LoopOp) -> Match[list[int]] | None:
+        carried = zip(op.inits, op.carried_args, op.yielded_carried, strict=True)
+        found = [
+            index
+            for index, (init, arg, after) in enumerate(carried)
+            if after is arg
+            and init.type == arg.type == op.results[index].type
+            and (op.results[index].first_use is not None or not arg.has_one_use())
+        ]
+        return Match((op,), f"{len(found)} values stay what they are", found) if found else None
+
+    def rewrite(self, match: Match[list[int]], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, LoopOp)
+        for index in match.data:
+            init, arg = op.inits[index], op.carried_args[index]
+            rewriter.replace_value(op.results[index], init)
+            own = (op.body.block.last_op, index + (op.condition is not None))
+            for use in tuple(arg.uses):
+                if (use.operation, use.index) != own:
+                    use.operation.operands[use.index] = init
+                    rewriter.modified(use.operation)
+
+
 def _as_results(
     rewriter: Rewriter, op: Operation, values: Sequence[SSAValue], made: Sequence[Mapping[int, str]]
 ) -> list[SSAValue]:
@@ -93,6 +123,7 @@ class FoldControlFlowPass(CorePass):
     - if(constant) { a } else { b } -> a or b
     - loop(trip <= 0, or condition false) -> initial values [scan outputs: `fold-symbols` has found
       that they are empty]
+    - loop(x) that yields a carried x as it was -> x, in the body and behind it [types are the same]
 
     A symbol that the op made for a size is bound to that of the value which takes its place.
     """
@@ -100,4 +131,4 @@ class FoldControlFlowPass(CorePass):
     name = "fold-control-flow"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [InlineTakenBranch(), SkipEmptyLoop()]
+        return [InlineTakenBranch(), SkipEmptyLoop(), LeaveInvariants()]

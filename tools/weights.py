@@ -7,7 +7,7 @@ from typing import IO
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Attribute, ParametrizedAttribute
 
-from lowerdeck.dialects.blob import INLINE_BYTES, Blob, BlobAttr
+from lowerdeck.dialects.blob import Blob, BlobAttr
 
 _ALIGNMENT = 64
 
@@ -50,7 +50,7 @@ class WeightsFile:
 
     def _stored_blob(self, attribute: BlobAttr) -> BlobAttr:
         blob = attribute.data
-        if blob.file is not None or blob.size <= INLINE_BYTES or blob.is_elided:
+        if blob.is_elided or not blob.is_anonymous:
             return attribute
         if blob not in self._written:
             self._file.write(bytes(-self._file.tell() % _ALIGNMENT))
@@ -71,7 +71,7 @@ def has_anonymous_weights(module: ModuleOp) -> bool:
 def _is_anonymous(attribute: Attribute) -> bool:
     match attribute:
         case BlobAttr():
-            return attribute.data.file is None and attribute.data.size > INLINE_BYTES
+            return attribute.data.is_anonymous
         case ArrayAttr():
             return any(map(_is_anonymous, attribute.data))
         case ParametrizedAttribute():

@@ -27,6 +27,7 @@ func.func @constants() {
 // CHECK-NEXT:    %inf = core.constant #core.blob<"0x0000807F"> : tensor<f32>
 // CHECK-NEXT:    %f16 = core.constant #core.blob<"0x003C"> : tensor<f16>
 // CHECK-NEXT:    %f8 = core.constant #core.blob<"0x38"> : tensor<f8E4M3FN>
+// CHECK-NEXT:    %uniform = core.constant #core.blob<uniform "0x0000803F", 4000> : tensor<1000xf32>
 // CHECK-NEXT:    %elided = core.constant #core.blob<elided> : tensor<1000xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
@@ -34,6 +35,7 @@ func.func @bytes() {
   %inf = core.constant #core.blob<"0x0000807F"> : tensor<f32>
   %f16 = core.constant #core.blob<"0x003C"> : tensor<f16>
   %f8 = core.constant #core.blob<"0x38"> : tensor<f8E4M3FN>
+  %uniform = core.constant #core.blob<uniform "0x0000803F", 4000> : tensor<1000xf32>
   %elided = core.constant #core.blob<elided> : tensor<1000xf32>
   func.return
 }

@@ -59,6 +59,53 @@ def test_large_array_is_spilled_without_a_trace(
     assert blob.data[-1] == 1
 
 
+def test_one_element_says_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """-0.0 equals 0.0, and NaN not even itself: bits count."""
+    monkeypatch.setattr("tempfile.tempdir", "/nonexistent")
+    for value in (1.5, -0.0, np.nan):
+        array = np.full((128, 256), value, np.float32)
+        for uniform in (array, np.broadcast_to(np.float32(value), array.shape), array.T):
+            blob = Blob.of(uniform)
+            assert blob.element == np.float32(value).tobytes()
+            assert blob.size == array.nbytes
+            assert not blob.is_elided
+            assert not blob.is_anonymous
+            view = blob.array(array.dtype, array.shape)
+            assert view.tobytes() == array.tobytes()
+            assert not view.flags.writeable
+            with pytest.raises(ValueError, match="shape"):
+                blob.array(array.dtype, (3,))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert bytes(Blob.uniform(b"abc", 300_000).data) == b"abc" * 100_000
+    assert blob.array(np.dtype(np.uint8), (array.nbytes,)).tobytes() == array.tobytes()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", [(0, 0), (64, 17), (127, 255)])
+def test_one_other_element(place: tuple[int, int]) -> None:
+    array = np.zeros((128, 256), np.float32)
+    array[place] = -0.0
+    for other in (array, array.T, np.broadcast_to(array, (2, *array.shape))):
+        blob = Blob.of(other)
+        assert blob.element is None
+        assert blob.array(other.dtype, other.shape).tobytes() == other.tobytes()
+
+
+def test_uniform_bytes_equal_written_ones(tmp_path: Path) -> None:
+    ones = np.ones((256, 257), np.float32)
+    path = tmp_path / "ones.bin"
+    path.write_bytes(ones.tobytes())
+    written = Blob.map(str(path), 0, ones.nbytes)
+    assert Blob.of(ones) == written
+    assert written == Blob.of(ones)
+    assert hash(Blob.of(ones)) == hash(written)
+    assert Blob.of(ones) == Blob.of(ones.T) != Blob.of(ones * 2)
+    assert Blob.of(ones) != Blob.of(ones[:-1])
+    assert Blob.uniform(bytes(4), 1 << 17) == Blob.uniform(bytes(8), 1 << 17)
+    with pytest.raises(ValueError, match="not a number of elements"):
+        Blob.uniform(b"abc", 4)
+
+
 def test_views_share_memory() -> None:
     blob = Blob.of(np.arange(4, dtype=np.float32))
     first, second = (blob.array(np.dtype(np.float32), (4,)) for _ in range(2))

@@ -93,3 +93,90 @@ func.func @split() -> tensor<2xi64> {
   %a, %b = core.split %c {axis = #builtin.int<0>, sizes = #core.dims<[2, 2]>} : (tensor<4xi64>) -> (tensor<2xi64>, tensor<2xi64>)
   func.return %b : tensor<2xi64>
 }
+
+// -----
+
+// What a convolution reads is a constant, whatever its size and its way; one element says it all.
+// CHECK-LABEL: @weights
+// CHECK-NEXT:    %[[W:.*]] = core.constant #core.blob<uniform "0x0000803F", 147456> : tensor<64x64x3x3xf32>
+// CHECK-NEXT:    core.conv %x, %[[W]]
+func.func @weights(%x : tensor<1x64x8x8xf32>) -> tensor<1x64x6x6xf32> {
+  %a = core.constant dense<2> : tensor<i8>
+  %f = core.cast %a {to = f32} : (tensor<i8>) -> tensor<f32>
+  %b = core.broadcast %f {dims = #core.dims<[3, 3, 64, 64]>} : (tensor<f32>) -> tensor<3x3x64x64xf32>
+  %t = core.transpose %b {permutation = array<i64: 3, 2, 0, 1>} : (tensor<3x3x64x64xf32>) -> tensor<64x64x3x3xf32>
+  %one = core.constant dense<-1.0> : tensor<f32>
+  %w = core.add %t, %one : (tensor<64x64x3x3xf32>, tensor<f32>) -> tensor<64x64x3x3xf32>
+  %y = core.conv %x, %w {strides = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, dilations = array<i64: 1, 1>, groups = #builtin.int<1>} : (tensor<1x64x8x8xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x6x6xf32>
+  func.return %y : tensor<1x64x6x6xf32>
+}
+
+// -----
+
+// Inside of a loop alike.
+// CHECK-LABEL: @weights_in_a_loop
+// CHECK:       ^bb0(%i: tensor<i64>, %v: tensor<200x200xf32>):
+// CHECK-NEXT:    %[[W:.*]] = core.constant #core.blob<uniform "0x0000803F", 160000> : tensor<200x200xf32>
+// CHECK-NEXT:    core.matmul %v, %[[W]]
+func.func @weights_in_a_loop(%x : tensor<200x200xf32>, %n : tensor<i64>) -> tensor<200x200xf32> {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<200x200xf32> -> tensor<200x200xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<200x200xf32>):
+    %a = core.constant dense<1.0> : tensor<f32>
+    %w = core.broadcast %a {dims = #core.dims<[200, 200]>} : (tensor<f32>) -> tensor<200x200xf32>
+    %y = core.matmul %v, %w : (tensor<200x200xf32>, tensor<200x200xf32>) -> tensor<200x200xf32>
+    core.yield %y : tensor<200x200xf32>
+  }
+  func.return %r : tensor<200x200xf32>
+}
+
+// -----
+
+// Only a map reads it, which needs one element of each: no reason to keep a million.
+// CHECK-LABEL: @read_once
+// CHECK:         core.broadcast
+// CHECK-NEXT:    core.add
+func.func @read_once(%x : tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
+  %a = core.constant dense<1.0> : tensor<f32>
+  %b = core.broadcast %a {dims = #core.dims<[1000, 1000]>} : (tensor<f32>) -> tensor<1000x1000xf32>
+  %c = core.add %x, %b : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+  func.return %c : tensor<1000x1000xf32>
+}
+
+// -----
+
+// A large step between small constants is no reason to compute the end of it in each run.
+// CHECK-LABEL: @small_end
+// CHECK-NEXT:    %[[C:.*]] = core.constant dense<1000000.0> : tensor<f32>
+// CHECK-NEXT:    func.return %[[C]]
+func.func @small_end() -> tensor<f32> {
+  %a = core.constant dense<1.0> : tensor<f32>
+  %b = core.broadcast %a {dims = #core.dims<[1000, 1000]>} : (tensor<f32>) -> tensor<1000x1000xf32>
+  %c = core.reduce %b {kind = "sum", axes = array<i64: 0, 1>, keep_dims = false} : (tensor<1000x1000xf32>) -> tensor<f32>
+  func.return %c : tensor<f32>
+}
+
+// -----
+
+// The input decides: not even the part that does not need it is worth keeping.
+// CHECK-LABEL: @not_constant
+// CHECK:         core.broadcast
+// CHECK-NEXT:    core.mul
+// CHECK-NEXT:    core.matmul
+func.func @not_constant(%x : tensor<200x200xf32>) -> tensor<200x200xf32> {
+  %a = core.constant dense<1.0> : tensor<f32>
+  %b = core.broadcast %a {dims = #core.dims<[200, 200]>} : (tensor<f32>) -> tensor<200x200xf32>
+  %c = core.mul %b, %x : (tensor<200x200xf32>, tensor<200x200xf32>) -> tensor<200x200xf32>
+  %d = core.matmul %x, %c : (tensor<200x200xf32>, tensor<200x200xf32>) -> tensor<200x200xf32>
+  func.return %d : tensor<200x200xf32>
+}
+
+// -----
+
+// More than 2^31 multiplications are left to the machine that runs the model.
+// CHECK-LABEL: @too_much_work
+// CHECK:         core.matmul
+func.func @too_much_work() -> tensor<2048x2048xf32> {
+  %a = core.constant #core.blob<uniform "0x0000803F", 16777216> : tensor<2048x2048xf32>
+  %b = core.matmul %a, %a : (tensor<2048x2048xf32>, tensor<2048x2048xf32>) -> tensor<2048x2048xf32>
+  func.return %b : tensor<2048x2048xf32>
+}

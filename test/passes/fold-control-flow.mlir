@@ -99,3 +99,48 @@ func.func @empty_size(%x : tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [
   } {carried_symbols = ["s"], result_symbols = ["r"]}
   func.return %a : tensor<?xf32, #core.tensor<dims = [r]>>
 }
+
+// -----
+
+// What every iteration leaves as it was is the same outside of the loop.
+// CHECK-LABEL: @invariant
+// CHECK:       ^bb0(%i: tensor<i64>, %p: tensor<f32>, %w: tensor<f32>):
+// CHECK-NEXT:    %[[Q:.*]] = core.mul %p, %y
+// CHECK-NEXT:    core.yield %[[Q]], %w, %y
+// CHECK:         func.return %{{.*}}, %y
+func.func @invariant(%x : tensor<f32>, %y : tensor<f32>, %n : tensor<i64>) -> (tensor<f32>, tensor<f32>) {
+  %a, %b, %s = core.loop trip %n : tensor<i64> carry %x, %y : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32>, tensor<?xf32, #core.tensor<dims = [t]>> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>, %w : tensor<f32>):
+    %q = core.mul %p, %w : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    core.yield %q, %w, %w : tensor<f32>, tensor<f32>, tensor<f32>
+  } {count = "t"}
+  func.return %a, %b : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// Two values that change places are as they were in every other iteration only.
+// CHECK-LABEL: @swap
+// CHECK:         core.yield %q, %p
+func.func @swap(%x : tensor<f32>, %y : tensor<f32>, %n : tensor<i64>) -> tensor<f32> {
+  %a, %b = core.loop trip %n : tensor<i64> carry %x, %y : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>):
+    core.yield %q, %p : tensor<f32>, tensor<f32>
+  }
+  func.return %a : tensor<f32>
+}
+
+// -----
+
+// The condition comes first: what it yields is not what it carries.
+// CHECK-LABEL: @condition_first
+// CHECK:         core.yield %p, %{{.*}} : tensor<i1>, tensor<i1>
+// CHECK:         func.return %a : tensor<i1>
+func.func @condition_first(%c : tensor<i1>, %n : tensor<i64>) -> tensor<i1> {
+  %a = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %c : tensor<i1> -> tensor<i1> {
+  ^bb0(%i : tensor<i64>, %p : tensor<i1>):
+    %q = core.not %p : (tensor<i1>) -> tensor<i1>
+    core.yield %p, %q : tensor<i1>, tensor<i1>
+  }
+  func.return %a : tensor<i1>
+}
