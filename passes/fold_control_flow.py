@@ -74,9 +74,7 @@ class LeaveInvariants(Pattern[list[int]]):
         found = [
             index
             for index, (init, arg, after) in enumerate(carried)
-            if after is arg
-            and init.type == arg.type == op.results[index].type
-            and (op.results[index].first_use is not None or not arg.has_one_use())
+            if after is arg and init.type == arg.type == op.results[index].type
         ]
         return Match((op,), f"{len(found)} values stay what they are", found) if found else None
 
@@ -84,13 +82,8 @@ class LeaveInvariants(Pattern[list[int]]):
         op = match.root
         assert isinstance(op, LoopOp)
         for index in match.data:
-            init, arg = op.inits[index], op.carried_args[index]
-            rewriter.replace_value(op.results[index], init)
-            own = (op.body.block.last_op, index + (op.condition is not None))
-            for use in tuple(arg.uses):
-                if (use.operation, use.index) != own:
-                    use.operation.operands[use.index] = init
-                    rewriter.modified(use.operation)
+            rewriter.replace_value(op.carried_args[index], op.inits[index])
+            rewriter.replace_value(op.results[index], op.inits[index])
 
 
 def _as_results(

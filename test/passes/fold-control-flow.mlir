@@ -106,7 +106,7 @@ func.func @empty_size(%x : tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [
 // CHECK-LABEL: @invariant
 // CHECK:       ^bb0(%i: tensor<i64>, %p: tensor<f32>, %w: tensor<f32>):
 // CHECK-NEXT:    %[[Q:.*]] = core.mul %p, %y
-// CHECK-NEXT:    core.yield %[[Q]], %w, %y
+// CHECK-NEXT:    core.yield %[[Q]], %y, %y
 // CHECK:         func.return %{{.*}}, %y
 func.func @invariant(%x : tensor<f32>, %y : tensor<f32>, %n : tensor<i64>) -> (tensor<f32>, tensor<f32>) {
   %a, %b, %s = core.loop trip %n : tensor<i64> carry %x, %y : tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32>, tensor<?xf32, #core.tensor<dims = [t]>> {
@@ -132,9 +132,9 @@ func.func @swap(%x : tensor<f32>, %y : tensor<f32>, %n : tensor<i64>) -> tensor<
 
 // -----
 
-// The condition comes first: what it yields is not what it carries.
+// The condition comes first: what it yields is no carried value.
 // CHECK-LABEL: @condition_first
-// CHECK:         core.yield %p, %{{.*}} : tensor<i1>, tensor<i1>
+// CHECK:         core.yield %p, %q : tensor<i1>, tensor<i1>
 // CHECK:         func.return %a : tensor<i1>
 func.func @condition_first(%c : tensor<i1>, %n : tensor<i64>) -> tensor<i1> {
   %a = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %c : tensor<i1> -> tensor<i1> {
