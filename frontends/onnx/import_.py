@@ -64,6 +64,10 @@ def import_model(
         raise FrontendError.of_file(file, "its subgraphs are nested too deeply") from None
 
 
+_UNKNOWN = ("none", "null", "nan", "unk", "unknown")
+"""Words in place of a dimension's name that say that it has none, in lower case."""
+
+
 class _Importer:
     """The import of one model."""
 
@@ -153,7 +157,7 @@ class _Importer:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             return dim.dim_value
         name = dim.dim_param if dim.HasField("dim_param") else ""
-        return self.symbols.named(name) if name else self.symbols.unnamed()
+        return self.symbols.named(name) if _is_name(name) else self.symbols.unnamed()
 
     def _function(self, block: Block, inputs: Sequence[str], outputs: Sequence[str]) -> func.FuncOp:
         last = block.last_op
@@ -167,6 +171,14 @@ class _Importer:
         )
         main.location = last.location = self.file_location
         return main
+
+
+def _is_name(text: str) -> bool:
+    """
+    False for what exporters write for a dimension that is not known: dimensions of one name are
+    equal, but two of them are not equal because both are `?`, `-1` or `None`.
+    """
+    return any(c.isalpha() for c in text) and text.lower() not in _UNKNOWN
 
 
 def _needed_names(graph: GraphProto, outputs: Sequence[str]) -> set[str]:

@@ -95,8 +95,16 @@ class FunctionWalk(ABC):
         """Legalize all nodes of a block; False if one of them was refused."""
         complete = True
         for op in list(block.ops):
-            complete &= self._op(op)
+            if op.parent is not None:  # else it went with one before it
+                complete &= self.node(op)
         self.erase_transient(block)
+        return complete
+
+    def attempt(self, block: Block) -> bool:
+        """`block` for one that need not be possible: its refusals are forgotten."""
+        count = len(self.refusals)
+        complete = self.block(block)
+        del self.refusals[count:]
         return complete
 
     def erase_transient(self, block: Block) -> None:
@@ -118,7 +126,8 @@ class FunctionWalk(ABC):
                     "make its elements outputs of their own"
                 )
 
-    def _op(self, op: Operation) -> bool:
+    def node(self, op: Operation) -> bool:
+        """Legalize an op; False if it, or what it depends on, was refused."""
         if self.converts(op):
             if any(value in self._failed for value in _used_by(op)):
                 return self._fail(op)
@@ -161,7 +170,7 @@ class FunctionWalk(ABC):
         """Legalize `ops`, whose `values` take the place of the results of `op`."""
         # The uses move first: legalizing the inner ops replaces `values` once more.
         self.replace(op, values)
-        if not all([self._op(inner) for inner in ops]):
+        if not all([self.node(inner) for inner in ops]):
             raise PoisonedError
 
     def replace(self, op: Operation, values: Sequence[SSAValue | None]) -> None:

@@ -80,6 +80,14 @@ def test_dimension_names_become_distinct_symbols() -> None:
     assert expected in str(main_of(module).body.block.arg_types[0])
 
 
+def test_what_stands_for_no_name_is_a_symbol_of_its_own_each_time() -> None:
+    shape = ["?", "?", "-1", "-1", "None", "None", "", "unknown", "unk__7", "unk__7"]
+    nodes = [helper.make_node("Relu", ["x"], ["y"])]
+    module = import_model(model(nodes, [info("x", shape)], ["y"]))
+    expected = "dims = [d0, d1, d2, d3, d4, d5, d6, d7, unk__7, unk__7]"
+    assert expected in str(main_of(module).body.block.arg_types[0])
+
+
 def test_input_shapes_replace_those_of_the_model() -> None:
     module = import_model(varied_model(), input_shapes={"x": [1, 3, 8, 8]})
     assert str(main_of(module).body.block.arg_types[0]) == "tensor<1x3x8x8xf32>"

@@ -38,6 +38,7 @@ from lowerdeck.passes.legalize.movement import concat, pad
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.sequences import Structure, erase_unused_lists, flatten, rebuild
+from lowerdeck.passes.legalize.onnx.unlike_branches import BRANCHES, follow
 from lowerdeck.passes.legalize.sizes import is_nonnegative, size_of
 
 UNROLL_LIMIT = 64
@@ -54,19 +55,60 @@ def legalize_if(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     A constant condition leaves the branch that it chooses; the other is not looked at.
 
-    Where the branches' results differ in size, the size gets a symbol.
+    Where the branches' results differ in size, the size gets a symbol; where they differ in rank,
+    what follows goes into the branches.
     """
     condition = lower.operand("cond")
     if (known := lower.constant(condition)) is not None:
         name = "then_branch" if bool(known.reshape(-1)[0]) else "else_branch"
         return inline(lower, lower.region(name))
-    regions = [lower.region(name) for name in ("then_branch", "else_branch")]
+    regions = [lower.region(name) for name in BRANCHES]
     structures = [_flatten_yield(lower, region) for region in regions]
+    if _differ_in_rank(structures):
+        found = follow(
+            op,
+            lower,
+            condition,
+            lambda regions: _joined(lower, condition, regions),
+            lambda region: inline(lower, region),
+        )
+        if found is not None:
+            return found
     _require_alike(lower, structures)
+    return _if(lower, condition, regions, structures[0])
+
+
+def _differ_in_rank(structures: Sequence[Sequence[Structure]]) -> bool:
+    """True if a result is a tensor of one rank from one branch and of another from the other."""
+    pairs = [(one.type, other.type) for one, other in zip(*structures, strict=False)]
+    return any(
+        isinstance(one, TensorType)
+        and isinstance(other, TensorType)
+        and rank_of(cast(Tensor, one)) != rank_of(cast(Tensor, other))
+        for one, other in pairs
+    )
+
+
+def _joined(
+    lower: OnnxLegalizer, condition: SSAValue, regions: Sequence[Region]
+) -> list[SSAValue] | None:
+    """The results of a `core.if`, or None if those of its branches differ in more than size."""
+    structures = [_flatten_yield(lower, region) for region in regions]
+    if not all(map(_is_alike, *structures)):
+        return None
+    return _if(lower, condition, regions, structures[0])
+
+
+def _if(
+    lower: OnnxLegalizer,
+    condition: SSAValue,
+    regions: Sequence[Region],
+    structures: Sequence[Structure],
+) -> list[SSAValue]:
     symbols = [lower.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
     results = lower.insert(IfOp(condition, regions[0], regions[1], result_symbols=symbols))
     tensors = iter(results)
-    return [rebuild(lower, tensors, structure) for structure in structures[0]]
+    return [rebuild(lower, tensors, structure) for structure in structures]
 
 
 def inline(lower: OnnxLegalizer, region: Region) -> list[SSAValue]:
@@ -104,7 +146,8 @@ def _require_alike(lower: OnnxLegalizer, structures: Sequence[Sequence[Structure
                 f"result {index} of type {_text(one)} from then_branch and {_text(other)} from "
                 "else_branch",
                 "one rank and element type",
-                "give the branches results of one rank",
+                "fix the shapes of inputs that the condition depends on (--input-shape), "
+                "or give the branches results of one rank",
             )
 
 

@@ -64,7 +64,7 @@ class _OnnxWalk(FunctionWalk):
         handler = handler_of(op)
         if handler is None:
             return self._expand(op)
-        lower = OnnxLegalizer(op, self.symbols, self.block)
+        lower = OnnxLegalizer(op, self)
 
         def results() -> Sequence[SSAValue | None]:
             values = handler(op, lower)

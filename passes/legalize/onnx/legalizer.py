@@ -7,14 +7,14 @@ from typing import Any
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import NoneType
-from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.core.control_flow import YieldOp
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, refuse
-from lowerdeck.passes.legalize.symbolic import SymbolicValues
+from lowerdeck.passes.legalize.walk import FunctionWalk
 
 _ABSENT = NoneType()
 
@@ -117,14 +117,12 @@ class Attributes:
 class OnnxLegalizer(Legalizer):
     """What a handler works with: the node's operands and attributes, and a builder before it."""
 
-    def __init__(
-        self, op: OnnxOp, symbols: SymbolicValues, legalize: Callable[[Block], bool]
-    ) -> None:
-        """`legalize` legalizes the nodes of a block; False if one of them was refused."""
-        super().__init__(op, symbols)
+    def __init__(self, op: OnnxOp, walk: FunctionWalk) -> None:
+        """`walk` legalizes subgraphs."""
+        super().__init__(op, walk.symbols)
         self.op = op
         self.attrs = Attributes(op)
-        self._legalize = legalize
+        self._walk = walk
 
     # Operands and results
 
@@ -169,11 +167,30 @@ class OnnxLegalizer(Legalizer):
                 Rewriter.replace_value_with_new_type(argument, type_)
         if prepare is not None:
             prepare(self.at(InsertPoint.at_start(block)), block)
-        if not self._legalize(block):
+        if not self._walk.block(block):
             raise PoisonedError
-        last = block.last_op
-        assert last is not None
-        end = YieldOp(last.operands)
-        end.location = last.location
-        Rewriter.replace_op(last, end, [])
+        _end(block)
         return region
+
+    def attempt(self, region: Region) -> bool:
+        """Legalize a region that is nobody's yet, as `region` does; False if that cannot be."""
+        if not self._walk.attempt(region.block):
+            return False
+        _end(region.block)
+        return True
+
+    def first(self, op: Operation) -> None:
+        """Legalize an op of the same block, which does not depend on this one, before it."""
+        op.detach()
+        Rewriter.insert_op(op, self.point)
+        if not self._walk.node(op):
+            raise PoisonedError
+
+
+def _end(block: Block) -> None:
+    """Let a legalized block end in `core.yield`."""
+    last = block.last_op
+    assert last is not None
+    end = YieldOp(last.operands)
+    end.location = last.location
+    Rewriter.replace_op(last, end, [])

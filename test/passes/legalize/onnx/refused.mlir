@@ -6,6 +6,7 @@
 // CHECK-NEXT: node 'forever' (Loop): found a loop without trip count whose condition is always true
 // CHECK-NEXT: node 'grow' (Loop): found a loop in which carried value 0 starts as tensor<2xf32> and becomes tensor<1x2xf32>, expected values of one rank and element type
 // CHECK-NEXT: node 'noise' (RandomNormal): found a random number generator
+// CHECK-NEXT: node 'flat' (LSTM): found 'X' of 1 dimensions, expected 3
 // CHECK-NEXT: node 'list' (onnx.list): found an output of type !core.sequence<tensor<*xf32>>, expected tensors
 func.func @refused(%x: tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, %c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<3xf32>, %trips: tensor<i64>) -> !core.sequence<tensor<*xf32>> {
   %none = onnx.none : none
@@ -26,6 +27,7 @@ func.func @refused(%x: tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, %c: tensor<
     onnx.yield %go, %w : tensor<i1>, tensor<*xf32>
   } : (tensor<i64>, none, tensor<2xf32>) -> tensor<*xf32> loc("grow")
   %4 = onnx.RandomNormal_1 {shape = [2]} : () -> tensor<*xf32> loc("noise")
+  %6:3 = onnx.LSTM_7 %a, %a, %a, %none, %none, %none, %none, %none {hidden_size = 2} : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, none, none, none, none, none) -> (tensor<*xf32>, none, none) loc("flat")
   %5 = onnx.SequenceConstruct_11 %a, %b : (tensor<2xf32>, tensor<3xf32>) -> !core.sequence<tensor<*xf32>> loc("list")
   func.return %5 : !core.sequence<tensor<*xf32>>
 }
