@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from math import prod
+from math import gcd, prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -20,15 +20,13 @@ from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp, ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.lowering.channel_links import channel_offsets
+from lowerdeck.lowering.kernels.convolution import FEWEST_LANES
 from lowerdeck.lowering.kernels.depthwise import is_depthwise
 from lowerdeck.lowering.kernels.lower import ANCHORS
 from lowerdeck.lowering.kernels.transposed import has_phases, transposed_border
 from lowerdeck.lowering.schedule.rules import assumed_shape
 from lowerdeck.lowering.targets import machine_of
 from lowerdeck.passes.options import options_of
-
-FEWEST_LANES = 4
-"""The smallest block: of tensors with few channels."""
 
 _BLOCKED = (ConvOp, ConvTransposeOp, PoolOp, ConcatOp, ReduceOp)
 """Anchors that work on channels in blocks."""
@@ -93,7 +91,7 @@ def _role_of_conv(kernel: KernelOp, op: ConvOp, lanes: int) -> Role | None:
     if is_depthwise(op):
         return Role(offsets, image=image, prefers_blocks=True)
     groups = op.groups.data
-    if groups > 1 and (weight[0] // groups % lanes or weight[1] % lanes):
+    if groups > 1 and gcd(weight[0] // groups, lanes) < FEWEST_LANES:
         return None
     if lanes > 1 and _works_on_rows(kernel, op):
         return Role(offsets, image=image, works_on_rows=True)

@@ -62,7 +62,8 @@ def channel_offsets(kernel: KernelOp) -> dict[int, int] | None:
     """
     The inputs whose channels follow those of the only result, by position: channel c of the result
     needs channel c + offset. Constants, and inputs that do not vary along the channels, are none of
-    them; neither is what a dense convolution reads. None if channels are mixed otherwise.
+    them; neither is what a convolution reads, but for depthwise ones. None if channels are mixed
+    otherwise.
     """
     if len(kernel.results) != 1 or not _has_channels(kernel.results[0]):
         return None
@@ -167,11 +168,8 @@ def _link_pool(links: Links, op: PoolOp, offset: int) -> None:
 @_link_rule(ConvOp)
 def _link_conv(links: Links, op: ConvOp, offset: int) -> None:
     outputs, depth = dims_of(op.weight)[:2]
-    if op.groups.data == 1:
-        return
-    if depth != 1 or outputs != op.groups.data:
-        raise MixedChannelsError
-    links.add(op.input, offset)
+    if depth == 1 and outputs == op.groups.data > 1:
+        links.add(op.input, offset)
 
 
 @_link_rule(ConvTransposeOp)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import gcd, prod
 
 from xdsl.ir import SSAValue
 
@@ -28,6 +28,9 @@ channels a part has."""
 PANEL = "panel"
 """The label of the loop over the panels of output channels that one part of sums is made for."""
 
+FEWEST_LANES = 4
+"""The smallest block: of tensors with few channels."""
+
 SHARE = "share"
 """What a schedule has under `tile` beside `depth`: how many panels take turns with the parts.
 Threads share groups of so many panels."""
@@ -37,14 +40,13 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
     """
     The sum for one output element runs over blocks of input channels, taps, channels of a block, in
     the order of packed weights. The input has a border where windows reach beyond it, and the
-    output has its channels in blocks, which are the lanes.
+    output has its channels in blocks, which are the lanes; where groups cut blocks, parts of them.
     """
     if (size := parameter(k.kernel, DEPTH)) is not None:
         _lower_in_parts(k, op, size)
         return
     b, dims = k.builder, dims_of(op.result)
-    layout = k.output_layout()
-    lanes = layout.inner(1)
+    lanes = lanes_of_conv(op, k.output_layout())
     blocks = dims[1].ceildiv(lanes)
     with b.labeled_nest(
         [("n", dims[0]), (OUTPUT_CHANNEL, blocks), *_spatial(dims[2:])], parallel=True
@@ -150,7 +152,7 @@ def conv_sum(
     channels = w[1].value
     assert channels is not None
     first = at[1] // (w[0] // op.groups.data) * channels if op.groups.data > 1 else Expr.const(0)
-    block = k.layout_of(op.input).inner(1)
+    block = input_block_of_conv(op, k.layout_of(op.input))
 
     def add_product(
         channel: Expr, taps: Sequence[Expr], values: Sequence[SSAValue]
@@ -246,18 +248,29 @@ def is_blocked_conv(k: KernelLowering, op: ConvOp) -> bool:
 
 def can_be_blocked(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
     """
-    True for f32 with static channels, if the output has its channels in blocks that no group cuts,
-    and the input has borders as wide as the padding.
+    True for f32 with static channels, if the output has its channels in blocks that groups cut into
+    large parts if at all, and the input has borders as wide as the padding.
     """
     w = dims_of(op.weight)
-    lanes = target.inner(1)
-    if element_type(op.result) != f32 or lanes == 1 or w[0].value is None or w[1].value is None:
+    if element_type(op.result) != f32 or w[0].value is None or w[1].value is None:
         return False
-    if op.groups.data > 1 and (
-        w[0].value // op.groups.data % lanes or w[1].value % source.inner(1)
-    ):
+    if lanes_of_conv(op, target) < min(FEWEST_LANES, max(target.inner(1), 2)):
         return False
     return has_border(op, source)
+
+
+def lanes_of_conv(op: ConvOp, target: LayoutAttr) -> int:
+    """How many output channels, of one group, are computed side by side if they lie in blocks."""
+    if op.groups.data == 1:
+        return target.inner(1)
+    return gcd(target.inner(1), (dims_of(op.weight)[0].value or 1) // op.groups.data)
+
+
+def input_block_of_conv(op: ConvOp, source: LayoutAttr) -> int:
+    """How many input channels, of one group, lie side by side wherever they begin."""
+    if op.groups.data == 1:
+        return source.inner(1)
+    return gcd(source.inner(1), dims_of(op.weight)[1].value or 1)
 
 
 def has_border(op: ConvOp, source: LayoutAttr) -> bool:

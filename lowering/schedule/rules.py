@@ -22,6 +22,8 @@ from lowerdeck.lowering.kernels.convolution import (
     SHARE,
     can_be_blocked,
     can_be_rows,
+    input_block_of_conv,
+    lanes_of_conv,
     last_position,
 )
 from lowerdeck.lowering.schedule.parameters import Schedule
@@ -131,9 +133,12 @@ def fits(machine: Machine, rows: int, vectors: int) -> bool:
 
 
 def window_sums_tile(
-    machine: Machine, sizes: tuple[int, int, int], depth: int
+    machine: Machine, sizes: tuple[int, int, int], depth: int, *, even_only: bool = False
 ) -> tuple[int, int, int]:
-    """Blocks of output channels, rows and columns of a tile of sums of `depth` products."""
+    """
+    Blocks of output channels, rows and columns of a tile of sums of `depth` products; with
+    `even_only`, the blocks divide into tiles.
+    """
     blocks, height, width = sizes
 
     def cost(tile: Sequence[int]) -> float:
@@ -148,6 +153,7 @@ def window_sums_tile(
     ]
     # What is read for a tile should divide into parts if it is much.
     much = machine.l2 // 8 // (depth * machine.lanes * 4)
+    much = 0 if even_only else much
     whole = [tile for tile in candidates if tile[0] <= much or blocks % tile[0] == 0]
     return machine.best(whole, cost)
 
@@ -167,12 +173,16 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         return None
     if not is_constant(kernel, op.weight):
         return None
-    lanes = target.inner(1)
+    lanes, block = lanes_of_conv(op, target), input_block_of_conv(op, source)
     blocks = -(-shape[1] // lanes) // op.groups.data
     depth = prod(w[1:])
     width, height = shape[-1], shape[-2] if len(shape) > 3 else 1
 
-    count, rows, columns = window_sums_tile(machine, (blocks, height, width), depth)
+    # A tile of two groups would have no inputs in common.
+    even_only = op.groups.data > 1
+    count, rows, columns = window_sums_tile(
+        machine, (blocks, height, width), depth, even_only=even_only
+    )
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
     order = ["n", OUTPUT_CHANNEL, *spatial]
     panel = depth * count * lanes * 4
@@ -183,16 +193,16 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     plain = op.groups.data == 1 and element_type(kernel.results[0]) == f32
     even = _busy(blocks // count, machine.threads) * machine.threads * count <= blocks * 5 // 4
     if again and plain and blocks % count == 0 and even:
-        step = source.inner(1) * prod(w[2:]) * count * lanes * 4
-        part = part_of_depth(machine, *divmod(w[1], source.inner(1)), step)
+        step = block * prod(w[2:]) * count * lanes * 4
+        part = part_of_depth(machine, *divmod(w[1], block), step)
     if (prod(w) <= prod(x) and not stays and part is None) != machine.other_order:
         order = ["n", *spatial, OUTPUT_CHANNEL]
     sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
     if len(spatial) > 1:
         sizes.insert(0, (spatial[-2], rows))
-    layouts = blocked_constants(kernel, lanes)
+    layouts = blocked_constants(kernel, target.inner(1))
     # The weight last: it may have as many input channels as there are output channels.
-    layouts[op.weight] = packed_weight(op, source.inner(1), lanes, count)
+    layouts[op.weight] = packed_weight(op, block, lanes, count)
     if order[1] != OUTPUT_CHANNEL:
         return Choice(Schedule(tuple(sizes), tuple(order)), layouts)
     if part is not None:
@@ -200,7 +210,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         share = panels_in_group(panels, machine.threads)
         sizes += [(DEPTH, part), (SHARE, share)]
         order.insert(1, PANEL)
-        layouts[op.weight] = packed_weight(op, source.inner(1), lanes, count, (part, share))
+        layouts[op.weight] = packed_weight(op, block, lanes, count, (part, share))
     ahead = kernel.body.block.args.index(op.weight)
     return Choice(Schedule(tuple(sizes), tuple(order), prefetch=ahead), layouts)
 

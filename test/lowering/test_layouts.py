@@ -246,6 +246,80 @@ def test_random_networks(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
+GROUPS = [
+    (8, 8, 2),
+    (24, 24, 6),
+    (40, 40, 5),
+    (12, 36, 3),
+    (36, 12, 3),
+    (20, 40, 2),
+    (6, 24, 6),
+    (18, 9, 3),
+    (3, 12, 3),
+    (96, 96, 2),
+]
+"""Channels in and out, and groups: parts of blocks, several blocks, and what is no such part."""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_groups(tmp_path: Path, target: str) -> None:
+    """NaN and infinity in one group are no concern of another; the last channels fill no block."""
+    suite, rng = Suite(tmp_path, flags=VECTOR_FLAGS), Random(4)
+    for number, (channels, outputs, groups) in enumerate(GROUPS):
+        stride, kernel = 1 + number % 2, 1 if number % 3 == 2 else 3
+        sizes = [(channels, 3, 1, 1), (outputs, channels // groups, kernel, kernel), (5, outputs)]
+        arrays = [values(*size, seed=rng.randrange(99)) for size in sizes]
+        bias = values(outputs, seed=number)
+
+        def body(
+            x: SSAValue,
+            y: SSAValue,
+            arrays: list[Array] = arrays,
+            bias: Array = bias,
+            groups: int = groups,
+            stride: int = stride,
+            pad: int = kernel // 2,
+        ) -> list[SSAValue]:
+            first, second, third = (ConstantOp.of(array).result for array in arrays)
+            b = ConstantOp.of(bias).result
+            nothing = [ConstantOp.of(np.zeros(n, np.float32)).result for n in (len(arrays[0]), 5)]
+            dense = conv(x, first, nothing[0], [0, 0])
+            found = conv(
+                e.AddOp(dense, y).result, second, b, [pad, pad], stride=stride, groups=groups
+            )
+            last = conv(
+                e.AbsOp(found).result,
+                t.ReshapeOp(third, [5, len(bias), 1, 1]).result,
+                nothing[1],
+                [0, 0],
+            )
+            return [e.NegOp(found).result, last]
+
+        marked = values(1, channels, 4, 5, seed=number)
+        marked[0, channels // groups - 1] = np.inf
+        marked[0, -1, 1] = np.nan
+        types = [typed(np.float32, 1, 3, 4, 5), typed(np.float32, *marked.shape)]
+        add(suite, target, types, body, values(1, 3, 4, 5), marked)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+def test_groups_of_open_sizes(tmp_path: Path, target: str) -> None:
+    """Four and twelve channels a group, of any image."""
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    arrays: list[Array] = [values(24, 4, 3, 3, seed=1), values(48, 12, 3, 3, seed=2)]
+
+    def body(x: SSAValue) -> SSAValue:
+        first, second = (ConstantOp.of(array).result for array in arrays)
+        zeros = [ConstantOp.of(np.zeros(n, np.float32)).result for n in (24, 48)]
+        y = conv(x, first, zeros[0], [1, 1], groups=6)
+        return conv(e.NegOp(y).result, second, zeros[1], [0, 0], stride=2, groups=2)
+
+    types = [typed(np.float32, symbol("n"), 24, symbol("h"), symbol("w"))]
+    add(suite, target, types, body, values(2, 24, 5, 4))
+    suite.check()
+
+
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
 def test_open_batch_and_size(tmp_path: Path, target: str) -> None:
     """Channels are known, the rest is not."""

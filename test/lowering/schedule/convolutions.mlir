@@ -50,9 +50,11 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x32x1x2xf32> {
 
 // -----
 
-// The nearest miss: groups of twelve output channels cut a block in two.
+// Groups of twelve output channels cut blocks, into parts of four.
 // CHECK-LABEL: buffer.func @cut
-// CHECK-NOT:     vector
+// CHECK:         buffer.load {{.*}} -> vector<4xf32>
+// CHECK-NOT:     vector<16xf32>
+// CHECK:         buffer.store {{.*}} : vector<4xf32>
 // CHECK-LABEL: buffer.func @run
 func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x24x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<24x16x1x1xf32>
@@ -62,6 +64,22 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x24x1x2xf32> {
     core.yield %c : tensor<1x24x1x2xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x24x1x2xf32>
+}
+
+// -----
+
+// The nearest miss: parts of two are too few.
+// CHECK-LABEL: buffer.func @small
+// CHECK-NOT:     vector
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x20x1x2xf32> {
+  %w = core.constant dense<1.0> : tensor<20x16x1x1xf32>
+  %y = core.kernel @small(%x, %w) : (tensor<1x32x1x3xf32>, tensor<20x16x1x1xf32>) -> tensor<1x20x1x2xf32> {
+  ^bb0(%a: tensor<1x32x1x3xf32>, %f: tensor<20x16x1x1xf32>):
+    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x32x1x3xf32>, tensor<20x16x1x1xf32>) -> tensor<1x20x1x2xf32>
+    core.yield %c : tensor<1x20x1x2xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x20x1x2xf32>
 }
 
 // -----
