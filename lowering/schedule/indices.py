@@ -9,10 +9,18 @@ from xdsl.dialects import scf
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import ApplyOp, CheckIndexOp, ForOp, LoadOp, StoreOp
+from lowerdeck.dialects.buffer.kernel import (
+    ApplyOp,
+    CheckIndexOp,
+    ForOp,
+    FuncOp,
+    LoadOp,
+    StoreOp,
+)
+from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import PrefetchOp
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.dims import Atom, Expr, ExprLike, maximum
 from lowerdeck.dialects.intervals import Interval, interval, simplified
 
 _MAPS: Mapping[type[Operation], str] = {
@@ -35,6 +43,7 @@ class Indices:
         self._symbols: dict[SSAValue, Expr] = {}
         self._values: dict[str, SSAValue] = {}
         self.ranges: dict[str, Interval] = {}
+        self._sizes: set[Expr] = set()
 
     def symbol(self, value: SSAValue) -> Expr:
         """The symbol of an index value."""
@@ -57,6 +66,40 @@ class Indices:
         last = interval(Expr.of(upper), self.ranges)
         if first is not None and last is not None and first[0] < last[1]:
             self.ranges[str(symbol)] = (first[0], last[1] - 1)
+
+    def add_sizes(self, function: FuncOp) -> None:
+        """The dimensions of a kernel's buffers are not negative."""
+        for argument in function.body.block.args:
+            if isinstance(argument.type, RefType):
+                self._sizes.update(argument.type.dims.data)
+
+    def extent(self, lower: ExprLike, upper: ExprLike) -> Expr:
+        """
+        How many iterations there are from `lower` to `upper`: none if that is below. Pieces of a
+        negative number of iterations would not be empty.
+        """
+        size = simplified(upper - Expr.of(lower), self.ranges)
+        return size if self._is_size(size) else maximum(size, 0)
+
+    def _is_size(self, expr: Expr) -> bool:
+        """True if an expression is surely not negative."""
+        if expr in self._sizes:
+            return True
+        bounds = interval(expr, self.ranges)
+        if bounds is not None and bounds[0] >= 0:
+            return True
+        return all(c > 0 and all(map(self._is_size_atom, m)) for m, c in expr.terms)
+
+    def _is_size_atom(self, atom: Atom) -> bool:
+        if atom.kind == "symbol":
+            known = self.ranges.get(atom.name)
+            return Expr.symbol(atom.name) in self._sizes or (known is not None and known[0] >= 0)
+        if atom.kind in ("min", "max"):
+            return (all if atom.kind == "min" else any)(map(self._is_size, atom.args))
+        divisor = atom.args[1].value
+        if divisor is None or divisor <= 0:
+            return False
+        return atom.kind == "mod" or self._is_size(atom.args[0])
 
     def read(self, exprs: Sequence[Expr], operands: Sequence[SSAValue]) -> list[Expr]:
         """Expressions over d0, d1, ... as expressions over symbols."""

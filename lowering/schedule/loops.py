@@ -131,7 +131,7 @@ class LoopVectorizer:
         self._has_sums = count <= LARGE_BODY and any(
             isinstance(op, ForOp) and op.inits for op in loop.body.block.walk()
         )
-        self._pieces = list(pieces_of(upper - self._lower, lanes, fewest))
+        self._pieces = list(pieces_of(self._indices.extent(self._lower, upper), lanes, fewest))
 
     def rewrite(self) -> bool:
         """False, and nothing changes, if there are too few iterations or an op has no vectors."""

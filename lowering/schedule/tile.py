@@ -71,7 +71,7 @@ class Tiler:
         if lower != 0 or step != 1 or count * lanes == 1:
             self._loop(depth, block, cloner, parts, (lower, upper, step))
             return
-        for part in parts_of(upper, count, lanes):
+        for part in parts_of(self._indices.extent(0, upper), count, lanes):
             bounds = (part.lower, part.upper, part.step)
             self._loop(depth, block, cloner, {**parts, label: part}, bounds)
 

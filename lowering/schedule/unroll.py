@@ -119,12 +119,14 @@ def unroll(loop: ForOp) -> None:
 
 
 def limit_by_parents(op: Operation, indices: Indices) -> None:
-    """Make the ranges of the loops around an op known."""
+    """Make the ranges of the loops around an op known, and the sizes of its kernel."""
     parents: list[ForOp] = []
     parent = op.parent_op()
     while parent is not None:
         if isinstance(parent, ForOp):
             parents.append(parent)
+        elif isinstance(parent, FuncOp):
+            indices.add_sizes(parent)
         parent = parent.parent_op()
     for loop in reversed(parents):
         indices.loop(loop)

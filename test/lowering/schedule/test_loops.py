@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.linear import LayerNormOp, MatmulOp
+from lowerdeck.dialects.core.linear import ConvOp, LayerNormOp, MatmulOp
 from lowerdeck.dialects.core.reduce import (
     ArgReduceOp,
     CumulativeOp,
@@ -211,4 +211,32 @@ def test_every_target(tmp_path: Path, target: str) -> None:
 
         add(suite, target, ports, body, x, scale, shift)
         add(suite, target, ports, maps, x, scale, shift)
+    suite.check()
+
+
+@pytest.mark.parametrize("lanes", [4, 16])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_loops_that_end_before_they_begin(suite: Suite, lanes: int, *, is_open: bool) -> None:
+    """Taps that reach no element of a narrow image: there are no vectors, and no remainder."""
+    for width in (1, 2, 3, 5, 17):
+        for taps in (5, 9):
+            x, w = values((1, 4, 2, width)), values((2, 2, 3, taps), 1)
+            types = [
+                typed(np.float32, 1, 4, symbol("h"), symbol("w"))
+                if is_open
+                else typed(x.dtype, *x.shape),
+                typed(w.dtype, *w.shape),
+            ]
+            pads = [1, taps // 2]
+            suite.add(
+                types,
+                lambda x, w, pads=pads: ConvOp(
+                    x, w, strides=[1, 1], dilations=[1, 1], pads_begin=pads, pads_end=pads, groups=2
+                ),
+                x,
+                w,
+                scheduling=SCHEDULES[lanes],
+                ulps=16,
+                scale=1,
+            )
     suite.check()
