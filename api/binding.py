@@ -19,12 +19,14 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from types import CodeType
 from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
+
+from lowerdeck.dialects.dims import parse_text
+from lowerdeck.lowering.targets import TARGETS
 
 Array = NDArray[Any]
 Symbols = Mapping[str, int]
@@ -116,51 +118,22 @@ class _Slot:
         self.workspace: Array = np.empty(0, np.uint8)
 
 
-_TOKEN = re.compile(r"\s*([A-Za-z_][\w$.]*|\d+|[-+*(),])")
-_WORDS = {"floordiv": "//", "mod": "%", "min": "min", "max": "max"}
-
-
 class Dimension:
-    """A dimension expression, ready to be evaluated."""
+    """A dimension expression, ready to be evaluated; ValueError if the text is none."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.symbols: set[str] = set()
-        self._code: CodeType = compile(self._translated(), text, "eval")
-
-    def _translated(self) -> str:
-        """
-        As Python, which rounds division in the same way, and has the same precedence but for the
-        minus at the beginning: here it is that of the whole product.
-        """
-        parts: list[str] = []
-        position = 0
-        text = self.text.strip()
-        while position < len(text):
-            match = _TOKEN.match(text, position)
-            if match is None:
-                raise ValueError(f"'{self.text}' is no dimension expression")
-            token, position = match[1], match.end()
-            if token in _WORDS:
-                parts.append(_WORDS[token])
-            elif token[0].isalpha() or token[0] == "_":
-                self.symbols.add(token)
-                parts.append(f"values[{token!r}]")
-            elif token == "-" and (not parts or parts[-1] in ("(", ",")):
-                parts += ["0", "-"]
-            else:
-                parts.append(token)
-        return " ".join(parts)
+        self._expr = parse_text(text)
+        self.symbols = self._expr.symbols
 
     @property
     def is_symbol(self) -> bool:
         """True if the expression is one symbol."""
-        return self.symbols == {self.text}
+        return self.symbols == frozenset([self.text])
 
     def evaluate(self, values: Symbols) -> int:
-        """The number for values of all symbols."""
-        scope: dict[str, Any] = {"values": values, "min": min, "max": max, "__builtins__": {}}
-        return int(eval(self._code, scope))
+        """The number for values of all symbols, where a zero divisor gives zero as in C."""
+        return self._expr.evaluate(values)
 
 
 class Binding:
@@ -189,7 +162,7 @@ class Binding:
         self._status_text.restype = ctypes.c_char_p
         self._weights: Array = np.empty(0, np.uint8)
         if metadata["weights_size"] and not metadata["embeds_weights"]:
-            self._weights = _mapped(os.path.join(folder, f"{name}.weights"))
+            self._weights = _mapped(os.path.join(folder, f"{name}.weights"), metadata)
         allocator = ctypes.c_byte.in_dll(loaded, "lowerdeck_binding_allocator")
         self._allocator = ctypes.addressof(allocator)
         self._pool = self._make_pool(loaded, threads) if threads > 1 else 0
@@ -505,14 +478,72 @@ def _times(number: int | str, count: int, symbols: Symbols) -> int | None:
 
 
 def read_metadata(folder: str) -> dict[str, Any]:
-    """What is written beside the C of a model; FileNotFoundError if the folder holds none."""
+    """
+    What is written beside the C of a model.
+
+    FileNotFoundError if the folder holds none, ValueError if it has been damaged.
+    """
     for entry in sorted(os.listdir(folder)):
         if entry.endswith(".json"):
-            with open(os.path.join(folder, entry), encoding="utf-8") as file:
-                data = json.load(file)
+            path = os.path.join(folder, entry)
+            with open(path, encoding="utf-8") as file:
+                try:
+                    data: object = json.load(file)
+                except RecursionError:
+                    raise ValueError(f"{path}: nested too deeply") from None
+                except ValueError as error:
+                    raise ValueError(f"{path}: {error}") from None
             if isinstance(data, dict) and "abi" in data:
-                return data  # pyright: ignore[reportUnknownVariableType]
+                found = cast("dict[str, Any]", data)
+                _check_metadata(found, path)
+                return found
     raise FileNotFoundError(2, "there is no compiled model", folder)
+
+
+_PORT: Mapping[str, type] = {"name": str, "field": str, "dtype": str, "dims": list}
+_METADATA: Mapping[str, type | tuple[type, ...]] = {
+    **{"name": str, "abi": int, "target": str, "inputs": list, "outputs": list},
+    **{"workspace": (int, str), "weights_size": int, "embeds_weights": bool},
+    **{"is_parallel": bool, "sources": list, "cflags": list, "libraries": list},
+}
+"""The types of what the description of a model always has."""
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _check_metadata(data: Mapping[str, Any], path: str) -> None:
+    """ValueError if the description of a model has not the form that `interface.metadata` gives."""
+    _check_types(data, _METADATA, path)
+    if not _IDENTIFIER.fullmatch(data["name"]) or data["target"] not in TARGETS:
+        raise ValueError(f"{path}: has no valid name or target")
+    for key in ("sources", "cflags", "libraries"):
+        if not all(isinstance(item, str) for item in data[key]):
+            raise ValueError(f"{path}: '{key}' are no texts")
+    for item in (*data["inputs"], *data["outputs"]):
+        if not isinstance(item, dict):
+            raise ValueError(f"{path}: an input or output is not described")
+        port = cast("dict[str, Any]", item)
+        _check_types(port, _PORT, path)
+        for dim in cast("list[object]", port["dims"]):
+            if not isinstance(dim, int | str) or (isinstance(dim, int) and dim < 0):
+                raise ValueError(f"{path}: {dim!r} is no dimension")
+            if isinstance(dim, str):
+                parse_text(dim)
+        if port["dtype"] != "bfloat16":
+            try:
+                np.dtype(port["dtype"])
+            except TypeError:
+                raise ValueError(f"{path}: '{port['dtype']}' is no element type") from None
+    if isinstance(data["workspace"], str):
+        parse_text(data["workspace"])
+
+
+def _check_types(
+    data: Mapping[str, Any], types: Mapping[str, type | tuple[type, ...]], path: str
+) -> None:
+    for key, type_ in types.items():
+        if not isinstance(data.get(key), type_):
+            raise ValueError(f"{path}: damaged: '{key}' is missing or of another type")
 
 
 def _loaded(path: str) -> ctypes.CDLL:
@@ -528,13 +559,20 @@ def _loaded(path: str) -> ctypes.CDLL:
         return ctypes.CDLL(link)
 
 
-def _mapped(path: str) -> Array:
+def _mapped(path: str, metadata: Mapping[str, Any]) -> Array:
+    """The weights; ValueError if they are not as many bytes as the model has."""
     with open(path, "rb") as file:
+        size, expected = os.fstat(file.fileno()).st_size, metadata["weights_size"]
+        if size != expected:
+            raise ValueError(f"{path}: has {size} bytes, expected {expected}")
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
 
 
 def _function(library: ctypes.CDLL, name: str, result: Any) -> Callable[..., int]:
-    function = getattr(library, name)
+    try:
+        function = getattr(library, name)
+    except AttributeError as error:
+        raise OSError(f"the library is not that of the model: {error}") from None
     function.restype = result
     return function
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -15,7 +16,7 @@ from lowerdeck.binding import SHIM
 from lowerdeck.lowering.targets import machine_key, obstacle
 
 MACHINE_SUFFIX = ".machine"
-"""Of the file beside a library that says on which machines it runs."""
+"""Of the file beside a library that says on which machines it runs, and which bytes it has."""
 
 _SHOWN_LINES = 20
 """Lines of a C compiler's complaint that an error repeats."""
@@ -64,12 +65,19 @@ def user_flags() -> list[str]:
 
 
 def is_for_this_machine(library: str, target: str) -> bool:
-    """True if `build_library` has made the library on a machine like this one."""
+    """True if `build_library` has made just this library on a machine like this one."""
     try:
         with open(library + MACHINE_SUFFIX, encoding="utf-8") as file:
-            return file.read() == machine_key(target)
-    except FileNotFoundError:
+            return file.read() == _identity(library, target)
+    except (OSError, ValueError):
         return False
+
+
+def _identity(library: str, target: str) -> str:
+    """The machines, and the content: loading a library that was cut short ends the process."""
+    with open(library, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256")
+    return f"{machine_key(target)}\n{digest.hexdigest()}\n"
 
 
 def build_library(folder: str, metadata: Mapping[str, Any], target: str) -> None:
@@ -105,7 +113,7 @@ def build_library(folder: str, metadata: Mapping[str, Any], target: str) -> None
             raise BuildError("\n".join([f"{' '.join(command)} failed:", *lines]))
         machine = os.path.join(scratch, "machine")
         with open(machine, "w", encoding="utf-8") as file:
-            file.write(machine_key(metadata["target"]))
+            file.write(_identity(library, metadata["target"]))
         os.replace(library, target)
         os.replace(machine, target + MACHINE_SUFFIX)
 

@@ -9,7 +9,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
@@ -35,6 +35,7 @@ from lowerdeck.build import (
     require_compiler,
     user_flags,
 )
+from lowerdeck.dialects.files import recording_files
 from lowerdeck.lowering.targets import TARGETS, machine_key
 
 if TYPE_CHECKING:
@@ -180,31 +181,41 @@ def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) 
 
     compiler = require_compiler()
     with _model_file(model) as path:
-        if not cache:
-            folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
-            _generate_and_build(path, folder.name, options)
-            return Model(folder.name, threads=options.threads, owner=folder)
         name = model_name(path)
-        graph, *_ = model_files(path)
+        sources = disk_cache.Sources.of(model_files(path, options.weights)) if cache else None
+        if sources is None:
+            return _compile_apart(path, options)
         key = disk_cache.cache_key(
-            graph,
+            sources.graph,
             name,
             options.key,
             machine_key(options.target),
             " ".join([*compiler, *user_flags()]),
             compiler_version(tuple(compiler)),
         )
-        if (found := disk_cache.find(key, graph)) is not None:
+        if (found := disk_cache.find(key, sources)) is not None:
             return Model(found, threads=options.threads)
-        os.makedirs(disk_cache.cache_folder(), exist_ok=True)
-        scratch = tempfile.mkdtemp(prefix=".new-", dir=disk_cache.cache_folder())
+        if (scratch := disk_cache.new_scratch()) is None:
+            return _compile_apart(path, options)
         try:
-            files = _generate_and_build(path, scratch, options)
-            is_temporary = not isinstance(model, str | os.PathLike)
-            entry = disk_cache.store(scratch, key, [] if is_temporary else files, graph)
-            return Model(entry, threads=options.threads)
+            with recording_files() as read:
+                _generate_and_build(path, scratch.path, options)
+            sources.add(read)
+            entry = disk_cache.store(scratch, key, sources)
+            if entry is not None:
+                return Model(entry, threads=options.threads)
+            folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
+            shutil.copytree(scratch.path, folder.name, dirs_exist_ok=True)
+            return Model(folder.name, threads=options.threads, owner=folder)
         finally:
-            shutil.rmtree(scratch, ignore_errors=True)
+            scratch.close()
+
+
+def _compile_apart(path: str, options: CompileOptions) -> Model:
+    """A model that nobody else finds."""
+    folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
+    _generate_and_build(path, folder.name, options)
+    return Model(folder.name, threads=options.threads, owner=folder)
 
 
 def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
@@ -321,9 +332,8 @@ def _compiling() -> Generator[None]:
             gc.enable()
 
 
-def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
-    """Write the C into `folder`; returns the files that the model was read from."""
-    from lowerdeck.frontends import model_files
+def _generate(path: str, folder: str, options: CompileOptions) -> None:
+    """Write the C into `folder`."""
     from lowerdeck.lowering import compile_to_c
 
     with _compiling():
@@ -339,20 +349,13 @@ def _generate(path: str, folder: str, options: CompileOptions) -> set[str]:
             observer=_observer(options),
         )
         _write(artifact, folder)
-    files = map(os.path.abspath, model_files(path, options.weights))
-    return {*files, *_files_of(artifact)}
 
 
-def _generate_and_build(path: str, folder: str, options: CompileOptions) -> set[str]:
-    files = _generate(path, folder, options)
+def _generate_and_build(path: str, folder: str, options: CompileOptions) -> None:
+    _generate(path, folder, options)
     options.progress("C compiler")
     metadata = read_metadata(folder)
     build_library(folder, metadata, os.path.join(folder, library_name(metadata["name"])))
-    return files
-
-
-def _files_of(artifact: CArtifact) -> Iterable[str]:
-    return (os.path.abspath(blob.file) for _, blob in artifact.weights if blob.file is not None)
 
 
 def _write(artifact: CArtifact, folder: str) -> None:

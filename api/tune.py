@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
@@ -157,7 +157,7 @@ def _timed(call: Callable[[], None]) -> float:
 # What is kept
 
 
-def _path(model: str, options: CompileOptions) -> str:
+def _path(model: str, options: CompileOptions) -> str | None:
     from lowerdeck.frontends import model_files
 
     compiler = require_compiler()
@@ -170,20 +170,34 @@ def _path(model: str, options: CompileOptions) -> str:
         " ".join([*compiler, *user_flags()]),
         compiler_version(tuple(compiler)),
     )
-    return os.path.join(disk_cache.cache_folder(), f"{key}.tuned.json")
+    folder = disk_cache.usable_folder()
+    return None if folder is None else os.path.join(folder, f"{key}.tuned.json")
 
 
-def _read(path: str) -> dict[str, int] | None:
+def _read(path: str | None) -> dict[str, int] | None:
+    """What was found before; None if there is nothing, or it is damaged."""
+    if path is None:
+        return None
     try:
         with open(path, encoding="utf-8") as file:
-            return {str(name): int(rank) for name, rank in json.load(file).items()}
-    except FileNotFoundError:
+            ranks: object = json.load(file)
+    except (OSError, ValueError, RecursionError):
         return None
+    if not isinstance(ranks, dict):
+        return None
+    found = cast("dict[str, object]", ranks)
+    whole = {name: rank for name, rank in found.items() if type(rank) is int}
+    return whole if len(whole) == len(found) else None
 
 
-def _write(path: str, ranks: Mapping[str, int]) -> None:
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+def _write(path: str | None, ranks: Mapping[str, int]) -> None:
+    """Keep what was found; a cache that cannot be written to is none."""
+    if path is None:
+        return
     scratch = f"{path}.{os.getpid()}"
-    with open(scratch, "w", encoding="utf-8") as file:
-        json.dump(dict(ranks), file)
-    os.replace(scratch, path)
+    try:
+        with open(scratch, "w", encoding="utf-8") as file:
+            json.dump(dict(ranks), file)
+        os.replace(scratch, path)
+    except OSError:
+        return

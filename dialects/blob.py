@@ -24,6 +24,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from lowerdeck.dialects.files import FileState, record_file
+
 SPILL_BYTES = 1 << 16
 """Arrays of at least this many bytes are spilled to a temporary file."""
 
@@ -81,7 +83,7 @@ class Blob:
         """`size` bytes of the file at `path` from `offset`; OSError or ValueError if not there."""
         if size == 0:
             return Blob(memoryview(b""), 0, path, offset)
-        whole = _mapped(os.path.abspath(path), os.stat(path).st_mtime_ns)
+        whole = _mapped(os.path.abspath(path), record_file(path))
         if offset < 0 or size < 0 or offset + size > len(whole):
             raise ValueError(
                 f"{path}: holds {len(whole)} bytes, but bytes {offset} to {offset + size} are used"
@@ -242,8 +244,8 @@ def _written_out(element: bytes, size: int) -> memoryview:
 
 
 @lru_cache(maxsize=64)
-def _mapped(path: str, mtime: int) -> memoryview:
-    """The whole file, mapped once; `mtime` is part of the key so that a new file is read anew."""
-    del mtime
+def _mapped(path: str, state: FileState) -> memoryview:
+    """The whole file, mapped once; its state is part of the key so that a new file is read anew."""
+    del state
     with open(path, "rb") as file:
         return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))

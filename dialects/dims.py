@@ -10,10 +10,11 @@ infinity.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     from xdsl.parser import AttrParser
@@ -239,7 +240,11 @@ class Expr:
         return total
 
     def evaluate(self, values: Mapping[str, int]) -> int:
-        """The number for given symbol values; KeyError names a missing symbol."""
+        """
+        The number for given symbol values; KeyError names a missing symbol.
+
+        As in C, the quotient by zero, which only an empty dimension gives, is zero.
+        """
         total = 0
         for monomial, coefficient in self.terms:
             for atom in monomial:
@@ -274,7 +279,72 @@ def constants(values: Iterable[ExprLike]) -> tuple[int, ...] | None:
     return None if None in numbers else tuple(n for n in numbers if n is not None)
 
 
-def parse_expr(parser: AttrParser) -> Expr:
+class Tokens(Protocol):
+    """What expressions are parsed from: a part of `AttrParser`."""
+
+    def parse_optional_punctuation(self, punctuation: Any, /) -> Any: ...
+
+    def parse_optional_keyword(self, keyword: str, /) -> str | None: ...
+
+    def parse_optional_integer(
+        self, *, allow_boolean: bool, allow_negative: bool
+    ) -> int | None: ...
+
+    def parse_identifier(self, context_msg: str, /) -> str: ...
+
+    def raise_error(self, msg: str, /) -> NoReturn: ...
+
+
+def parse_text(text: str) -> Expr:
+    """The expression that `str` gives this text for; ValueError if it is none."""
+    tokens = _Text(text)
+    try:
+        value = parse_expr(tokens)
+    except RecursionError:
+        tokens.raise_error("it is nested too deeply")
+    if not tokens.is_at_end:
+        tokens.raise_error("expected the end")
+    return value
+
+
+class _Text:
+    """The tokens of a text."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._position = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        return not self._text[self._position :].strip()
+
+    def _take(self, pattern: str) -> str | None:
+        match = re.compile(rf"\s*({pattern})").match(self._text, self._position)
+        if match is None:
+            return None
+        self._position = match.end()
+        return match[1]
+
+    def parse_optional_punctuation(self, punctuation: str, /) -> str | None:
+        return self._take(re.escape(punctuation))
+
+    def parse_optional_keyword(self, keyword: str, /) -> str | None:
+        return self._take(rf"{keyword}(?![\w$.])")
+
+    def parse_optional_integer(self, *, allow_boolean: bool, allow_negative: bool) -> int | None:
+        found = self._take(r"-?\d+")
+        return None if found is None else int(found)
+
+    def parse_identifier(self, context_msg: str, /) -> str:
+        if (found := self._take(r"[A-Za-z_][\w$.]*")) is None:
+            self.raise_error(f"expected a number, or a name{context_msg}")
+        return found
+
+    def raise_error(self, msg: str, /) -> NoReturn:
+        raise ValueError(f"'{self._text[:80]}' is no dimension expression: {msg}")
+
+
+def parse_expr(parser: Tokens) -> Expr:
     """
     Parse what `str` prints: sums of products; floordiv and mod bind like `*`, from the left;
     `min(...)` and `max(...)` are functions.
@@ -300,24 +370,22 @@ def parse_exprs(parser: AttrParser) -> tuple[Expr, ...]:
     )
 
 
-def _parse_product(parser: AttrParser) -> Expr:
+def _parse_product(parser: Tokens) -> Expr:
     value = _parse_factor(parser)
     while True:
         if parser.parse_optional_punctuation("*") is not None:
             value = value * _parse_factor(parser)
         elif parser.parse_optional_keyword("floordiv") is not None:
-            value = value // _parse_factor(parser)
+            value = value // _nonzero(parser, _parse_factor(parser))
         elif parser.parse_optional_keyword("mod") is not None:
-            value = value % _parse_factor(parser)
+            value = value % _nonzero(parser, _parse_factor(parser))
         else:
             return value
 
 
-def _parse_factor(parser: AttrParser) -> Expr:
+def _parse_factor(parser: Tokens) -> Expr:
     if parser.parse_optional_punctuation("(") is not None:
-        value = parse_expr(parser)
-        parser.parse_punctuation(")")
-        return value
+        return _parse_arguments(parser)[0]
     if (
         number := parser.parse_optional_integer(allow_boolean=False, allow_negative=True)
     ) is not None:
@@ -325,8 +393,26 @@ def _parse_factor(parser: AttrParser) -> Expr:
     name = parser.parse_identifier(" as dimension symbol")
     if name not in ("min", "max"):
         return Expr.symbol(name)
-    args = parser.parse_comma_separated_list(parser.Delimiter.PAREN, lambda: parse_expr(parser))
+    if parser.parse_optional_punctuation("(") is None:
+        parser.raise_error(f"expected '(' behind {name}")
+    args = _parse_arguments(parser, several=True)
     return minimum(*args) if name == "min" else maximum(*args)
+
+
+def _parse_arguments(parser: Tokens, *, several: bool = False) -> list[Expr]:
+    """What follows behind an opening parenthesis."""
+    args = [parse_expr(parser)]
+    while several and parser.parse_optional_punctuation(",") is not None:
+        args.append(parse_expr(parser))
+    if parser.parse_optional_punctuation(")") is None:
+        parser.raise_error("expected ')'")
+    return args
+
+
+def _nonzero(parser: Tokens, divisor: Expr) -> Expr:
+    if divisor == 0:
+        parser.raise_error("division by zero")
+    return divisor
 
 
 def _atom(atom: Atom) -> Expr:
@@ -440,9 +526,9 @@ def _evaluate_atom(atom: Atom, values: Mapping[str, int]) -> int:
     args = [arg.evaluate(values) for arg in atom.args]
     match atom.kind:
         case "floordiv":
-            return args[0] // args[1]
+            return args[0] // args[1] if args[1] else 0
         case "mod":
-            return args[0] % args[1]
+            return args[0] % args[1] if args[1] else args[0]
         case "min":
             return min(args)
         case _:

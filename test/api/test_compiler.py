@@ -417,9 +417,9 @@ class TestCache:
         made: list[str] = []
         generate = compiler._generate  # pyright: ignore[reportPrivateUsage]
 
-        def counting(path: str, folder: str, options: Any) -> set[str]:
+        def counting(path: str, folder: str, options: Any) -> None:
             made.append(folder)
-            return generate(path, folder, options)
+            generate(path, folder, options)
 
         monkeypatch.setattr(compiler, "_generate", counting)
         return made
