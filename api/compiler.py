@@ -354,8 +354,22 @@ def _generate(path: str, folder: str, options: CompileOptions) -> None:
 def _generate_and_build(path: str, folder: str, options: CompileOptions) -> None:
     _generate(path, folder, options)
     options.progress("C compiler")
+    _build(folder)
+
+
+def _build(folder: str) -> None:
     metadata = read_metadata(folder)
     build_library(folder, metadata, os.path.join(folder, library_name(metadata["name"])))
+
+
+def build_artifact(artifact: CArtifact, folder: str) -> None:
+    """
+    Write the C of a module and its library into an existing folder, for `load`.
+
+    BuildError if there is no C compiler, or if it fails.
+    """
+    _write(artifact, folder)
+    _build(folder)
 
 
 def _write(artifact: CArtifact, folder: str) -> None:

@@ -132,8 +132,8 @@ def _is_atom_never_negative(atom: Atom) -> bool:
     return all(is_never_negative(argument) for argument in atom.args)
 
 
-def lay_out_weights(run: kernel.FuncOp) -> tuple[list[tuple[int, Blob]], int]:
-    """Give every constant its offset, equal ones the same; returns them and the total size."""
+def lay_out_weights(run: kernel.FuncOp) -> int:
+    """Give every constant its offset, those of equal bytes the same; returns the total size."""
     offsets: dict[Blob, int] = {}
     end = WEIGHTS_HEADER
     for op in run.walk():
@@ -144,7 +144,7 @@ def lay_out_weights(run: kernel.FuncOp) -> tuple[list[tuple[int, Blob]], int]:
             offsets[blob] = end
             end += -(-blob.size // ALIGNMENT) * ALIGNMENT
         op.properties["offset"] = DimsAttr.of([offsets[blob]])
-    return [(offset, blob) for blob, offset in offsets.items()], end
+    return end
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class PlanMemoryPass(ModulePass):
                 continue
             buffers = list(Lifetimes(run).buffers.values())
             run.attributes["workspace"] = DimsAttr.of([place(buffers)])
-            run.attributes["weights"] = DimsAttr.of([lay_out_weights(run)[1]])
+            run.attributes["weights"] = DimsAttr.of([lay_out_weights(run)])
             sums = {
                 "live": largest_sum(buffers),
                 "row_major": largest_sum(buffers, lambda buffer: buffer.op.unpadded_bytes),

@@ -1,16 +1,22 @@
 """
-`--check-each`: the interpreter before and after each pass.
+`--check-each`: the interpreter before and after each pass, and at the end the C.
 
 Where the results differ, the pass runs again with fewer and fewer rewrites until the first one that
 changes them is known; the error names its pattern, site and source nodes.
+
+All results are compared with those of the module that was read, so a comparison also speaks for
+passes before it that could not be checked. What none speaks for is an error.
 """
 
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any
 
 import ml_dtypes
 import numpy as np
@@ -20,14 +26,30 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.binding import RunError
+from lowerdeck.compiler import build_artifact, load
 from lowerdeck.dialects.blob import ElidedBlobError
-from lowerdeck.dialects.interpret import InterpretError, Value, find_function, run_module
+from lowerdeck.dialects.interpret import InterpretError, StepLimitError, Value, run_module
+from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.passes.options import LowerdeckContext, options_of
 from lowerdeck.tools.common import ToolError
-from lowerdeck.tools.sample_inputs import sample_inputs
+from lowerdeck.tools.sample_inputs import CHOICES, inputs_of, sample_inputs
 
-_MAX_STEPS = 1_000_000
-"""Ops that one run of the interpreter may take."""
+if TYPE_CHECKING:
+    from lowerdeck.lowering.emit_c.module import CArtifact
+
+MAX_STEPS = 10_000_000
+"""Iterations of kernels that one run of the interpreter may take: about ten seconds."""
+
+_STEPS_OF_AN_OP = 10
+"""For a whole op of a graph takes at least as long as so many iterations of a kernel."""
+
+_SECONDS = 600
+"""How long the C may run."""
+
+_ADVICE = (
+    "give --inputs, --input-shape or --check-steps, or --allow-unchecked to go on without the check"
+)
 
 _TOLERANCES: Mapping[np.dtype[Any], float] = {
     np.dtype(np.float64): 1e-9,
@@ -65,12 +87,20 @@ def _difference_of(found: Value, expected: Value) -> str | None:
     return _number_difference(found, expected)
 
 
+def _says_something(value: Value) -> bool:
+    """True if there is a number to compare."""
+    if isinstance(value, list):
+        return any(map(_says_something, value))
+    return value is not None and value.size > 0
+
+
 def _number_difference(found: NDArray[Any], expected: NDArray[Any]) -> str | None:
     tolerance = _TOLERANCES.get(expected.dtype)
     if tolerance is None:
         wrong = np.asarray(found != expected)
     else:
-        wide, reference = found.astype(np.float64), expected.astype(np.float64)
+        with np.errstate(invalid="ignore"):  # of signaling NaN
+            wide, reference = found.astype(np.float64), expected.astype(np.float64)
         finite = np.abs(reference[np.isfinite(reference)])
         scale = max(1.0, float(finite.max(initial=0.0)))
         wrong = ~np.isclose(wide, reference, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
@@ -84,16 +114,31 @@ def _number_difference(found: NDArray[Any], expected: NDArray[Any]) -> str | Non
 
 
 class PassChecker:
-    """Compares the results of a module before and after each pass of one pipeline."""
+    """Compares the results of one module before and after each pass, and those of its C."""
 
     def __init__(
-        self, context: Context, file: str, inputs: Mapping[str, NDArray[Any]] | None
+        self,
+        context: Context,
+        file: str,
+        inputs: Mapping[str, NDArray[Any]] | None,
+        *,
+        max_steps: int = MAX_STEPS,
+        allow_unchecked: bool = False,
     ) -> None:
         self._context = context
         self._file = file
         self._given = inputs
+        self._max_steps = max_steps
+        self._allow_unchecked = allow_unchecked
         self._inputs: Mapping[str, NDArray[Any]] = {}
         self._expected: Results | None = None
+        self._why_not = ""
+        """Why there are no results to compare with."""
+        self._without_results: list[str] = []
+        """What ran before there were any."""
+        self._unchecked: list[str] = []
+        """What ran since the last comparison, each with the reason."""
+        self._compared = 0
         self._before: ModuleOp | None = None
         self._rewrites = 0
 
@@ -101,42 +146,104 @@ class PassChecker:
         self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
     ) -> None:
         """ToolError if the pass that just ran, `previous`, has changed the results."""
-        if previous is None:
+        if previous is not None:
+            self._check_after(previous, module)
+        if self._expected is None and following is not None:
             self._start(module)
-        elif self._before is not None and self._expected is not None:
-            found = self._run(module, f"after {previous.name}")
-            if found is not None and (text := difference(found, self._expected)) is not None:
-                raise ToolError(self._blame(previous, text))
         self._before = None if following is None else module.clone()
         self._rewrites = options_of(self._context).rewrites
 
-    def _start(self, module: ModuleOp) -> None:
-        self._expected = None
-        try:
-            function = find_function(module, "main")
-            self._inputs = sample_inputs(function) if self._given is None else self._given
-        except (InterpretError, VerifyException) as error:
-            self._not_checked(f"no inputs can be made: {error}")
+    def check_c(self, artifact: CArtifact) -> None:
+        """ToolError if the C computes something else than the module that was read."""
+        from lowerdeck.lowering.targets import obstacle
+
+        if self._expected is None:
+            self._without_results.append(f"the C: {self._why_not}")
             return
-        self._expected = self._run(module, "before the first pass")
+        if (reason := obstacle(options_of(self._context).target)) is not None:
+            self._unchecked.append(f"the C: {reason}")
+            return
+        found = _run_c(artifact, self._inputs)
+        if isinstance(found, str):
+            raise ToolError(self._about_c(f"cannot be run: {found}"))
+        if (text := difference(found, self._expected)) is not None:
+            raise ToolError(self._about_c(f"has other results: {text}"))
+        self._agreed()
 
-    def _run(self, module: ModuleOp, when: str) -> Results | None:
+    def finish(self) -> None:
+        """ToolError if there is work that no comparison has seen, or nothing was compared."""
+        problems = [*self._without_results, *self._unchecked]
+        if not problems and not self._compared:
+            problems = ["there is no pass to check"]
+        if not problems:
+            return
+        text = "\n".join(f"{self._file}: not checked: {problem}" for problem in problems)
+        if not self._allow_unchecked:
+            raise ToolError(f"{text}\n{self._file}: {_ADVICE}")
+        print(text, file=sys.stderr)
+
+    def _start(self, module: ModuleOp) -> None:
+        """Find inputs that the module takes, and what it makes of them."""
+        self._why_not = ""
+        for choice in CHOICES if self._given is None else CHOICES[:1]:
+            try:
+                given = self._given
+                inputs = sample_inputs(inputs_of(module), choice=choice) if given is None else given
+                results = self._run(module, inputs)
+            except (InterpretError, ElidedBlobError, VerifyException) as error:
+                # The first choice is the most natural one, and so is what it meets.
+                self._why_not = self._why_not or str(error)
+                if isinstance(error, StepLimitError):
+                    return
+                continue
+            if any(map(_says_something, results.values())):
+                self._inputs, self._expected = inputs, results
+                return
+            self._why_not = self._why_not or "all outputs are empty"
+
+    def _check_after(self, previous: ModulePass, module: ModuleOp) -> None:
+        if self._expected is None:
+            self._without_results.append(f"the pass '{previous.name}': {self._why_not}")
+            return
         try:
-            return run_module(module, self._inputs, max_steps=_MAX_STEPS)
-        except (InterpretError, ElidedBlobError, VerifyException) as error:
-            self._not_checked(f"{when}: {error}")
-            return None
+            found = self._run(module, self._inputs)
+        except (StepLimitError, ElidedBlobError) as error:
+            self._unchecked.append(f"the pass '{previous.name}': {error}")
+            return
+        except (InterpretError, VerifyException) as error:
+            # What could be run before the pass has to be so behind it.
+            text = f"after the pass '{previous.name}' the module cannot be run any more: {error}"
+            raise ToolError(self._with_suspects(text)) from error
+        if (text := difference(found, self._expected)) is not None:
+            raise ToolError(self._blame(previous, text))
+        self._agreed()
 
-    def _not_checked(self, why: str) -> None:
-        print(f"{self._file}: not checked: {why}", file=sys.stderr)
+    def _run(self, module: ModuleOp, inputs: Mapping[str, NDArray[Any]]) -> Results:
+        is_lowered = find_driver(module) is not None
+        steps = self._max_steps if is_lowered else self._max_steps // _STEPS_OF_AN_OP
+        return run_module(module, inputs, max_steps=steps)
+
+    def _agreed(self) -> None:
+        """All that ran since there are results has not changed them."""
+        self._unchecked.clear()
+        self._compared += 1
+
+    def _about_c(self, text: str) -> str:
+        where = "a pass before it that was not checked"
+        which = f"or {where}" if self._unchecked else "not the module that it was made from"
+        return self._with_suspects(f"the C, {which}, {text}")
+
+    def _with_suspects(self, text: str) -> str:
+        """A message, with what ran before and was not checked: the mistake may be there, too."""
+        lines = [text, *(f"not checked before that: {problem}" for problem in self._unchecked)]
+        return "\n".join(f"{self._file}: {line}" for line in lines)
 
     def _blame(self, suspect: ModulePass, text: str) -> str:
         """The error for a pass that changes the results; names the first wrong rewrite."""
-        message = f"{self._file}: the pass '{suspect.name}' changes the results: {text}"
+        message = self._with_suspects(f"the pass '{suspect.name}' changes the results: {text}")
         good, bad = 0, options_of(self._context).rewrites - self._rewrites
-        if bad == 0:
+        if bad == 0 or self._unchecked:
             return message
-        last = ""
         while bad - good > 1:
             middle = (good + bad) // 2
             wrong, _ = self._is_wrong(suspect, middle)
@@ -156,5 +263,39 @@ class PassChecker:
         if isinstance(context, LowerdeckContext):
             context.options = options
         suspect.apply(context, module)
-        found = self._run(module, f"after {limit} rewrites of {suspect.name}")
-        return found is not None and difference(found, self._expected) is not None, options.last
+        try:
+            found = self._run(module, self._inputs)
+        except InterpretError:
+            return True, options.last
+        return difference(found, self._expected) is not None, options.last
+
+
+def _run_c(artifact: CArtifact, inputs: Mapping[str, NDArray[Any]]) -> Results | str:
+    """The results of the C, or why there are none; in a process of its own, for it may crash."""
+    spawning = get_context("spawn")
+    receiver, sender = spawning.Pipe(duplex=False)
+    with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
+        build_artifact(artifact, folder)
+        process = spawning.Process(target=_send_results, args=(folder, dict(inputs), sender))
+        process.start()
+        sender.close()
+        try:
+            if not receiver.poll(_SECONDS):
+                return f"it does not end within {_SECONDS} seconds"
+            answer: Results | str = receiver.recv()
+        except EOFError:
+            process.join()
+            return f"it crashes with exit code {process.exitcode}"
+        finally:
+            process.kill()
+            process.join()
+    return answer
+
+
+def _send_results(folder: str, inputs: dict[str, NDArray[Any]], sender: Connection) -> None:
+    """Run the model in a folder."""
+    try:
+        answer: Results | str = dict(load(folder)(inputs))
+    except (RunError, ValueError) as error:
+        answer = str(error)
+    sender.send(answer)

@@ -317,13 +317,12 @@ def _profiled(model: Model, inputs: Mapping[str, NDArray[Any]], seconds: float) 
 def _sample_inputs(args: argparse.Namespace, options: CompileOptions) -> dict[str, NDArray[Any]]:
     from xdsl.utils.exceptions import VerifyException
 
-    from lowerdeck.dialects.interpret import find_function
-    from lowerdeck.tools.sample_inputs import sample_inputs
+    from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
 
     if _is_compiled(args.model):
         raise ToolError(f"{args.model}: random inputs need the model file; give --inputs")
     try:
-        return sample_inputs(find_function(_legal(args, options), "main"))
+        return sample_inputs(inputs_of(_legal(args, options)))
     except VerifyException as error:
         raise ToolError(f"{args.model}: {error}; give --inputs") from error
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from time import perf_counter
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
@@ -31,6 +31,8 @@ from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
 from lowerdeck.tools.common import ToolError, about, replacing, run_tool, verify
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lowerdeck.tools.check_each import PassChecker
     from lowerdeck.tools.weights import WeightsFile
 
@@ -57,6 +59,7 @@ class OptTool(xDSLOptMain):
     def __init__(self, args: Sequence[str] | None = None) -> None:
         self.options = RewriteOptions()
         self.checker: PassChecker | None = None
+        self._inputs: Mapping[str, NDArray[Any]] | None = None
         self.timings: list[tuple[str, float]] = []
         self._started = 0.0
         super().__init__("Apply passes to IR text or to a model.", args)
@@ -112,9 +115,21 @@ class OptTool(xDSLOptMain):
         add(
             "--check-each",
             action="store_true",
-            help="interpret the module before and after each pass and compare the results",
+            help="interpret the module before and after each pass and compare the results; with "
+            "--compile-to=c run the C, too",
         )
-        add("--inputs", metavar="FILE.npz", help="inputs for --check-each")
+        add("--inputs", metavar="FILE.npz", help="inputs for --check-each; else random ones")
+        add(
+            "--check-steps",
+            type=int,
+            metavar="N",
+            help="ops and iterations that a run of --check-each may take (default: 10,000,000)",
+        )
+        add(
+            "--allow-unchecked",
+            action="store_true",
+            help="what --check-each cannot check is a note on stderr, not an error",
+        )
         add(
             "--weights-out",
             metavar="FILE",
@@ -266,12 +281,10 @@ class OptTool(xDSLOptMain):
     def run(self) -> None:
         """Read, transform and print every chunk; files appear only when all of it went well."""
         chunks, extension = self.prepare_input()
-        if self.args.check_each:
+        if self.args.check_each and self.args.inputs:
             from lowerdeck.tools.arguments import read_arrays
-            from lowerdeck.tools.check_each import PassChecker
 
-            inputs = read_arrays(self.args.inputs) if self.args.inputs else None
-            self.checker = PassChecker(self.ctx, self.get_input_name(), inputs)
+            self._inputs = read_arrays(self.args.inputs)
         with self._outputs() as (output, weights):
             for position, (chunk, offset) in enumerate(chunks):
                 if position > 0:
@@ -293,10 +306,14 @@ class OptTool(xDSLOptMain):
                 module = self._parse(chunk, extension, offset)
                 if module is None:
                     return
+                self.checker = self._new_checker()
                 self.apply_passes(module)
                 if weights is not None:
                     weights.store(module)
-                output.write(self.output_resulting_program(module))
+                text = self.output_resulting_program(module)
+                if self.checker is not None:
+                    self.checker.finish()
+                output.write(text)
                 output.flush()
         except ToolError as error:
             parsing = isinstance(error.__cause__, ParseError)
@@ -304,6 +321,19 @@ class OptTool(xDSLOptMain):
             if not expected:
                 raise
             print(error, file=output)
+
+    def _new_checker(self) -> PassChecker | None:
+        if not self.args.check_each:
+            return None
+        from lowerdeck.tools.check_each import MAX_STEPS, PassChecker
+
+        return PassChecker(
+            self.ctx,
+            self.get_input_name(),
+            self._inputs,
+            max_steps=self.args.check_steps or MAX_STEPS,
+            allow_unchecked=self.args.allow_unchecked,
+        )
 
     def _parse(self, chunk: IO[bytes], extension: str, offset: int) -> ModuleOp | None:
         """The module of a chunk; line numbers in errors are those of the whole file."""
@@ -331,9 +361,12 @@ class OptTool(xDSLOptMain):
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The text of the result: IR, C at the end of `--compile-to=c`, or that of a target."""
         if self.args.compile_to == "c":
-            from lowerdeck.tools.phases import c_text
+            from lowerdeck.tools.phases import c_artifact
 
-            return c_text(prog, self.get_input_name())
+            artifact = c_artifact(prog, self.get_input_name(), self.options.target)
+            if self.checker is not None:
+                self.checker.check_c(artifact)
+            return artifact.files[f"{artifact.name}.c"]
         return super().output_resulting_program(prog)
 
     def _report(self) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.tools.common import ToolError
+
+if TYPE_CHECKING:
+    from lowerdeck.lowering.emit_c.module import CArtifact
 
 
 def stages_to(phase: str) -> Iterator[tuple[str, list[str]]]:
@@ -20,10 +24,9 @@ def stages_to(phase: str) -> Iterator[tuple[str, list[str]]]:
         yield current, passes_of_phase(current)
 
 
-def c_text(module: ModuleOp, file: str) -> str:
-    """The C source of a scheduled module."""
+def c_artifact(module: ModuleOp, file: str, target: str) -> CArtifact:
+    """The C of a scheduled module of a file."""
     from lowerdeck.compiler import model_name
     from lowerdeck.lowering.emit_c.module import emit_c
 
-    name = model_name(file)
-    return emit_c(module, name, "native").files[f"{name}.c"]
+    return emit_c(module, model_name(file), target)

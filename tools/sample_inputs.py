@@ -1,5 +1,5 @@
 """
-Inputs for a function when the user has none: seeded, and within what their consumers accept.
+Inputs for a module when the user has none: seeded, and within what their consumers accept.
 
 Indices stay within the dimension they address, trip counts are small, floats are of ordinary size.
 """
@@ -7,22 +7,45 @@ Indices stay within the dimension they address, trip counts are small, floats ar
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.func import FuncOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.interpret import find_function
 
-_SIZES = (2, 3, 4, 5)
-"""The sizes of symbolic dimensions: small, and different ones are told apart."""
 
-_INTEGERS = 4
-"""Integers of which nothing is known are 0 to 3."""
+@dataclass(frozen=True)
+class Choice:
+    """What is chosen where a model leaves it open."""
+
+    sizes: tuple[int, ...]
+    """Of symbolic dimensions, in turn."""
+    integers: int
+    """Integers of which nothing is known are below this."""
+
+
+CHOICES = (
+    Choice((2, 3, 4, 5), 4),
+    Choice((4,), 4),
+    Choice((8,), 2),
+    Choice((32,), 2),
+    Choice((64, 96), 2),
+    Choice((224,), 2),
+    Choice((1,), 1),
+)
+"""
+What to try, the best first: small sizes, different ones of which are told apart, then such as
+broadcast, then such as many strides leave something of. What says least is last.
+"""
 
 _INDEX_OPERANDS: Mapping[str, tuple[int, int]] = {
     "Gather": (0, 1),
@@ -31,6 +54,8 @@ _INDEX_OPERANDS: Mapping[str, tuple[int, int]] = {
     "gather": (0, 1),
     "gather_elements": (0, 1),
     "scatter_elements": (0, 1),
+    "GatherV2": (0, 1),
+    "ResourceGather": (0, 1),
 }
 """Ops that address dimension `axis` of one operand by the values of another."""
 
@@ -39,6 +64,10 @@ _INDEX_TUPLES: Mapping[str, tuple[int, int]] = {
     "ScatterND": (0, 1),
     "gather_nd": (0, 1),
     "scatter_nd": (0, 1),
+    "GatherNd": (0, 1),
+    "ResourceGatherNd": (0, 1),
+    "TensorScatterUpdate": (0, 1),
+    "TensorScatterAdd": (0, 1),
 }
 """Ops that address several dimensions of one operand; the smallest bounds all of them."""
 
@@ -46,32 +75,63 @@ _MOVES = frozenset(
     {
         *("Cast", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Identity", "Slice", "Flatten"),
         *("cast", "reshape", "transpose", "slice", "broadcast", "concat", "Expand", "Concat"),
+        *("ExpandDims", "Pack", "ConcatV2", "StridedSlice", "Enter", "Switch", "Unpack"),
     }
 )
 """Ops whose result holds the values of their operands."""
 
+_FORWARDING = frozenset({"Identity", "ReadVariableOp", "Enter", "Switch"})
+"""Ops of TensorFlow, where types have no shapes yet, that hand on their first operand."""
+
+
+def inputs_of(module: ModuleOp) -> dict[str, SSAValue]:
+    """
+    The inputs by tensor name: arguments of `@main`, or placeholders of a graph of TensorFlow.
+
+    InterpretError if the module has neither.
+    """
+    for op in module.body.block.ops:
+        if op.name == "tf1.graph":
+            from lowerdeck.dialects.interpret.tf1.graph import placeholders
+            from lowerdeck.dialects.tf1.ops import GraphOp
+
+            assert isinstance(op, GraphOp)
+            return {name: node.results[0] for name, node in placeholders(op).items()}
+    function = find_function(module, "main")
+    arguments = function.body.block.args
+    names = value_names(function.arg_attrs, len(arguments))
+    return dict(zip(names, arguments, strict=True))
+
 
 def sample_inputs(
-    function: FuncOp, sizes: Mapping[str, int] | None = None, *, seed: int = 0
+    inputs: Mapping[str, SSAValue],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    seed: int = 0,
+    choice: Choice = CHOICES[0],
 ) -> dict[str, NDArray[Any]]:
     """
-    Arrays for the arguments of a function by tensor name.
+    Arrays for inputs by tensor name.
 
-    `sizes` gives dimension symbols their values; others get small ones. VerifyException if an
-    argument is not a tensor of known rank.
+    `sizes` gives dimension symbols their values; others get those of `choice`. VerifyException if
+    an input is not a tensor of known rank.
     """
     generator = np.random.default_rng(seed)
-    arguments = function.body.block.args
     known = dict(sizes or {})
-    inputs: dict[str, NDArray[Any]] = {}
-    for name, argument in zip(value_names(function.arg_attrs, len(arguments)), arguments):
-        dims = dims_of(argument)
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, value in inputs.items():
+        try:
+            dims = dims_of(value)
+        except VerifyException as error:
+            raise VerifyException(f"input '{name}' of type {value.type}: {error}") from error
         for symbol in sorted(set[str]().union(*(dim.symbols for dim in dims))):
-            known.setdefault(symbol, _SIZES[len(known) % len(_SIZES)])
+            known.setdefault(symbol, choice.sizes[len(known) % len(choice.sizes)])
         shape = [dim.evaluate(known) for dim in dims]
-        dtype = numpy_dtype(element_type(argument))
-        inputs[name] = _random(generator, dtype, shape, _bound(argument, known))
-    return inputs
+        dtype = numpy_dtype(element_type(value))
+        bounds = list(_bounds(value, known, set()))
+        bound = max(min(bounds), 1) if bounds else choice.integers
+        arrays[name] = _random(generator, dtype, shape, bound)
+    return arrays
 
 
 def _random(
@@ -86,13 +146,8 @@ def _random(
     return generator.standard_normal(shape).astype(dtype)
 
 
-def _bound(value: SSAValue, sizes: Mapping[str, int]) -> int:
-    """One more than the largest integer that every consumer of `value` takes."""
-    bounds = list(_bounds(value, sizes, set()))
-    return max(min(bounds), 1) if bounds else _INTEGERS
-
-
 def _bounds(value: SSAValue, sizes: Mapping[str, int], seen: set[SSAValue]) -> Iterator[int]:
+    """One more than the largest integer that a consumer of `value` takes, for each."""
     if value in seen:
         return
     seen.add(value)
@@ -113,20 +168,40 @@ def _kind(op: Operation) -> str:
     return name.rpartition("_")[0] if dialect == "onnx" and "_" in name else name
 
 
-def _axis(op: Operation) -> int:
-    """The `axis` property of a core or onnx op; ONNX's default is 0."""
+def _axis(op: Operation) -> int | None:
+    """The axis of an index: a property, of GatherV2 a constant operand; None if it is unknown."""
+    if op.name == "tf1.GatherV2":
+        value = op.operands[2].owner
+        blob = value.properties.get("value") if isinstance(value, Operation) else None
+        if not isinstance(blob, BlobAttr):
+            return None
+        return int.from_bytes(blob.data.data, "little", signed=True)
     attribute: Any = op.properties.get("axis")
     if attribute is None:
-        return 0
+        return 0  # ONNX's default
     number = getattr(attribute, "value", attribute)
     return int(number.data)
 
 
 def _dimensions(value: SSAValue, sizes: Mapping[str, int], axis: int | None) -> Iterator[int]:
+    """The sizes of one dimension, or of all if the axis is None, as far as they are known."""
     try:
-        dims = dims_of(value)
+        dims = _dims(value)
     except VerifyException:
         return  # before shapes are inferred
     for dim in dims if axis is None else dims[axis : axis + 1 or None]:
         if dim.symbols <= sizes.keys():
             yield dim.evaluate(sizes)
+
+
+def _dims(value: SSAValue) -> tuple[Expr, ...]:
+    """Those of a value, or of what a tf1.graph has it from; VerifyException if unknown."""
+    if not isinstance(value.owner, Operation) or not value.owner.name.startswith("tf1."):
+        return dims_of(value)
+    from lowerdeck.dialects.tf1.ops import VARIABLES, Tf1Op, variable_type
+
+    while isinstance(op := value.owner, Tf1Op) and op.op_type in _FORWARDING:
+        value = op.operands[0]
+    if isinstance(op, Tf1Op) and op.op_type in VARIABLES:
+        return dims_of(variable_type(op))
+    return dims_of(value)

@@ -4,8 +4,9 @@ The meaning of the `buffer` dialect: kernels become Python functions, and the dr
 Scalars are what the printed C computes with: integers of a width wrap around, f32 rounds after each
 op, half precision exists in memory only. Memory is numpy arrays without bounds to slip through: an
 access outside of a dimension is an error. Once memory is planned, the workspace is one array of
-bytes at whose offsets the buffers lie. New buffers hold a pattern that no computation gives by
-accident, so that a wrong plan, or memory that nobody wrote, shows in the results.
+bytes at whose offsets the buffers lie, and the weights one for the constants. New buffers hold a
+pattern that no computation gives by accident, so that a wrong plan, or memory that nobody wrote,
+shows in the results.
 """
 
 from __future__ import annotations
@@ -87,6 +88,7 @@ class Machine:
         self._memory: dict[SSAValue, Array] = {}
         self._outputs: set[SSAValue] = set()
         self._workspace = np.empty(0, np.uint8)
+        self._weights = np.empty(0, np.uint8)
 
     def run(self, function: kernel.FuncOp, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name."""
@@ -98,6 +100,7 @@ class Machine:
         self._outputs = set(arguments[split:])
         if isinstance(workspace := function.attributes.get("workspace"), DimsAttr):
             self._workspace = _fresh(max(workspace.data[0].evaluate(symbols), 0))
+        self._lay_out_weights(function)
         self._run_block(function.body.block, symbols)
         results: dict[str, Array] = {}
         for name, argument in zip(names[1], arguments[split:], strict=True):
@@ -245,12 +248,40 @@ class Machine:
 
     @_run_op.register
     def _(self, op: driver.WeightOp, symbols: dict[str, int]) -> None:
+        if (problem := op.problem()) is not None:
+            raise InterpretError(f"{describe(op)}: {problem}")
         type_ = ref_type(op.result)
-        dtype = _memory_dtype(type_.element)
-        count = python_math.prod(self._sizes(type_, symbols, op))
-        array = op.value.data.array(dtype, [count])
+        array = self._constant(op).view(_memory_dtype(type_.element))
         array.flags.writeable = False
         self._memory[op.result] = array
+
+    def _constant(self, op: driver.WeightOp) -> Array:
+        """The bytes of a constant; once they have a place in the weights, those at that place."""
+        if op.layout is not None and op.dims is not None:
+            dims = [dim.evaluate({}) for dim in op.dims.data]
+            array = op.value.data.array(numpy_dtype(ref_type(op.result).element), dims)
+            return op.layout.pack(array).reshape(-1).view(np.uint8)
+        size = op.value.data.size
+        if op.offset is None:
+            return op.value.data.array(np.dtype(np.uint8), [size])
+        start = op.offset.data[0].evaluate({})
+        if start + size > self._weights.size:
+            raise InterpretError(
+                f"{describe(op)}: bytes {start} to {start + size} of weights of "
+                f"{self._weights.size}"
+            )
+        return self._weights[start : start + size]
+
+    def _lay_out_weights(self, function: kernel.FuncOp) -> None:
+        """The weights as one array of bytes, once each constant has a place there."""
+        if not isinstance(size := function.attributes.get("weights"), DimsAttr):
+            return
+        self._weights = _fresh(size.data[0].evaluate({}))
+        for op in function.walk():
+            if isinstance(op, driver.WeightOp) and op.offset is not None:
+                start, data = op.offset.data[0].evaluate({}), op.value.data.data
+                part = self._weights[start : start + len(data)]
+                part[:] = np.frombuffer(data, np.uint8)[: part.size]
 
     @_run_op.register
     def _(self, op: driver.AllocOp, symbols: dict[str, int]) -> None:

@@ -27,7 +27,7 @@ from lowerdeck.lowering.emit_c.vectors import prelude, vectors_of
 from lowerdeck.lowering.emit_c.writer import CWriter, identifier
 from lowerdeck.lowering.instrument import SLOTS
 from lowerdeck.lowering.parallelize import PARALLEL, TAKES_POOL, may_lag
-from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER, lay_out_weights
+from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER
 
 _NUMBERS_A_LINE = 6
 
@@ -98,7 +98,7 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
     if run is None:
         raise PassFailedException("the module has no driver; run bufferize before emit-c")
     kernels = [function for function in functions if function is not run]
-    weights, size = lay_out_weights(run)
+    weights, size = _weights(run)
     header = _weights_header(weights, size, target)
     size = size if weights else 0
     i = _interface(run, name, target, size, header, embed_weights and size > 0)
@@ -114,6 +114,21 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
     files.update({file: (RUNTIME / file).read_text() for file in shipped})
     data = interface.metadata(i)
     return CArtifact(name, files, data, weights, header, size, i.embeds_weights)
+
+
+def _weights(run: kernel.FuncOp) -> tuple[list[tuple[int, Blob]], int]:
+    """The constants in the order in which `plan-memory` has laid them out, and the total size."""
+    size = _bytes(run, "weights")
+    found: dict[int, Blob] = {}
+    for op in run.walk():
+        if isinstance(op, driver.WeightOp):
+            start = None if op.offset is None else op.offset.data[0].value
+            if start is None or size is None:
+                raise PassFailedException("constants have no place; run plan-memory before emit-c")
+            # One without elements takes no room, and may lie where another one does.
+            if start not in found or not found[start].size:
+                found[start] = op.value.data
+    return sorted(found.items(), key=lambda item: item[0]), size or 0
 
 
 def _weights_header(weights: list[tuple[int, Blob]], size: int, target: str) -> bytes:
