@@ -21,68 +21,41 @@ import argparse
 import gc
 import os
 import re
-import subprocess
 import sys
 import tempfile
-import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+from fuzzing import Mismatch, Outcome, build, outcome_of
 from google.protobuf import text_format
 from tf1_graphs import Array, Program, Size, random_program
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.utils.exceptions import PassFailedException
 
-from lowerdeck.binding import SHIM, Binding
+from lowerdeck.binding import Binding
 from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.export_onnx import ExportError, export_onnx
+from lowerdeck.export_onnx import export_onnx
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef, NodeDef
 from lowerdeck.frontends.tf1.import_ import import_graph
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.pipeline import ALL_PASSES, PHASES, passes_of_phase, run_to_phase
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.options import LowerdeckContext
 from lowerdeck.passes.pipeline import load_passes
 
-REFUSALS = (ExportError, FrontendError, LoweringError, PassFailedException)
 _MAX_STEPS = 100_000
 _BATCH = 40
 """Graphs that are compiled together."""
 
-_FLAGS = ("-std=c99", "-O0", "-ffp-contract=off", "-fno-math-errno", "-w", "-shared", "-fPIC")
-
 _PLACES = re.compile(r"in (no frame|frame '[^']*'( > '[^']*')*)|fetch '")
 """What a refusal by control flow has to say beside the node."""
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a graph."""
-
-    seed: int
-    status: str
-    """ok, refused, wrong, or crashed."""
-    message: str = ""
-
-    @property
-    def kind(self) -> str:
-        """The message without what is different from graph to graph."""
-        line = self.message.partition("\n")[0]
-        line = re.sub(r"'[^']*'", "_", line)
-        return f"{self.status}: {re.sub(r'[(].*?[)]|if .*', '', line)[:100]}"
-
-
-class Mismatch(Exception):
-    """Two ways give different results."""
 
 
 Results = list[Mapping[str, Array]]
@@ -150,28 +123,6 @@ def run_onnx(program: Program, want: Results) -> None:
 # C
 
 
-def build(artifacts: Sequence[CArtifact], folder: Path) -> Path:
-    """One library with all graphs; RuntimeError with the words of gcc if it fails."""
-    lines: list[str] = []
-    for artifact in artifacts:
-        for name, text in artifact.files.items():
-            (folder / name).write_text(text)
-        weights = b"".join(bytes(chunk) for chunk in artifact.weight_chunks())
-        (folder / f"{artifact.name}.weights").write_bytes(weights)
-        # The only name of a file that is not made from the graph's.
-        lines += [f"#define weights_header {artifact.name}_header"]
-        lines += [f'#include "{artifact.name}.c"', "#undef weights_header"]
-    (folder / "all.c").write_text("\n".join(lines) + "\n")
-    (folder / "shim.c").write_text(SHIM.format(name=artifacts[0].name))
-    library = folder / "all.so"
-    sources = [str(folder / "all.c"), str(folder / "shim.c")]
-    command = ["gcc", *_FLAGS, f"-I{folder}", "-o", str(library), *sources, "-lm"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr[:2000])
-    return library
-
-
 def run_c(artifact: CArtifact, program: Program, library: Path, want: Results) -> None:
     """Mismatch if the C gives something else."""
     binding = Binding(str(library.parent), artifact.metadata, str(library))
@@ -196,7 +147,7 @@ def check(programs: Mapping[int, Program], onnx: int = 0) -> list[Outcome]:
             if onnx and not seed % onnx:
                 run_onnx(program, want)
 
-        if (outcome := _outcome(seed, prepare)) is not None:
+        if (outcome := outcome_of(seed, prepare)) is not None:
             found.append(outcome)
             ready = [item for item in ready if item[0] != seed]
     if not ready:
@@ -204,25 +155,11 @@ def check(programs: Mapping[int, Program], onnx: int = 0) -> list[Outcome]:
     with tempfile.TemporaryDirectory(prefix="fuzz-tf1-") as folder:
         library = build([artifact for _, _, artifact, _ in ready], Path(folder))
         for seed, program, artifact, want in ready:
-            outcome = _outcome(seed, lambda a=artifact, p=program, w=want: run_c(a, p, library, w))
+            outcome = outcome_of(
+                seed, lambda a=artifact, p=program, w=want: run_c(a, p, library, w)
+            )
             found.append(outcome or Outcome(seed, "ok"))
     return found
-
-
-def _outcome(seed: int, run: Callable[[], None]) -> Outcome | None:
-    """None if nothing is wrong."""
-    try:
-        run()
-    except REFUSALS as error:
-        return Outcome(seed, "refused", str(error))
-    except Mismatch as error:
-        return Outcome(seed, "wrong", str(error))
-    except Exception as error:  # whatever it is, it is what is looked for
-        text = "".join(traceback.format_exception(error, limit=-4))
-        return Outcome(seed, "crashed", f"{type(error).__name__}: {error}\n{text}")
-    finally:
-        gc.collect()
-    return None
 
 
 def names_place(outcome: Outcome) -> bool:

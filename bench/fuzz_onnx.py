@@ -1,0 +1,467 @@
+"""
+Random ONNX graphs, computed by the interpreter and as C, beside onnx.reference and onnxruntime.
+
+    python bench/fuzz_onnx.py --graphs 20000 --seed S --jobs 2 [--out FOLDER]
+
+Each graph of `onnx_graphs` is legalized and run in the interpreter of core, and compiled to C, of
+which one run of gcc compiles many; the C runs in a process of its own. What differs from a witness
+is judged node by node (`onnx_witnesses`): who is right where witnesses differ is written down in
+`onnx_differences`, and how much rounding explains is found by trial.
+
+A graph with which something is wrong is shrunk as long as the same thing is wrong with it, and
+written to `--out` as .onnx beside .npz with its inputs, one of each kind.
+
+The exit status is 1 if a graph is computed wrong, crashes the compiler or itself, or if its C does
+not compile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import os
+import re
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import connection, get_context
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import onnx_shrinking
+from fuzzing import QUICK_FLAGS, Mismatch, Outcome, build, outcome_of
+from onnx_differences import doubt, is_array
+from onnx_graphs import Program, random_program
+from onnx_witnesses import Judgement, Unsupported, close, evaluate, onnxruntime_model
+
+from lowerdeck.binding import Binding
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.dialects.registry import register_dialects
+from lowerdeck.frontends.onnx.import_ import import_model
+from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.pipeline import ALL_PASSES, PHASES, passes_of_phase, run_to_phase
+from lowerdeck.lowering.targets import obstacle
+from lowerdeck.passes.contracts import check_contract
+from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.passes.pipeline import load_passes
+
+_BATCH = 40
+"""Graphs that are compiled together."""
+_MAX_STEPS = 100_000
+_RUN_SECONDS = 20
+_STEP_SECONDS = 120
+_SHRUNK_PER_BATCH = 2
+
+BAD = ("wrong", "crashed", "uncompilable", "hangs")
+"""Statuses that are faults of the compiler."""
+
+Results = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Way:
+    """What graphs are compiled for."""
+
+    target: str
+    flags: tuple[str, ...]
+    """None are the product's own."""
+    threads: int = 1
+
+
+QUICK = Way("c99", QUICK_FLAGS)
+_OPTIMIZED = ("-std=c99", "-O1", "-ffp-contract=fast", "-fno-math-errno")
+OTHERS = {
+    1: Way("native", ()),
+    9: Way("x86-64-v3", (*_OPTIMIZED, "-march=x86-64-v3")),
+    17: Way("native", (*_OPTIMIZED, "-march=native"), 2),
+    25: Way("x86-64", _OPTIMIZED),
+}
+"""By number of the batch, of 32."""
+
+
+def way_of(seed: int) -> Way:
+    """What a graph is compiled for; those of one batch are compiled alike."""
+    way = OTHERS.get(seed // _BATCH % 32, QUICK)
+    return QUICK if obstacle(way.target) is not None else way
+
+
+# One graph
+
+
+class Witnesses:
+    """What others say of a graph."""
+
+    def __init__(self, program: Program) -> None:
+        """Unsupported if nobody computes it."""
+        self.program = program
+        self.names = [value.name for value in program.model.graph.output]
+        self.reference: Results = evaluate(program.model, program.feed)
+        opset, nodes = program.opset, program.model.graph.node
+        pairs = [(who, node) for who in ("reference", "onnxruntime") for node in nodes]
+        doubts = [doubt(who, node, opset, self.reference) for who, node in pairs]
+        self.causes = [cause for cause in dict.fromkeys(doubts) if cause]
+        """Witnesses that are not heard of a node."""
+        self.runtime: Results | None = None
+        if not any(cause.startswith("onnxruntime") for cause in self.causes):
+            with suppress(Unsupported):
+                found = onnxruntime_model(program.model, program.feed)
+                # Of what is empty or constant in a branch it gives nothing at times.
+                if not any(value is None for value in found):
+                    self.runtime = dict(zip(self.names, found, strict=True))
+        self._judgement: Judgement | None = None
+
+    def judgement(self) -> Judgement:
+        """What is right, node by node."""
+        if self._judgement is None:
+            self._judgement = Judgement(self.program.model, self.program.feed)
+        return self._judgement
+
+    def check(self, way: str, found: Results) -> list[str]:
+        """What explains differences from a witness; Mismatch if nothing does."""
+        both = (self.reference, self.reference if self.runtime is None else self.runtime)
+        if all(close(found[k], w[k]) for w in both for k in self.names):
+            return []
+        judgement = self.judgement()
+        for name in self.names:
+            if judgement.accepts(name, found[name]):
+                continue
+            near = [close(found[name], w[name]) for w in both]
+            if judgement.undecided and any(near):
+                continue
+            raise Mismatch(self._described(way, name, found[name]))
+        return [f"undecided: {op}" for op in judgement.undecided] or ["rounding"]
+
+    def _described(self, way: str, name: str, found: Any) -> str:
+        want = self.judgement().values[name]
+        makers = {o: node.op_type for node in self.program.model.graph.node for o in node.output}
+        said = "nobody" if self.runtime is None else _shown(self.runtime[name])
+        return (
+            f"{way}: {makers.get(name)} gives another value\n{name} is {_shown(found)}\nexpected "
+            f"{_shown(want)}\nonnxruntime {said}\nundecided: {self.judgement().undecided}"
+        )
+
+
+def _shown(value: Any) -> str:
+    if is_array(value):
+        return f"{value.dtype}{list(value.shape)} {np.array2string(value, threshold=60)}"
+    return str(value)
+
+
+def lowered(
+    program: Program, name: str, way: Way, witnesses: Witnesses
+) -> tuple[CArtifact, list[str]]:
+    """The C of a graph, and what explains differences of the interpreter from witnesses."""
+    module, context = import_model(program.model), LowerdeckContext()
+    context.options = RewriteOptions(target=way.target, threads=way.threads)
+    register_dialects(context)
+    run_to_phase(context, module, "legal")
+    with np.errstate(all="ignore"):
+        found = run_module(module, program.feed, max_steps=_MAX_STEPS)
+    causes = [*witnesses.causes, *witnesses.check("core", found)]
+    for phase in PHASES[PHASES.index("legal") + 1 :]:
+        for pass_ in load_passes(passes_of_phase(phase, way.threads), ALL_PASSES):
+            pass_.apply(context, module)
+        check_contract(module, phase)
+    return emit_c(module, name, way.target), causes
+
+
+def flags_of(artifact: CArtifact, way: Way) -> Sequence[str]:
+    """What gcc is told."""
+    return way.flags or cast("Sequence[str]", artifact.metadata["cflags"])
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A graph whose C is there."""
+
+    seed: int
+    program: Program
+    artifact: CArtifact
+    witnesses: Witnesses
+    causes: Sequence[str]
+
+
+def prepare(seed: int, program: Program, way: Way) -> Ready | Outcome:
+    """The C of a graph, or what became of it before that."""
+    try:
+        witnesses = Witnesses(program)
+        cast(Any, onnx.checker).check_model(program.model)
+    except Unsupported as error:
+        return Outcome(seed, "invalid", f"nobody computes it: {error}")
+    except onnx.checker.ValidationError as error:
+        return Outcome(seed, "invalid", f"the checker says: {error}")
+    found: list[Ready] = []
+
+    def run() -> None:
+        artifact, causes = lowered(program, f"g{seed}", way, witnesses)
+        found.append(Ready(seed, program, artifact, witnesses, causes))
+
+    return outcome_of(seed, run) or found[0]
+
+
+def check(programs: Mapping[int, Program], way: Way, notes: Any = None) -> list[Outcome]:
+    """What becomes of graphs, by seed."""
+    outcomes: list[Outcome] = []
+    ready: list[Ready] = []
+    for seed, program in programs.items():
+        if notes is not None:
+            notes.send(("at", seed))
+        found = prepare(seed, program, way)
+        if isinstance(found, Outcome):
+            outcomes.append(found)
+        else:
+            ready.append(found)
+    if notes is not None:
+        notes.send(("at", None))
+    return outcomes + _built_and_run(ready, way)
+
+
+def _built_and_run(ready: Sequence[Ready], way: Way) -> list[Outcome]:
+    if not ready:
+        return []
+    flags = flags_of(ready[0].artifact, way)
+    with tempfile.TemporaryDirectory(prefix="fuzz-onnx-") as folder:
+        try:
+            library = build([item.artifact for item in ready], Path(folder), flags)
+        except RuntimeError as error:
+            if len(ready) == 1:
+                return [Outcome(ready[0].seed, "uncompilable", _complaint(str(error)))]
+            half = len(ready) // 2
+            return _built_and_run(ready[:half], way) + _built_and_run(ready[half:], way)
+        return list(_run_all(ready, library, way))
+
+
+def _complaint(text: str) -> str:
+    """What gcc says, its first error first."""
+    errors = [line for line in text.splitlines() if "error" in line]
+    first = re.sub(r".*?error: ", "gcc: ", errors[0]) if errors else "gcc fails"
+    return f"{first}\n{text}"
+
+
+def _run_all(ready: Sequence[Ready], library: Path, way: Way) -> Iterator[Outcome]:
+    """Run graphs in a process of their own, and in another one after each that ends it."""
+    at = 0
+    while at < len(ready):
+        ours, theirs = get_context("fork").Pipe()
+        child = os.fork()
+        if not child:
+            ours.close()
+            _run_in_child(ready[at:], library, way, theirs)
+        theirs.close()
+        try:
+            while at < len(ready):
+                if not ours.poll(_RUN_SECONDS):
+                    os.kill(child, signal.SIGKILL)
+                    yield Outcome(ready[at].seed, "hangs", "the C does not end")
+                    at += 1
+                    break
+                kind, value = ours.recv()
+                yield _judged(ready[at], kind, value)
+                at += 1
+        except EOFError:
+            yield Outcome(ready[at].seed, "crashed", "C: the process ends")
+            at += 1
+        finally:
+            ours.close()
+            os.waitpid(child, 0)
+
+
+def _run_in_child(ready: Sequence[Ready], library: Path, way: Way, pipe: Any) -> None:
+    try:
+        for item in ready:
+            try:
+                binding = Binding(
+                    str(library.parent), item.artifact.metadata, str(library), way.threads
+                )
+                found = binding.run([item.program.feed[info.name] for info in binding.inputs])
+                names = [info.name for info in binding.outputs]
+                pipe.send(("results", dict(zip(names, found, strict=True))))
+            except Exception as error:  # sent to who knows what it belongs to
+                pipe.send(("error", f"C: {type(error).__name__}: {error}"))
+    finally:
+        os._exit(0)
+
+
+def _judged(item: Ready, kind: str, value: Any) -> Outcome:
+    if kind == "error":
+        return Outcome(item.seed, "crashed", value)
+    causes = list(item.causes)
+    found = outcome_of(item.seed, lambda: causes.extend(item.witnesses.check("C", value)))
+    if found is not None:
+        return found
+    shown = "; ".join(dict.fromkeys(causes))
+    return Outcome(item.seed, "differs" if shown else "ok", shown)
+
+
+# Batches
+
+
+def _batch(seeds: Sequence[int], out: Path | None, notes: Any) -> None:
+    """Check the graphs of seeds, in a process of its own."""
+    sys.setrecursionlimit(10_000)
+    gc.disable()
+    programs: dict[int, Program] = {}
+    for seed in seeds:
+        notes.send(("at", seed))
+        programs[seed] = random_program(seed)
+    way = way_of(seeds[0])
+    outcomes = check(programs, way, notes)
+    for outcome in outcomes:
+        notes.send(("outcome", outcome, operators(programs[outcome.seed])))
+    kept = [o for o in outcomes if o.status in BAD or o.status == "refused"]
+    kept += [o for o in outcomes if "undecided" in o.message and o.status == "differs"]
+    for number, outcome in enumerate(kept if out is not None else ()):
+        program = programs[outcome.seed]
+        if outcome.status in BAD and number < _SHRUNK_PER_BATCH:
+            program, outcome = onnx_shrinking.shrink(program, outcome, _checker(way, notes))
+        write(program, outcome, cast(Path, out))
+    notes.send(("done",))
+
+
+def _checker(way: Way, notes: Any) -> Any:
+    def run(program: Program, seed: int) -> Outcome:
+        notes.send(("at", None))
+        return check({seed: program}, way)[0]
+
+    return run
+
+
+def operators(program: Program) -> list[str]:
+    """The operators of a graph."""
+    return sorted({node.op_type for node in program.model.graph.node} - {"Constant"})
+
+
+def write(program: Program, outcome: Outcome, folder: Path) -> None:
+    """The graph and its inputs, unless there is one of the kind."""
+    folder.mkdir(parents=True, exist_ok=True)
+    ops = "_".join(operators(program)[:4])
+    kind = re.sub(r"[^A-Za-z0-9]+", "-", outcome.kind)[:60]
+    base = folder / f"{outcome.status}-{ops}-{kind.partition('-')[2][:40]}"
+    if base.with_suffix(".onnx").exists():
+        return
+    cast(Any, onnx).save(program.model, base.with_suffix(".onnx"))
+    np.savez(base.with_suffix(".npz"), **cast(Any, dict(program.feed)))
+    text = f"seed {outcome.seed}\n{outcome.message}\n\n{onnx.printer.to_text(program.model)}\n"
+    base.with_suffix(".txt").write_text(text)
+
+
+class Pool:
+    """Processes that each check a batch; one that ends early takes one graph with it."""
+
+    def __init__(self, jobs: int, out: Path | None) -> None:
+        self.jobs, self.out = jobs, out
+        self.context = get_context("fork")
+        self.running: dict[Any, tuple[Any, list[int], float]] = {}
+
+    def outcomes(self, batches: list[list[int]]) -> Iterator[tuple[Outcome, list[str]]]:
+        """What becomes of all graphs, as it is found."""
+        waiting = batches[::-1]
+        at: dict[Any, int | None] = {}
+        while waiting or self.running:
+            while waiting and len(self.running) < self.jobs:
+                at[self._start(waiting.pop())] = None
+            for pipe in cast("list[Any]", connection.wait(list(self.running), 5)):
+                try:
+                    note: tuple[Any, ...] = pipe.recv()
+                except EOFError:
+                    note = ("gone",)
+                child, left, _ = self.running[pipe]
+                self.running[pipe] = child, left, time.monotonic()
+                if note[0] == "at":
+                    at[pipe] = note[1]
+                elif note[0] == "outcome":
+                    left.remove(note[1].seed)
+                    yield note[1], note[2]
+                else:
+                    if note[0] == "gone" and left:
+                        yield from self._lost(left, at[pipe], waiting)
+                    self._end(pipe)
+            for pipe, (child, _, last) in list(self.running.items()):
+                if time.monotonic() - last > _STEP_SECONDS:
+                    child.kill()
+
+    def _start(self, seeds: list[int]) -> Any:
+        ours, theirs = self.context.Pipe()
+        child = self.context.Process(target=_batch, args=(seeds, self.out, theirs))
+        child.start()
+        theirs.close()
+        self.running[ours] = child, list(seeds), time.monotonic()
+        return ours
+
+    def _end(self, pipe: Any) -> None:
+        child, _, _ = self.running.pop(pipe)
+        pipe.close()
+        child.join()
+
+    def _lost(
+        self, left: list[int], seed: int | None, waiting: list[list[int]]
+    ) -> Iterator[tuple[Outcome, list[str]]]:
+        if seed is None or seed not in left:
+            for lost in left:
+                yield Outcome(lost, "lost", "the process of the batch ends"), []
+            return
+        yield Outcome(seed, "lost", "the process ends while it is made or checked"), []
+        if rest := [other for other in left if other != seed]:
+            waiting.append(rest)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check graphs and print a line for each with which something is wrong."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
+    parser.add_argument("--graphs", type=int, default=400)
+    parser.add_argument("--seed", type=int, default=0, help="that of the first graph")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path, help="the folder for graphs that are not as expected")
+    options = parser.parse_args(arguments)
+    batches: dict[int, list[int]] = {}
+    for seed in range(options.seed, options.seed + options.graphs):
+        batches.setdefault(seed // _BATCH, []).append(seed)
+    counts: Counter[str] = Counter()
+    kinds: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
+    unnamed = 0
+    for outcome, ops in Pool(options.jobs, options.out).outcomes(list(batches.values())):
+        counts[outcome.status] += 1
+        if outcome.status == "differs":
+            causes.update(outcome.message.split("; "))
+            if "undecided" in outcome.message:
+                print(f"{outcome.seed}: {outcome.message} ({' '.join(ops)})", flush=True)
+        elif outcome.status != "ok":
+            kinds[outcome.kind] += 1
+            unnamed += outcome.status == "refused" and not names_nodes(outcome)
+            message = outcome.message.rstrip().replace("\n", "\n    ")
+            print(f"{outcome.seed}: {outcome.status} ({' '.join(ops)}): {message}", flush=True)
+        if not counts.total() % 400:
+            print(f"{counts.total()} of {options.graphs}", file=sys.stderr, flush=True)
+    _summarize(counts, kinds, causes, unnamed)
+    return int(any(counts[status] for status in BAD))
+
+
+def names_nodes(outcome: Outcome) -> bool:
+    """True if each line of a refusal names a node."""
+    return all("node '" in line for line in outcome.message.splitlines())
+
+
+def _summarize(
+    counts: Counter[str], kinds: Counter[str], causes: Counter[str], unnamed: int
+) -> None:
+    print()
+    for kind, count in kinds.most_common():
+        print(f"{count:6} {kind}")
+    print("Differences from a witness, by cause:")
+    for cause, count in causes.most_common():
+        print(f"{count:6} {cause}")
+    print(", ".join(f"{count} {status}" for status, count in counts.most_common()), end="; ")
+    share = 100 * counts["refused"] / max(counts.total(), 1)
+    print(f"{share:.2f} % refused, {unnamed} of these name no node")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

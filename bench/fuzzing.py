@@ -1,0 +1,89 @@
+"""What the fuzzers share: outcomes of graphs, and the C of many in one library."""
+
+from __future__ import annotations
+
+import gc
+import re
+import subprocess
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from xdsl.utils.exceptions import PassFailedException
+
+from lowerdeck.binding import SHIM
+from lowerdeck.export_onnx import ExportError
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.errors import LoweringError
+
+REFUSALS = (ExportError, FrontendError, LoweringError, PassFailedException)
+"""How the compiler says that it does not compile a graph."""
+
+QUICK_FLAGS = ("-std=c99", "-O0", "-ffp-contract=off", "-fno-math-errno")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a graph."""
+
+    seed: int
+    status: str
+    """ok, refused, wrong, crashed, or what a fuzzer has beside these."""
+    message: str = ""
+
+    @property
+    def kind(self) -> str:
+        """The message without what is different from graph to graph."""
+        line = self.message.partition("\n")[0]
+        line = re.sub(r"'[^']*'", "_", line)
+        return f"{self.status}: {re.sub(r'[(].*?[)]|if .*', '', line)[:100]}"
+
+
+class Mismatch(Exception):
+    """Two ways give different results."""
+
+
+def outcome_of(seed: int, run: Callable[[], object]) -> Outcome | None:
+    """What `run` raises as an outcome; None if nothing is wrong."""
+    try:
+        run()
+    except REFUSALS as error:
+        return Outcome(seed, "refused", str(error))
+    except Mismatch as error:
+        return Outcome(seed, "wrong", str(error))
+    except Exception as error:  # whatever it is, it is what is looked for
+        text = "".join(traceback.format_exception(error, limit=-4))
+        return Outcome(seed, "crashed", f"{type(error).__name__}: {error}\n{text}")
+    finally:
+        gc.collect()
+    return None
+
+
+def build(artifacts: Sequence[CArtifact], folder: Path, flags: Sequence[str] = QUICK_FLAGS) -> Path:
+    """One library with all graphs; RuntimeError with the words of gcc if it fails."""
+    lines: list[str] = []
+    # Headers that are shared have the same text, whoever ships them.
+    sources: dict[str, None] = {"all.c": None, "shim.c": None}
+    for artifact in artifacts:
+        for name, text in artifact.files.items():
+            (folder / name).write_text(text)
+        weights = b"".join(bytes(chunk) for chunk in artifact.weight_chunks())
+        (folder / f"{artifact.name}.weights").write_bytes(weights)
+        # The only name of a file that is not made from the graph's.
+        lines += [f"#define weights_header {artifact.name}_header"]
+        lines += [f'#include "{artifact.name}.c"', "#undef weights_header"]
+        names = cast("Sequence[str]", artifact.metadata["sources"])
+        sources |= {name: None for name in names if name != f"{artifact.name}.c"}
+    (folder / "all.c").write_text("\n".join(lines) + "\n")
+    (folder / "shim.c").write_text(SHIM.format(name=artifacts[0].name))
+    library = folder / "all.so"
+    libraries = {f"-l{name}" for a in artifacts for name in cast(Any, a.metadata["libraries"])}
+    options = [*flags, "-w", "-shared", "-fPIC", f"-I{folder}", "-o", str(library)]
+    command = ["gcc", *options, *(str(folder / name) for name in sources), *sorted(libraries)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr[:2000])
+    return library

@@ -1,0 +1,207 @@
+"""
+Where onnx.reference or onnxruntime does something else than the specification of ONNX says.
+
+An entry names an operator and a condition on its version, attributes and inputs. Under it that
+witness is not heard; a node in a body counts for the node that has the body. What is not described
+here, and of which witnesses differ, stays undecided and is printed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+from onnx import AttributeProto, NodeProto, helper
+
+Array = NDArray[Any]
+Env = Mapping[str, Any]
+
+
+def is_array(value: object) -> TypeGuard[Array]:
+    """True for a tensor, of any type."""
+    return isinstance(value, np.ndarray)
+
+
+@dataclass(frozen=True)
+class Call:
+    """A node with its attributes and what it reads."""
+
+    node: NodeProto
+    opset: int
+    attributes: Mapping[str, Any]
+    inputs: Sequence[Any]
+    """Arrays; None where an input is absent, or not known because the node is in a body."""
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """An attribute."""
+        return self.attributes.get(name, default)
+
+    @property
+    def first(self) -> Any:
+        """The first input; an array of nothing if it is not known."""
+        found = self.inputs[0] if self.inputs else None
+        return found if is_array(found) else np.zeros(0, np.float32)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What a witness does not do."""
+
+    witness: str
+    """reference or onnxruntime."""
+    ops: tuple[str, ...]
+    cause: str
+    when: Callable[[Call], bool] = lambda call: True
+
+
+def _is_flattened(call: Call) -> bool:
+    return call.opset < 13 and call.get("axis", 1) not in (-1, call.first.ndim - 1)
+
+
+def _holds_nan(call: Call) -> bool:
+    return any(is_array(x) and bool(np.isnan(_numbers(x)).any()) for x in call.inputs)
+
+
+def _holds_no_number(call: Call) -> bool:
+    return not all(bool(np.isfinite(_numbers(x)).all()) for x in call.inputs if is_array(x))
+
+
+def _numbers(array: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return array.astype(np.float64)
+
+
+def _has_input(place: int) -> Callable[[Call], bool]:
+    return lambda call: len(call.node.input) > place and bool(call.node.input[place])
+
+
+KNOWN: tuple[Difference, ...] = (
+    Difference(
+        "reference",
+        ("Softmax", "LogSoftmax", "Hardmax"),
+        "before opset 13 all dimensions from the axis on are one",
+        _is_flattened,
+    ),
+    Difference(
+        "reference",
+        ("MaxPool",),
+        "indices count from the first element of the tensor, not of the channel",
+        lambda call: len(call.node.output) > 1,
+    ),
+    Difference(
+        "reference",
+        ("RoiAlign",),
+        "before opset 16 regions are not shifted by half a pixel",
+        lambda call: call.opset < 16,
+    ),
+    Difference(
+        "reference",
+        ("LpNormalization",),
+        "the norm of p 1 is a sum of absolute values",
+        lambda call: call.get("p", 2) == 1,
+    ),
+    Difference(
+        "reference",
+        ("BatchNormalization",),
+        "without training mode the given mean and variance are used",
+        lambda call: 9 <= call.opset < 14,
+    ),
+    Difference("reference", ("LRN",), "the window ends after its last channel"),
+    Difference("onnxruntime", ("LRN",), "a window has no part of what left it", _holds_no_number),
+    Difference(
+        "onnxruntime",
+        ("MeanVarianceNormalization",),
+        "what is constant has the variance 0, not less, and epsilon is added",
+    ),
+    Difference(
+        "reference",
+        ("RNN", "GRU", "LSTM"),
+        "sequence_lens ends sequences",
+        _has_input(4),
+    ),
+    Difference(
+        "onnxruntime",
+        ("RNN", "GRU", "LSTM"),
+        "sigmoid and tanh are precise, also of infinities and NaN",
+        lambda call: not _has_input(4)(call),
+    ),
+    Difference(
+        "onnxruntime",
+        ("ReduceMean", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"),
+        "the mean of nothing is 0 / 0",
+        lambda call: not call.first.size,
+    ),
+    Difference(
+        "onnxruntime",
+        ("MatMulInteger",),
+        "a sum of nothing is 0",
+        lambda call: not call.first.size,
+    ),
+    Difference(
+        "reference",
+        ("Resize",),
+        "with pytorch_half_pixel one element is the first, whatever fraction the scale leaves",
+        lambda call: call.get("coordinate_transformation_mode") == b"pytorch_half_pixel",
+    ),
+    Difference(
+        "reference",
+        ("Loop",),
+        "without a condition it runs as often as the trip count says",
+        lambda call: not _has_input(1)(call),
+    ),
+    Difference("reference", ("LpPool",), "a window with NaN is NaN", _holds_nan),
+    Difference(
+        "onnxruntime",
+        ("ReduceMax", "ReduceMin", "Max", "Min"),
+        "what is compared with NaN is NaN",
+        _holds_nan,
+    ),
+    Difference(
+        "onnxruntime",
+        ("AffineGrid", "GridSample"),
+        "f64 is computed in f64",
+        lambda call: call.first.dtype == np.float64,
+    ),
+    Difference(
+        "reference",
+        ("AveragePool",),
+        "only padding is left out of a mean, infinities and NaN are not",
+        _holds_no_number,
+    ),
+    Difference(
+        "reference",
+        ("ConvTranspose",),
+        "each channel of each group has its own bias",
+        lambda call: call.get("group", 1) > 1,
+    ),
+    Difference(
+        "reference",
+        ("Unique",),
+        "what is not to be sorted stands in the order of its first occurrence",
+        lambda call: call.get("sorted", 1) == 0,
+    ),
+)
+"""All that is known; what an entry says is what the specification asks for."""
+
+
+def doubt(witness: str, node: NodeProto, opset: int, env: Env) -> str:
+    """Why a witness is not heard of a node; empty if it is."""
+    for call in calls(node, opset, env):
+        for entry in KNOWN:
+            if entry.witness == witness and call.node.op_type in entry.ops and entry.when(call):
+                return f"{witness}, {call.node.op_type}: {entry.cause}"
+    return ""
+
+
+def calls(node: NodeProto, opset: int, env: Env) -> Iterator[Call]:
+    """A node and those in its bodies."""
+    attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}
+    inputs = [env.get(name) if name else None for name in node.input]
+    yield Call(node, opset, attributes, inputs)
+    for attribute in node.attribute:
+        if attribute.type == AttributeProto.GRAPH:
+            for inner in attribute.g.node:
+                yield from calls(inner, opset, env)

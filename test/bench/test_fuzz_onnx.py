@@ -1,0 +1,75 @@
+"""The fuzzer of ONNX graphs: a few graphs of a fixed seed, and that it sees what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import fuzz_onnx
+import numpy as np
+import onnx
+import pytest
+from fuzzing import Mismatch, Outcome
+from onnx import TensorProto, helper
+from onnx_differences import doubt
+from onnx_graphs import Program, random_program
+from onnx_shrinking import shrink
+
+
+def _program() -> Program:
+    """y = relu(-x), z = y + 1."""
+    nodes = [
+        helper.make_node("Neg", ["x"], ["n"]),
+        helper.make_node("Relu", ["n"], ["y"]),
+        helper.make_node("Add", ["y", "one"], ["z"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info(name, TensorProto.FLOAT, [3]) for name in "yz"],
+        [helper.make_tensor("one", TensorProto.FLOAT, [], [1.0])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return Program(model, {"x": np.array([-1, 0, 2], np.float32)})
+
+
+def test_graphs_of_a_seed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert fuzz_onnx.main(["--graphs", "30", "--seed", "200", "--out", str(tmp_path)]) == 0
+    assert "ok" in capsys.readouterr().out
+
+
+def test_a_seed_gives_one_graph() -> None:
+    first, second = random_program(7), random_program(7)
+    assert first.model.SerializeToString() == second.model.SerializeToString()
+    assert first.feed.keys() == second.feed.keys()
+
+
+def test_a_wrong_value_is_found() -> None:
+    witnesses = fuzz_onnx.Witnesses(_program())
+    right = {"y": np.array([1, 0, 0], np.float32), "z": np.array([2, 1, 1], np.float32)}
+    assert witnesses.check("C", right) == []
+    with pytest.raises(Mismatch, match="Relu gives another value"):
+        witnesses.check("C", {**right, "y": np.array([1, 0, 0.001], np.float32)})
+    with pytest.raises(Mismatch):
+        witnesses.check("C", {**right, "y": np.array([1, 0], np.float32)})
+
+
+def test_shrinking_leaves_one_node() -> None:
+    def check(program: Program, seed: int) -> Outcome:
+        ops = {node.op_type for node in program.model.graph.node}
+        return Outcome(seed, "crashed" if "Relu" in ops else "ok")
+
+    program, outcome = shrink(_program(), Outcome(0, "crashed"), check)
+    assert [node.op_type for node in program.model.graph.node] == ["Relu"]
+    assert [value.name for value in program.model.graph.input] == ["n"]
+    assert (outcome.status, list(program.feed)) == ("crashed", ["n"])
+    cast(Any, onnx.checker).check_model(program.model)
+
+
+def test_a_witness_is_doubted_by_its_attributes() -> None:
+    x = {"x": np.zeros((2, 3, 4), np.float32)}
+    node = helper.make_node("Softmax", ["x"], ["y"], axis=1)
+    assert "reference, Softmax" in doubt("reference", node, 11, x)
+    assert not doubt("onnxruntime", node, 11, x)
+    assert not doubt("reference", node, 13, x)
