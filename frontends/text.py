@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
-from xdsl.utils.exceptions import ParseError, VerifyException
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 
+from lowerdeck.dialects.errors import is_declared
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends.errors import FrontendError
 
@@ -20,20 +21,50 @@ def read_module(
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
 ) -> ModuleOp:
-    """The module in a file of IR text; FrontendError if it cannot be read."""
+    """The module in a file of IR text, verified; FrontendError if it cannot be read."""
     if outputs is not None or input_shapes:
         message = "outputs and input shapes cannot be changed in IR text; edit the text"
         raise FrontendError.of_file(path, message)
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        return Parser(context or default_context(), text, path).parse_module()
+        module = parse_module(Parser(context or default_context(), text, path))
+        module.verify()
+        return module
     except OSError as error:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
-    except (ParseError, VerifyException, UnicodeDecodeError) as error:
+    except (ParseError, DiagnosticException, UnicodeDecodeError) as error:
         raise FrontendError.of_file(path, f"is not valid IR text:\n{error}") from None
     except RecursionError:
         raise FrontendError.of_file(path, "its regions are nested too deeply") from None
+
+
+def parse_module(parser: Parser, *, allow_implicit: bool = True) -> ModuleOp:
+    """
+    The module that a parser reads; ParseError if it is not well-formed.
+
+    For some of that, such as numbers that are too large for their type, the parser of xDSL has no
+    error of its own but whatever Python raises; those get the place where the parser is.
+    """
+    try:
+        return parser.parse_module(allow_implicit)
+    except VerifyException as error:
+        parser.raise_error(str(error))
+    except Exception as error:
+        if is_declared(error) or isinstance(error, RecursionError | MemoryError):
+            raise
+        if not _comes_from_xdsl(error):
+            raise
+        parser.raise_error(f"{error or type(error).__name__}, in what ends here")
+
+
+def _comes_from_xdsl(error: Exception) -> bool:
+    """True if the function that raised an error is one of xDSL, not of ours."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    module = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+    return module.startswith("xdsl.")
 
 
 def default_context() -> Context:

@@ -79,6 +79,7 @@ class OptTool(xDSLOptMain):
 
     def register_all_frontends(self) -> None:
         super().register_all_frontends()
+        self.available_frontends["mlir"] = self._read_text
         for name in MODEL_FORMATS:
             self.available_frontends[name] = self._load_model
 
@@ -172,6 +173,18 @@ class OptTool(xDSLOptMain):
             stream.close()
             return open(self.args.input_file, "rb"), detect_format(self.args.input_file)
         return stream, extension
+
+    def _read_text(self, stream: IO[bytes]) -> ModuleOp:
+        from xdsl.parser import Parser
+
+        from lowerdeck.frontends.text import parse_module
+
+        try:
+            text = stream.read().decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise ToolError(f"{self.get_input_name()}: is not valid IR text: {error}") from error
+        parser = Parser(self.ctx, text, self.get_input_name())
+        return parse_module(parser, allow_implicit=not self.args.no_implicit_module)
 
     def _load_model(self, stream: IO[bytes]) -> ModuleOp:
         from lowerdeck.frontends import load_model

@@ -85,7 +85,9 @@ class SameTypeOp(CoreOp, ABC):
 
 
 def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
-    """`array<i64: ...>`."""
+    """`array<i64: ...>`; VerifyException for numbers of more bits."""
+    if any(not -(1 << 63) <= value < 1 << 63 for value in values):
+        raise VerifyException("a number has more than 64 bits")
     return cast(DenseArrayBase[Any], DenseArrayBase.from_list(builtin_i64, list(values)))
 
 

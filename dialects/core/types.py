@@ -29,6 +29,8 @@ from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.dims import Expr, ExprLike, constants, exprs, maximum, parse_exprs
 
+_LARGEST_DIM = 2**63 - 1
+
 Tensor: TypeAlias = TensorType[Attribute]
 
 f64, f32, f16, bf16 = builtin.f64, builtin.f32, builtin.f16, builtin.bf16
@@ -173,9 +175,15 @@ def bit_width(type_: Attribute) -> int:
 
 
 def tensor(element: Attribute, dims: Iterable[ExprLike]) -> Tensor:
-    """The tensor type with these dimensions; numbers print as a plain `tensor<2x3xf32>`."""
+    """
+    The tensor type with these dimensions; numbers print as a plain `tensor<2x3xf32>`.
+
+    VerifyException if a number is none that memory has.
+    """
     dims = exprs(dims)
     if (numbers := constants(dims)) is not None:
+        if any(number > _LARGEST_DIM for number in numbers):
+            raise VerifyException(f"a dimension is over {_LARGEST_DIM}")
         return TensorType(element, numbers)
     shape = [DYNAMIC_INDEX if (n := dim.value) is None else n for dim in dims]
     return TensorType(element, shape, TensorEncoding(dims))

@@ -47,6 +47,30 @@ UNROLL_LIMIT = 64
 _ITERATION = tensor(i64, [])
 
 
+# Subgraphs
+
+
+def _require_body(lower: OnnxLegalizer, name: str, arguments: int, values: int) -> None:
+    """Refuse a subgraph that has other numbers of inputs and outputs than the node goes by."""
+    block = lower.op.region(name).block
+    end = block.last_op
+    found = (len(block.args), 0 if end is None else len(end.operands))
+    if found != (arguments, values):
+        lower.refuse(
+            f"a subgraph '{name}' of {found[0]} inputs and {found[1]} outputs",
+            f"{arguments} and {values}: the node has {len(lower.inputs)} inputs and "
+            f"{len(lower.op.results)} outputs",
+        )
+
+
+def _scalar_input(lower: OnnxLegalizer, name: str) -> SSAValue | None:
+    """The operand for a formal input that is one number, if it is present."""
+    value = lower.input(name)
+    if value is not None and any(dim.value not in (None, 1) for dim in dims_of(value)):
+        lower.refuse(f"'{name}' of type {value.type}", "one element")
+    return value
+
+
 # If
 
 
@@ -58,7 +82,10 @@ def legalize_if(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     Where the branches' results differ in size, the size gets a symbol; where they differ in rank,
     what follows goes into the branches.
     """
-    condition = lower.operand("cond")
+    for name in ("then_branch", "else_branch"):
+        _require_body(lower, name, 0, len(op.results))
+    condition = _scalar_input(lower, "cond")
+    assert condition is not None
     if (known := lower.constant(condition)) is not None:
         name = "then_branch" if bool(known.reshape(-1)[0]) else "else_branch"
         return inline(lower, lower.region(name))
@@ -200,8 +227,9 @@ def legalize_loop(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     A short loop is unrolled if it carries sequences, or values that change their size; a longer one
     gets symbols for these sizes.
     """
-    trips, condition = lower.input("M"), lower.input("cond")
+    trips, condition = _scalar_input(lower, "M"), _scalar_input(lower, "cond")
     inits = list(op.operands[2:])
+    _require_body(lower, "body", 2 + len(inits), 1 + max(len(inits), len(op.results)))
     trip = None if trips is None else _expression(lower, trips)
     if any(isinstance(init.type, SequenceType | OptionalType) for init in inits):
         return _unrolled(lower, trip, condition, inits, "sequences are carried")
@@ -443,12 +471,20 @@ def legalize_scan(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     plan = _ScanPlan(op, lower, list(op.operands), batched=False)
     results = plan.run([])
     outputs = results[plan.states :]
-    axes = lower.attrs.ints("scan_output_axes", default=[0] * len(outputs))
-    backward = lower.attrs.ints("scan_output_directions", default=[0] * len(outputs))
+    axes = _of_each(lower, "scan_output_axes", len(outputs))
+    backward = _of_each(lower, "scan_output_directions", len(outputs))
     for k, value in enumerate(outputs):
         value = _reversed(lower, value) if backward[k] else value
         outputs[k] = _first_axis_to(lower, value, lower.axis(axes[k], rank_of(value)))
     return [*results[: plan.states], *outputs]
+
+
+def _of_each(lower: OnnxLegalizer, name: str, count: int) -> list[int]:
+    """A list of one number for each scan input or output, which are zeros if it is not given."""
+    found = lower.attrs.ints(name, default=[0] * count)
+    if len(found) != count:
+        lower.refuse(f"attribute '{name}' of {len(found)} numbers", str(count))
+    return found
 
 
 def _reversed(lower: OnnxLegalizer, value: SSAValue) -> SSAValue:
@@ -470,14 +506,19 @@ class _ScanPlan:
         self, op: OnnxOp, lower: OnnxLegalizer, operands: Sequence[SSAValue], batched: bool
     ) -> None:
         count = lower.attrs.int("num_scan_inputs")
+        if not 1 <= count <= len(operands):
+            lower.refuse(f"{count} scan inputs", f"1 to {len(operands)}, the node's inputs")
+        states = len(operands) - count
+        _require_body(lower, "body", len(operands), max(states, len(op.results)))
         self.lower = lower
-        self.states = len(operands) - count
+        self.states = states
         self.inits, self.scanned = operands[: self.states], operands[self.states :]
         name = "directions" if batched else "scan_input_directions"
-        self.backward = lower.attrs.ints(name, default=[0] * count)
-        axes = [0] * count
-        if not batched:
-            axes = lower.attrs.ints("scan_input_axes", default=axes)
+        self.backward = _of_each(lower, name, count)
+        axes = [0] * count if batched else _of_each(lower, "scan_input_axes", count)
+        for value in operands:
+            if not isinstance(value.type, TensorType) or rank_of(value) < batched:
+                lower.refuse(f"an operand of type {value.type}", "a tensor with a batch dimension")
         ranks = [rank_of(value) - batched for value in self.scanned]
         self.axes = [lower.axis(axis, rank) for axis, rank in zip(axes, ranks, strict=True)]
         self.length = dims_of(self.scanned[0])[self.axes[0] + batched]

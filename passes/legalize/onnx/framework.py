@@ -60,6 +60,7 @@ class _OnnxWalk(FunctionWalk):
 
     def _node(self, op: OnnxOp) -> None:
         from lowerdeck.passes.legalize.onnx.handlers import handler_of
+        from lowerdeck.passes.legalize.onnx.ranks import require_ranks
 
         handler = handler_of(op)
         if handler is None:
@@ -67,6 +68,7 @@ class _OnnxWalk(FunctionWalk):
         lower = OnnxLegalizer(op, self)
 
         def results() -> Sequence[SSAValue | None]:
+            require_ranks(lower)
             values = handler(op, lower)
             lower.attrs.require_read()
             return values

@@ -19,6 +19,7 @@ from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.movement import pad
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.onnx.windows import read_list, read_numbers
 from lowerdeck.passes.legalize.quantity import Quantity, concat
 from lowerdeck.passes.legalize.selection import nonzero
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
@@ -34,10 +35,11 @@ def legalize_col2im(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     image = sizes_of(lower, lower.operand("image_shape"), "the image shape")
     block = lower.require_ints(lower.operand("block_shape"), "a block shape")
     rank = len(block)
-    strides = lower.attrs.ints("strides", default=[1] * rank)
-    dilations = lower.attrs.ints("dilations", default=[1] * rank)
-    pads = lower.attrs.ints("pads", default=[0] * (2 * rank))
-    begin, end = pads[:rank], pads[rank:]
+    strides = read_list(lower, "strides", 1, rank)
+    dilations = read_list(lower, "dilations", 1, rank)
+    begin, end = read_numbers(lower, rank)
+    if len(image) != rank:
+        lower.refuse(f"a block of {rank} dimensions in an image of {len(image)}", "the same number")
     places = [
         (size + b + e - (k - 1) * d - 1) // s + 1
         for size, b, e, k, d, s in zip(image, begin, end, block, dilations, strides, strict=True)
@@ -77,9 +79,10 @@ def legalize_max_unpool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
     x, indices = lower.operand("X"), lower.operand("I")
     kernel = lower.attrs.ints("kernel_shape")
-    strides = lower.attrs.ints("strides", default=[1] * len(kernel))
-    pads = lower.attrs.ints("pads", default=[0] * (2 * len(kernel)))
-    margins = [b + e for b, e in zip(pads[: len(kernel)], pads[len(kernel) :], strict=True)]
+    strides = read_list(lower, "strides", 1, len(kernel))
+    margins = [b + e for b, e in zip(*read_numbers(lower, len(kernel)), strict=True)]
+    if rank_of(x) != len(kernel) + 2:
+        lower.refuse(f"a kernel of {len(kernel)} dimensions for {x.type}", f"{rank_of(x) - 2}")
     n, c, *spatial = dims_of(x)
     image = [
         (dim - 1) * s - m + k

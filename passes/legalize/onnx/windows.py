@@ -21,12 +21,14 @@ def read_kernel(lower: OnnxLegalizer, kernel: Sequence[Expr]) -> tuple[Expr, ...
 
 
 def read_list(lower: OnnxLegalizer, name: str, default: int, count: int) -> list[int]:
-    """An attribute with one entry a spatial dimension."""
+    """An attribute with one entry from `default` on for each spatial dimension."""
     values = lower.attrs.opt_ints(name)
     if values is None:
         return [default] * count
     if len(values) != count:
         lower.refuse(f"{len(values)} {name}", str(count))
+    if min(values, default=default) < default:
+        lower.refuse(f"{name} {values}", f"numbers from {default} on")
     return values
 
 
@@ -55,10 +57,15 @@ def read_window(
 
 def read_pads(lower: OnnxLegalizer, count: int) -> tuple[list[Expr], list[Expr]]:
     """The attribute `pads`: all begins, then all ends."""
+    begin, end = read_numbers(lower, count)
+    return [Expr.const(pad) for pad in begin], [Expr.const(pad) for pad in end]
+
+
+def read_numbers(lower: OnnxLegalizer, count: int) -> tuple[list[int], list[int]]:
+    """The same as numbers."""
     pads = lower.attrs.opt_ints("pads") or [0] * (2 * count)
     if len(pads) != 2 * count:
         lower.refuse(f"{len(pads)} pads", str(2 * count))
     if min(pads, default=0) < 0:
         lower.refuse(f"pads {pads}", "none negative", "slice the input instead")
-    amounts = [Expr.const(pad) for pad in pads]
-    return amounts[:count], amounts[count:]
+    return pads[:count], pads[count:]

@@ -35,7 +35,7 @@ def legalize_average_pool(lower: Tf1Legalizer) -> Results:
 def _pool(lower: Tf1Legalizer, kind: str, x: SSAValue) -> SSAValue:
     require_image(lower, x, _RANKS.get(lower.op_type, 4))
     layout = Layout.of(lower)
-    kernel, strides = _kernel(lower)
+    kernel, strides = map(layout.of_each, _kernel(lower))
     axis = layout.axis(rank_of(x))
     if kernel[axis] != 1:
         return _channel_pool(lower, kind, x, axis, kernel, strides)

@@ -30,13 +30,26 @@ class Layout:
             return Layout(lower, False)
         return Layout(lower, lower.attrs.string("data_format", among=_LAST + _FIRST) in _FIRST)
 
+    @property
+    def _rank(self) -> int:
+        """The number of dimensions of an image."""
+        if self.lower.op_type == "Conv":
+            return rank_of(self.lower.operand(0))
+        return 5 if "3D" in self.lower.op_type or "Volume" in self.lower.op_type else 4
+
+    def of_each(self, values: Sequence[int], least: int = 1) -> list[int]:
+        """`values`; refused unless it is one number from `least` on for each dimension."""
+        if len(values) != self._rank or min(values) < least:
+            self.lower.refuse(f"{list(values)}", f"{self._rank} numbers from {least} on")
+        return list(values)
+
     def axis(self, rank: int) -> int:
         """The dimension of the channels."""
         return 1 if self.is_first else rank - 1
 
     def spatial(self, values: Sequence[int], outer: int = 1) -> list[int]:
         """Of one number a dimension those of the spatial dimensions; the others must be `outer`."""
-        values = list(values)
+        values = self.of_each(values, outer)
         others = values[:2] if self.is_first else [values[0], values[-1]]
         if others != [outer, outer]:
             self.lower.refuse(f"{values} with {others} for batch and channels", f"{outer} for both")
