@@ -1,9 +1,15 @@
-"""Numbers in the text form of dialects, which hold what 64 and 32 bits hold."""
+"""Numbers of 64 and 32 bits: in text, and lists of them as attributes that are one array."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, cast
+
 import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import BytesAttr, DenseArrayBase, f32, i64
 from xdsl.parser import Parser
+from xdsl.utils.exceptions import VerifyException
 
 _LARGEST_FLOAT = float(np.finfo(np.float32).max)
 
@@ -28,3 +34,17 @@ def parse_float32(parser: Parser) -> float:
     if text not in ("nan", "inf", "-inf"):
         parser.raise_error('expected a number, or one of "nan", "inf", "-inf"', start, parser.pos)
     return float(text)
+
+
+def dense_ints(values: Sequence[int] | NDArray[Any]) -> DenseArrayBase[Any]:
+    """`array<i64: ...>`; VerifyException for a number of more bits."""
+    try:
+        data = np.array(values, "<i8").tobytes()
+    except OverflowError:
+        raise VerifyException("a number has more than 64 bits") from None
+    return DenseArrayBase(cast(Any, i64), BytesAttr(data))
+
+
+def dense_floats(values: Sequence[float] | NDArray[Any]) -> DenseArrayBase[Any]:
+    """`array<f32: ...>`."""
+    return DenseArrayBase(cast(Any, f32), BytesAttr(np.array(values, "<f4").tobytes()))

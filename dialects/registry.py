@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 
 from xdsl.context import Context
+from xdsl.dialects import get_all_dialects
 from xdsl.dialects.builtin import Builtin
 from xdsl.dialects.func import Func
 from xdsl.dialects.ub import UB
@@ -35,5 +36,7 @@ def register_dialects(context: Context) -> None:
     context.load_dialect(Builtin)
     context.load_dialect(Func)
     context.register_dialect(UB.name, lambda: UB)
+    for name in ("arith", "math", "scf", "vector"):  # what kernels are made of
+        context.register_dialect(name, get_all_dialects()[name])
     for name, factory in DIALECTS.items():
         context.register_dialect(name, factory)

@@ -30,7 +30,7 @@ from xdsl.parser import Parser
 from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.numbers import parse_float32, parse_int64
+from lowerdeck.dialects.numbers import dense_floats, dense_ints, parse_float32, parse_int64
 
 
 def fields_of(kind: type[Message]) -> Mapping[str, FieldDescriptor]:
@@ -64,9 +64,9 @@ def _attribute(field: FieldDescriptor, value: Any) -> Attribute:
     if not is_repeated(field):
         return _single(field, value)
     if _is_integer(field):
-        return cast(Attribute, DenseArrayBase.from_list(i64, [int(item) for item in value]))
+        return cast(Attribute, dense_ints(value))
     if field.cpp_type == field.CPPTYPE_FLOAT:
-        return cast(Attribute, DenseArrayBase.from_list(f32, [float(item) for item in value]))
+        return cast(Attribute, dense_floats(value))
     return ArrayAttr([_single(field, item) for item in value])
 
 
@@ -226,10 +226,10 @@ def _parse_field(parser: Parser, fields: Mapping[str, FieldDescriptor]) -> tuple
     square = parser.Delimiter.SQUARE
     if _is_integer(field):
         integers = parser.parse_comma_separated_list(square, lambda: parse_int64(parser))
-        return name, cast(Attribute, DenseArrayBase.from_list(i64, integers))
+        return name, cast(Attribute, dense_ints(integers))
     if field.cpp_type == field.CPPTYPE_FLOAT:
         floats = parser.parse_comma_separated_list(square, lambda: parse_float32(parser))
-        return name, cast(Attribute, DenseArrayBase.from_list(f32, floats))
+        return name, cast(Attribute, dense_floats(floats))
     items = parser.parse_comma_separated_list(square, lambda: _parse_single(parser, field))
     return name, ArrayAttr(items)
 

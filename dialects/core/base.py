@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnrankedTensorType
-from xdsl.dialects.builtin import i64 as builtin_i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.types import UNKNOWN, element_type
+from lowerdeck.dialects.numbers import dense_ints
 
 FORMAT = "operands attr-dict `:` functional-type(operands, results)"
 """`core.name %a, %b {properties} : (types of operands) -> types of results`, for every op."""
@@ -85,10 +85,8 @@ class SameTypeOp(CoreOp, ABC):
 
 
 def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
-    """`array<i64: ...>`; VerifyException for numbers of more bits."""
-    if any(not -(1 << 63) <= value < 1 << 63 for value in values):
-        raise VerifyException("a number has more than 64 bits")
-    return cast(DenseArrayBase[Any], DenseArrayBase.from_list(builtin_i64, list(values)))
+    """`array<i64: ...>`; VerifyException for a number of more bits."""
+    return dense_ints(list(values))
 
 
 def require(condition: bool, message: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, cast
 
-import numpy as np
 import onnx
 from onnx import AttributeProto, helper
 from xdsl.dialects.builtin import (
@@ -19,6 +18,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, TypeAttribute
 
+from lowerdeck.dialects.numbers import dense_floats, dense_ints
 from lowerdeck.dialects.onnx.tensors import (
     SparseTensorAttr,
     TensorAttr,
@@ -44,9 +44,9 @@ def attribute_from_proto(
         case AttributeProto.STRING:
             return StringAttr(proto.s.decode("utf-8"))
         case AttributeProto.INTS:
-            return _array(np.array(proto.ints, np.int64))
+            return cast(Attribute, dense_ints(proto.ints))
         case AttributeProto.FLOATS:
-            return _array(np.array(proto.floats, np.float32))
+            return cast(Attribute, dense_floats(proto.floats))
         case AttributeProto.STRINGS:
             return ArrayAttr([StringAttr(text.decode("utf-8")) for text in proto.strings])
         case AttributeProto.TENSOR:
@@ -79,11 +79,6 @@ def attribute_to_proto(name: str, value: Attribute) -> AttributeProto:
     if isinstance(value, TypeAttribute):
         return helper.make_attribute(name, type_to_proto(cast(Attribute, value)))
     raise ValueError(f"attribute '{name}' has no form in onnx: {value}")
-
-
-def _array(values: np.ndarray[Any, Any]) -> Attribute:
-    element = i64 if values.dtype == np.int64 else f32
-    return cast(Attribute, DenseArrayBase.from_list(element, values.tolist()))
 
 
 def _list_to_proto(name: str, value: DenseArrayBase[Any]) -> AttributeProto:

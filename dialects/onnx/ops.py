@@ -41,7 +41,7 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
-from lowerdeck.dialects.numbers import parse_float32, parse_int64
+from lowerdeck.dialects.numbers import dense_floats, dense_ints, parse_float32, parse_int64
 from lowerdeck.dialects.onnx.tensors import (
     SparseTensorAttr,
     TensorAttr,
@@ -581,11 +581,11 @@ def _parse_property(parser: Parser, cls: type[OnnxOp]) -> tuple[str, Attribute]:
             values = parser.parse_comma_separated_list(
                 parser.Delimiter.SQUARE, lambda: parse_int64(parser)
             )
-            return name, cast(Attribute, DenseArrayBase.from_list(i64, values))
+            return name, cast(Attribute, dense_ints(values))
         case Kind.FLOATS:
             numbers = parser.parse_comma_separated_list(
                 parser.Delimiter.SQUARE, lambda: parse_float32(parser)
             )
-            return name, cast(Attribute, DenseArrayBase.from_list(f32, numbers))
+            return name, cast(Attribute, dense_floats(numbers))
         case _:
             return name, parser.parse_attribute()

@@ -15,6 +15,7 @@ from typing import Any, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     FloatAttr,
     IntegerAttr,
     StringAttr,
@@ -255,6 +256,10 @@ def attribute_value(signature: Signature, properties: Mapping[str, Attribute], n
     return definition.default
 
 
+COUNT_LIMIT = 1 << 16
+"""Values that one formal input or output may stand for."""
+
+
 def expected_types(
     signature: Signature, properties: Mapping[str, Attribute], arguments: Sequence[Argument]
 ) -> list[str]:
@@ -277,7 +282,11 @@ def _types_of(
         dtype = cast(str, attribute_value(signature, properties, argument.type_attr))
     if argument.number_attr is None:
         return [dtype]
-    return [dtype] * int(attribute_value(signature, properties, argument.number_attr))
+    count = int(attribute_value(signature, properties, argument.number_attr))
+    if not 0 <= count <= COUNT_LIMIT:
+        name = argument.number_attr
+        raise VerifyException(f"attribute '{name}' is {count}, expected 0 to {COUNT_LIMIT}")
+    return [dtype] * count
 
 
 def python_value(attribute: Attribute) -> Any:
@@ -292,6 +301,8 @@ def python_value(attribute: Attribute) -> Any:
             return attribute.data
         case SymbolRefAttr():
             return attribute.string_value()
+        case DenseArrayBase():
+            return list(cast(DenseArrayBase[Any], attribute).get_values())
         case ArrayAttr():
             return [python_value(item) for item in cast(Sequence[Attribute], attribute.data)]
         case _:

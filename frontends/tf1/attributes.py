@@ -11,7 +11,9 @@ from xdsl.dialects.builtin import ArrayAttr, FloatAttr, IntegerAttr, StringAttr,
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.core.types import f32, i1
+from lowerdeck.dialects.numbers import dense_floats, dense_ints
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, shape_attr
+from lowerdeck.dialects.tf1.ops import COUNT_LIMIT
 from lowerdeck.dialects.tf1.signatures import Signature
 from lowerdeck.frontends.tf1.graph_pb2 import (
     AttrValue,
@@ -24,9 +26,6 @@ from lowerdeck.frontends.tf1.tensors import dtype_name, shape_dims
 Report = Callable[[str], None]
 Resolve = Callable[[NameAttrList], str]
 """The symbol of a function with values for its attributes; ValueError if there is none."""
-
-COUNT_LIMIT = 1 << 16
-"""Values that one formal input or output may stand for."""
 
 _KINDS: dict[str, str] = {
     "s": "string",
@@ -125,7 +124,25 @@ def _attribute(value: AttrValue, kind: str, resolve: Resolve) -> Attribute:
         return _scalar(getattr(value, field), kind, resolve)
     fields = value.list.ListFields()
     items = cast(Sequence[Any], fields[0][1]) if fields else ()
-    return ArrayAttr([_scalar(item, kind[len("list(") : -1], resolve) for item in items])
+    match kind:
+        case "list(int)":
+            return cast(Attribute, dense_ints(items))
+        case "list(float)":
+            return cast(Attribute, dense_floats(items))
+        case _:
+            return _list(items, kind[len("list(") : -1], resolve)
+
+
+def _list(items: Sequence[Any], kind: str, resolve: Resolve) -> Attribute:
+    """The list of attributes; equal ones are one object, however many there are."""
+    made: dict[Any, Attribute] = {}
+    attributes: list[Attribute] = []
+    for item in items:
+        key = item.SerializeToString(deterministic=True) if isinstance(item, Message) else item
+        if (attribute := made.get(key)) is None:
+            attribute = made[key] = _scalar(item, kind, resolve)
+        attributes.append(attribute)
+    return ArrayAttr(attributes)
 
 
 def _scalar(value: Any, kind: str, resolve: Resolve) -> Attribute:

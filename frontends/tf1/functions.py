@@ -15,8 +15,8 @@ from xdsl.dialects.builtin import ArrayAttr, SymbolRefAttr
 from xdsl.ir import Attribute
 
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, value_type
+from lowerdeck.dialects.tf1.ops import COUNT_LIMIT
 from lowerdeck.dialects.tf1.signatures import Argument, Signature, signature_of
-from lowerdeck.frontends.tf1.attributes import COUNT_LIMIT
 from lowerdeck.frontends.tf1.graph import Graph, Node, Port, read_node
 from lowerdeck.frontends.tf1.graph_pb2 import (
     AttrValue,

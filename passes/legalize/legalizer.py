@@ -13,6 +13,9 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 
+_LONGEST = 500
+"""Characters of what was found: attributes may be lists of any length."""
+
 
 class RefusalError(Exception):
     """A node that has no form in `core`: what was found, expected, and what to do."""
@@ -24,6 +27,7 @@ class PoisonedError(Exception):
 
 def refuse(found: str, expected: str = "", next_step: str = "") -> NoReturn:
     """Give up on the current node: `found ..., expected ...; next step`."""
+    found = found if len(found) <= _LONGEST else f"{found[:_LONGEST]} ..."
     text = f"found {found}"
     text += f", expected {expected}" if expected else ""
     text += f"; {next_step}" if next_step else ""

@@ -21,7 +21,6 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
 )
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 
@@ -34,7 +33,7 @@ def legalize_cast(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     else:
         to = lower.attrs.int("to")
     saturate = _saturates(op, lower)
-    return [convert(lower, lower.operand(0), element_from_proto(to), saturate=saturate)]
+    return [convert(lower, lower.operand(0), lower.element(to), saturate=saturate)]
 
 
 @legalizes("CastLike")

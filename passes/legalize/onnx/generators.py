@@ -11,7 +11,6 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import element_type, i64, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.dialects.onnx.tensors import SparseTensorAttr, TensorAttr
-from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.generators import diagonals, range_of
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -69,7 +68,7 @@ def legalize_range(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 def given_type(lower: OnnxLegalizer, default: Attribute) -> Attribute:
     """The element type in the attribute `dtype`, a TensorProto.DataType."""
     number = lower.attrs.opt_int("dtype")
-    return default if number is None else element_from_proto(number)
+    return default if number is None else lower.element(number)
 
 
 @legalizes("EyeLike")

@@ -12,6 +12,7 @@ from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.core.control_flow import YieldOp
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, refuse
 from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -134,6 +135,13 @@ class OnnxLegalizer(Legalizer):
         """The operand for a formal input that must be present."""
         value = self.op.input(name)
         return self.refuse(f"no input '{name}'", "it to be given") if value is None else value
+
+    def element(self, number: int) -> Attribute:
+        """The element type for a TensorProto.DataType; refused if it is none."""
+        try:
+            return element_from_proto(number)
+        except ValueError as error:
+            return self.refuse(str(error))
 
     @property
     def inputs(self) -> list[SSAValue]:

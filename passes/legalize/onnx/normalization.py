@@ -18,7 +18,6 @@ from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, i1, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.normalization import (
     by_neighbors,
     deviation,
@@ -154,7 +153,7 @@ def legalize_layer_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, scale, bias = lower.operand("X"), lower.operand("Scale"), lower.input("B")
     axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
     epsilon = lower.attrs.float("epsilon")
-    stash = element_from_proto(lower.attrs.int("stash_type"))
+    stash = lower.element(lower.attrs.int("stash_type"))
     result = _layer_norm(lower, x, scale, bias, epsilon, axis)
     if not (lower.wants(1) or lower.wants(2)):
         return [result]

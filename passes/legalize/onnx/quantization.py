@@ -30,7 +30,6 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.linear import matmul
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
@@ -91,10 +90,10 @@ def legalize_quantize(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     precision = f32 if not is_float(element_type(scale)) else element_type(scale)
     attributes = op.schema.attributes
     if "precision" in attributes and (number := lower.attrs.int("precision")):
-        precision = element_from_proto(number)
+        precision = lower.element(number)
     to = ui8 if zero is None else element_type(zero)
     if "output_dtype" in attributes and (number := lower.attrs.int("output_dtype")):
-        to = element_from_proto(number)
+        to = lower.element(number)
     ratio = lower.add(DivOp(lower.cast(x, precision), convert(lower, scale, precision)))
     ratio = lower.cast(ratio, f32)
     if is_integer(to):
@@ -134,7 +133,7 @@ def legalize_dequantize(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     scale, zero = _parameters(op, lower, dims_of(x))
     to = element_type(scale) if is_float(element_type(scale)) else f32
     if "output_dtype" in op.schema.attributes and (number := lower.attrs.int("output_dtype")):
-        to = element_from_proto(number)
+        to = lower.element(number)
     value = convert(lower, x, f32)
     if zero is not None:
         value = lower.add(SubOp(value, convert(lower, zero, f32)))

@@ -33,7 +33,6 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.movement import concat
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -109,7 +108,7 @@ def _sequence_type(element: Attribute) -> SequenceType:
 @legalizes("SequenceEmpty")
 def legalize_sequence_empty(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     number = lower.attrs.opt_int("dtype")
-    element = f32 if number is None else element_from_proto(number)
+    element = f32 if number is None else lower.element(number)
     return [make_list(lower, [], _sequence_type(element))]
 
 

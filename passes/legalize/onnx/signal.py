@@ -7,7 +7,6 @@ import math
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, f64, i64, rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.dialects.onnx.types import element_from_proto
 from lowerdeck.passes.legalize.fourier import transformed
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -60,7 +59,7 @@ def legalize_mel_weight_matrix(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     bins, length, rate, low, high = (
         Quantity.of(lower, lower.reshape(lower.operand(k), [])) for k in range(5)
     )
-    element = element_from_proto(lower.attrs.int("output_datatype"))
+    element = lower.element(lower.attrs.int("output_datatype"))
     count = size_of(lower, bins.cast(i64).value, "the number of mel bins")
     spectrum = size_of(lower, (length.cast(i64) // 2 + 1).value, "the length of the spectrum")
     first, last = (_mel(edge.cast(f64)) for edge in (low, high))

@@ -78,6 +78,7 @@ class Tf1Walk(FunctionWalk):
     def _node(self, op: Tf1Op) -> None:
         from lowerdeck.passes.legalize.tf1.complex import complex_handler_of, is_complex
         from lowerdeck.passes.legalize.tf1.handlers import handler_of
+        from lowerdeck.passes.legalize.tf1.ranks import require_ranks
 
         if op.name in CREATORS:
             # It stands for the array while that is used.
@@ -99,6 +100,7 @@ class Tf1Walk(FunctionWalk):
         lower = Tf1Legalizer(op, self.symbols, self.companions)
 
         def results() -> Sequence[SSAValue | None]:
+            require_ranks(lower)
             values = handler(lower)
             lower.attrs.require_read()
             return values
