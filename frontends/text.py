@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
-from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
+from xdsl.utils.exceptions import DiagnosticException, ParseError
 
 from lowerdeck.dialects.errors import is_declared
 from lowerdeck.dialects.registry import register_dialects
@@ -41,15 +41,13 @@ def read_module(
 
 def parse_module(parser: Parser, *, allow_implicit: bool = True) -> ModuleOp:
     """
-    The module that a parser reads; ParseError if it is not well-formed.
+    The module that a parser reads; ParseError or VerifyException if it is not well-formed.
 
     For some of that, such as numbers that are too large for their type, the parser of xDSL has no
     error of its own but whatever Python raises; those get the place where the parser is.
     """
     try:
         return parser.parse_module(allow_implicit)
-    except VerifyException as error:
-        parser.raise_error(str(error))
     except Exception as error:
         if is_declared(error) or isinstance(error, RecursionError | MemoryError):
             raise
