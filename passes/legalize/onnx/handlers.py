@@ -11,6 +11,7 @@ from lowerdeck.passes.legalize.onnx import (
     generators,
     image,
     indexing,
+    learned,
     linear,
     normalization,
     pooling,
@@ -24,6 +25,7 @@ from lowerdeck.passes.legalize.onnx import (
     signal,
     sorting,
     tensor,
+    trees,
 )
 from lowerdeck.passes.legalize.onnx.registry import handler_of
 
@@ -36,6 +38,7 @@ TOPICS: tuple[ModuleType, ...] = (
     generators,
     image,
     indexing,
+    learned,
     linear,
     normalization,
     pooling,
@@ -49,6 +52,7 @@ TOPICS: tuple[ModuleType, ...] = (
     signal,
     sorting,
     tensor,
+    trees,
 )
 """The modules with handlers."""
 

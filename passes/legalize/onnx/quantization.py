@@ -35,6 +35,7 @@ from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_kernel, read_window
+from lowerdeck.passes.legalize.quantity import Quantity
 
 # Granularity
 
@@ -103,6 +104,24 @@ def legalize_quantize(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if zero is not None:
         ratio = lower.add(AddOp(ratio, convert(lower, zero, f32)))
     return [convert(lower, ratio, to, saturate=saturate)]
+
+
+@legalizes("DynamicQuantizeLinear")
+def legalize_dynamic_quantize(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+    """
+    To the integers 0 to 255 by the range of the elements, which is made to hold 0.
+
+    The scale of zeros alone is 1, as in ONNX Runtime; by the formula it is 0, and x / 0 no number.
+    """
+    x = Quantity.of(lower, lower.operand("x"))
+    axes = range(len(x.dims))
+    low = x.reduce("min", axes).minimum(0)
+    high = x.reduce("max", axes).maximum(0)
+    one = Quantity.number(lower, 1, f32)
+    scale = high.eq(low).where(one, (high - low) / 255)
+    zero = (0 - low / scale).clip(0, 255).round().cast(ui8)
+    y = _quantized(lower, (x / scale).value, zero.value, ui8)
+    return [y, scale.value, zero.value]
 
 
 def _quantized(

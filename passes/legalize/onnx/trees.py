@@ -1,0 +1,285 @@
+"""
+Ensembles of decision trees.
+
+The nodes of all trees are rows of constant tables. Each sample stands at one node of each tree, at
+first the root; a step takes them all one level down, and leaves lead to themselves. After as many
+steps as the deepest tree has levels, the weights of the leaves are added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, rank_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.onnx.conversion import convert
+from lowerdeck.passes.legalize.onnx.learned import (
+    ML,
+    best_label,
+    chosen,
+    integer_labels,
+    known,
+    transformed,
+)
+from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
+from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
+from lowerdeck.passes.legalize.quantity import Array, Quantity, concat
+from lowerdeck.passes.legalize.recurrent import State, run_steps
+
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+LEAF = len(MODES)
+
+
+@dataclass(frozen=True)
+class _Forest:
+    """The nodes of all trees; each array has one entry a node."""
+
+    modes: Array
+    """Indices into MODES, or LEAF."""
+    features: Array
+    limits: Array
+    yes: Array
+    no: Array
+    tracks_missing: Array
+    """True where NaN goes the way of yes."""
+    roots: Array
+
+    @property
+    def depth(self) -> int:
+        """The edges of the longest way down; -1 if a way does not end."""
+        inner = self.modes != LEAF
+        at, steps = np.unique(self.roots), 0
+        while (at := at[inner[at]]).size:
+            at, steps = np.unique([self.yes[at], self.no[at]]), steps + 1
+            if steps > self.modes.size:
+                return -1
+        return steps
+
+
+def _forest(lower: OnnxLegalizer) -> tuple[_Forest, dict[tuple[int, int], int]]:
+    """The nodes of versions 1 and 3, and the number of each (tree, node)."""
+    attrs = lower.attrs
+    attrs.ignore("nodes_hitrates", "nodes_hitrates_as_tensor")
+    names = attrs.strings("nodes_modes")
+    trees, ids = attrs.ints("nodes_treeids"), attrs.ints("nodes_nodeids")
+    if unknown := sorted({*names} - {*MODES, "LEAF"}):
+        lower.refuse(f"nodes of mode {', '.join(unknown)}", f"one of {', '.join((*MODES, 'LEAF'))}")
+    modes = np.array([LEAF if name == "LEAF" else MODES.index(name) for name in names], np.int64)
+    count = len(names)
+    limits = _numbers(lower, "nodes_values")
+    features = attrs.ints("nodes_featureids")
+    branches = [attrs.ints(f"nodes_{side}nodeids") for side in ("true", "false")]
+    if {len(part) for part in (trees, ids, features, limits, *branches)} != {count} or not count:
+        lower.refuse(
+            "lists of nodes that differ in length, or are empty", "one entry for each node"
+        )
+    missing = attrs.ints("nodes_missing_value_tracks_true", default=[0] * count)
+    numbers = {key: index for index, key in enumerate(zip(trees, ids, strict=True))}
+    own = np.arange(count)
+    try:
+        yes, no = (
+            np.array(
+                [own[k] if modes[k] == LEAF else numbers[trees[k], part[k]] for k in range(count)],
+                np.int64,
+            )
+            for part in branches
+        )
+    except KeyError as error:
+        lower.refuse(f"a branch to a node (tree, node) {error} that is not there", "it to be")
+    first: dict[int, int] = {}
+    for index, tree in enumerate(trees):
+        first.setdefault(tree, index)
+    forest = _Forest(
+        modes,
+        np.array(features, np.int64),
+        limits,
+        yes,
+        no,
+        np.array(missing or [0] * count, bool),
+        np.array(list(first.values()), np.int64),
+    )
+    return forest, numbers
+
+
+def _numbers(lower: OnnxLegalizer, name: str) -> Array:
+    """A list of numbers, or the tensor of doubles in its place."""
+    lower.attrs.ignore(f"{name}_as_tensor")
+    if lower.attrs.has(f"{name}_as_tensor"):
+        tensor = lower.attrs.tensor(f"{name}_as_tensor")
+        assert tensor is not None
+        return tensor.reshape(-1)
+    return np.array(lower.attrs.floats(name, default=[]), np.float32)
+
+
+def _samples(lower: OnnxLegalizer, forest: _Forest) -> SSAValue:
+    x = lower.operand("X")
+    x = x if rank_of(x) == 2 else lower.unsqueeze(x, [0])
+    if rank_of(x) != 2:
+        lower.refuse(f"'X' of {rank_of(x)} dimensions", "1 or 2")
+    size = dims_of(x)[1].value
+    highest = int(forest.features[forest.modes != LEAF].max(initial=0))
+    if size is not None and highest >= size:
+        lower.refuse(f"a node that asks for feature {highest}", f"less than {size}")
+    wide = forest.limits.dtype == np.float64 or element_type(x) == f64
+    return convert(lower, x, f64 if wide else f32)
+
+
+def _leaves(lower: OnnxLegalizer, forest: _Forest) -> Quantity:
+    """The node where each sample ends in each tree: [samples, trees]."""
+    x, depth = _samples(lower, forest), forest.depth
+    if depth < 0:
+        lower.refuse("a tree with a cycle", "ways that end")
+    samples = dims_of(x)[0]
+    start = known(lower, forest.roots).broadcast([samples, forest.roots.size])
+    if depth == 0:
+        return start
+
+    def step(inner: OnnxLegalizer, number: Expr, state: State) -> tuple[State, State]:
+        del number
+        (at,) = state
+        value = Quantity(inner, x)
+        feature = _look_up(at, forest.features)
+        value = Quantity(inner, inner.add(GatherElementsOp(x, feature.value, 1)))
+        goes = _decision(forest, at, value)
+        return (goes.where(_look_up(at, forest.yes), _look_up(at, forest.no)),), ()
+
+    states, _ = run_steps(lower, Expr.const(depth), [start.value], step)
+    return Quantity(lower, states[0])
+
+
+def _look_up(at: Quantity, table: Array) -> Quantity:
+    """The entries of a table of nodes."""
+    lower = at.lower
+    if (table == table[0]).all():
+        return Quantity(lower, table[0])
+    return Quantity(lower, lower.add(GatherOp(lower.tensor(table), at.value, 0)))
+
+
+def _decision(forest: _Forest, at: Quantity, value: Quantity) -> Quantity:
+    """True where a sample takes the way of yes."""
+    limit = _look_up(at, forest.limits).cast(value.element)
+    used = [mode for mode in range(LEAF) if (forest.modes == mode).any()]
+    mode, goes = _look_up(at, np.minimum(forest.modes, LEAF - 1)), None
+    for number in used:
+        one = _compare(value, limit, MODES[number])
+        goes = one if goes is None else mode.eq(number).where(one, goes)
+    assert goes is not None
+    if forest.tracks_missing.any():
+        missing = _look_up(at, forest.tracks_missing.astype(np.int64)).ne(0)
+        goes = goes | (missing & value.ne(value))
+    return goes
+
+
+def _compare(value: Quantity, limit: Quantity, mode: str) -> Quantity:
+    match mode:
+        case "BRANCH_LEQ":
+            return value.le(limit)
+        case "BRANCH_LT":
+            return value.lt(limit)
+        case "BRANCH_GTE":
+            return value.ge(limit)
+        case "BRANCH_GT":
+            return value.gt(limit)
+        case "BRANCH_EQ":
+            return value.eq(limit)
+        case _:
+            return value.ne(limit)
+
+
+def _weights(
+    lower: OnnxLegalizer, prefix: str, count: int, size: int, numbers: dict[tuple[int, int], int]
+) -> Array:
+    """What each node adds to each of `count` scores: [nodes, scores]."""
+    trees, ids = lower.attrs.ints(f"{prefix}_treeids"), lower.attrs.ints(f"{prefix}_nodeids")
+    places, weights = lower.attrs.ints(f"{prefix}_ids"), _numbers(lower, f"{prefix}_weights")
+    if len({len(trees), len(ids), len(places), len(weights)}) != 1:
+        lower.refuse(f"lists {prefix}_... that differ in length", "one entry for each weight")
+    if any(not 0 <= place < count for place in places):
+        lower.refuse(f"{prefix}_ids from {min(places)} to {max(places)}", f"0 to {count - 1}")
+    found = np.zeros((size, count), weights.dtype)
+    keys = list(zip(trees, ids, strict=True))
+    if lost := [key for key in keys if key not in numbers]:
+        lower.refuse(f"a weight of node (tree, node) {lost[0]}", "a node that is there")
+    np.add.at(found, ([numbers[key] for key in keys], places), weights)
+    return found
+
+
+def _scores(
+    lower: OnnxLegalizer, leaves: Quantity, weights: Array, how: str, base: Array
+) -> Quantity:
+    """The weights of the leaves of all trees: [samples, scores], in f32."""
+    each = Quantity(lower, lower.add(GatherOp(lower.tensor(weights), leaves.value, 0)))
+    kind = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}[how]
+    scores = each.reduce(kind, [1])
+    if how == "AVERAGE":
+        scores = scores / (leaves.dims[1].value or 1)
+    if base.size:
+        scores = scores + known(lower, base.astype(weights.dtype))
+    return scores.cast(f32)
+
+
+@legalizes("TreeEnsembleRegressor", domain=ML)
+def legalize_tree_regressor(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+    """The sum, mean, least or largest of the weights of the leaves, for each target."""
+    forest, numbers = _forest(lower)
+    count = lower.attrs.int("n_targets")
+    weights = _weights(lower, "target", count, forest.modes.size, numbers)
+    how = lower.attrs.string("aggregate_function", among=("SUM", "AVERAGE", "MIN", "MAX"))
+    if how in ("MIN", "MAX") and count > 1:
+        lower.refuse(f"the {how} of {count} targets", "one target")
+    base = _base(lower, (0, count))
+    scores = _scores(lower, _leaves(lower, forest), weights, how, base)
+    return [transformed(lower, scores, lower.attrs.string("post_transform")).value]
+
+
+def _base(lower: OnnxLegalizer, sizes: Sequence[int]) -> Array:
+    base = _numbers(lower, "base_values")
+    if base.size not in sizes:
+        lower.refuse(f"{base.size} base_values", " or ".join(map(str, sizes)))
+    return base
+
+
+@legalizes("TreeEnsembleClassifier", domain=ML)
+def legalize_tree_classifier(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+    """
+    The class with the largest sum of weights, and all sums. If all weights have the first of two
+    class ids, their sum is the score of the second class and decides: probabilities by 0.5, sums
+    that may be negative by 0. So do exporters write it.
+    """
+    forest, numbers = _forest(lower)
+    labels = integer_labels(lower, "classlabels_int64s")
+    ids = set(lower.attrs.ints("class_ids"))
+    kind = lower.attrs.string("post_transform")
+    if len(labels) == 2 and len(ids) == 1:
+        if ids != {0}:
+            lower.refuse(f"weights of class {ids.pop()} alone, of two", "of class 0, or of both")
+        return _of_two(lower, forest, numbers, labels, kind)
+    weights = _weights(lower, "class", labels.size, forest.modes.size, numbers)
+    base = _base(lower, (0, labels.size))
+    scores = _scores(lower, _leaves(lower, forest), weights, "SUM", base)
+    return [best_label(lower, scores, labels), transformed(lower, scores, kind).value]
+
+
+def _of_two(
+    lower: OnnxLegalizer,
+    forest: _Forest,
+    numbers: dict[tuple[int, int], int],
+    labels: Array,
+    kind: str,
+) -> Results:
+    weights = _weights(lower, "class", 1, forest.modes.size, numbers)
+    is_probability = bool((_numbers(lower, "class_weights") >= 0).all())
+    base = _base(lower, (0, 1))
+    score = _scores(lower, _leaves(lower, forest), weights, "SUM", base)
+    wins = score.gt(0.5 if is_probability else 0.0)
+    label = lower.reshape(chosen(lower, wins, labels.tolist()), [score.dims[0]])
+    if kind not in ("NONE", "LOGISTIC"):
+        lower.refuse(f"post_transform '{kind}' of one score", "NONE or LOGISTIC")
+    first = 1 - score if is_probability and kind == "NONE" else -score
+    return [label, transformed(lower, concat([first, score], 1), kind).value]

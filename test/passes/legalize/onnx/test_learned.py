@@ -1,0 +1,308 @@
+"""The operators of ai.onnx.ml on numbers: ONNX Runtime and the C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+import onnx
+import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+import lowerdeck
+from lowerdeck.passes.legalize.walk import LegalizationError
+
+Array = NDArray[Any]
+NAN = float("nan")
+
+
+def model_of(
+    op_type: str,
+    inputs: Mapping[str, Array],
+    outputs: Sequence[int] = (TensorProto.FLOAT,),
+    version: int = 3,
+    **attributes: Any,
+) -> onnx.ModelProto:
+    """A node; the first dimension of its inputs is open."""
+    names = [f"y{k}" for k in range(len(outputs))]
+    node = helper.make_node(op_type, list(inputs), names, domain="ai.onnx.ml", **attributes)
+    infos = [
+        helper.make_tensor_value_info(
+            name, helper.np_dtype_to_tensor_dtype(array.dtype), ["N", *array.shape[1:]]
+        )
+        for name, array in inputs.items()
+    ]
+    results = [
+        helper.make_tensor_value_info(name, element, None)
+        for name, element in zip(names, outputs, strict=True)
+    ]
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", version)]
+    graph = helper.make_graph([node], "g", infos, results)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+def check(
+    op_type: str,
+    inputs: Mapping[str, Array],
+    outputs: Sequence[int] = (TensorProto.FLOAT,),
+    version: int = 3,
+    **attributes: Any,
+) -> list[Array]:
+    """The outputs: floats within rounding errors of ONNX Runtime, integers equal."""
+    model = model_of(op_type, inputs, outputs, version, **attributes)
+    session = cast(Any, onnxruntime).InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    expected = session.run(None, dict(inputs))
+    found = lowerdeck.compile(model, cache=False)(dict(inputs))
+    for k, want in enumerate(expected):
+        got = found[f"y{k}"]
+        assert (got.dtype, got.shape) == (want.dtype, want.shape)
+        np.testing.assert_allclose(got, want, rtol=2e-5, atol=1e-6)
+    return expected
+
+
+def samples(count: int = 20, size: int = 4, dtype: Any = np.float32) -> Array:
+    return (np.random.default_rng(count).normal(size=(count, size)) * 3).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.int32])
+def test_scaler(dtype: Any) -> None:
+    inputs = {"x": samples(dtype=dtype)}
+    check("Scaler", inputs, offset=[0.5, 1.0, -2.0, 0.1], scale=[2.0, 0.5, 3.0, 1.0])
+    check("Scaler", inputs, offset=[0.5], scale=[2.0])
+
+
+@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+def test_normalizer(norm: str) -> None:
+    x = samples()
+    x[3] = 0
+    check("Normalizer", {"x": np.abs(x)}, norm=norm)
+    check("Normalizer", {"x": x}, norm=norm)
+
+
+def test_imputer() -> None:
+    x = samples()
+    x[::3, 1], x[5] = NAN, NAN
+    check("Imputer", {"x": x}, imputed_value_floats=[1.0, 2.0, 3.0, 4.0], replaced_value_float=NAN)
+    x[:, 2] = 7
+    check("Imputer", {"x": x}, imputed_value_floats=[-1.0], replaced_value_float=7.0)
+    whole = samples(dtype=np.int64)
+    kinds = (TensorProto.INT64,)
+    values: dict[str, Any] = {"imputed_value_int64s": [5], "replaced_value_int64": 0}
+    check("Imputer", {"x": whole}, kinds, **values)
+
+
+def test_binarizer_and_vectorizer() -> None:
+    check("Binarizer", {"x": samples()}, threshold=0.25)
+    inputs = {"a": samples(6, 3), "b": samples(6, 2)}
+    check("FeatureVectorizer", inputs, inputdimensions=[3, 2])
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.float32])
+def test_one_hot_encoder(dtype: Any) -> None:
+    x = np.array([[1, 2], [5, -3], [2, 9]], dtype)
+    check("OneHotEncoder", {"x": x}, cats_int64s=[2, -3, 5, 1])
+
+
+def test_label_encoder() -> None:
+    keys = np.array([[3], [-1], [4], [8], [3]], np.int64)
+    real: dict[str, Any] = {
+        "keys_int64s": [3, 4, -1],
+        "values_floats": [0.5, 1.5, 2.5],
+        "default_float": -7.0,
+    }
+    check("LabelEncoder", {"x": keys}, **real)
+    whole: dict[str, Any] = {"keys_int64s": [3, 4], "values_int64s": [10, 20], "default_int64": 99}
+    check("LabelEncoder", {"x": keys}, (TensorProto.INT64,), **whole)
+    x = np.array([[0.5], [NAN], [2.0]], np.float32)
+    tables: dict[str, Any] = {
+        "keys_floats": [0.5, NAN],
+        "values_int64s": [1, 2],
+        "default_int64": 0,
+    }
+    for version in (3, 4):
+        check("LabelEncoder", {"x": x}, (TensorProto.INT64,), version, **tables)
+
+
+def test_strings_are_refused() -> None:
+    keys = np.array([[3]], np.int64)
+    names: dict[str, Any] = {"keys_int64s": [3], "values_strings": ["a"]}
+    model = model_of("LabelEncoder", {"x": keys}, (TensorProto.STRING,), **names)
+    with pytest.raises(LegalizationError, match="strings"):
+        lowerdeck.compile(model, cache=False)
+
+
+CLASSES = (TensorProto.INT64, TensorProto.FLOAT)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"])
+def test_linear(transform: str) -> None:
+    rng = np.random.default_rng(1)
+    weights, shift = rng.normal(size=12).tolist(), rng.normal(size=3).tolist()
+    common: dict[str, Any] = {
+        "coefficients": weights,
+        "intercepts": shift,
+        "post_transform": transform,
+    }
+    labels: dict[str, Any] = {"classlabels_ints": [4, -2, 9]}
+    for dtype in (np.float32, np.int64):
+        check("LinearClassifier", {"x": samples(dtype=dtype)}, CLASSES, **common, **labels)
+    if transform == "NONE":
+        check("LinearRegressor", {"x": samples()}, targets=3, **common)
+        check("LinearRegressor", {"x": samples()}, targets=3, coefficients=weights)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC"])
+def test_linear_of_two_classes(transform: str) -> None:
+    common: dict[str, Any] = {"classlabels_ints": [5, 8], "post_transform": transform}
+    weights = [0.3, -0.5, 0.2, 0.9]
+    both = [*weights, *(-w for w in weights)]
+    inputs = {"x": samples()}
+    check("LinearClassifier", inputs, CLASSES, coefficients=both, intercepts=[0.1, -0.1], **common)
+    check("LinearClassifier", inputs, CLASSES, coefficients=weights, intercepts=[0.1], **common)
+
+
+@pytest.mark.parametrize("kernel", ["LINEAR", "POLY", "RBF", "SIGMOID"])
+def test_support_vectors(kernel: str) -> None:
+    rng = np.random.default_rng(2)
+    common: dict[str, Any] = {
+        "coefficients": rng.normal(size=7).tolist(),
+        "rho": [0.3],
+        "n_supports": 7,
+    }
+    vectors = rng.normal(size=28).tolist()
+    parameters: dict[str, Any] = {"kernel_type": kernel, "kernel_params": [0.2, 0.5, 3.0]}
+    check("SVMRegressor", {"x": samples() / 3}, support_vectors=vectors, **common, **parameters)
+
+
+# Trees
+
+
+def tree_nodes(modes: Sequence[str], *, missing: Sequence[int] | None = None) -> dict[str, Any]:
+    """Two trees on four features: one of depth 2 whose inner nodes have `modes`, and a leaf."""
+    nodes: dict[str, Any] = {
+        "nodes_treeids": [0, 0, 0, 0, 0, 1],
+        "nodes_nodeids": [0, 1, 2, 3, 4, 0],
+        "nodes_modes": [modes[0], "LEAF", modes[1], "LEAF", "LEAF", "LEAF"],
+        "nodes_featureids": [2, 0, 0, 0, 0, 0],
+        "nodes_values": [0.5, 0.0, -1.0, 0.0, 0.0, 0.0],
+        "nodes_truenodeids": [1, 0, 3, 0, 0, 0],
+        "nodes_falsenodeids": [2, 0, 4, 0, 0, 0],
+    }
+    if missing is not None:
+        nodes["nodes_missing_value_tracks_true"] = list(missing)
+    return nodes
+
+
+def targets(prefix: str, ids: Sequence[int], weights: Sequence[float]) -> dict[str, Any]:
+    return {
+        f"{prefix}_treeids": [0, 0, 0, 1],
+        f"{prefix}_nodeids": [1, 3, 4, 0],
+        f"{prefix}_ids": list(ids),
+        f"{prefix}_weights": list(weights),
+    }
+
+
+def tree_samples() -> Array:
+    """Also on the limits, and not a number."""
+    x = samples(30)
+    x[:5, 2], x[5:15, 2], x[5:10, 0], x[20:25, 2], x[22:27, 0] = 0.5, 4, -1, NAN, NAN
+    return x
+
+
+MODES = ("LEQ", "LT", "GTE", "GT", "EQ", "NEQ")
+
+
+@pytest.mark.parametrize("first", MODES)
+def test_tree_modes(first: str) -> None:
+    nodes = tree_nodes([f"BRANCH_{first}"] * 2)
+    weights = targets("target", [0, 0, 1, 1], [1.0, 2.0, 4.0, 8.0])
+    x = {"x": tree_samples()}
+    check("TreeEnsembleRegressor", x, n_targets=2, **nodes, **weights)
+    mixed = tree_nodes([f"BRANCH_{first}", "BRANCH_LT"], missing=[1, 0, 1, 0, 0, 0])
+    check("TreeEnsembleRegressor", x, n_targets=2, **mixed, **weights)
+
+
+@pytest.mark.parametrize("how", ["SUM", "AVERAGE", "MIN", "MAX"])
+def test_tree_aggregates(how: str) -> None:
+    nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"])
+    weights = targets("target", [0] * 4, [1.0, -2.0, 4.0, 0.5])
+    x = {"x": tree_samples()}
+    nodes["n_targets"] = 1
+    check("TreeEnsembleRegressor", x, aggregate_function=how, **nodes, **weights)
+    check("TreeEnsembleRegressor", x, base_values=[0.75], **nodes, **weights)
+
+
+def test_trees_on_integers() -> None:
+    """ONNX Runtime has them for classes only."""
+    nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"])
+    weights = targets("class", [0, 1, 2, 0], [0.75, 0.5, 0.6, 0.25])
+    x = {"x": samples(dtype=np.int64)}
+    check("TreeEnsembleClassifier", x, CLASSES, classlabels_int64s=[7, 3, 5], **nodes, **weights)
+
+
+@pytest.mark.parametrize("transform", ["NONE", "SOFTMAX", "LOGISTIC"])
+def test_tree_classifier(transform: str) -> None:
+    nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"])
+    weights = targets("class", [0, 1, 2, 0], [0.75, 0.5, 0.6, 0.25])
+    common: dict[str, Any] = {"classlabels_int64s": [7, 3, 5], "post_transform": transform}
+    x = {"x": tree_samples()}
+    check("TreeEnsembleClassifier", x, CLASSES, **common, **nodes, **weights)
+
+
+def test_tree_classifier_of_two_classes_takes_the_first() -> None:
+    """That with the larger sum, as specified: ONNX Runtime looks at one of them."""
+    nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"])
+    weights = targets("class", [0, 1, 1, 0], [0.75, 0.5, 0.6, 0.25])
+    x = {"x": tree_samples()}
+    model = model_of(
+        "TreeEnsembleClassifier", x, CLASSES, classlabels_int64s=[7, 3], **nodes, **weights
+    )
+    label, scores = lowerdeck.compile(model, cache=False)(x["x"])
+    rows = sorted({tuple(row) for row in scores.tolist()})
+    np.testing.assert_allclose(rows, [(0.25, 0.5), (0.25, 0.6), (1, 0)], rtol=1e-6)
+    np.testing.assert_array_equal(label, np.where(scores[:, 0] >= scores[:, 1], 7, 3))
+
+
+@pytest.mark.parametrize("weights", [[0.2, 0.5, 0.6, 0.05], [-0.2, 0.5, -0.6, 0.1]])
+@pytest.mark.parametrize("transform", ["NONE", "LOGISTIC"])
+def test_tree_of_one_of_two_classes(weights: Sequence[float], transform: str) -> None:
+    nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"])
+    common: dict[str, Any] = {"classlabels_int64s": [0, 1], "post_transform": transform}
+    x = {"x": tree_samples()}
+    check(
+        "TreeEnsembleClassifier",
+        x,
+        CLASSES,
+        **common,
+        **nodes,
+        **targets("class", [0] * 4, weights),
+    )
+
+
+def test_trees_in_double_precision() -> None:
+    """Limits that f32 cannot tell from the features."""
+    nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"]) | {"n_targets": 1}
+    limits = np.array(nodes.pop("nodes_values"), np.float64)
+    limits[0] += 1e-12
+    nodes["nodes_values_as_tensor"] = numpy_helper.from_array(limits, "v")
+    weights = targets("target", [0] * 4, [])
+    del weights["target_weights"]
+    numbers = np.array([1.0, -2.0, 4.0, 0.5])
+    weights["target_weights_as_tensor"] = numpy_helper.from_array(numbers, "w")
+    x = samples(dtype=np.float64)
+    x[:4, 2], x[4:8, 2] = 0.5 + 5e-13, 0.5 + 2e-12
+    check("TreeEnsembleRegressor", {"x": x}, **nodes, **weights)
+
+
+def test_trees_with_cycles_are_refused() -> None:
+    nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"])
+    nodes |= {"nodes_falsenodeids": [2, 0, 0, 0, 0, 0], "n_targets": 1}
+    weights = targets("target", [0] * 4, [1.0] * 4)
+    model = model_of("TreeEnsembleRegressor", {"x": samples()}, **nodes, **weights)
+    with pytest.raises(LegalizationError, match="cycle"):
+        lowerdeck.compile(model, cache=False)
