@@ -92,25 +92,26 @@ static double real(rng *r, enum kind kind, enum manner manner) {
   }
 }
 
-static int64_t integer(rng *r, const port *p, enum manner manner) {
+/* Small numbers are below `span`: one that fits indices into small dimensions, too. */
+static int64_t integer(rng *r, const port *p, enum manner manner, int64_t span) {
   if (p->low <= p->high) return p->low + below(r, p->high - p->low + 1);
   switch (manner) {
-    case SPRINKLED: return one_in(r, 8) ? special_integer(r) : below(r, 5);
+    case SPRINKLED: return one_in(r, 8) ? special_integer(r) : below(r, span);
     case SPECIAL: return special_integer(r);
     case HUGE_ONES: return INT64_MAX - below(r, 100);
     case TINY: return below(r, 12) - 6;
     case BITS: return (int64_t)draw(r);
-    default: return below(r, 5);
+    default: return below(r, span);
   }
 }
 
-static void put(unsigned char *at, const port *p, rng *r, enum manner manner) {
+static void put(unsigned char *at, const port *p, rng *r, enum manner manner, int64_t span) {
   const bool is_bounded = p->low <= p->high;
   uint64_t bits = draw(r);
   if (p->kind == BOOL) {
     bits &= 1;
   } else if (p->kind == SIGNED || p->kind == UNSIGNED) {
-    bits = (uint64_t)integer(r, p, manner);
+    bits = (uint64_t)integer(r, p, manner, span);
   } else if (manner != BITS || is_bounded) {
     double x = is_bounded ? (double)(p->low + below(r, p->high - p->low + 1)) : real(r, p->kind, manner);
     const float single = p->kind == F64 ? 0 : (float)x;
@@ -125,8 +126,9 @@ static void put(unsigned char *at, const port *p, rng *r, enum manner manner) {
 
 static void fill(unsigned char *data, int64_t size, const port *p, rng *r) {
   const enum manner manner = one_in(r, 2) ? NORMAL : (enum manner)below(r, MANNERS);
+  const int64_t span = 1 + below(r, 5);
   for (int64_t at = 0; at < size; at += (int64_t)p->item) {
-    put(data + at, p, r, manner);
+    put(data + at, p, r, manner, span);
     if (manner == EQUAL && at > 0) memcpy(data + at, data, p->item);
   }
 }

@@ -7,13 +7,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from c_harness import SANITIZERS, Limits, build, missing, run, write_harness
 from xdsl.builder import ImplicitBuilder
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Region
@@ -34,7 +34,6 @@ from .programs import (  # noqa: TID251  (these are tests, not the folder of sou
     module_of,
     symbol,
     typed,
-    write_artifact,
 )
 
 N, H, W = symbol("n"), symbol("h"), symbol("w")
@@ -189,79 +188,11 @@ MODELS: dict[str, tuple[Callable[[], ModuleOp], str]] = {
     "lstm": (lstm, ""),
 }
 
-MAIN = """
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "{name}.h"
-{pool_include}
-static void *allocate(void *context, size_t size) {{
-  (void)context;
-  return malloc(size);
-}}
-
-static void release(void *context, void *memory) {{
-  (void)context;
-  free(memory);
-}}
-
-static const unsigned char *weights;
-
-/* One thread: several runs of different sizes, in memory of exactly the bytes needed. */
-static void *work(void *pool) {{
-  const lowerdeck_allocator allocator = {{allocate, release, NULL}};
-  for (int64_t size = 1; size < 6; size++) {{
-    {name}_args args;
-    memset(&args, 0, sizeof args);
-    args.weights = weights;
-    args.weights_size = {name_upper}_WEIGHTS_SIZE;
-    args.allocator = &allocator;
-    args.pool = (lowerdeck_pool *)pool;
-{inputs}
-    int status = {name}_workspace_size(&args) < 0 ? -1 : 0;
-    const int64_t workspace = {name}_workspace_size(&args);
-    args.workspace = malloc((size_t)workspace + 1);
-    args.workspace_size = (size_t)workspace;
-    if (status == 0) status = {name}_run(&args);
-    if (status != LOWERDECK_OK) {{
-      fprintf(stderr, "%s\\n", lowerdeck_status_text(status));
-      exit(1);
-    }}
-    free(args.workspace);
-{free}
-  }}
-  return NULL;
-}}
-
-int main(int argc, char **argv) {{
-  FILE *const file = fopen(argc > 1 ? argv[1] : "", "rb");
-  unsigned char *const data = malloc({name_upper}_WEIGHTS_SIZE + 1);
-  if (file != NULL && fread(data, 1, {name_upper}_WEIGHTS_SIZE, file) != {name_upper}_WEIGHTS_SIZE)
-    return 2;
-  if (file != NULL) fclose(file);
-  weights = data;
-{threads}
-  free(data);
-  return 0;
-}}
-"""
-
-TWO_CALLERS = """\
-  pthread_t other;
-  if (pthread_create(&other, NULL, work, NULL) != 0) return 3;
-  work(NULL);
-  pthread_join(other, NULL);"""
-
-WITH_POOL = """\
-  lowerdeck_pool *const pool = lowerdeck_pool_create(3);
-  if (pool == NULL) return 3;
-  work(pool);
-  lowerdeck_pool_destroy(pool);
-  work(NULL);"""
-
-CAPACITY = 4096
+LIMITS: dict[str, Limits] = {
+    "loop": Limits({"x1": (-2, 8)}),
+    "changing": Limits({"x1": (-2, 5)}),
+}
+"""Inputs that say how long loops run."""
 
 
 def artifact_of(name: str, threads: int = 1) -> CArtifact:
@@ -283,83 +214,37 @@ def artifact_of(name: str, threads: int = 1) -> CArtifact:
     return emit_c(module, name, "native")
 
 
-def main_text(artifact: CArtifact, threads: int = 1) -> str:
-    """A program that runs the model twice at once, each time for several sizes."""
-    inputs: list[str] = []
-    free: list[str] = []
-    ports: dict[str, Any] = artifact.metadata
-    for port in ports["inputs"]:
-        dims = [dim if isinstance(dim, int) else "size" for dim in port["dims"]]
-        field, kind = f"args.{port['field']}", "int64_t" if port["dtype"] == "int64" else "float"
-        inputs += [f"    {field}.dims[{axis}] = {dim};" for axis, dim in enumerate(dims)]
-        count = " * ".join(map(str, dims)) or "1"
-        inputs.append(
-            f"    {kind} *const {port['field']} = malloc((size_t)({count}) * sizeof({kind}));"
-        )
-        inputs.append(
-            f"    for (int64_t k = 0; k < {count}; k++) "
-            f"{port['field']}[k] = ({kind})(k % 7) - ({kind})(k % 3) + ({kind})({count} == 1) * 4;"
-        )
-        inputs.append(f"    {field}.data = {port['field']};")
-        free.append(f"    free({port['field']});")
-    for port in ports["outputs"]:
-        field = f"args.{port['field']}"
-        inputs.append(f"    {field}.data = malloc({CAPACITY} * sizeof *{field}.data);")
-        inputs.append(f"    {field}.capacity = {CAPACITY};")
-        free.append(f"    free({field}.data);")
-    return MAIN.format(
-        name=artifact.name,
-        name_upper=artifact.name.upper(),
-        inputs="\n".join(inputs),
-        free="\n".join(free),
-        threads=WITH_POOL if threads > 1 else TWO_CALLERS,
-        pool_include='#include "lowerdeck_pool.h"\n' if threads > 1 else "",
-    )
-
-
-def build_and_run(folder: Path, artifact: CArtifact, compiler: str, *flags: str) -> None:
-    """Compile the model with its main, without a warning, and run it."""
-    sources = [name for name in artifact.files if name.endswith(".c") and name != "example.c"]
-    command = [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-g", *flags]
-    files = [*sources, "main.c", "-o", "program", "-lm", "-lpthread"]
-    done = subprocess.run(
-        [*command, *files], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[:3000]
-    done = subprocess.run(
-        ["./program", f"{artifact.name}.weights"],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr[:3000]
-    assert not done.stderr, done.stderr[:3000]
-
-
-def prepared(folder: Path, name: str, threads: int = 1) -> CArtifact:
+def build_and_run(
+    folder: Path,
+    name: str,
+    compiler: str,
+    *flags: str,
+    threads: int = 1,
+    callers: int = 1,
+) -> None:
+    """Compile a model with the harness, without a warning, and make some runs."""
     artifact = artifact_of(name, threads)
-    write_artifact(artifact, folder)
-    (folder / "main.c").write_text(
-        "#define _POSIX_C_SOURCE 200809L\n" + main_text(artifact, threads)
-    )
-    return artifact
+    write_harness(artifact, folder, LIMITS.get(name), callers)
+    failed = build(artifact, folder, compiler, flags)
+    assert failed is None, failed.text[:3000]
+    found = run(artifact, folder, seed=0, runs=40)
+    assert not found.findings, [(finding.key, finding.text[:3000]) for finding in found.findings]
+    assert found.statuses[0] > 5
 
 
-def require(compiler: str) -> None:
+def require(compiler: str, sanitizer: str | None = None) -> None:
+    """Skip, and say why, where there is no such compiler or runtime."""
     if shutil.which(compiler) is None:
         pytest.skip(f"{compiler} is not installed")
-
-
-SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover")
+    if sanitizer is not None and (reason := missing(compiler, sanitizer)) is not None:
+        pytest.skip(reason)
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 @pytest.mark.parametrize("name", MODELS)
 def test_sanitizers(tmp_path: Path, name: str, compiler: str) -> None:
-    require(compiler)
-    artifact = prepared(tmp_path, name)
-    build_and_run(tmp_path, artifact, compiler, *SANITIZED)
+    require(compiler, "asan")
+    build_and_run(tmp_path, name, compiler, *SANITIZERS["asan"])
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
@@ -367,20 +252,19 @@ def test_sanitizers(tmp_path: Path, name: str, compiler: str) -> None:
 def test_warnings_of_optimizers(tmp_path: Path, name: str, compiler: str) -> None:
     """Optimization finds more to warn of, and vectorization more to go wrong."""
     require(compiler)
-    artifact = prepared(tmp_path, name)
-    build_and_run(tmp_path, artifact, compiler, "-O3", "-march=native", "-Wshadow")
+    build_and_run(tmp_path, name, compiler, "-O3", "-march=native", "-Wshadow")
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_two_callers(tmp_path: Path, name: str) -> None:
     """Two threads run one model at once, each with its own workspace."""
-    artifact = prepared(tmp_path, name)
-    build_and_run(tmp_path, artifact, "gcc", "-O1", "-fsanitize=thread")
+    require("gcc", "tsan")
+    build_and_run(tmp_path, name, "gcc", *SANITIZERS["tsan"], callers=16)
 
 
-@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+@pytest.mark.parametrize("sanitizer", ["tsan", "asan"])
 @pytest.mark.parametrize("name", MODELS)
 def test_pool(tmp_path: Path, name: str, sanitizer: str) -> None:
     """The threads of a pool share one run."""
-    artifact = prepared(tmp_path, name, threads=3)
-    build_and_run(tmp_path, artifact, "gcc", "-O1", f"-fsanitize={sanitizer}")
+    require("gcc", sanitizer)
+    build_and_run(tmp_path, name, "gcc", *SANITIZERS[sanitizer], threads=3, callers=4)
