@@ -139,9 +139,6 @@ class _Sequence:
         self.op, self.lower, self.gates = op, lower, gates
         has_layout = "layout" in op.schema.attributes
         self.is_batch_major = has_layout and lower.attrs.flag("layout")
-        for name in ("X", "W", "R"):
-            if (rank := rank_of(lower.operand(name))) != 3:
-                lower.refuse(f"'{name}' of {rank} dimensions", "3")
         self.x = self._time_major(lower.operand("X"))
         self.time, self.batch, _ = dims_of(self.x)
         self.hidden = dims_of(lower.operand("R"))[2]

@@ -6,7 +6,7 @@
 // CHECK-NEXT: node 'forever' (Loop): found a loop without trip count whose condition is always true
 // CHECK-NEXT: node 'grow' (Loop): found a loop in which carried value 0 starts as tensor<2xf32> and becomes tensor<1x2xf32>, expected values of one rank and element type
 // CHECK-NEXT: node 'noise' (RandomNormal): found a random number generator
-// CHECK-NEXT: node 'flat' (LSTM): found 'X' of 1 dimensions, expected 3
+// CHECK-NEXT: node 'flat' (LSTM): found 'X' of type tensor<2xf32>, expected 3 dimensions
 // CHECK-NEXT: node 'list' (onnx.list): found an output of type !core.sequence<tensor<*xf32>>, expected tensors
 func.func @refused(%x: tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, %c: tensor<i1>, %a: tensor<2xf32>, %b: tensor<3xf32>, %trips: tensor<i64>) -> !core.sequence<tensor<*xf32>> {
   %none = onnx.none : none
