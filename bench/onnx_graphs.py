@@ -398,7 +398,9 @@ class Builder:
 
     def parameter(self, array: Any, dtype: Any = np.int64) -> str:
         """A small array that says what a node does; mostly a constant."""
-        return self.leaf(np.asarray(array, dtype), self.style.computed).name
+        value = self.leaf(np.asarray(array, dtype), self.style.computed)
+        self.root.closed.add(value.name)
+        return value.name
 
     def chance(self, probability: float) -> bool:
         """True in that share of cases."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import MulOp
-from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.types import dims_of, rank_of
+from lowerdeck.dialects.core.linear import ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.quantity import index_vector
@@ -23,6 +24,20 @@ def matmul(lower: Legalizer, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     result = lower.add(MatmulOp(lhs, rhs))
     rank = rank_of(result)
     return lower.squeeze(result, [rank - 2] * is_row + [rank - 1] * is_column)
+
+
+def transposed_convolution(
+    lower: Legalizer, x: SSAValue, weight: SSAValue, bias: SSAValue | None = None, **window: Any
+) -> SSAValue:
+    """
+    A transposed convolution. Every input is added to many outputs where these lie in memory, so
+    half precision is added up in f32 and rounded once.
+    """
+    element = element_type(x)
+    if element in (f16, bf16):
+        x, weight = lower.cast(x, f32), lower.cast(weight, f32)
+        bias = None if bias is None else lower.cast(bias, f32)
+    return lower.cast(lower.add(ConvTransposeOp(x, weight, bias, **window)), element)
 
 
 @dataclass(frozen=True)

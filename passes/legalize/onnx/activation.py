@@ -8,7 +8,16 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, SoftmaxOp
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
+from lowerdeck.dialects.core.types import (
+    bf16,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    f64,
+    is_float,
+    rank_of,
+)
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.activation import (
     elu,
@@ -144,8 +153,9 @@ def legalize_softsign(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 @legalizes("Shrink")
 def legalize_shrink(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    """x + bias below -lambd, x - bias above lambd, else 0"""
+    """x + bias below -lambd, x - bias above lambd, else 0; integers are rounded in the end."""
     x, bias, lambd = _operand(lower), lower.attrs.float("bias"), lower.attrs.float("lambd")
+    x = x if is_float(x.element) else x.cast(f64)
     return _result(lower, x.lt(-lambd).where(x + bias, x.gt(lambd).where(x - bias, 0)))
 
 

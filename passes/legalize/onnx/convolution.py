@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
+from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.passes.legalize.linear import transposed_convolution
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import (
@@ -59,7 +60,8 @@ def legalize_conv_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
             )
         ]
         begin, end, extra = _distribute(whole, sizes, extra, upper=auto_pad == "SAME_UPPER")
-    conv = ConvTransposeOp(
+    conv = transposed_convolution(
+        lower,
         x,
         w,
         lower.input("B"),
@@ -70,7 +72,7 @@ def legalize_conv_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         output_padding=extra,
         groups=lower.attrs.int("group"),
     )
-    return [lower.add(conv)]
+    return [conv]
 
 
 def _output_sizes(

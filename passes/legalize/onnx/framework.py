@@ -77,6 +77,7 @@ class _OnnxWalk(FunctionWalk):
 
     def _expand(self, op: OnnxOp) -> None:
         """Legalize the function that the schema gives for an operator without a handler."""
+        from lowerdeck.dialects.onnx.convert import ConversionError
         from lowerdeck.dialects.onnx.functions import expand_function, function_body
         from lowerdeck.passes.legalize.onnx.widening import is_widened, widen
 
@@ -88,7 +89,11 @@ class _OnnxWalk(FunctionWalk):
             raise RefusalError(
                 f"no legalization for {op.op_type} (opset {op.since_version}){domain}"
             )
-        self.substitute(op, *expand_function(op, body))
+        try:
+            expansion = expand_function(op, body)
+        except ConversionError as error:
+            raise RefusalError(f"the function that defines {op.op_type} has {error}") from None
+        self.substitute(op, *expansion)
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,13 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
-from lowerdeck.dialects.core.linear import ConvTransposeOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, f32, i1, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.builder import CoreBuilder
+from lowerdeck.passes.legalize.linear import transposed_convolution
 from lowerdeck.passes.legalize.movement import pad
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -49,16 +49,15 @@ def legalize_col2im(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     channels = rows // size
     apart = lower.reshape(x, [batch * channels, size, *places])
     kernel = lower.cast(lower.tensor(np.eye(size, dtype=np.int8).reshape(size, 1, *block)), x)
-    whole = lower.add(
-        ConvTransposeOp(
-            apart,
-            kernel,
-            strides=strides,
-            dilations=dilations,
-            pads_begin=[0] * rank,
-            pads_end=[0] * rank,
-            output_padding=[0] * rank,
-        )
+    whole = transposed_convolution(
+        lower,
+        apart,
+        kernel,
+        strides=strides,
+        dilations=dilations,
+        pads_begin=[0] * rank,
+        pads_end=[0] * rank,
+        output_padding=[0] * rank,
     )
     # Blocks need not reach the end of the image: what is missing there is zero.
     missing = [

@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.types import bf16, element_type, f16, f32
 from lowerdeck.dialects.onnx.ops import NONE, OnnxOp, op_class
 from lowerdeck.dialects.onnx.types import UNTYPED, element_to_proto
 
-WIDENED = ("Attention",)
+WIDENED = ("Attention", "NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
 """The operators, all of whose results of the type of the first operand are rounded."""
 
 _CAST_OPSET = 13

@@ -13,9 +13,10 @@ from itertools import product as cartesian
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
+from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.passes.legalize.linear import transposed_convolution
 from lowerdeck.passes.legalize.pooling import MAX_TAPS, padded, tap
 from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.sizes import sizes_of
@@ -211,7 +212,8 @@ def _gradient(
         missing = -(end.value or 0)
         extra.append(max(missing, 0))
         ends.append(Expr.const(0) if missing > 0 else end)
-    conv = ConvTransposeOp(
+    return transposed_convolution(
+        lower,
         x,
         weights,
         strides=strides,
@@ -221,7 +223,6 @@ def _gradient(
         output_padding=extra,
         groups=groups,
     )
-    return lower.add(conv)
 
 
 # Morphology

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
@@ -204,3 +205,48 @@ def test_gemm_reads_nothing_that_counts_nothing() -> None:
     c = np.array([np.inf, np.nan, 1], np.float32)
     _check("Gemm", [_floats(2, 4), _floats(4, 3), c], beta=0.0)
     _check("Gemm", [_floats(2, 4), _floats(4, 3), c], beta=0.0, alpha=0.5)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.int32, np.int64, np.uint8, np.uint64])
+def test_shrink_of_integers_is_rounded_in_the_end(dtype: type[np.integer[Any]]) -> None:
+    limits = np.iinfo(dtype)
+    numbers = [0, 1, 2, 3, 100] if limits.min == 0 else [-4, -2, -1, 0, 1, 2, 4]
+    x = np.array(numbers, dtype)
+    for bias in (0.0, 1.0, 1.5):
+        _check("Shrink", [x], bias=bias, lambd=1.5)
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_conv_transpose_of_half_precision_is_rounded_once(groups: int) -> None:
+    x, w = _floats(1, 4, 3, 3), _floats(4, 2, 2, 2)
+    half = [array.astype(np.float16) for array in (x, w)]
+    node = helper.make_node("ConvTranspose", ["x", "w"], ["y"], group=groups, strides=[2, 1])
+    found = dict[str, Array]()
+    for name, arrays in {"half": half, "wide": [a.astype(np.float32) for a in half]}.items():
+        inputs = dict(zip("xw", arrays, strict=True))
+        module = import_model(_model(node, inputs, {}, symbolic=False))
+        LegalizeOnnxPass().apply(Context(), module)
+        result = run_module(module, inputs)["y"]
+        assert isinstance(result, np.ndarray)
+        found[name] = result
+    np.testing.assert_array_equal(found["half"], found["wide"].astype(np.float16))
+
+
+def test_losses_of_bfloat16() -> None:
+    """The functions that define them do not take it; they are computed in f32."""
+    x = _floats(2, 3, 4).astype(ml_dtypes.bfloat16)
+    target = np.array([[0, 1, 2, 0], [2, 2, 1, 0]])
+    node = helper.make_node("SoftmaxCrossEntropyLoss", ["x", "t"], ["y", "p"], reduction="sum")
+    inputs = {"x": x, "t": target}
+    module = import_model(_model(node, inputs, {}, symbolic=False))
+    LegalizeOnnxPass().apply(Context(), module)
+    module.verify()
+    found = run_module(module, inputs)
+    wide = x.astype(np.float64)
+    logs = wide - np.log(np.exp(wide).sum(1, keepdims=True))
+    loss = -np.take_along_axis(logs, target[:, None], 1).sum()
+    for name, expected in {"y": loss, "p": logs}.items():
+        result = found[name]
+        assert isinstance(result, np.ndarray)
+        assert result.dtype == ml_dtypes.bfloat16
+        np.testing.assert_allclose(result.astype(np.float64), expected, rtol=2**-7)
