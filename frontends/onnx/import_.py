@@ -34,6 +34,7 @@ from lowerdeck.dialects.onnx.convert import (
     node_name,
 )
 from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.frontends.onnx.contrib import DOMAIN, contrib_functions
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
 from lowerdeck.frontends.symbols import Symbols
 
@@ -87,9 +88,10 @@ class _Importer:
         return NameLoc(StringAttr(name), self.file_location)
 
     def _functions(self) -> dict[FunctionKey, onnx.FunctionProto]:
+        known = contrib_functions() if DOMAIN in model_opset(self.model) else ()
         return {
             (domain_of(function.domain), function.name, function.overload): function
-            for function in self.model.functions
+            for function in (*known, *self.model.functions)
         }
 
     def run(
