@@ -79,8 +79,9 @@ class Kernels:
 
     def get(self, op: KernelOp) -> tuple[str, list[str]]:
         """The name of the function for a kernel, and the model's symbols it is called with."""
-        # Lowering takes long, and most kernels of a deep model are like another one.
-        key = nameless_key(op)
+        # Lowering takes long, and most kernels of a deep model are like another one. What is beyond
+        # the end of an input depends on whether it is a constant.
+        key = (nameless_key(op), *(isinstance(value.owner, ConstantOp) for value in op.inputs))
         if (known := self._lowered.get(key)) is None:
             known = self._lowered[key] = self._lower(op)
         return known
