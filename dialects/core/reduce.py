@@ -181,9 +181,10 @@ class PoolOp(CoreOp):
     """
     Combine windows of the spatial dimensions of [N, C, spatial...] by `kind`: max, sum or average.
 
-    Padding never takes part in max or sum. An average divides by the number of elements in the
-    window; with `count_pads` padding counts, except for the last `overhang` of `pads_end`, which
-    only makes room for a last window that hangs over.
+    Padding never takes part in max or sum. The maximum passes over NaN, and is -infinity if there
+    is nothing else; of equal elements, such as zeros, it is the first. An average divides by the
+    number of elements in the window; with `count_pads` padding counts, except for the last
+    `overhang` of `pads_end`, which only makes room for a last window that hangs over.
     """
 
     name = "core.pool"

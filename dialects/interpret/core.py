@@ -682,6 +682,7 @@ def _conv_transpose(op: linear.ConvTransposeOp, args: Sequence[Array], symbols: 
     begin, end = _numbers(op.pads_begin, symbols), _numbers(op.pads_end, symbols)
     strides, dilations = _ints(op.strides), _ints(op.dilations)
     dims, kernel = x.shape[2:], weight.shape[2:]
+    count = math.prod(dims)
     if x.shape[1] != weight.shape[0]:
         raise InterpretError(f"{x.shape[1]} channels with a weight of {weight.shape}")
     rules = zip(dims, strides, kernel, dilations, _ints(op.output_padding), strict=True)
@@ -697,7 +698,8 @@ def _conv_transpose(op: linear.ConvTransposeOp, args: Sequence[Array], symbols: 
             inputs = slice(group * channels, (group + 1) * channels)
             outputs = slice(group * filters, (group + 1) * filters)
             product = matrix_product(
-                weight[(inputs, slice(None), *tap)].T, x[image, inputs].reshape(channels, -1)
+                weight[(inputs, slice(None), *tap)].T,
+                x[image, inputs].reshape(channels, count),
             )
             full[(image, outputs, *places)] += product.reshape(filters, *dims)
     result = _framed(full, [-b for b in begin], [-e for e in end], x.dtype.type(0))
@@ -798,7 +800,8 @@ def _cumulative(op: reduce.CumulativeOp, args: Sequence[Array], symbols: Symbols
     result = combine.accumulate(x, axis, x.dtype)
     if _flag(op.exclusive):
         first = np.full_like(result.take([0], axis), combine.identity)
-        result = np.concatenate([first, result.take(range(x.shape[axis] - 1), axis)], axis)
+        rest = combine(result.take(range(x.shape[axis] - 1), axis), combine.identity)
+        result = np.concatenate([first, rest.astype(x.dtype)], axis)
     result = np.flip(result, axis) if _flag(op.reverse) else result
     return _rounded(result, args[0].dtype)
 
@@ -810,7 +813,7 @@ def _pool(op: reduce.PoolOp, args: Sequence[Array], symbols: Symbols) -> Array:
     kernel = _numbers(op.kernel, symbols)
     if op.kind.data == "max":
         framed = _framed(_widened(x), begin, end, _extreme(x.dtype, "max"))
-        return _rounded(_pooled(op, framed, kernel, np.maximum), x.dtype)
+        return _rounded(_pooled(op, framed, kernel, _larger), x.dtype)
     zero = x.dtype.type(0)
     total = _pooled(op, _widened(_framed(x, begin, end, zero)), kernel, np.add)
     if op.kind.data == "sum":
@@ -840,5 +843,10 @@ def _pooled(op: reduce.PoolOp, framed: Array, kernel: Sequence[int], combine: An
             for k, dilation, count, stride in zip(tap, dilations, counts, strides, strict=True)
         )
         if result.size:
-            combine(result, framed[(slice(None), slice(None), *taken)], out=result)
+            result = combine(result, framed[(slice(None), slice(None), *taken)])
     return result
+
+
+def _larger(total: Array, values: Array) -> Array:
+    """NaN is never larger, nor is one zero than another."""
+    return np.where(values > total, values, total)

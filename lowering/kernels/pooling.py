@@ -129,7 +129,7 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
         ]
         element = k.element(op.input, [*at[:2], *where])
         if op.kind.data == "max":
-            return scalars.maximum(b, value, element, f32)
+            return scalars.larger(b, value, element, f32)
         return scalars.add(b, value, element)
 
     start = scalars.lowest(b, f32) if op.kind.data == "max" else b.floating(0.0, f32)

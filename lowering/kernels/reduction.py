@@ -251,7 +251,10 @@ def lower_cumulative(k: KernelLowering, op: CumulativeOp) -> None:
             k.finish(op, index, _result(b, kind, running, element))
             return [following]
 
-        b.carry(dims[axis], [_start(b, kind, element)], step)
+        # A sum of -0 alone is -0; one of nothing is 0.
+        starts_at_none = kind == "sum" and is_float(element) and not op.exclusive.value.data
+        start = b.floating(-0.0, sum_type(element)) if starts_at_none else _start(b, kind, element)
+        b.carry(dims[axis], [start], step)
 
 
 @anchor(PoolOp)
@@ -262,7 +265,8 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
         return
     b, dims, kernel = k.builder, dims_of(op.input), op.kernel.data
     element = element_type(op.input)
-    kind = "max" if op.kind.data == "max" else "sum"
+    is_max = op.kind.data == "max"
+    kind = "max" if is_max else "sum"
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin, end = op.pads_begin.data, op.pads_end.data
     with b.nest(dims_of(op.result), parallel=True) as at:
@@ -278,6 +282,8 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
                 at[d + 2] * strides[d] + tap * dilations[d] - begin[d] for d, tap in enumerate(taps)
             ]
             value = k.element(op.input, [*at[:2], *where])
+            if is_max:
+                return [scalars.larger(b, values[0], scalars.widen(b, value), element)]
             return [_combine(b, kind, values[0], value, element)]
 
         total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]

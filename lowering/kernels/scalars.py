@@ -117,6 +117,13 @@ def minimum(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue, element: Attribute) 
     return b.add((arith.MinUIOp if is_unsigned(element) else arith.MinSIOp)(lhs, rhs))
 
 
+def larger(b: KernelBuilder, total: SSAValue, value: SSAValue, element: Attribute) -> SSAValue:
+    """`value` if it is larger than `total`, else that: NaN never is, nor one zero than another."""
+    if not is_float(element):
+        return maximum(b, total, value, element)
+    return b.add(arith.SelectOp(b.add(arith.CmpfOp(value, total, "ogt")), value, total))
+
+
 def add(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """lhs + rhs of computed values."""
     op = arith.AddiOp if isinstance(lhs.type, IntegerType) else arith.AddfOp
@@ -210,14 +217,15 @@ def _ops(op: Callable[..., Operation]) -> Rule:
 
 
 def _sign(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
-    """x > 0 ? 1 : x < 0 ? -1 : x, so that NaN and zeros stay."""
+    """x > 0 ? 1 : x < 0 ? -1 : x + 0, so that NaN stays; the sign of zero does not."""
     (x,) = values
     zero, one = _zero(b, x.type), constant(b, 1, element)
     positive = compare(b, "gt", x, zero, element)
     if is_unsigned(element):
         return b.add(arith.SelectOp(positive, one, zero))
     negative = compare(b, "lt", x, zero, element)
-    otherwise = b.add(arith.SelectOp(negative, constant(b, -1, element), x))
+    rest = b.add(arith.AddfOp(x, zero)) if is_float(element) else zero
+    otherwise = b.add(arith.SelectOp(negative, constant(b, -1, element), rest))
     return b.add(arith.SelectOp(positive, one, otherwise))
 
 

@@ -43,7 +43,8 @@ def max_places(
     lower: CoreBuilder, value: SSAValue, places: SSAValue, window: Window, dims: Sequence[Expr]
 ) -> SSAValue:
     """
-    The `places` of the first largest elements; the windows have the dimensions `dims`.
+    The `places` of the first largest elements; the windows have the dimensions `dims`. NaN is
+    passed over, unless there is nothing else: then it is the first element.
 
     One comparison for each element of the window, each a strided slice of the padded input. Padding
     has place -1 and is replaced by any real element.
@@ -64,6 +65,8 @@ def max_places(
             best, where = here, place
             continue
         better = here.gt(best) | (where.lt(0) & place.ge(0))
+        if is_float(element):
+            better = better | (best.ne(best) & here.eq(here) & place.ge(0))
         best, where = better.where(here, best), better.where(place, where)
     return where.value
 

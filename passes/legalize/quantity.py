@@ -295,7 +295,7 @@ class Quantity:
     def reduce(self, kind: str, axes: Sequence[int], keep_dims: bool = False) -> Quantity:
         """Combine elements along axes: sum, prod, max or min."""
         functions = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
-        if isinstance(self.data, np.ndarray):
+        if isinstance(self.data, np.ndarray) and (self.data.size or kind in ("sum", "prod")):
             result = functions[kind](self.data, axis=tuple(axes), keepdims=keep_dims)
             return self._make(np.asarray(result, self.data.dtype))
         return self._op(ReduceOp(kind, self.value, sorted(axes), keep_dims))

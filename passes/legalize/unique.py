@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from copy import copy
 
-import numpy as np
 from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import CumulativeOp
 from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp, TopKOp
-from lowerdeck.dialects.core.types import i1, i64, is_float, tensor
-from lowerdeck.dialects.dims import Expr, ExprLike, product
+from lowerdeck.dialects.core.types import i64, is_float, tensor
+from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.quantity import Quantity, concat
@@ -35,8 +34,8 @@ def unique(lower: Legalizer, x: Quantity, axis: int, ordered: bool) -> list[SSAV
     firsts = _nonzero_places(lower, starts.value)
     total = firsts.dims[0]
     indices = _rows_at(lower, order, firsts)
-    ends = concat([_tail(firsts), Quantity.dim(lower, count).reshape([1])], 0)
-    counts = ends - firsts
+    bounds = concat([firsts, Quantity.dim(lower, count).reshape([1])], 0)
+    counts = Quantity(lower, lower.slice(bounds.value, [1], [total])) - firsts
     if not ordered:
         rank = _order(lower, indices)
         indices, counts = (_rows_at(lower, part, rank) for part in (indices, counts))
@@ -79,15 +78,12 @@ def _sorted_rows(lower: Legalizer, rows: Quantity) -> Quantity:
 
 def _starts(lower: Legalizer, rows: Quantity) -> Quantity:
     """i1: whether a sorted row differs from the one before; NaN is one element."""
-    count, columns = rows.dims
-    last: list[ExprLike] = [count - 1, columns]
-    left = Quantity(lower, lower.slice(rows.value, [0, 0], last))
-    right = Quantity(lower, lower.slice(rows.value, [1, 0], last))
-    differ = left.ne(right)
+    places = Quantity.iota(lower, rows.dims[0])
+    before = _rows_at(lower, rows, (places - 1).maximum(0))
+    differ = before.ne(rows)
     if is_float(rows.element):
-        differ = differ & (left.eq(left) | right.eq(right))
-    differ = differ.cast(i64).reduce("max", [1]).cast(i1)
-    return concat([Quantity(lower, np.ones(1, np.bool_)), differ], 0)
+        differ = differ & (before.eq(before) | rows.eq(rows))
+    return differ.reduce("max", [1]) | places.eq(0)
 
 
 def _running(lower: Legalizer, flags: Quantity) -> Quantity:
@@ -97,11 +93,6 @@ def _running(lower: Legalizer, flags: Quantity) -> Quantity:
 def _nonzero_places(lower: Legalizer, flags: SSAValue) -> Quantity:
     found = nonzero(lower, flags)
     return Quantity(lower, lower.squeeze(found, [0]))
-
-
-def _tail(vector: Quantity) -> Quantity:
-    lower, size = vector.lower, vector.dims[0]
-    return Quantity(lower, lower.slice(vector.value, [1], [size - 1]))
 
 
 def _scattered(lower: Legalizer, size: Expr, places: Quantity, values: Quantity) -> Quantity:

@@ -183,6 +183,8 @@ def legalize_softmax(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 def _along(op: OnnxOp, lower: OnnxLegalizer, value: SSAValue, axis: int) -> SSAValue:
     if op.op_type == "Softmax":
         return lower.add(SoftmaxOp(value, axis))
+    if dims_of(value)[axis] == 0:
+        return value
     element = element_type(value)
     value = lower.cast(value, f32) if element in (f16, bf16) else value
     x = Quantity(lower, value)

@@ -98,9 +98,14 @@ def legalize_global_average_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 @legalizes("GlobalMaxPool")
 def legalize_global_max_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    """The largest element over the spatial dimensions."""
+    """A max pool whose window is the image, as the specification has it: NaN is passed over."""
     x = lower.operand("X")
-    return [lower.reduce("max", x, _spatial(x), keep_dims=True)]
+    if not (axes := _spatial(x)):
+        return [x]
+    count, zeros = len(axes), [Expr.const(0)] * len(axes)
+    kernel = tuple(dims_of(x)[axis] for axis in axes)
+    window = Window(kernel, [1] * count, [1] * count, zeros, zeros, zeros)
+    return [pool(lower, "max", x, window)]
 
 
 @legalizes("GlobalLpPool")

@@ -1,7 +1,9 @@
 """
 Resize and Upsample: one dimension after the other, as weighted sums of gathered neighbors.
 
-The positions are computed in f32, as most runtimes do, so that ties fall to the same side.
+Where sizes are given, the places are fractions of integers: a tie is one, and whole places are
+whole. Where scales are given, they are f32, and so are the places: 4/3 is no f32, but 4 divided by
+it is 3 in f32. The official evaluator and ONNX Runtime agree with both wherever they agree.
 """
 
 from __future__ import annotations
@@ -65,6 +67,59 @@ class _Axis:
     """True if the scale is the new size by the old one and nothing else."""
     region: tuple[Quantity, Quantity] | None
     """Where the region of interest begins and ends, f32 scalars between 0 and 1."""
+    ratio: _Ratio | None = None
+    """The scale as a fraction, where sizes are given."""
+
+
+@dataclass(frozen=True)
+class _Ratio:
+    """A fraction of two integers, i64."""
+
+    over: Quantity
+    under: Quantity
+
+    def floor(self) -> Quantity:
+        return self.over // self.under
+
+    def ceil(self) -> Quantity:
+        return -(-self.over // self.under)
+
+    def plus_half(self, count: int) -> _Ratio:
+        """The fraction plus `count` halves."""
+        return _Ratio(self.over * 2 + self.under * count, self.under * 2)
+
+    def as_float(self) -> Quantity:
+        return self.over.cast(f32) / self.under.cast(f32)
+
+    def after(self, base: Quantity) -> Quantity:
+        """How far the fraction lies behind an integer near it, as f32."""
+        return _Ratio(self.over - base * self.under, self.under).as_float()
+
+    def is_below(self, other: _Ratio) -> Quantity:
+        """i1: whether this is less than another one; both have positive denominators."""
+        return (self.over * other.under).lt(other.over * self.under)
+
+
+@dataclass(frozen=True)
+class _Float:
+    """Places as f32 or f64, with what `_Ratio` has."""
+
+    value: Quantity
+
+    def floor(self) -> Quantity:
+        return self.value.floor().cast(i64)
+
+    def ceil(self) -> Quantity:
+        return self.value.ceil().cast(i64)
+
+    def plus_half(self, count: int) -> _Float:
+        return _Float(self.value + 0.5 * count)
+
+    def as_float(self) -> Quantity:
+        return self.value.cast(f32)
+
+    def after(self, base: Quantity) -> Quantity:
+        return (self.value - base.cast(self.value.element)).cast(f32)
 
 
 @dataclass(frozen=True)
@@ -216,21 +271,30 @@ def _sized(
     if len(sizes) != len(axes):
         lower.refuse(f"{len(sizes)} sizes for {len(axes)} axes", "as many")
     old = [Quantity.dim(lower, dims_of(x)[axis]) for axis in axes]
-    common: Quantity | None = None
+    ratios = [_Ratio(Quantity.dim(lower, m), n) for m, n in zip(sizes, old, strict=True)]
     if policy != "stretch":
-        new = [Quantity.dim(lower, size).cast(f64) for size in sizes]
-        ratios = stack([n / o.cast(f64) for n, o in zip(new, old, strict=True)], 0)
-        common = ratios.reduce("min" if policy == "not_larger" else "max", [0])
-        rounded = [(common * o.cast(f64) + 0.5).floor().cast(i64) for o in old]
+        common = _extreme(ratios, largest=policy == "not_smaller")
+        ratios = [common] * len(axes)
+        rounded = [_Ratio(common.over * n, common.under).plus_half(1).floor() for n in old]
         sizes = [size_of(lower, size.value, "a new size") for size in rounded]
     plan: list[_Axis] = []
     for k, axis in enumerate(axes):
-        length = Quantity.dim(lower, sizes[k]).cast(f32)
-        scale = length / old[k].cast(f32) if common is None else common.cast(f32)
+        length = _Ratio(ratios[k].over * old[k], ratios[k].under).as_float()
+        bounds = region[k] if region else None
+        is_exact = policy == "stretch"
         plan.append(
-            _Axis(axis, sizes[k], scale, length, common is None, region[k] if region else None)
+            _Axis(axis, sizes[k], ratios[k].as_float(), length, is_exact, bounds, ratios[k])
         )
     return plan
+
+
+def _extreme(ratios: Sequence[_Ratio], *, largest: bool) -> _Ratio:
+    """The largest or smallest one of fractions."""
+    best = ratios[0]
+    for ratio in ratios[1:]:
+        better = best.is_below(ratio) if largest else ratio.is_below(best)
+        best = _Ratio(better.where(ratio.over, best.over), better.where(ratio.under, best.under))
+    return best
 
 
 # Values
@@ -264,42 +328,81 @@ def _along(lower: OnnxLegalizer, x: SSAValue, plan: _Axis, method: _Method) -> S
         return x
     places = _positions(lower, dim, plan, method.coordinates)
     if method.mode == "nearest":
-        index = _nearest(places, method.rounding, plan.scale).cast(i64)
+        index = _nearest(places, method.rounding, plan.scale)
         result = lower.add(GatherOp(x, _inside(lower, index, dim).value, plan.axis))
     else:
         result = _interpolated(lower, x, dim, places, plan, method)
     if method.extrapolation is None:
         return result
-    last = Quantity.dim(lower, dim - 1).cast(f32)
-    outside = (places.lt(0.0) | places.gt(last)).column(rank_of(x), plan.axis)
+    last, where = Quantity.dim(lower, dim - 1).cast(f32), places.as_float()
+    outside = (where.lt(0.0) | where.gt(last)).column(rank_of(x), plan.axis)
     return lower.select(outside.value, lower.scalar(method.extrapolation, x), result)
 
 
-def _positions(lower: OnnxLegalizer, dim: Expr, plan: _Axis, coordinates: str) -> Quantity:
-    """Where each new element lies among the old ones, an f32 vector."""
-    place = Quantity.iota(lower, plan.size).cast(f32)
-    old = Quantity.dim(lower, dim).cast(f32)
+def _positions(lower: OnnxLegalizer, dim: Expr, plan: _Axis, coordinates: str) -> _Ratio | _Float:
+    """Where each new element lies among the old ones, a vector."""
+    place, old = Quantity.iota(lower, plan.size), Quantity.dim(lower, dim)
+    if coordinates == "tf_crop_and_resize":
+        return _Float(_cropped(place.cast(f32), old.cast(f32), plan))
+    new = Quantity.dim(lower, plan.size)
+    if coordinates == "pytorch_half_pixel":
+        # One element is taken from the beginning: its middle moves there.
+        zero = Quantity.number(lower, 0, i64)
+        if plan.ratio is not None:
+            found = _fractions(place, old, new, plan.ratio, "half_pixel")
+            return _Ratio(new.eq(1).where(zero, found.over), found.under)
+        found = _floats(place.cast(f32), old, new, plan, "half_pixel")
+        return _Float(new.eq(1).where(zero.cast(f32), found))
+    if plan.ratio is not None:
+        return _fractions(place, old, new, plan.ratio, coordinates)
+    return _Float(_floats(place.cast(f32), old, new, plan, coordinates))
+
+
+def _fractions(
+    place: Quantity, old: Quantity, new: Quantity, scale: _Ratio, coordinates: str
+) -> _Ratio:
+    """Places where the scale is a fraction."""
+    over, under = scale.over, scale.under
+    match coordinates:
+        case "asymmetric":
+            return _Ratio(place * under, over)
+        case "tf_half_pixel_for_nn":
+            # A dimension that stays as it is does not move by a half.
+            return _Ratio((place * 2 + new.ne(old).cast(i64)) * under, over * 2)
+        case "align_corners":
+            # The last element of `length` lies on the last one of `old`; one alone on the first.
+            steps = over * old - under
+            alone = steps.eq(0)
+            one = Quantity.number(place.lower, 1, i64)
+            return _Ratio(place * (old - 1) * under, alone.where(one, steps))
+        case "half_pixel_symmetric":
+            offset = old * over - new * under
+            return _Ratio((place * 2 + 1) * under - over + offset, over * 2)
+        case _:
+            return _Ratio((place * 2 + 1) * under - over, over * 2)
+
+
+def _floats(
+    place: Quantity, old: Quantity, new: Quantity, plan: _Axis, coordinates: str
+) -> Quantity:
+    """Places where the scale is an f32."""
     match coordinates:
         case "asymmetric":
             return place / plan.scale
         case "tf_half_pixel_for_nn":
-            return (place + 0.5) / plan.scale
+            return (place + plan.scale.ne(1.0).cast(f32) * 0.5) / plan.scale
         case "align_corners":
-            single = plan.length.eq(1.0)
-            steps = single.where(Quantity.number(lower, 1, f32), plan.length - 1.0)
-            return single.where(place * 0.0, place * (old - 1.0) / steps)
-        case "tf_crop_and_resize":
-            return _cropped(place, old, plan)
+            place, steps = place.cast(f64), (plan.length - 1.0).cast(f64)
+            single = steps.eq(0.0)
+            steps = single.where(Quantity.number(place.lower, 1, f64), steps)
+            return single.where(place * 0.0, place * (old - 1).cast(f64) / steps)
         case "half_pixel_symmetric":
-            adjustment = Quantity.dim(lower, plan.size).cast(f32) / plan.length
-            offset = old * 0.5 * (1.0 - adjustment)
-            return offset + ((place + 0.5) / plan.scale - 0.5)
+            # The terms cancel where the result is a tie: it is rounded once.
+            length, scale = old.cast(f64), plan.scale.cast(f64)
+            offset = length * 0.5 * (1.0 - new.cast(f64) / (length * scale))
+            return (offset + (place.cast(f64) + 0.5) / scale).cast(f32) - 0.5
         case _:
-            half = (place + 0.5) / plan.scale - 0.5
-            if coordinates == "pytorch_half_pixel":
-                single = Quantity.dim(lower, plan.size).eq(1)
-                return single.where(half * 0.0, half)
-            return half
+            return (place + 0.5) / plan.scale - 0.5
 
 
 def _cropped(place: Quantity, old: Quantity, plan: _Axis) -> Quantity:
@@ -312,12 +415,12 @@ def _cropped(place: Quantity, old: Quantity, plan: _Axis) -> Quantity:
     return single.where(middle, spread) + start * (old - 1.0)
 
 
-def _nearest(place: Quantity, rounding: str, scale: Quantity) -> Quantity:
+def _nearest(place: _Ratio | _Float, rounding: str, scale: Quantity) -> Quantity:
     match rounding:
         case "round_prefer_floor":
-            return (place - 0.5).ceil()
+            return place.plus_half(-1).ceil()
         case "round_prefer_ceil":
-            return (place + 0.5).floor()
+            return place.plus_half(1).floor()
         case "floor":
             return place.floor()
         case "ceil":
@@ -334,7 +437,7 @@ def _interpolated(
     lower: OnnxLegalizer,
     x: SSAValue,
     dim: Expr,
-    places: Quantity,
+    places: _Ratio | _Float,
     plan: _Axis,
     method: _Method,
 ) -> SSAValue:
@@ -354,11 +457,10 @@ def _interpolated(
     return weighted_taps(lower, x, plan.axis, index, weights)
 
 
-def _taps(places: Quantity, method: _Method) -> tuple[Quantity, Quantity]:
+def _taps(places: _Ratio | _Float, method: _Method) -> tuple[Quantity, Quantity]:
     """Indices (i64) and weights (f32) of the neighbors, both [places, neighbors]."""
-    floor = places.floor()
-    after = places - floor
-    base = floor.cast(i64)
+    base = places.floor()
+    after = places.after(base)
     if method.mode == "linear":
         return stack([base, base + 1], 1), stack([1.0 - after, after], 1)
     weights = cubic_weights(after, method.coefficient)
@@ -366,7 +468,7 @@ def _taps(places: Quantity, method: _Method) -> tuple[Quantity, Quantity]:
 
 
 def _antialiased(
-    lower: OnnxLegalizer, places: Quantity, plan: _Axis, method: _Method
+    lower: OnnxLegalizer, places: _Ratio | _Float, plan: _Axis, method: _Method
 ) -> tuple[Quantity, Quantity]:
     """The filter widened by 1 / scale when scaling down, its weights normalized."""
     scale = plan.scale.minimum(1.0)
@@ -374,12 +476,12 @@ def _antialiased(
     start = (-(Quantity.number(lower, radius, f32) / scale)).floor().cast(i64) + 1
     count = size_of(lower, (start * -2 + 2).value, "the width of the filter")
     # The place lies behind the base, by up to one.
-    base = places.ceil() - 1.0
+    base = places.ceil() - 1
     offsets = (Quantity.iota(lower, count) + start).reshape([1, count])
-    rows = [places.dims[0], 1]
-    distance = (offsets.cast(f32) - (places - base).reshape(rows)) * scale
+    rows = [plan.size, 1]
+    distance = (offsets.cast(f32) - places.after(base).reshape(rows)) * scale
     weights = _filter(distance.abs(), method)
-    index = base.cast(i64).reshape(rows) + offsets
+    index = base.reshape(rows) + offsets
     return index, weights / weights.reduce("sum", [1], keep_dims=True)
 
 
