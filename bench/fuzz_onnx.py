@@ -307,6 +307,8 @@ def _batch(seeds: Sequence[int], out: Path | None, notes: Any) -> None:
     """Check the graphs of seeds, in a process of its own."""
     sys.setrecursionlimit(10_000)
     gc.disable()
+    # What is there before is not to be looked through after each graph.
+    gc.freeze()
     programs: dict[int, Program] = {}
     for seed in seeds:
         notes.send(("at", seed))

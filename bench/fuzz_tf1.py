@@ -283,6 +283,8 @@ def record(seeds: Iterable[int], folder: Path) -> None:
 def _batch(seeds: Sequence[int], onnx: int, out: Path | None) -> list[Outcome]:
     sys.setrecursionlimit(10_000)
     gc.disable()
+    # What is there before is not to be looked through after each graph.
+    gc.freeze()
     programs = {seed: random_program(seed) for seed in seeds}
     outcomes = check(programs, onnx)
     for outcome in outcomes:
