@@ -342,9 +342,12 @@ class Judgement:
         env = initial(self.model, self.feed)
         for node, run in zip(self.model.graph.node, self._runs, strict=True):
             exact = node.op_type in EXACT
-            given = env if exact else {**env, **{k: _noisy(env[k], rng) for k in node.input if k}}
             try:
-                values = run(node, self.opset, given)
+                values = (
+                    run(node, self.opset, env)
+                    if exact
+                    else _shaken(run, node, self.opset, env, rng)
+                )
             except Unsupported:
                 values = [None] * len(node.output)
             for name, value in zip(node.output, values, strict=True):
@@ -360,6 +363,20 @@ class Judgement:
         return close(found, want) or close(found, want, self.spread(name))
 
 
+def _shaken(run: Runner, node: NodeProto, opset: int, env: Env, rng: Any) -> list[Any]:
+    """
+    The outputs of a node with rounding errors in what it reads, others in each place where it reads
+    a value.
+    """
+    changed, given = NodeProto(), dict(env)
+    changed.CopyFrom(node)
+    for k, name in enumerate(node.input):
+        if name:
+            changed.input[k] = f"{name}/{k}"
+            given[changed.input[k]] = _noisy(env[name], rng)
+    return run(changed, opset, given)
+
+
 def _node_spreads(
     run: Runner, node: NodeProto, opset: int, env: Env, values: Sequence[Any]
 ) -> list[Any]:
@@ -368,7 +385,7 @@ def _node_spreads(
     for trial in range(_TRIALS):
         rng = np.random.default_rng(trial)
         try:
-            noisy = run(node, opset, {**env, **{k: _noisy(env[k], rng) for k in node.input if k}})
+            noisy = _shaken(run, node, opset, env, rng)
         except Unsupported:
             continue
         for k, (a, value) in enumerate(zip(noisy, values, strict=True)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.elementwise import ErfOp, SigmoidOp, TanhOp
@@ -120,9 +121,9 @@ def legalize_hard_sigmoid(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 @legalizes("HardSwish")
 def legalize_hard_swish(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    """x * max(0, min(1, x / 6 + 0.5))"""
+    """x * max(0, min(1, alpha * x + 0.5)), where alpha is 1 / 6 as the f32 that attributes are."""
     x = _operand(lower)
-    return _result(lower, x * hard_sigmoid(x, 1 / 6, 0.5))
+    return _result(lower, x * hard_sigmoid(x, float(np.float32(1 / 6)), 0.5))
 
 
 @legalizes("Swish")

@@ -250,3 +250,14 @@ def test_losses_of_bfloat16() -> None:
         assert isinstance(result, np.ndarray)
         assert result.dtype == ml_dtypes.bfloat16
         np.testing.assert_allclose(result.astype(np.float64), expected, rtol=2**-7)
+
+
+def test_hard_swish_of_doubles_has_the_alpha_of_its_function() -> None:
+    inputs = {"x": np.array([-2.0, 1.0, 2.5])}
+    model = _model(helper.make_node("HardSwish", ["x"], ["y"]), inputs, {}, symbolic=False)
+    evaluator: Any = ReferenceEvaluator(model)
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    found = run_module(module, inputs)["y"]
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, evaluator.run(None, inputs)[0], rtol=1e-15)
