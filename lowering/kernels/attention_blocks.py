@@ -15,11 +15,14 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.types import dims_of, f32
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.convolution import PART, sum_in_parts
 from lowerdeck.lowering.kernels.lower import KernelLowering, unravel
 from lowerdeck.lowering.schedule.parameters import MIN_LANES, Schedule
+
+CHUNK = "chunk"
+"""What a schedule has under `tile` if scores are kept of some keys only: of how many."""
 
 Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
 
@@ -29,16 +32,19 @@ queries and columns for the results."""
 
 
 def lower_blocked_attention(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> None:
-    """All whole blocks of queries, then what remains in a smaller one."""
-    queries = dims_of(op.query)[-3].value
-    assert queries is not None
-    lanes = dict(schedule.lanes)[LANE]
+    """
+    All whole blocks of queries, then what remains in a smaller one, or in one of the same width if
+    it is not known how many there are.
+    """
+    queries = dims_of(op.query)[-3]
+    lanes, chunk = dict(schedule.lanes)[LANE], dict(schedule.tiles).get(CHUNK)
     width = dict(schedule.tiles)[LANE] * lanes
-    whole, rest = divmod(queries, width)
-    if whole:
-        _Blocks(k, op, 0, whole, width, width).lower()
-    if rest:
-        _Blocks(k, op, whole * width, 1, _narrow(rest, lanes), rest).lower()
+    whole, rest = queries // width, queries % width
+    if whole != 0:
+        _Blocks(k, op, Expr.const(0), whole, width, Expr.const(width), chunk).lower()
+    if rest != 0:
+        last = width if rest.value is None else _narrow(rest.value, lanes)
+        _Blocks(k, op, whole * width, minimum(rest, 1), last, rest, chunk).lower()
 
 
 def _narrow(queries: int, lanes: int) -> int:
@@ -50,33 +56,101 @@ def _narrow(queries: int, lanes: int) -> int:
 
 @dataclass
 class _Blocks:
-    """`count` blocks of queries from `first` on: of `width` lanes, of which `size` are queries."""
+    """
+    `count` blocks of queries from `first` on: of `width` lanes, of which `size` are queries. With
+    `chunk`, scores are kept of so many keys only: those of all keys are made once for the maximum,
+    and once more for the sums.
+    """
 
     k: KernelLowering
     op: AttentionOp
-    first: int
-    count: int
+    first: Expr
+    count: Expr
     width: int
-    size: int
+    size: Expr
+    chunk: int | None
 
     def lower(self) -> None:
         """One loop over the blocks of all heads, so that threads share them evenly."""
-        *batch, _, heads, depth = dims_of(self.op.query)
-        sizes = [*batch, heads, Expr.const(self.count)]
+        *batch, _, heads, _ = dims_of(self.op.query)
+        sizes = [*batch, heads, self.count]
         b = self.k.builder
+        if None in [size.value for size in sizes[1:]]:
+            # Numbers that are not known would have to be divided by.
+            with b.nest([heads, *batch, self.count], parallel=True) as at:
+                self._lower_block(at[1:-1], at[0], at[-1])
+            return
         with b.labeled_nest([("block", product(sizes))], parallel=True) as (block,):
-            *self._outer, self._head, number = unravel(block, sizes)
-            self._start = self.first + number * self.width
-            keys = dims_of(self.op.key)[-3]
-            self._queries = b.scratch(f32, [depth, self.width])
-            self._weights = b.scratch(f32, [keys, self.width])
-            self._factors = b.scratch(f32, [self.width])
-            self._gather_queries(depth)
-            if self._mask_is_gathered():
-                self._gather_mask(keys)
-            self._score(keys, depth)
-            self._weigh(keys)
-            self._add_up(keys)
+            *outer, head, number = unravel(block, sizes)
+            self._lower_block(outer, head, number)
+
+    def _lower_block(self, outer: Sequence[Expr], head: Expr, number: Expr) -> None:
+        b, depth, keys = self.k.builder, dims_of(self.op.query)[-1], dims_of(self.op.key)[-3]
+        self._outer, self._head = outer, head
+        self._start = self.first + number * self.width
+        self._queries = b.scratch(f32, [depth, self.width])
+        self._weights = b.scratch(f32, [keys if self.chunk is None else self.chunk, self.width])
+        self._factors = b.scratch(f32, [self.width])
+        self._gather_queries(depth)
+        if self.chunk is not None:
+            self._lower_in_chunks(keys, self.chunk)
+            return
+        self._score(Expr.const(0), keys)
+        self._weigh(keys)
+        self._add_up(keys)
+
+    def _lower_in_chunks(self, keys: Expr, chunk: int) -> None:
+        b, columns = self.k.builder, dims_of(self.op.result)[-1]
+        self._tops = b.scratch(f32, [self.width])
+        self._results = b.scratch(f32, [self.width, columns])
+        zero, lowest = b.floating(0.0, f32), scalars.lowest(b, f32)
+        with b.loop(self.width) as lane:
+            b.store(lowest, self._tops, [lane])
+            b.store(zero, self._factors, [lane])
+            with b.loop(columns) as column:
+                b.store(zero, self._results, [lane, column])
+        for work in (self._raise_tops, self._add_chunk):
+            with b.loop(keys // chunk) as number:
+                self._score(number * chunk, Expr.const(chunk))
+                work(number * chunk, Expr.const(chunk))
+            if (rest := keys % chunk) != 0:
+                self._score(keys // chunk * chunk, rest)
+                work(keys // chunk * chunk, rest)
+        self._finish()
+
+    def _raise_tops(self, _: Expr, keys: Expr) -> None:
+        """The largest scores so far."""
+        b = self.k.builder
+        with b.labeled_nest([(LANE, self.width)]) as (lane,):
+            b.store(self._top(keys, lane, b.load(self._tops, [lane])), self._tops, [lane])
+
+    def _add_chunk(self, first: Expr, keys: Expr) -> None:
+        """exp(score - maximum) in place of scores; their sums, and those of weighted values."""
+        b = self.k.builder
+        columns = dims_of(self.op.result)[-1]
+        with b.labeled_nest([(LANE, self.width)]) as (lane,):
+            total = self._sum_of_weights(keys, lane, b.load(self._tops, [lane]))
+            sum_ = scalars.add(b, b.load(self._factors, [lane]), total)
+            b.store(sum_, self._factors, [lane])
+        with b.labeled_nest([(QUERY, self.size), (COLUMN, columns)]) as (query, column):
+            total = self._sum_of_values(first, keys, query, column)
+            sum_ = scalars.add(b, b.load(self._results, [query, column]), total)
+            b.store(sum_, self._results, [query, column])
+
+    def _finish(self) -> None:
+        """Divide by the sums of the weights."""
+        b = self.k.builder
+        columns = dims_of(self.op.result)[-1]
+        with b.labeled_nest([(LANE, self.width)]) as (lane,):
+            # The largest score alone has the weight 1: less is there only without keys.
+            total = scalars.maximum(b, b.load(self._factors, [lane]), b.floating(0.5, f32), f32)
+            quotient = b.add(arith.DivfOp(b.floating(1.0, f32), total))
+            b.store(quotient, self._factors, [lane])
+        with b.labeled_nest([(QUERY, self.size), (COLUMN, columns)]) as (query, column):
+            total = b.load(self._results, [query, column])
+            total = scalars.mul(b, total, b.load(self._factors, [query]))
+            at = [*self._outer, self._start + query, self._head, column]
+            self.k.finish(self.op, at, total)
 
     def _gather_queries(self, depth: Expr) -> None:
         """Scaled, one component after the other; zeros in lanes without a query."""
@@ -86,7 +160,7 @@ class _Blocks:
             at = [*self._outer, self._start + query, self._head, i]
             value = scalars.mul(b, self.k.element(self.op.query, at), scale)
             b.store(value, self._queries, [i, query])
-        if self.width > self.size:
+        if self.size != self.width:
             zero = b.floating(0.0, f32)
             with b.loop(depth) as i, b.loop(self.width, self.size) as lane:
                 b.store(zero, self._queries, [i, lane])
@@ -99,12 +173,12 @@ class _Blocks:
         dims = dims_of(mask)
         return len(dims) > 1 and dims[-2] != 1 and self.k.layout_of(mask).inner(len(dims) - 2) == 1
 
-    def _gather_mask(self, keys: Expr) -> None:
+    def _gather_mask(self, first: Expr, keys: Expr) -> None:
         """To where the scores come."""
         b = self.k.builder
         with b.loop(self.size) as query, b.loop(keys) as key:
-            b.store(self._mask(query, key), self._weights, [key, query])
-        if self.width > self.size:
+            b.store(self._mask(query, first + key), self._weights, [key, query])
+        if self.size != self.width:
             zero = b.floating(0.0, f32)
             with b.loop(keys) as key, b.loop(self.width, self.size) as lane:
                 b.store(zero, self._weights, [key, lane])
@@ -114,39 +188,62 @@ class _Blocks:
         at = [*self._outer, self._head, self._start + query, key]
         return self.k.operand(self.op.mask, at, self.op.score_dims)
 
-    def _score(self, keys: Expr, depth: Expr) -> None:
-        """The scaled and masked products of keys with queries."""
-        b = self.k.builder
+    def _score(self, first: Expr, keys: Expr) -> None:
+        """The scaled and masked products of keys, from the first one on, with queries."""
+        b, depth = self.k.builder, dims_of(self.op.query)[-1]
+        if self._mask_is_gathered():
+            self._gather_mask(first, keys)
         with b.labeled_nest([(KEY, keys), (LANE, self.width)]) as (key, lane):
             zero = b.floating(0.0, f32)
 
             def add_product(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                factor = self.k.element(self.op.key, [*self._outer, key, self._head, i])
+                factor = self.k.element(self.op.key, [*self._outer, first + key, self._head, i])
                 return [b.fma(factor, b.load(self._queries, [i, lane]), values[0])]
 
             score = b.carry(depth, [zero], add_product)[0]
             if self._mask_is_gathered():
                 score = scalars.add(b, score, b.load(self._weights, [key, lane]))
             elif self.op.mask is not None:
-                score = scalars.add(b, score, self._mask(lane, key))
+                score = scalars.add(b, score, self._mask(lane, first + key))
             b.store(score, self._weights, [key, lane])
+
+    def _top(self, keys: Expr, lane: Expr, start: SSAValue) -> SSAValue:
+        """The largest of scores and a value."""
+        b = self.k.builder
+        return b.carry(
+            keys,
+            [start],
+            lambda key, v: [scalars.maximum(b, v[0], b.load(self._weights, [key, lane]), f32)],
+        )[0]
+
+    def _sum_of_weights(self, keys: Expr, lane: Expr, top: SSAValue) -> SSAValue:
+        """Of exp(score - maximum), which takes the place of the score."""
+        b, weights = self.k.builder, self._weights
+
+        def add_weight(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            weight = b.add(math.ExpOp(scalars.sub(b, b.load(weights, [key, lane]), top)))
+            b.store(weight, weights, [key, lane])
+            return [scalars.add(b, values[0], weight)]
+
+        return self._sum(keys, add_weight)
+
+    def _sum_of_values(self, first: Expr, keys: Expr, query: Expr, column: Expr) -> SSAValue:
+        """Of values with the weights that there are: of the keys from the first one on."""
+        b = self.k.builder
+
+        def add_value(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            at = [*self._outer, first + key, self._head, column]
+            value = self.k.element(self.op.value, at)
+            return [b.fma(b.load(self._weights, [key, query]), value, values[0])]
+
+        return self._sum(keys, add_value)
 
     def _weigh(self, keys: Expr) -> None:
         """exp(score - maximum) in place of scores, and one by their sum for each query."""
-        b, weights = self.k.builder, self._weights
+        b = self.k.builder
         with b.labeled_nest([(LANE, self.width)]) as (lane,):
-            top = b.carry(
-                keys,
-                [scalars.lowest(b, f32)],
-                lambda key, v: [scalars.maximum(b, v[0], b.load(weights, [key, lane]), f32)],
-            )[0]
-
-            def add_weight(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                weight = b.add(math.ExpOp(scalars.sub(b, b.load(weights, [key, lane]), top)))
-                b.store(weight, weights, [key, lane])
-                return [scalars.add(b, values[0], weight)]
-
-            total = self._sum(keys, add_weight)
+            top = self._top(keys, lane, scalars.lowest(b, f32))
+            total = self._sum_of_weights(keys, lane, top)
             one = b.floating(1.0, f32)
             b.store(b.add(arith.DivfOp(one, total)), self._factors, [lane])
 
@@ -155,26 +252,20 @@ class _Blocks:
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
         with b.labeled_nest([(QUERY, self.size), (COLUMN, columns)]) as (query, column):
-
-            def add_value(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-                value = self.k.element(self.op.value, [*self._outer, key, self._head, column])
-                return [b.fma(b.load(self._weights, [key, query]), value, values[0])]
-
-            total = scalars.mul(b, self._sum(keys, add_value), b.load(self._factors, [query]))
+            total = self._sum_of_values(Expr.const(0), keys, query, column)
+            total = scalars.mul(b, total, b.load(self._factors, [query]))
             at = [*self._outer, self._start + query, self._head, column]
             self.k.finish(self.op, at, total)
 
     def _sum(self, keys: Expr, add: Step) -> SSAValue:
         """What a step makes of zero over all keys."""
         b = self.k.builder
-        count = keys.value
-        assert count is not None
-        return sum_in_parts(
-            b,
-            count,
-            PART,
-            b.floating(0.0, f32),
-            lambda first, number, start: b.carry(
-                number, [start], lambda i, values: add(first + i, values)
-            )[0],
-        )
+
+        def add_part(first: Expr, number: ExprLike, start: SSAValue) -> SSAValue:
+            return b.carry(number, [start], lambda i, values: add(first + i, values))[0]
+
+        zero = b.floating(0.0, f32)
+        if keys.value is None:
+            # Of a chunk, which is no longer than a part.
+            return add_part(Expr.const(0), keys, zero)
+        return sum_in_parts(b, keys.value, PART, zero, add_part)

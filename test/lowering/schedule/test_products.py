@@ -142,6 +142,44 @@ def test_attention(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
+@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_of_open_sizes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, *, masked: bool
+) -> None:
+    """Queries and keys that only a run counts: few, whole blocks and chunks, and one more."""
+    monkeypatch.setattr("lowerdeck.lowering.schedule.choose_attention.LENGTH", 8)
+    suite = suite_for(target, tmp_path)
+    n, t, s = symbol("n"), symbol("t"), symbol("s")
+    for batch, queries, keys in ((1, 1, 1), (2, 15, 7), (1, 16, 16), (1, 17, 17), (1, 0, 3)):
+        q, k = values(batch, queries, 2, 4), values(batch, keys, 2, 4, seed=1)
+        v = values(batch, keys, 2, 5, seed=2)
+        inputs = [q, k, v]
+        types = [typed(np.float32, n, t, 2, 4), typed(np.float32, n, s, 2, 4)]
+        types.append(typed(np.float32, n, s, 2, 5))
+        if masked:
+            hidden = values(queries, keys, seed=3)
+            hidden[:, : keys // 2] = -np.inf
+            inputs.append(hidden)
+            types.append(typed(np.float32, t, s))
+        add(suite, target, types, lambda *x: e.NegOp(AttentionOp(*x, scale=0.3).result), *inputs)
+    suite.check()
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_attention_in_chunks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, known: bool
+) -> None:
+    """Of known sizes, where the scores of all keys would be too many."""
+    monkeypatch.setattr("lowerdeck.lowering.schedule.choose_attention.LENGTH", 8)
+    monkeypatch.setattr("lowerdeck.lowering.schedule.choose_attention.LARGEST", 1600)
+    suite = suite_for("x86-64-v4", tmp_path)
+    for keys in (24, 27):
+        for mask in ((17, keys), (keys,)):
+            attention(suite, "x86-64-v4", (1, 17, keys, 1, 4, 5), mask, known=known)
+    suite.check()
+
+
 @pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
 @pytest.mark.parametrize("known", [False, True])
 def test_masks(tmp_path: Path, target: str, *, known: bool) -> None:
