@@ -152,6 +152,12 @@ KNOWN: tuple[Difference, ...] = (
         "without a condition it runs as often as the trip count says",
         lambda call: not _has_input(1)(call),
     ),
+    Difference(
+        "reference",
+        ("Erf",),
+        "f64 is computed in f64",
+        lambda call: call.first.dtype == np.float64,
+    ),
     Difference("reference", ("LpPool",), "a window with NaN is NaN", _holds_nan),
     Difference(
         "onnxruntime",

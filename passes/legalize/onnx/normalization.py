@@ -129,10 +129,22 @@ def _layer_norm(
     axis: int,
 ) -> SSAValue:
     wide = wide_element(x)
+    for parameter in (scale, bias):
+        x = x if parameter is None else _sized(lower, x, dims_of(parameter))
     scale = _fitted(lower, lower.cast(scale, wide), dims_of(x))
     bias = None if bias is None else _fitted(lower, lower.cast(bias, wide), dims_of(x))
     result = lower.add(LayerNormOp(lower.cast(x, wide), scale, bias, epsilon, axis))
     return lower.cast(result, x)
+
+
+def _sized(lower: OnnxLegalizer, x: SSAValue, parameter: Sequence[Expr]) -> SSAValue:
+    """The input with the sizes that its parameter is known to have."""
+    dims = list(dims_of(x))
+    first = len(dims) - len(parameter)
+    for axis, size in enumerate(parameter, first):
+        if axis >= 0 and size.value not in (None, 1) and dims[axis].value is None:
+            dims[axis] = size
+    return lower.reshape(x, dims)
 
 
 def _fitted(lower: OnnxLegalizer, parameter: SSAValue, dims: Sequence[Expr]) -> SSAValue:

@@ -261,3 +261,19 @@ def test_hard_swish_of_doubles_has_the_alpha_of_its_function() -> None:
     found = run_module(module, inputs)["y"]
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found, evaluator.run(None, inputs)[0], rtol=1e-15)
+
+
+@pytest.mark.parametrize("op_type", ["InstanceNormalization", "LayerNormalization"])
+def test_normalization_whose_parameters_know_the_size(op_type: str) -> None:
+    """Of the input nothing is known, of scale and bias everything."""
+    inputs = {"x": _floats(2, 3, 3)}
+    parameters = {"s": _floats(3), "b": _floats(3)}
+    node = helper.make_node(op_type, ["x", "s", "b"], ["y"])
+    model = _model(node, inputs, parameters, symbolic=True)
+    evaluator: Any = ReferenceEvaluator(model)
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    module.verify()
+    found = run_module(module, inputs)["y"]
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_allclose(found, evaluator.run(None, inputs)[0], rtol=1e-5, atol=1e-6)
