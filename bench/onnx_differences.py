@@ -158,6 +158,12 @@ KNOWN: tuple[Difference, ...] = (
         "f64 is computed in f64",
         lambda call: call.first.dtype == np.float64,
     ),
+    Difference(
+        "onnxruntime",
+        ("Mod",),
+        "the remainder of integers is computed of integers",
+        lambda call: call.get("fmod", 0) == 1 and call.first.dtype.kind in "iu",
+    ),
     Difference("reference", ("LpPool",), "a window with NaN is NaN", _holds_nan),
     Difference(
         "onnxruntime",
