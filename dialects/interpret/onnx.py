@@ -111,6 +111,8 @@ def _model(op: OnnxOp, node: onnx.NodeProto, outer: Mapping[SSAValue, str]) -> o
     versions[""] = versions[""] or onnx.defs.onnx_opset_version()
     if op.op_type == "Scatter":  # the older name, which the reference does not know
         node.op_type, versions[""] = "ScatterElements", 11
+    if op.op_type == "DequantizeLinear":  # 19 means the same for what there was before
+        versions[""] = max(versions[""], 19)
     graph = onnx.GraphProto(name="op", node=[node])
     named = [*zip(node.input, op.operands, strict=True), *((n, v) for v, n in outer.items())]
     for name, value in named:

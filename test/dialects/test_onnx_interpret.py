@@ -6,6 +6,7 @@ from typing import cast
 
 import numpy as np
 from onnx import helper
+from xdsl.dialects.builtin import i8
 from xdsl.ir import Block
 
 from lowerdeck.dialects.core.types import f32, tensor
@@ -25,3 +26,20 @@ def test_old_batch_normalization_with_one_output_uses_the_given_statistics() -> 
         op = node_to_op(node, operands, {"": opset})
         (found,) = run_op(op, [x, *statistics])
         np.testing.assert_allclose(cast(np.ndarray, found), expected, rtol=1e-6)
+
+
+def test_dequantization_of_every_version() -> None:
+    x, scale = np.array([[1, 2], [3, 4]], np.int8), np.array([0.5, 2], np.float32)
+    block = Block(arg_types=[tensor(i8, x.shape), tensor(f32, scale.shape), tensor(f32, [])])
+    columns = helper.make_node("DequantizeLinear", ["x", "scale"], ["y"])
+    rows = helper.make_node("DequantizeLinear", ["x", "scale"], ["y"], axis=0)
+    whole = helper.make_node("DequantizeLinear", ["x", "one"], ["y"])
+    operands = dict(zip(["x", "scale", "one"], block.args, strict=True))
+    for opset in (10, 13, 19, 21):
+        op = node_to_op(whole, operands, {"": opset})
+        (found,) = run_op(op, [x, scale[0]])
+        np.testing.assert_array_equal(cast(np.ndarray, found), x * np.float32(0.5))
+    for opset in (13, 19):
+        for node, factors in ((columns, scale), (rows, scale[:, np.newaxis])):
+            (found,) = run_op(node_to_op(node, operands, {"": opset}), [x, scale])
+            np.testing.assert_array_equal(cast(np.ndarray, found), x * factors)
