@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -46,28 +46,37 @@ class Product:
 def product_of(op: Operation) -> Product:
     """The factors of nested products and quotients by constants, each of the type of the result."""
     product = Product()
-    _collect(op, op.results[0], product)
+    if _is_product(op):
+        _collect(op, op.results[0], product)
+    else:
+        product.factors.append(op.results[0])
     return product
 
 
-def _collect(op: Operation, root: SSAValue, product: Product) -> None:
+def _is_product(op: object) -> TypeGuard[e.MulOp | e.DivOp]:
+    """True for a product, and for a quotient by a constant, which is one by its reciprocal."""
+    return isinstance(op, e.MulOp) or (isinstance(op, e.DivOp) and bool(number(op.rhs)))
+
+
+def _collect(op: e.MulOp | e.DivOp, root: SSAValue, product: Product) -> None:
     product.consumed.append(op)
-    lhs, rhs = op.operands
-    for value, other in ((rhs, lhs), (lhs, rhs)):
-        if (constant := number(value)) is None or constant == 0:
-            continue
-        product.scale *= 1 / constant if isinstance(op, e.DivOp) else constant
-        _collect_factor(other, root, product)
+    if isinstance(op, e.DivOp):
+        product.scale /= number(op.rhs) or 1.0
+        _collect_factor(op.lhs, root, product)
         return
-    for value in (lhs, rhs):
+    for value, other in ((op.rhs, op.lhs), (op.lhs, op.rhs)):
+        if constant := number(value):
+            product.scale *= constant
+            _collect_factor(other, root, product)
+            return
+    for value in (op.lhs, op.rhs):
         _collect_factor(value, root, product)
 
 
 def _collect_factor(value: SSAValue, root: SSAValue, product: Product) -> None:
     op = value.owner
-    inner = isinstance(op, e.MulOp) or (isinstance(op, e.DivOp) and number(op.rhs) is not None)
-    is_part = inner and value.has_one_use() and value.type == root.type
-    if is_part and isinstance(op, e.BinaryOp) and len(product.consumed) < _MOST_OPS:
+    is_part = value.has_one_use() and value.type == root.type
+    if is_part and _is_product(op) and len(product.consumed) < _MOST_OPS:
         _collect(op, root, product)
     else:
         product.factors.append(value)

@@ -250,3 +250,53 @@ func.func @negative(%x : tensor<64xf32>) -> tensor<64xf32> {
   %4 = core.div %3, %four : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
   func.return %4 : tensor<64xf32>
 }
+
+// -----
+
+// A quotient is no product, unless it is one by a constant: x / (1 + erf(x)), 2 / (x * (1 + erf(x)))
+// and x / clip(x + 3, 1, 6) * 0.5 stay.
+// CHECK-LABEL: @quotient
+// CHECK:         core.div %x, %{{.*}} : (tensor<64xf32>, tensor<64xf32>)
+// CHECK-LABEL: @reciprocal
+// CHECK:         core.div %{{.*}}, %{{.*}} : (tensor<f32>, tensor<64xf32>)
+// CHECK-LABEL: @by_zero
+// CHECK:         core.div
+// CHECK-LABEL: @by_clipped
+// CHECK:         core.div %x, %{{.*}} : (tensor<64xf32>, tensor<64xf32>)
+func.func @quotient(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %one = core.constant dense<1.0> : tensor<f32>
+  %0 = core.erf %x : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = core.add %0, %one : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %2 = core.div %x, %1 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  func.return %2 : tensor<64xf32>
+}
+func.func @reciprocal(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %one = core.constant dense<1.0> : tensor<f32>
+  %two = core.constant dense<2.0> : tensor<f32>
+  %0 = core.erf %x : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = core.add %0, %one : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %2 = core.mul %x, %1 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %3 = core.div %two, %2 : (tensor<f32>, tensor<64xf32>) -> tensor<64xf32>
+  func.return %3 : tensor<64xf32>
+}
+func.func @by_zero(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %zero = core.constant dense<0.0> : tensor<f32>
+  %one = core.constant dense<1.0> : tensor<f32>
+  %0 = core.erf %x : (tensor<64xf32>) -> tensor<64xf32>
+  %1 = core.add %0, %one : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %2 = core.mul %x, %1 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %3 = core.div %2, %zero : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  func.return %3 : tensor<64xf32>
+}
+func.func @by_clipped(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %half = core.constant dense<0.5> : tensor<f32>
+  %one = core.constant dense<1.0> : tensor<f32>
+  %three = core.constant dense<3.0> : tensor<f32>
+  %six = core.constant dense<6.0> : tensor<f32>
+  %0 = core.add %x, %three : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %1 = core.max %0, %one : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %2 = core.min %1, %six : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %3 = core.div %x, %2 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %4 = core.mul %3, %half : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  func.return %4 : tensor<64xf32>
+}
