@@ -229,6 +229,19 @@ def _sign(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> S
     return b.add(arith.SelectOp(positive, one, otherwise))
 
 
+def _extremum(op: Callable[..., Operation]) -> Rule:
+    """
+    NaN if one value is; of equal ones, such as zeros, the second. A constant comes first, as in
+    vectors: then it takes one comparison, and a zero that is compared with zero keeps its sign.
+    """
+
+    def rule(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+        x, y = values
+        return b.add(op(y, x) if isinstance(y.owner, arith.ConstantOp) else op(x, y))
+
+    return rule
+
+
 def _sigmoid(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
     one = constant(b, 1, element)
     exponential = b.add(math.ExpOp(b.add(arith.NegfOp(values[0]))))
@@ -341,8 +354,8 @@ _FLOAT: dict[type[Operation], Rule] = {
     core.RemOp: _ops(RemfOp),
     core.ModOp: _float_mod,
     core.PowOp: _ops(math.PowFOp),
-    core.MaxOp: _ops(arith.MaximumfOp),
-    core.MinOp: _ops(arith.MinimumfOp),
+    core.MaxOp: _extremum(arith.MaximumfOp),
+    core.MinOp: _extremum(arith.MinimumfOp),
 }
 
 _INTEGER: dict[type[Operation], Rule] = {

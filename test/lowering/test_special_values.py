@@ -80,6 +80,9 @@ def test_signs_of_zeros(target: str) -> None:
     nodes.add("CumSum", [zeros, axis], _floats(-0.0, -0.0, 0, 0, 1, 1))
     nodes.add("CumSum", [zeros, axis], _floats(1, 1, 1, 1, 1, -0.0), reverse=1)
     nodes.add("CumSum", [zeros, axis], _floats(0, 0, 0, 0, 0, 1), exclusive=1)
+    x, zero, two = _floats(-0.0, 0, 1, NAN, 3).repeat(9), _floats(0)[0], _floats(2)[0]
+    nodes.add("Clip", [x, zero, two], _floats(-0.0, 0, 1, NAN, 2).repeat(9))
+    nodes.add("Relu", [x], x)
     for values, first in (((-0.0, 0.0), -0.0), ((0.0, -0.0), 0.0)):
         x = _floats(*values).reshape(1, 1, 1, 2)
         largest = _floats(first).reshape(1, 1, 1, 1)

@@ -233,11 +233,16 @@ def legalize_clip_attributes(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 @legalizes("Clip", since=11)
 def legalize_clip(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    """min(max(x, `min`), `max`): `max` wins if the bounds are in disorder."""
+    """
+    min(max(x, `min`), `max`): `max` wins if the bounds are in disorder. What is equal to a bound
+    stays: the second operand does, and the one that is no constant.
+    """
     x = lower.operand(0)
     for name, clip in (("min", MaxOp), ("max", MinOp)):
         if (bound := lower.input(name)) is not None:
-            x = lower.add(clip(x, lower.reshape(bound, [])))
+            is_known = lower.constant(bound) is not None
+            limit = lower.reshape(bound, [])
+            x = lower.add(clip(x, limit) if is_known else clip(limit, x))
     return [x]
 
 

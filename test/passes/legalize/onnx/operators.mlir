@@ -60,10 +60,11 @@ func.func @old_add(%x : tensor<2x3x3xf32>, %y : tensor<3xf32>) -> tensor<*xf32> 
 
 // -----
 
-// The upper bound is applied last: it wins if the bounds are in disorder.
+// The upper bound is applied last: it wins if the bounds are in disorder. Of equal values the second
+// stays.
 // CHECK-LABEL: @clip
-// CHECK-NEXT:    %[[LOW:.*]] = core.max %x, %low
-// CHECK-NEXT:    core.min %[[LOW]], %high
+// CHECK-NEXT:    %[[LOW:.*]] = core.max %low, %x
+// CHECK-NEXT:    core.min %high, %[[LOW]]
 func.func @clip(%x : tensor<4xf32>, %low : tensor<f32>, %high : tensor<f32>) -> tensor<*xf32> {
   %y = onnx.Clip_13 %x, %low, %high : (tensor<4xf32>, tensor<f32>, tensor<f32>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
