@@ -27,7 +27,7 @@ def unary(b: Builder, op: str) -> None:
     if op == "Not":
         b.node(op, [b.pick(BOOL)])
         return
-    dtype = b.dtype(op, parameter)
+    dtype = b.dtype(op, parameter, "f" if op == "Erf" else "fiub")
     # Of large angles it is the reduction that is tested, which nobody agrees on.
     test: Test | None = None
     if op in ("Sin", "Cos", "Tan"):
@@ -628,7 +628,7 @@ def gather_nd(b: Builder, op: str) -> None:
         outer = [*shape[:batch], *(b.random.randint(1, 3) for _ in range(b.random.randint(0, 2)))]
         columns = [indices(b, I64, outer, shape[batch + k], True) for k in range(depth)]
         at = np.stack(columns, -1)
-        b.node(op, [x, b.leaf(at)], batch_dims=batch or None)
+        b.node(op, [x, b.parameter(at)], batch_dims=batch or None)
         return
     depth = b.random.randint(1, len(shape))
     places = list(np.ndindex(*shape[:depth]))
@@ -643,7 +643,7 @@ def gather_nd(b: Builder, op: str) -> None:
     updates = b.pick(dtype, (len(chosen), *shape[depth:]), sane=True)
     if reduction in ("add", "mul") and is_float(dtype) and not within(x.array, 1e3):
         raise Skip
-    b.node(op, [x, b.leaf(at), updates], reduction=reduction)
+    b.node(op, [x, b.parameter(at), updates], reduction=reduction)
 
 
 @recipe("OneHot")
@@ -985,13 +985,18 @@ def pool(b: Builder, op: str) -> None:
         dtype,
         (b.random.choice((1, 2)), b.random.choice((1, 2, 3, 8, 17)), *size),
         sane=op != "MaxPool",
+        # Witnesses pass over NaN or not by type and rank, and none does so always.
+        test=lambda a: op != "MaxPool" or not has_nan(a),
     )
     b.node(op, [x], outputs, kernel_shape=kernel, **attributes)
 
 
 @recipe("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool", weight=3)
 def global_pool(b: Builder, op: str) -> None:
-    x = b.pick(b.dtype(op), low=3, sane=op != "GlobalMaxPool", test=lambda a: bool(a.size))
+    def able(a: Array) -> bool:
+        return bool(a.size) and (op != "GlobalMaxPool" or not has_nan(a))
+
+    x = b.pick(b.dtype(op), low=3, sane=op != "GlobalMaxPool", test=able)
     p = b.random.choice((None, 1, 2, 3)) if op == "GlobalLpPool" else None
     b.node(op, [x], p=p)
 
@@ -1458,6 +1463,8 @@ def like(inner: Builder, value: Value, same_shape: bool = True) -> Value:
         and not isinstance(v.array, list)
         and v.array.dtype == value.array.dtype
         and (not same_shape or v.array.shape == value.array.shape)
+        # Results of two ranks are refused unless what follows can go into the branches.
+        and (v.array.ndim == value.array.ndim or inner.chance(0.05))
     ]
     if able and inner.chance(0.8):
         return inner.random.choice(able[-3:])
