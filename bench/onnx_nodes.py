@@ -423,7 +423,8 @@ def squeeze(b: Builder, op: str) -> None:
         rank += len(axes)
     if b.opset >= 11 and b.chance(0.3):
         axes = [axis - rank for axis in axes]
-    if op == "Squeeze" and (not axes or b.chance(0.2)):
+    # Of what size is one of unknown dimensions is not known.
+    if op == "Squeeze" and (not axes or b.chance(0.02 if b.style.open else 0.2)):
         b.node(op, [x])
     elif b.opset >= 13:
         b.node(op, [x, b.parameter(axes)])
@@ -1280,6 +1281,7 @@ def dft(b: Builder, op: str) -> None:
         (b.random.choice((1, 2)), *(b.random.randint(2, 6) for _ in range(rank)), parts),
         sane=True,
         test=is_finite,
+        closed=True,
     )
     inverse = b.random.choice((None, 0, 1)) if parts == 2 else None
     onesided = b.random.choice((None, 0, 1)) if parts == 1 else None
