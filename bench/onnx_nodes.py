@@ -1491,7 +1491,7 @@ def if_(b: Builder, op: str) -> None:
     chosen = b.random.sample(able, b.random.randint(1, min(2, len(able))))
     branches[1].grow(b.random.randint(0, 2))
     same = not b.chance(0.2)
-    others = [like(branches[1], v, same) for v in chosen]
+    others = distinct(branches[1], [like(branches[1], v, same) for v in chosen])
     pairs = [chosen, others]
     if b.chance(0.5):
         pairs.reverse()
