@@ -76,7 +76,7 @@ class Accesses:
         self._inside = {
             str(indices.symbol(value))
             for op in loop.walk()
-            for value in (*op.results, *(arg for region in op.regions for arg in region.block.args))
+            for value in (*op.results, *_arguments_in(op))
             if isinstance(value.type, IndexType)
         }
         self._accesses = [op for op in loop.walk() if isinstance(op, LoadOp | StoreOp)]
@@ -412,6 +412,11 @@ def vectorize_loop(loop: ForOp, lanes: int) -> bool:
     if not Accesses(loop, lanes, indices).are_side_by_side():
         return False
     return LoopVectorizer(loop, lanes, reductions).rewrite()
+
+
+def _arguments_in(op: Operation) -> Iterator[SSAValue]:
+    """The arguments of the blocks of an op; a branch without an op has no block."""
+    return (arg for region in op.regions for block in region.blocks for arg in block.args)
 
 
 def _gives_f64(op: scf.IfOp) -> bool:

@@ -365,9 +365,21 @@ def test_top_k(suite: Suite) -> None:
 
         suite.on(body, x)
     n = symbol("n")
-    suite.add(
-        [typed(np.int32, n)], lambda x: t.TopKOp(x, n // 2, 0).results, values((5,), np.int32)
-    )
+    for count in (0, 1, 5, 13):
+        x = values((count,), np.int32)
+        suite.add([typed(np.int32, n)], lambda x: t.TopKOp(x, n // 2, 0).results, x)
+        suite.add([typed(np.int32, n)], lambda x: t.TopKOp(x, n, 0, False).results, x)
+    suite.check()
+
+
+def test_top_k_of_many(suite: Suite) -> None:
+    """Sorted, the other way round, all alike, few different ones and random ones."""
+    rising = np.arange(70, dtype=np.float32)
+    numbers = np.random.default_rng(5)
+    few = numbers.integers(0, 4, 70).astype(np.float32)
+    x = np.stack([rising, -rising, rising * 0, few, values((70,))])
+    for k in (1, 2, 3, 7, 8, 64, 69, 70):
+        suite.on(lambda x, k=k: t.TopKOp(x, k, 1, k % 2 == 0).results, x)
     suite.check()
 
 

@@ -159,7 +159,10 @@ def _rounds(
     bound: SSAValue,
     rounds: Expr,
 ) -> tuple[SSAValue, SSAValue]:
-    """The box taken in each round and whether there was one, [rounds, B, C]."""
+    """
+    The box taken in each round and whether there was one, [rounds, B, C]; there are no more rounds
+    once no box is left.
+    """
     whole = [corner.value for corner in corners]
     given = scores.value
     block = Block(arg_types=[tensor(i64, []), alive.value.type])
@@ -167,22 +170,23 @@ def _rounds(
     taken, valid, left = _round(
         inner, Quantity(inner, given), whole, Quantity(inner, block.args[1]), bound
     )
-    inner.insert(YieldOp([left.value, taken.value, valid.value]))
+    inner.insert(YieldOp([_is_any(left), left.value, taken.value, valid.value]))
     iteration, symbol = (lower.symbols.fresh(nonnegative=True) for _ in range(2))
     loop = LoopOp(
         lower.dims([rounds], []),
-        None,
+        _is_any(alive),
         [alive.value],
         Region(block),
         iteration=iteration,
         count=symbol,
     )
     _, chosen, had = lower.insert(loop)
-    return _with_rows(lower, chosen, rounds), _with_rows(lower, had, rounds)
+    return chosen, had
 
 
-def _with_rows(lower: OnnxLegalizer, value: SSAValue, rows: Expr) -> SSAValue:
-    return lower.reshape(value, [rows, *dims_of(value)[1:]])
+def _is_any(alive: Quantity) -> SSAValue:
+    """True if one element is."""
+    return alive.cast(i64).reduce("sum", [0, 1, 2]).cast(i1).value
 
 
 def _round(

@@ -332,3 +332,20 @@ def test_scan_directions_and_axes() -> None:
         scan_output_axes=[1, 0],
         scan_output_directions=[0, 1],
     )
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_non_max_suppression(dynamic: bool) -> None:
+    """No box, none that is good enough, an end before the limit, and at the limit."""
+    numbers = np.random.default_rng(3)
+    for batch, count, threshold, most in ((1, 20, 0.4, 9), (2, 7, 0.0, 2), (1, 5, 2.0, 5)):
+        boxes = numbers.random((batch, count, 4), np.float32)
+        boxes[..., 2:] += boxes[..., :2]
+        inputs = {
+            "boxes": boxes,
+            "scores": numbers.random((batch, 2, count), np.float32),
+            "most": np.array([most]),
+            "overlap": np.array([0.3], np.float32),
+            "least": np.array([threshold], np.float32),
+        }
+        check("NonMaxSuppression", inputs, opset=11, dynamic=dynamic)
