@@ -229,7 +229,8 @@ class GeluByTanh(_FormulaPattern):
         if (found := _gated(op, e.TanhOp)) is None or found.scale != 0.5:
             return None
         constant, first, second, third = found.coefficients
-        if constant or second:
+        # With opposite signs a * x + b * x^3 is NaN at infinity.
+        if constant or second or first * third < 0:
             return None
         formula = Formula(found.x, (2 * first, 2 * third))
         return Match(found.consumed, "1 + tanh(y) is 2 sigmoid(2 y)", formula)
@@ -329,7 +330,7 @@ class FuseActivationPass(CorePass):
     Activation functions that exporters spell out, with as few operations as they need.
 
     - k * x * (1 + erf(x / c)) -> k * x * (1 + erf(1 / c * x)) [quotients, or factors to combine]
-    - 0.5 * x * (1 + tanh(a * x + b * x^3)) -> x * sigmoid(x * (2 * a + 2 * b * x^2))
+    - 0.5 * x * (1 + tanh(a * x + b * x^3)) -> x * sigmoid(x * (2 * a + 2 * b * x^2)) [a * b >= 0]
     - 1 / (1 + exp(-x)) -> sigmoid(x); y / (1 + exp(-x)) -> y * sigmoid(x)
     - k * x * clip(x + c, low, high) -> x * clip(k * x + k * c, k * low, k * high)
       [k > 0, and not 1]

@@ -262,7 +262,8 @@ class ReassociateConstants(Pattern[tuple[SSAValue, SSAValue, SSAValue]]):
             return None
         if not isinstance(op.rhs.owner, ConstantOp) or not isinstance(inner.rhs.owner, ConstantOp):
             return None
-        if op.rhs.type != inner.rhs.type:
+        # The sum of constants alone is for fold; here it would move round and round.
+        if op.rhs.type != inner.rhs.type or isinstance(inner.lhs.owner, ConstantOp):
             return None
         return Match((op, inner), "constants meet", (inner.lhs, inner.rhs, op.rhs))
 

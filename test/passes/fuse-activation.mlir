@@ -300,3 +300,23 @@ func.func @by_clipped(%x : tensor<64xf32>) -> tensor<64xf32> {
   %4 = core.mul %3, %half : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
   func.return %4 : tensor<64xf32>
 }
+
+// -----
+
+// At infinity 2 * x - x^3 is NaN, and x * (2 - x^2) is not.
+// CHECK-LABEL: @opposite_signs
+// CHECK:         core.tanh
+func.func @opposite_signs(%x : tensor<64xf32>) -> tensor<64xf32> {
+  %one = core.constant dense<1.0> : tensor<f32>
+  %two = core.constant dense<2.0> : tensor<f32>
+  %half = core.constant dense<0.5> : tensor<f32>
+  %0 = core.mul %x, %x : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %1 = core.mul %x, %0 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %2 = core.mul %x, %two : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %3 = core.sub %2, %1 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %4 = core.tanh %3 : (tensor<64xf32>) -> tensor<64xf32>
+  %5 = core.add %4, %one : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  %6 = core.mul %x, %5 : (tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>
+  %7 = core.mul %6, %half : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+  func.return %7 : tensor<64xf32>
+}

@@ -426,3 +426,16 @@ func.func @quotients(%x : tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tenso
   %2 = core.div %x, %tiny : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
   func.return %0, %1, %2 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
 }
+
+// -----
+
+// Constants alone are for fold: here they would move round and round.
+// CHECK-LABEL: @constants_alone
+// CHECK-COUNT-2: core.add
+func.func @constants_alone() -> tensor<i64> {
+  %c = core.constant dense<3> : tensor<i64>
+  %d = core.constant dense<4> : tensor<i64>
+  %a = core.add %c, %d : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %b = core.add %a, %d : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  func.return %b : tensor<i64>
+}

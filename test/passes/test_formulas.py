@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import cast
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 from xdsl.parser import Parser
 
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import dims_of, element_type, is_float, numpy_dtype
 from lowerdeck.dialects.interpret import Interpreter
 from lowerdeck.dialects.interpret.errors import InterpretError
@@ -72,7 +75,54 @@ def inputs_of(types: list[Attribute], seed: int) -> list[NDArray[np.generic]]:
 
 @pytest.mark.parametrize(("name", "text"), list(programs()))
 def test_same_numbers(name: str, text: str) -> None:
-    before, after = parse(text), parse(text)
+    check(name, parse(text))
+
+
+@pytest.mark.parametrize(("name", "text"), list(programs()))
+def test_near_misses(name: str, text: str) -> None:
+    """Programs that are nearly those that a pass looks for: it has to see every difference."""
+    rng = Random(text)
+    for _ in range(MUTANTS):
+        module = parse(text)
+        for _ in range(rng.randint(1, 3)):
+            mutate(module, rng)
+        check(name, module)
+
+
+BINARY = (e.AddOp, e.SubOp, e.MulOp, e.DivOp, e.MaxOp, e.MinOp)
+UNARY = (e.ErfOp, e.TanhOp, e.ExpOp, e.NegOp, e.SigmoidOp, e.AbsOp)
+NUMBERS = (0.0, 1.0, -1.0, 2.0, 0.5, 3.0, -0.0, -2.0, 0.25)
+MUTANTS = 4
+
+
+def mutate(module: ModuleOp, rng: Random) -> None:
+    """Exchange operands, or put another operator or constant in the place of one, if that fits."""
+    candidates = [op for op in module.walk() if isinstance(op, (*BINARY, *UNARY, ConstantOp))]
+    if not candidates:
+        return
+    op = rng.choice(candidates)
+    match op:
+        case ConstantOp():
+            if not is_float(element_type(op.result)):
+                return
+            array = np.full_like(op.array, rng.choice(NUMBERS))
+            new: Operation = ConstantOp.of(array)
+        case e.BinaryOp() if rng.random() < 0.5:
+            new = type(op)(op.rhs, op.lhs)
+        case e.BinaryOp():
+            new = rng.choice(BINARY)(op.lhs, op.rhs)
+        case _:
+            new = rng.choice(UNARY)(op.operands[0])
+    if new.results[0].type == op.results[0].type and op.parent is not None:
+        op.parent.insert_op_before(new, op)
+        op.results[0].replace_all_uses_with(new.results[0])
+        op.detach()
+        op.erase()
+
+
+def check(name: str, before: ModuleOp) -> None:
+    """What the pass makes of a module computes the same numbers."""
+    after = before.clone()
     context = LowerdeckContext()
     for step in (name, "simplify", "dce"):
         PASSES[step]()().apply(context, after)
