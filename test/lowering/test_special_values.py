@@ -83,6 +83,9 @@ def test_signs_of_zeros(target: str) -> None:
     x, zero, two = _floats(-0.0, 0, 1, NAN, 3).repeat(9), _floats(0)[0], _floats(2)[0]
     nodes.add("Clip", [x, zero, two], _floats(-0.0, 0, 1, NAN, 2).repeat(9))
     nodes.add("Relu", [x], x)
+    corners = _floats(0, -0.0, -0.0, -0.0).reshape(1, 1, 2, 2)
+    region = [corners, _floats(0, 0, 1, 1).reshape(1, 4), np.array([0])]
+    nodes.add("RoiAlign", region, _floats(0).reshape(1, 1, 1, 1), mode="max", sampling_ratio=1)
     for values, first in (((-0.0, 0.0), -0.0), ((0.0, -0.0), 0.0)):
         x = _floats(*values).reshape(1, 1, 1, 2)
         largest = _floats(first).reshape(1, 1, 1, 1)

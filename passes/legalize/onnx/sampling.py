@@ -317,7 +317,8 @@ def _roi_samples(
         if total is None:
             total = value
         else:
-            total = total.maximum(value) if mode == "max" else total + value
+            # Of equal values, such as zeros, the first: that is the second operand.
+            total = value.maximum(total) if mode == "max" else total + value
     assert total is not None
     return inside.reshape([*shape, 1]).where(total, 0.0)
 
