@@ -72,9 +72,15 @@ class DriverWriter:
         """The C form of an expression over the model's symbols."""
         return c_expr(value, self.c.symbols)
 
+    def size(self, value: Expr) -> str:
+        """The same where numbers come from data: no sum of them wraps."""
+        if value.symbols <= self.c.sizes:
+            return self.expr(value)
+        return self.c.size(value)
+
     def bytes(self, type_: RefType) -> str:
         """The C form of the bytes that a buffer takes."""
-        return c_bytes(type_.dims.data, type_.item_size, self.c.symbols)
+        return c_bytes(type_.dims.data, type_.item_size, self.size)
 
     def pointer_type(self, value: SSAValue) -> str:
         """The C type of the pointer to a buffer."""
@@ -151,7 +157,7 @@ def _(op: driver.ViewOp, w: DriverWriter) -> None:
     if op.source in w.constant:
         w.constant.add(op.result)
     offset = op.offset.data[0]
-    moved = "" if offset == 0 else f" + ({w.expr(offset)})"
+    moved = "" if offset == 0 else f" + ({w.size(offset)})"
     w.pointer(op.result, f"{w.c.value(op.source)}{moved}", "b")
 
 
@@ -167,7 +173,7 @@ def _(op: driver.CallOp, w: DriverWriter) -> None:
     """A call."""
     callee = op.callee.root_reference.data
     arguments = [w.c.value(argument) for argument in op.arguments]
-    arguments += [w.expr(symbol) for symbol in op.symbols.data]
+    arguments += [w.size(symbol) for symbol in op.symbols.data]
     if callee in w.with_status:
         arguments.append(w.address("status"))
     w.c.line(f"{w.functions[callee]}({', '.join(arguments)});{_source_comment(op)}")
@@ -219,6 +225,7 @@ def _(op: driver.OnceOp, w: DriverWriter) -> None:
 @emit.register
 def _(op: driver.ShareOp, w: DriverWriter) -> None:
     """A loop over the parts that the thread takes; one thread takes the whole."""
+    w.c.sizes |= {driver.PART, driver.PARTS}
     if w.threads is None:
         w.c.symbols.update({driver.PART: "0", driver.PARTS: "1"})
         w.block(op.body.block)
@@ -236,19 +243,23 @@ def _(op: driver.ShareOp, w: DriverWriter) -> None:
 def _(op: driver.BindOp, w: DriverWriter) -> None:
     """Symbols from the elements of a buffer."""
     for number, name in enumerate(op.names):
-        w.symbol(name, f"(int64_t){w.c.value(op.source)}[{number}]")
+        # The least number is none that is known.
+        w.symbol(name, f"lowerdeck_max((int64_t){w.c.value(op.source)}[{number}], -INT64_MAX)")
 
 
 @emit.register
 def _(op: driver.RequireOp, w: DriverWriter) -> None:
     """A test of dimensions."""
-    left, right = w.expr(op.left.data[0]), w.expr(op.right.data[0])
+    left, right = w.size(op.left.data[0]), w.size(op.right.data[0])
     predicate = op.predicate.data
+    equal, within = f"({left}) == ({right})", f"({left}) <= ({right})"
+    if not op.left.data[0].symbols | op.right.data[0].symbols <= w.c.sizes:
+        equal, within = f"lowerdeck_equal({left}, {right})", f"lowerdeck_within({left}, {right})"
     condition = {
-        "eq": f"({left}) == ({right})",
-        "le": f"({left}) <= ({right})",
-        "index": f"({left}) <= ({right})",
-        "broadcast": f"({left}) == ({right}) || ({left}) == 1",
+        "eq": equal,
+        "le": within,
+        "index": within,
+        "broadcast": f"{equal} || ({left}) == 1",
     }[predicate]
     error = "INDEX_OUT_OF_RANGE" if predicate == "index" else "SHAPE_MISMATCH"
     w.end_run(f"!({condition})", f"LOWERDECK_ERROR_{error}")
@@ -269,6 +280,7 @@ def _(op: driver.SectionOp, w: DriverWriter) -> None:
     inner = replace(
         w, c=CWriter(w.c.reserved), in_section=True, may_end=False, constant=set[SSAValue]()
     )
+    inner.c.sizes = w.c.sizes
     parameters = [*_context_of(w), *_handed_in(op, w, inner)]
     inner.block(op.body.block)
     parameters += _handed_out(op, w, inner)
@@ -393,7 +405,7 @@ def _hand_on(
     values = _yielded(block)
     for size in sizes:
         dim = ref_type(values[size.number]).dims.data[size.axis]
-        w.c.line(f"{size.variable} = {w.expr(dim)};")
+        w.c.line(f"{size.variable} = {w.size(dim)};")
     for target, value in zip(targets, values, strict=True):
         w.c.line(f"{w.c.value(target)} = {w.c.value(value)};")
 
@@ -482,7 +494,7 @@ def _declare_owned(op: driver.LoopOp, w: DriverWriter) -> list[_Size]:
     sizes = [_Size(number, axis, name, w.c.fresh(name)) for number, axis, name in made]
     for size in sizes:
         dim = ref_type(op.owned[size.number]).dims.data[size.axis]
-        w.c.line(f"int64_t {size.variable} = {w.expr(dim)};")
+        w.c.line(f"int64_t {size.variable} = {w.size(dim)};")
     return sizes
 
 

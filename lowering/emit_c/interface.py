@@ -161,6 +161,7 @@ def read_dimensions(i: Interface, c: CWriter) -> None:
     """Bind the symbols of the inputs' dimensions, which have been checked."""
     for symbol, (number, axis) in bare_symbols([port.type for port in i.inputs]).items():
         name = c.bind_symbol(symbol)
+        c.sizes.add(symbol)
         c.line(f"const int64_t {name} = args->{i.inputs[number].field}.dims[{axis}];")
         c.line(f"(void){name};")
 
@@ -168,18 +169,21 @@ def read_dimensions(i: Interface, c: CWriter) -> None:
 def check_dimensions(i: Interface, c: CWriter, failure: str) -> None:
     """Bind the symbols of the inputs' dimensions and check all the others against them."""
     found = bare_symbols([port.type for port in i.inputs])
+    # First, so that sums of dimensions are no problem.
+    for port in i.inputs:
+        if port.type.elements.value is None:
+            size = f"lowerdeck_bytes(args->{port.field}.dims, {port.rank}, {port.type.item_size})"
+            c.line(f"if ({size} < 0) return {failure};")
     for symbol, (number, axis) in found.items():
         name = c.bind_symbol(symbol)
+        c.sizes.add(symbol)
         c.line(f"const int64_t {name} = args->{i.inputs[number].field}.dims[{axis}];")
         c.line(f"if ({name} < 0) return {failure};")
     for number, port in enumerate(i.inputs):
         for axis, dim in enumerate(port.type.dims.data):
             if found.get(str(dim)) != (number, axis):
-                expected = c_expr(dim, c.symbols)
+                expected = c.size(dim)
                 c.line(f"if (args->{port.field}.dims[{axis}] != {expected}) return {failure};")
-        if port.type.elements.value is None:
-            size = f"lowerdeck_bytes(args->{port.field}.dims, {port.rank}, {port.type.item_size})"
-            c.line(f"if ({size} < 0) return {failure};")
 
 
 def workspace_function(i: Interface) -> str:
@@ -187,7 +191,10 @@ def workspace_function(i: Interface) -> str:
     c = CWriter({i.name})
     c.line("if (args == NULL) return -1;")
     check_dimensions(i, c, "-1")
-    c.line(f"return {c_expr(i.workspace_bytes, c.symbols)};")
+    needed = c.size(i.workspace_bytes)
+    if i.workspace_bytes.value is None:
+        needed = f"lowerdeck_max({needed}, -1)"
+    c.line(f"return {needed};")
     head = f"int64_t {i.name}_workspace_size(const {i.name}_args *args) {{"
     return "\n".join([head, *c.lines, "}", ""])
 
@@ -210,7 +217,7 @@ def _check_arguments(i: Interface, c: CWriter) -> None:
     if i.weights_size:
         _check_weights(i, c)
     if i.workspace != 0:
-        needed = c_expr(i.workspace_bytes, c.symbols)
+        needed = c.size(i.workspace_bytes)
         c.line(
             f"if (args->workspace_size < (size_t)({needed})) return LOWERDECK_ERROR_WORKSPACE_SIZE;"
         )
@@ -230,8 +237,8 @@ def write_output_dims(port: Port, c: CWriter, only: str = "") -> None:
     and its pointer.
     """
     for axis, dim in enumerate(port.type.dims.data):
-        c.line(f"{only}args->{port.field}.dims[{axis}] = {c_expr(dim, c.symbols)};")
-    elements = c_bytes(port.type.dims.data, 1, c.symbols)
+        c.line(f"{only}args->{port.field}.dims[{axis}] = {c.size(dim)};")
+    elements = c_bytes(port.type.dims.data, 1, c.size)
     if port.type.elements.value is None:
         count = c.fresh(f"{port.field}_elements")
         c.line(f"const int64_t {count} = {elements};")
@@ -244,7 +251,7 @@ def write_output_dims(port: Port, c: CWriter, only: str = "") -> None:
 def _check_pointer(port: Port, c: CWriter) -> None:
     data, size = f"args->{port.field}.data", port.type.item_size
     dims = port.type.dims.data
-    empty = "" if port.type.elements.value else f"{c_bytes(dims, 1, c.symbols)} != 0 && "
+    empty = "" if port.type.elements.value else f"{c_bytes(dims, 1, c.size)} != 0 && "
     c.line(f"if ({empty}{data} == NULL) return LOWERDECK_ERROR_NULL;")
     if size > 1:
         c.line(f"if ((uintptr_t){data} % {size} != 0) return LOWERDECK_ERROR_ALIGNMENT;")
@@ -293,8 +300,8 @@ def _span(port: Port, c: CWriter) -> str:
     """Where the elements of a port lie: all it has room for if their number is not known yet."""
     data = f"args->{port.field}.data"
     if _is_known(port, c):
-        return f"{{{data}, {c_bytes(port.type.dims.data, port.type.item_size, c.symbols)}}}"
-    return f"{{{data}, args->{port.field}.capacity * {port.type.item_size}}}"
+        return f"{{{data}, {c_bytes(port.type.dims.data, port.type.item_size, c.size)}}}"
+    return f"{{{data}, lowerdeck_mul(args->{port.field}.capacity, {port.type.item_size})}}"
 
 
 def sources(i: Interface) -> list[str]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from math import prod
 
 import numpy as np
@@ -144,7 +145,13 @@ class CWriter:
         self._taken = set(taken)
         self._numbers: dict[str, int] = {}
         self.symbols: dict[str, str] = {}
+        self.sizes: set[str] = set()
+        """The symbols that are dimensions of inputs, and those that count parts."""
         self._strides: dict[Expr, str] = {}
+
+    def size(self, value: Expr) -> str:
+        """An expression over the symbols as `c_size` writes it."""
+        return c_size(value, self.symbols, self.sizes)
 
     def line(self, text: str) -> None:
         """Append one line at the current depth."""
@@ -234,14 +241,57 @@ def _c_atom(atom: Atom, names: Mapping[str, str]) -> str:
     return text
 
 
-def c_bytes(dims: Sequence[Expr], item_size: int, names: Mapping[str, str]) -> str:
+def c_size(expr: Expr, names: Mapping[str, str], safe: Collection[str]) -> str:
+    """
+    The C form of an expression over numbers that anybody may have chosen: what is beyond int64_t
+    is LOWERDECK_BEYOND, so that no check takes it for a small number.
+
+    Symbols that are `safe` are sizes of tensors that are there: sums of a few of them are plain.
+    """
+    return _c_checked(expr, names) if _may_overflow(expr, safe) else c_expr(expr, names)
+
+
+_FEW = 64
+"""How many times a dimension may be counted: that of a tensor is far below the largest number."""
+
+
+def _may_overflow(expr: Expr, safe: Collection[str]) -> bool:
+    if expr.value is not None or str(expr) in expr.symbols:
+        return False
+    return any(
+        len(monomial) > 1
+        or (bool(monomial) and abs(coefficient) > _FEW)
+        or any(atom.kind == "symbol" and atom.name not in safe for atom in monomial)
+        or any(_may_overflow(arg, safe) for atom in monomial for arg in atom.args)
+        for monomial, coefficient in expr.terms
+    )
+
+
+def _c_checked(expr: Expr, names: Mapping[str, str]) -> str:
+    terms: list[str] = []
+    for monomial, coefficient in expr.terms:
+        factors = [_c_checked_atom(atom, names) for atom in monomial]
+        if coefficient != 1 or not factors:
+            factors.append(integer_literal(coefficient))
+        terms.append(reduce(lambda a, b: f"lowerdeck_mul({a}, {b})", factors))
+    return reduce(lambda a, b: f"lowerdeck_add({a}, {b})", terms) if terms else "0"
+
+
+def _c_checked_atom(atom: Atom, names: Mapping[str, str]) -> str:
+    if atom.kind == "symbol":
+        return names[atom.name]
+    texts = [_c_checked(argument, names) for argument in atom.args]
+    return reduce(lambda b, a: f"lowerdeck_size_{atom.kind}({a}, {b})", reversed(texts))
+
+
+def c_bytes(dims: Sequence[Expr], item_size: int, size: Callable[[Expr], str]) -> str:
     """
     The C form of the bytes of an array (elements, for an item size of one).
 
-    Dimensions that are expressions are multiplied at run time: multiplied out, their product can
-    have thousands of terms.
+    Dimensions that are expressions, in the form that `size` gives them, are multiplied at run time:
+    multiplied out, their product can have thousands of terms.
     """
     if (numbers := constants(dims)) is not None:
         return integer_literal(prod(numbers) * item_size)
-    array = ", ".join(c_expr(dim, names) for dim in dims)
+    array = ", ".join(map(size, dims))
     return f"lowerdeck_bytes((const int64_t[]){{{array}}}, {len(dims)}, {item_size})"

@@ -97,15 +97,55 @@ static inline int64_t lowerdeck_number(int64_t x) { return x; }
 static inline int64_t lowerdeck_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t lowerdeck_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
+/* A size that is beyond int64_t, and what is computed from it; it is less than every size. */
+#define LOWERDECK_BEYOND INT64_MIN
+
+static inline bool lowerdeck_beyond(int64_t a, int64_t b) {
+  return a == LOWERDECK_BEYOND || b == LOWERDECK_BEYOND;
+}
+
+static inline int64_t lowerdeck_add(int64_t a, int64_t b) {
+  if (lowerdeck_beyond(a, b)) return LOWERDECK_BEYOND;
+  if (b > 0 ? a > INT64_MAX - b : a < -INT64_MAX - b) return LOWERDECK_BEYOND;
+  return a + b;
+}
+
+static inline int64_t lowerdeck_mul(int64_t a, int64_t b) {
+  if (lowerdeck_beyond(a, b)) return LOWERDECK_BEYOND;
+  const int64_t p = a < 0 ? -a : a, q = b < 0 ? -b : b;
+  return q != 0 && p > INT64_MAX / q ? LOWERDECK_BEYOND : a * b;
+}
+
+/* Two sizes are equal, or one is not more than the other one, and they are sizes. */
+static inline bool lowerdeck_equal(int64_t a, int64_t b) { return a == b && a != LOWERDECK_BEYOND; }
+static inline bool lowerdeck_within(int64_t a, int64_t b) { return a <= b && a != LOWERDECK_BEYOND; }
+
 /* Rounded toward minus infinity; a zero divisor, which only an empty dimension gives, gives zero. */
 static inline int64_t lowerdeck_floordiv(int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (b == -1) return lowerdeck_mul(a, -1);
   const int64_t quotient = a / b;
   return a % b != 0 && (a % b < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
 static inline int64_t lowerdeck_mod(int64_t a, int64_t b) {
-  return a - b * lowerdeck_floordiv(a, b);
+  if (b == 0) return a;
+  const int64_t rest = b == -1 ? 0 : a % b;
+  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}
+
+/* The same, and extrema, of sizes that may be beyond int64_t. */
+static inline int64_t lowerdeck_size_floordiv(int64_t a, int64_t b) {
+  return lowerdeck_beyond(a, b) ? LOWERDECK_BEYOND : lowerdeck_floordiv(a, b);
+}
+
+static inline int64_t lowerdeck_size_mod(int64_t a, int64_t b) {
+  return lowerdeck_beyond(a, b) ? LOWERDECK_BEYOND : lowerdeck_mod(a, b);
+}
+
+static inline int64_t lowerdeck_size_min(int64_t a, int64_t b) { return lowerdeck_min(a, b); }
+static inline int64_t lowerdeck_size_max(int64_t a, int64_t b) {
+  return lowerdeck_beyond(a, b) ? LOWERDECK_BEYOND : lowerdeck_max(a, b);
 }
 
 /* Integer division by zero gives zero; the one overflow wraps. */
@@ -156,15 +196,19 @@ static inline int64_t lowerdeck_index(int64_t index, int64_t bound, int *status)
   return 0;
 }
 
-/* The bytes of an array; -1 if a dimension is negative or the number is beyond all memory. */
+/* The bytes of an array; -1 if a dimension is negative or the number is beyond all memory. It is,
+   too, where only another dimension, which is zero, makes it none: sizes are computed with all. */
 static inline int64_t lowerdeck_bytes(const int64_t *dims, int rank, int64_t item_size) {
   int64_t bytes = item_size;
+  bool is_empty = false;
   for (int k = 0; k < rank; k++) {
     if (dims[k] < 0) return -1;
-    if (dims[k] != 0 && bytes > (INT64_MAX >> 8) / dims[k]) return -1;
+    is_empty |= dims[k] == 0;
+    if (dims[k] == 0) continue;
+    if (bytes > (INT64_MAX >> 8) / dims[k]) return -1;
     bytes *= dims[k];
   }
-  return bytes;
+  return is_empty ? 0 : bytes;
 }
 
 /* Copy what may be nothing, from or to nowhere; compilers warn where they see NULL for one. */

@@ -23,7 +23,7 @@ from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.names import named
-from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp, SoftmaxOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
@@ -324,6 +324,56 @@ def test_size_from_data_beyond_all_memory(tmp_path: Path) -> None:
     for size, status in ((3, OK), (2**62, SHAPE), (2**63 - 1, SHAPE), (-1, SHAPE)):
         inputs = [np.ones((1, 1), np.float32), np.array(size)]
         assert Call(library, artifact).prepare(inputs, [1]).run() == status
+
+
+def test_sizes_from_data_do_not_wrap(tmp_path: Path) -> None:
+    """The product, and sums, of what may be any numbers: compared, and never small by overflow."""
+
+    def body(x: Any, sizes: Any) -> Any:
+        BindSymbolsOp(sizes, ["u", "v"])
+        u, v = symbol("u"), symbol("v")
+        wide = t.BroadcastOp(x, [u, v])
+        flat = t.ReshapeOp(e.AbsOp(wide.result).result, [u * v]).result
+        padded = t.PadOp(flat, [u - v], [v - u + 1], x)
+        return [e.NegOp(t.SliceOp(padded.result, [0], [1]).result)]
+
+    types = [typed(np.float32), typed(np.int64, 2)]
+    artifact = lowered(module_of(types, body), "products")
+    library = compile_all([artifact], tmp_path, [*FLAGS, "-ftrapv"])
+    least = -(2**63)
+    for u, v in ((2**32, 2**32), (2**62, 4), (3, least), (least, least), (least, 1), (0, least)):
+        prepared = Call(library, artifact).prepare([np.array(2, np.float32), np.array([u, v])], [1])
+        assert prepared.run() == SHAPE
+    for size in (1, 2):
+        prepared = Call(library, artifact).prepare(
+            [np.array(2, np.float32), np.array([size, size])], [1]
+        )
+        assert prepared.run() == OK
+        assert prepared.results()[0] == -2
+
+
+def test_products_of_dimensions_do_not_wrap(tmp_path: Path) -> None:
+    """Inputs without elements may be as wide as they like; what is computed from them may not."""
+
+    def body(x: Any, y: Any, z: Any) -> Any:
+        product = MatmulOp(MatmulOp(x, y).result, z)
+        return ReduceOp("sum", product.result, [0, 1])
+
+    m, k = symbol("m"), symbol("k")
+    types = [typed(np.float32, N, k), typed(np.float32, k, m), typed(np.float32, m, k)]
+    module = with_names(module_of(types, body), ["x", "y", "z"], ["sum"])
+    artifact = lowered(module, "outer")
+    library = compile_all([artifact], tmp_path, [*FLAGS, "-ftrapv"])
+    inputs = [np.zeros(shape, np.float32) for shape in ((2, 0), (0, 2), (2, 0))]
+    prepared = Call(library, artifact).prepare(inputs, [1])
+    assert prepared.run() == OK
+    for rows, columns in ((2**31, 2**31), (2**32, 2**32), (2**52, 2**12), (2**40, 2**40)):
+        prepared["x.dims"] = rows
+        prepared.words[prepared.fields["y.dims"] + 1] = prepared["z.dims"] = columns
+        assert prepared.workspace_size() < 0 or prepared.workspace_size() > 2**32
+        assert prepared.run() == WORKSPACE
+    prepared["x.dims"] = 2**63 - 1
+    assert prepared.run() == INPUT_DIMS
 
 
 def test_dimension_that_gives_no_window(tmp_path: Path) -> None:
