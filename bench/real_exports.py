@@ -150,7 +150,6 @@ def _packages() -> None:
         shipped(f"light_{name}", "onnx", path)
     shipped("ort_mul_1", "onnxruntime", "datasets/mul_1.onnx")
     shipped("ort_sigmoid", "onnxruntime", "datasets/sigmoid.onnx")
-    shipped("ort_logreg_iris", "onnxruntime", "datasets/logreg_iris.onnx")
 
 
 def _speech(rate: int, batch: int) -> Inputs:

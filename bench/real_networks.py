@@ -437,7 +437,7 @@ def _register() -> None:
           "values": normal(2, 1, 2, 16, 32)},
          {"tokens": whole(600, 2, 3), "keys": normal(2, 2, 2, 5, 32),
           "values": normal(2, 2, 2, 5, 32)}],
-        {"tokens": caches[0], "keys": caches[1], "values": caches[1]}, dynamo=False,
+        {"tokens": caches[0], "keys": caches[1], "values": caches[1]},
     ))  # fmt: skip
     add("detr_small", Network(
         DetrSmall, [{"image": normal(1, 3, 96, 128)}, {"image": normal(2, 3, 96, 128)}],

@@ -153,8 +153,10 @@ def legalize_label_encoder(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     The value that belongs to a key, of keys that are equal the first; a default else. From version
     4 on NaN is a key like others.
     """
-    x = Quantity.of(lower, lower.operand("X"))
+    x = Quantity(lower, lower.operand("X"))
     keys, values = (_table(lower, side) for side in ("keys", "values"))
+    if is_float(x.element) != (keys.dtype.kind == "f"):
+        lower.refuse(f"keys of {keys.dtype} for {x.element}", "one type")
     if keys.size != values.size:
         lower.refuse(f"{keys.size} keys and {values.size} values", "as many")
     lower.attrs.ignore("default_float", "default_int64", "default_string", "default_tensor")
@@ -188,7 +190,12 @@ def _table(lower: OnnxLegalizer, side: str) -> Array:
 
 
 def _optional_tensor(lower: OnnxLegalizer, name: str) -> Array | None:
-    return lower.attrs.tensor(name) if lower.attrs.has(name) else None
+    if not lower.attrs.has(name):
+        return None
+    found = lower.attrs.tensor(name)
+    if found is not None and found.dtype == object:
+        lower.refuse(f"strings in '{name}'", "numbers")
+    return found
 
 
 # What becomes of scores

@@ -15,12 +15,13 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, i64, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.learned import (
     ML,
+    TRANSFORMS,
     best_label,
     chosen,
     integer_labels,
@@ -33,7 +34,9 @@ from lowerdeck.passes.legalize.quantity import Array, Quantity, concat
 from lowerdeck.passes.legalize.recurrent import State, run_steps
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
-LEAF = len(MODES)
+MEMBER = len(MODES)
+LEAF = MEMBER + 1
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class _Forest:
     """The nodes of all trees; each array has one entry a node."""
 
     modes: Array
-    """Indices into MODES, or LEAF."""
+    """Indices into MODES, MEMBER or LEAF."""
     features: Array
     limits: Array
     yes: Array
@@ -49,6 +52,8 @@ class _Forest:
     tracks_missing: Array
     """True where NaN goes the way of yes."""
     roots: Array
+    sets: Array | None = None
+    """The values that go the way of yes at a node of mode MEMBER, filled up with NaN."""
 
     @property
     def depth(self) -> int:
@@ -144,7 +149,7 @@ def _leaves(lower: OnnxLegalizer, forest: _Forest) -> Quantity:
         del number
         (at,) = state
         value = Quantity(inner, x)
-        feature = _look_up(at, forest.features)
+        feature = _look_up(at, forest.features).broadcast(at.dims)
         value = Quantity(inner, inner.add(GatherElementsOp(x, feature.value, 1)))
         goes = _decision(forest, at, value)
         return (goes.where(_look_up(at, forest.yes), _look_up(at, forest.no)),), ()
@@ -157,7 +162,7 @@ def _look_up(at: Quantity, table: Array) -> Quantity:
     """The entries of a table of nodes."""
     lower = at.lower
     if (table == table[0]).all():
-        return Quantity(lower, table[0])
+        return Quantity(lower, np.asarray(table[0]))
     return Quantity(lower, lower.add(GatherOp(lower.tensor(table), at.value, 0)))
 
 
@@ -165,15 +170,26 @@ def _decision(forest: _Forest, at: Quantity, value: Quantity) -> Quantity:
     """True where a sample takes the way of yes."""
     limit = _look_up(at, forest.limits).cast(value.element)
     used = [mode for mode in range(LEAF) if (forest.modes == mode).any()]
-    mode, goes = _look_up(at, np.minimum(forest.modes, LEAF - 1)), None
+    mode, goes = _look_up(at, forest.modes), None
     for number in used:
-        one = _compare(value, limit, MODES[number])
+        if number == MEMBER:
+            one = _is_member(forest, at, value)
+        else:
+            one = _compare(value, limit, MODES[number])
         goes = one if goes is None else mode.eq(number).where(one, goes)
     assert goes is not None
     if forest.tracks_missing.any():
         missing = _look_up(at, forest.tracks_missing.astype(np.int64)).ne(0)
         goes = goes | (missing & value.ne(value))
     return goes
+
+
+def _is_member(forest: _Forest, at: Quantity, value: Quantity) -> Quantity:
+    assert forest.sets is not None
+    lower = value.lower
+    each = Quantity(lower, lower.add(GatherOp(lower.tensor(forest.sets), at.value, 0)))
+    equal = value.reshape([*value.dims, 1]).eq(each.cast(value.element))
+    return equal.cast(i64).reduce("max", [len(value.dims)]).gt(0)
 
 
 def _compare(value: Quantity, limit: Quantity, mode: str) -> Quantity:
@@ -213,7 +229,7 @@ def _weights(
 def _scores(
     lower: OnnxLegalizer, leaves: Quantity, weights: Array, how: str, base: Array
 ) -> Quantity:
-    """The weights of the leaves of all trees: [samples, scores], in f32."""
+    """The weights of the leaves of all trees: [samples, scores]."""
     each = Quantity(lower, lower.add(GatherOp(lower.tensor(weights), leaves.value, 0)))
     kind = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}[how]
     scores = each.reduce(kind, [1])
@@ -221,7 +237,7 @@ def _scores(
         scores = scores / (leaves.dims[1].value or 1)
     if base.size:
         scores = scores + known(lower, base.astype(weights.dtype))
-    return scores.cast(f32)
+    return scores
 
 
 @legalizes("TreeEnsembleRegressor", domain=ML)
@@ -234,7 +250,7 @@ def legalize_tree_regressor(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if how in ("MIN", "MAX") and count > 1:
         lower.refuse(f"the {how} of {count} targets", "one target")
     base = _base(lower, (0, count))
-    scores = _scores(lower, _leaves(lower, forest), weights, how, base)
+    scores = _scores(lower, _leaves(lower, forest), weights, how, base).cast(f32)
     return [transformed(lower, scores, lower.attrs.string("post_transform")).value]
 
 
@@ -262,7 +278,7 @@ def legalize_tree_classifier(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         return _of_two(lower, forest, numbers, labels, kind)
     weights = _weights(lower, "class", labels.size, forest.modes.size, numbers)
     base = _base(lower, (0, labels.size))
-    scores = _scores(lower, _leaves(lower, forest), weights, "SUM", base)
+    scores = _scores(lower, _leaves(lower, forest), weights, "SUM", base).cast(f32)
     return [best_label(lower, scores, labels), transformed(lower, scores, kind).value]
 
 
@@ -276,10 +292,97 @@ def _of_two(
     weights = _weights(lower, "class", 1, forest.modes.size, numbers)
     is_probability = bool((_numbers(lower, "class_weights") >= 0).all())
     base = _base(lower, (0, 1))
-    score = _scores(lower, _leaves(lower, forest), weights, "SUM", base)
+    score = _scores(lower, _leaves(lower, forest), weights, "SUM", base).cast(f32)
     wins = score.gt(0.5 if is_probability else 0.0)
     label = lower.reshape(chosen(lower, wins, labels.tolist()), [score.dims[0]])
     if kind not in ("NONE", "LOGISTIC"):
         lower.refuse(f"post_transform '{kind}' of one score", "NONE or LOGISTIC")
     first = 1 - score if is_probability and kind == "NONE" else -score
     return [label, transformed(lower, concat([first, score], 1), kind).value]
+
+
+# Version 5
+
+
+@legalizes("TreeEnsemble", domain=ML)
+def legalize_tree_ensemble(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+    """The sum, mean, least or largest of the weights of the leaves, for each target."""
+    attrs = lower.attrs
+    count, targets = attrs.int("n_targets"), attrs.ints("leaf_targetids")
+    values = _tensor(lower, "leaf_weights")
+    if len(targets) != values.size or any(not 0 <= target < count for target in targets):
+        lower.refuse(f"{values.size} leaves of targets {targets}", f"as many, below {count}")
+    forest = _forest_of_tensors(lower, values.size)
+    weights = np.zeros((forest.modes.size, count), values.dtype)
+    weights[np.arange(values.size) + forest.modes.size - values.size, targets] = values
+    how = _among(lower, "aggregate_function", AGGREGATES)
+    if how in ("MIN", "MAX") and count > 1:
+        lower.refuse(f"the {how} of {count} targets", "one target")
+    scores = _scores(lower, _leaves(lower, forest), weights, how, np.zeros(0))
+    kind = _among(lower, "post_transform", TRANSFORMS)
+    return [transformed(lower, scores, kind).cast(element_type(lower.operand("X"))).value]
+
+
+def _among(lower: OnnxLegalizer, name: str, values: Sequence[str]) -> str:
+    """The value whose number an attribute gives."""
+    number = lower.attrs.int(name)
+    if not 0 <= number < len(values):
+        lower.refuse(f"attribute '{name}' is {number}", f"0 to {len(values) - 1}")
+    return values[number]
+
+
+def _tensor(lower: OnnxLegalizer, name: str) -> Array:
+    found = lower.attrs.tensor(name)
+    return lower.refuse(f"no attribute '{name}'", "it") if found is None else found.reshape(-1)
+
+
+def _forest_of_tensors(lower: OnnxLegalizer, leaves: int) -> _Forest:
+    """The inner nodes, and after them the leaves."""
+    attrs = lower.attrs
+    attrs.ignore("nodes_hitrates")
+    modes, limits = _tensor(lower, "nodes_modes").astype(np.int64), _tensor(lower, "nodes_splits")
+    count, features = modes.size, attrs.ints("nodes_featureids")
+    ways: list[Array] = []
+    for side in ("true", "false"):
+        ids = np.array(attrs.ints(f"nodes_{side}nodeids"), np.int64)
+        is_leaf = np.array(attrs.ints(f"nodes_{side}leafs"), bool)
+        if ids.size != count or is_leaf.size != count:
+            lower.refuse("lists of nodes that differ in length", "an entry each")
+        if (ids < 0).any() or (ids >= np.where(is_leaf, leaves, count)).any():
+            lower.refuse("a branch to a node or leaf that is not there", "one that is")
+        ways.append(np.concatenate([ids + is_leaf * count, count + np.arange(leaves)]))
+    roots = np.array(attrs.ints("tree_roots"), np.int64)
+    missing = attrs.ints("nodes_missing_value_tracks_true", default=[]) or [0] * count
+    if {limits.size, len(features), len(missing)} != {count} or not count or not roots.size:
+        lower.refuse("lists of nodes that differ in length, or are empty", "an entry each")
+    if (modes > MEMBER).any() or (roots < 0).any() or (roots >= count).any():
+        lower.refuse("modes above 6, or roots that are not there", "nodes of a known mode")
+    rest = np.zeros(leaves, np.int64)
+    return _Forest(
+        np.concatenate([modes, rest + LEAF]),
+        np.concatenate([np.array(features, np.int64), rest]),
+        np.concatenate([limits, rest.astype(limits.dtype)]),
+        ways[0],
+        ways[1],
+        np.concatenate([np.array(missing, bool), rest.astype(bool)]),
+        roots,
+        _sets(lower, modes, leaves),
+    )
+
+
+def _sets(lower: OnnxLegalizer, modes: Array, leaves: int) -> Array | None:
+    """A row for each node; in the file the sets stand one after the other, each before a NaN."""
+    places = np.flatnonzero(modes == MEMBER)
+    if not lower.attrs.has("membership_values"):
+        lower.attrs.ignore("membership_values")
+        return None if not places.size else lower.refuse("no membership_values", "them")
+    values = _tensor(lower, "membership_values")
+    ends = np.flatnonzero(np.isnan(values))
+    if ends.size != places.size:
+        lower.refuse(f"{ends.size} sets", f"{places.size}, as there are nodes that ask for one")
+    members = np.split(values, ends + 1)[: ends.size]
+    longest = max((one.size for one in members), default=1)
+    table = np.full((modes.size + leaves, longest), np.nan, values.dtype)
+    for place, one in zip(places, members, strict=True):
+        table[place, : one.size] = one
+    return table

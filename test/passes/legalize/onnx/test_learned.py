@@ -227,6 +227,14 @@ def test_tree_modes(first: str) -> None:
     check("TreeEnsembleRegressor", x, n_targets=2, **mixed, **weights)
 
 
+def test_a_tree_of_one_feature() -> None:
+    """What is the same at all nodes is not looked up."""
+    nodes = tree_nodes(["BRANCH_LT", "BRANCH_LT"])
+    nodes |= {"nodes_featureids": [0] * 6, "nodes_values": [0.5] * 6}
+    weights = targets("target", [0] * 4, [1.0, 2.0, 4.0, 8.0])
+    check("TreeEnsembleRegressor", {"x": tree_samples()}, n_targets=1, **nodes, **weights)
+
+
 @pytest.mark.parametrize("how", ["SUM", "AVERAGE", "MIN", "MAX"])
 def test_tree_aggregates(how: str) -> None:
     nodes = tree_nodes(["BRANCH_LEQ", "BRANCH_LEQ"])
@@ -297,6 +305,37 @@ def test_trees_in_double_precision() -> None:
     x = samples(dtype=np.float64)
     x[:4, 2], x[4:8, 2] = 0.5 + 5e-13, 0.5 + 2e-12
     check("TreeEnsembleRegressor", {"x": x}, **nodes, **weights)
+
+
+ENSEMBLE: dict[str, Any] = {
+    "n_targets": 2,
+    "tree_roots": [0, 2],
+    "nodes_featureids": [1, 0, 2],
+    "nodes_trueleafs": [0, 1, 1],
+    "nodes_falseleafs": [1, 1, 1],
+    "nodes_truenodeids": [1, 1, 3],
+    "nodes_falsenodeids": [0, 2, 0],
+    "leaf_targetids": [0, 1, 0, 1],
+}
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("modes", [(0, 1, 2), (3, 4, 5), (0, 6, 6)])
+def test_ensemble_of_tensors(dtype: Any, modes: Sequence[int]) -> None:
+    """Two trees; a mode 6 is a set."""
+    attributes = dict(ENSEMBLE)
+    numbers: dict[str, Any] = {
+        "nodes_modes": np.array(modes, np.uint8),
+        "nodes_splits": np.array([0.5, -1, 2], dtype),
+        "leaf_weights": np.array([1, 2, 4, 8], dtype),
+    }
+    if 6 in modes:
+        numbers["membership_values"] = np.array([1, 3, NAN, 2, 7, 9, NAN], dtype)
+    for name, array in numbers.items():
+        attributes[name] = numpy_helper.from_array(array, name)
+    x = np.round(samples(40)).astype(dtype)
+    element = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    check("TreeEnsemble", {"x": x}, (element,), 5, **attributes)
 
 
 def test_trees_with_cycles_are_refused() -> None:
