@@ -172,6 +172,9 @@ class _Heap:
     def _sift(self, item: Item, place: Expr, size: Expr, levels: Expr) -> None:
         """Put an item in a place of a heap of `size` places, or, in turn with worse ones, below."""
         b = self._k.builder
+        if levels == 0:
+            self._put(place, item)
+            return
 
         def go_down(_: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
             here = b.from_integer(values[0])
