@@ -176,14 +176,17 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     lanes, block = lanes_of_conv(op, target), input_block_of_conv(op, source)
     blocks = -(-shape[1] // lanes) // op.groups.data
     depth = prod(w[1:])
-    width, height = shape[-1], shape[-2] if len(shape) > 3 else 1
+    spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
+    # Dimensions of one element at the end are no rows.
+    wide = [axis for axis in range(len(spatial)) if shape[axis + 2] != 1]
+    inner = wide[-1] if wide else len(spatial) - 1
+    width, height = shape[inner + 2], shape[inner + 1] if inner else 1
 
     # A tile of two groups would have no inputs in common.
     even_only = op.groups.data > 1
     count, rows, columns = window_sums_tile(
         machine, (blocks, height, width), depth, even_only=even_only
     )
-    spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
     order = ["n", OUTPUT_CHANNEL, *spatial]
     panel = depth * count * lanes * 4
     stays = panel <= machine.l1 * 2 // 3 < depth * shape[1] * 4
@@ -197,9 +200,9 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         part = part_of_depth(machine, *divmod(w[1], block), step)
     if (prod(w) <= prod(x) and not stays and part is None) != machine.other_order:
         order = ["n", *spatial, OUTPUT_CHANNEL]
-    sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
-    if len(spatial) > 1:
-        sizes.insert(0, (spatial[-2], rows))
+    sizes = [(spatial[inner], columns), (OUTPUT_CHANNEL, count)]
+    if inner:
+        sizes.insert(0, (spatial[inner - 1], rows))
     layouts = blocked_constants(kernel, target.inner(1))
     # The weight last: it may have as many input channels as there are output channels.
     layouts[op.weight] = packed_weight(op, block, lanes, count)

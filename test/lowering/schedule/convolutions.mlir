@@ -174,3 +174,21 @@ func.func @main(%x: tensor<1x2x1x49xf32>) -> tensor<1x3x1x24xf32> {
   } {layouts = [#core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>]}
   func.return %y : tensor<1x3x1x24xf32>
 }
+
+// -----
+
+// Positions lie along the first of two dimensions: those make the tile, for of the other one there
+// is but one.
+// CHECK-LABEL: buffer.func @column
+// CHECK:         buffer.load %0({{.*}}) <[0, d0, 27, 0, d1]>
+// CHECK-COUNT-28: buffer.store {{.*}} : vector<16xf32>
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x32x28x1xf32>) -> tensor<1x16x28x1xf32> {
+  %w = core.constant dense<1.0> : tensor<16x32x1x1xf32>
+  %y = core.kernel @column(%x, %w) : (tensor<1x32x28x1xf32>, tensor<16x32x1x1xf32>) -> tensor<1x16x28x1xf32> {
+  ^bb0(%a: tensor<1x32x28x1xf32>, %f: tensor<16x32x1x1xf32>):
+    %c = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x32x28x1xf32>, tensor<16x32x1x1xf32>) -> tensor<1x16x28x1xf32>
+    core.yield %c : tensor<1x16x28x1xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x16x28x1xf32>
+}
