@@ -148,6 +148,17 @@ def test_rewritten_file_is_read_anew(file: str) -> None:
     assert before != after
 
 
+def test_a_name_is_no_identity(tmp_path: Path) -> None:
+    """A replaced file that differs where no sample is taken."""
+    path, new = tmp_path / "w", tmp_path / "w.new"
+    for file, middle in ((path, b"a"), (new, b"b")):
+        file.write_bytes(bytes(10_000) + middle + bytes(10_000))
+    before = Blob.map(str(path), 0, 20_001)
+    os.utime(new, ns=(1, 1))
+    new.replace(path)
+    assert before != Blob.map(str(path), 0, 20_001)
+
+
 def test_equality_is_of_content(file: str) -> None:
     mapped = Blob.map(file, 0, 64)
     copied = Blob.of(np.frombuffer(DATA, np.uint8))
