@@ -76,27 +76,25 @@ class Mutant:
 # Seeds
 
 
-def find_seeds(formats: Sequence[str]) -> list[Seed]:
-    """Whole models of these formats, in the same order on every machine."""
+def find_seeds(formats: Sequence[str], *, quick: bool = False) -> list[Seed]:
+    """
+    Whole models of these formats, in the same order on every machine; with `quick` only those that
+    are at hand at once.
+    """
     makers: Mapping[str, Callable[[], Iterator[Seed]]] = {
-        "onnx": _onnx_seeds,
+        "onnx": lambda: _onnx_seeds(quick=quick),
         "tf1": _tf1_seeds,
         "saved-model": _saved_model_seeds,
         "checkpoint": _checkpoint_seeds,
         "caffe": _caffe_seeds,
-        "mlir": _mlir_seeds,
+        "mlir": lambda: _mlir_seeds(quick=quick),
         "compiled": _compiled_seeds,
     }
     return [seed for name in formats for seed in makers[name]()]
 
 
-def _onnx_seeds() -> Iterator[Seed]:
-    from onnx.backend.test.loader import load_model_tests
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        cases: list[Any] = sorted(load_model_tests(kind="node"), key=lambda case: case.name)
-    for case in cases:
+def _onnx_seeds(*, quick: bool) -> Iterator[Seed]:
+    for case in [] if quick else _suite():
         data = case.model.SerializeToString()
         if len(data) <= MAX_BYTES:
             yield Seed(case.name, "onnx", {"model.onnx": data}, "model.onnx")
@@ -105,6 +103,15 @@ def _onnx_seeds() -> Iterator[Seed]:
         for _ in range(40):
             yield Seed(name, "onnx", {"model.onnx": model.SerializeToString()}, "model.onnx")
     yield from _external_seed() * 40
+
+
+def _suite() -> list[Any]:
+    """The cases of onnx for single operators."""
+    from onnx.backend.test.loader import load_model_tests
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return sorted(load_model_tests(kind="node"), key=lambda case: case.name)
 
 
 def _onnx_models() -> Iterator[tuple[str, onnx.ModelProto]]:
@@ -297,7 +304,7 @@ def _caffe_seeds() -> Iterator[Seed]:
             yield Seed(folder.name, "caffe", files, "net.prototxt")
 
 
-def _mlir_seeds() -> Iterator[Seed]:
+def _mlir_seeds(*, quick: bool) -> Iterator[Seed]:
     for path in sorted((ROOT / "test").rglob("*.mlir")):
         for position, chunk in enumerate(path.read_text().split("// -----")):
             lines = [line for line in chunk.splitlines() if not line.lstrip().startswith("//")]
@@ -308,7 +315,7 @@ def _mlir_seeds() -> Iterator[Seed]:
             phase = "buffer" if b"buffer." in data else phase
             yield Seed(f"{path.stem}/{position}", "mlir", {"m.mlir": data}, "m.mlir", phase)
     with tempfile.TemporaryDirectory(prefix="fuzz-files-") as folder:
-        for name, model in _onnx_models():
+        for name, model in () if quick else _onnx_models():
             path = Path(folder) / f"{name}.onnx"
             path.write_bytes(model.SerializeToString())
             for phase in PHASES:

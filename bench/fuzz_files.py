@@ -416,6 +416,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--formats", default=",".join(FORMATS), help="of these formats only")
     parser.add_argument("--whole", type=int, default=10, help="every Nth to C; 0 for none")
     parser.add_argument("--out", type=Path, help="the folder for findings")
+    parser.add_argument("--quick", action="store_true", help="only models that are at hand at once")
     parser.add_argument("--only", type=int, help="the number of one mutant")
     options = parser.parse_args(arguments)
     formats = options.formats.split(",")
@@ -424,7 +425,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     sys.setrecursionlimit(10_000)
     shared = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="fuzz-files-", dir=shared) as folder:
-        run_ = Run(find_seeds(formats), options.seed, options.whole, Path(folder))
+        run_ = Run(
+            find_seeds(formats, quick=options.quick), options.seed, options.whole, Path(folder)
+        )
         if options.only is not None:
             return _show(run_, options.only, options.out)
         _warm_up(run_)

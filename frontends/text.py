@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.utils.lexer import Input, Span
 
 from lowerdeck.dialects.errors import is_declared
 from lowerdeck.dialects.registry import register_dialects
@@ -28,7 +30,7 @@ def read_module(
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        module = parse_module(Parser(context or default_context(), text, path))
+        module = parse_module(context or default_context(), text, path)
         module.verify()
         return module
     except OSError as error:
@@ -39,13 +41,25 @@ def read_module(
         raise FrontendError.of_file(path, "its regions are nested too deeply") from None
 
 
-def parse_module(parser: Parser, *, allow_implicit: bool = True) -> ModuleOp:
+_STRING = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*(?P<end>"?)')
+"""A comment, or a string as far as it goes."""
+
+
+def parse_module(
+    context: Context, text: str, name: str, *, allow_implicit: bool = True
+) -> ModuleOp:
     """
-    The module that a parser reads; ParseError or VerifyException if it is not well-formed.
+    The module in a text; ParseError or VerifyException if it is not well-formed.
 
     For some of that, such as numbers that are too large for their type, the parser of xDSL has no
     error of its own but whatever Python raises; those get the place where the parser is.
     """
+    for match in _STRING.finditer(text):
+        # The lexer of xDSL takes exponential time to find that a string has no end.
+        if match["end"] == "":
+            span = Span(match.start(), match.start() + 1, Input(text, name))
+            raise ParseError(span, "the string does not end, or has an escape that is none")
+    parser = Parser(context, text, name)
     try:
         return parser.parse_module(allow_implicit)
     except Exception as error:

@@ -175,16 +175,14 @@ class OptTool(xDSLOptMain):
         return stream, extension
 
     def _read_text(self, stream: IO[bytes]) -> ModuleOp:
-        from xdsl.parser import Parser
-
         from lowerdeck.frontends.text import parse_module
 
         try:
             text = stream.read().decode("utf-8")
         except UnicodeDecodeError as error:
             raise ToolError(f"{self.get_input_name()}: is not valid IR text: {error}") from error
-        parser = Parser(self.ctx, text, self.get_input_name())
-        return parse_module(parser, allow_implicit=not self.args.no_implicit_module)
+        name, is_strict = self.get_input_name(), self.args.no_implicit_module
+        return parse_module(self.ctx, text, name, allow_implicit=not is_strict)
 
     def _load_model(self, stream: IO[bytes]) -> ModuleOp:
         from lowerdeck.frontends import load_model

@@ -9,6 +9,7 @@ import onnx
 from onnx import AttributeProto, FunctionProto
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.onnx.convert import (
     ConversionError,
@@ -28,7 +29,7 @@ def function_body(op: OnnxOp) -> FunctionProto | None:
     The function that the schema gives for `op`, or None.
 
     Some bodies depend on the element types of the operands; until all of them are known, there is
-    no such body.
+    no such body. VerifyException if onnx finds something wrong with the node.
     """
     schema = cast(Any, op.schema)  # onnx's stubs lack the methods below
     if schema.has_function:
@@ -39,9 +40,12 @@ def function_body(op: OnnxOp) -> FunctionProto | None:
     outputs = ["" if value.type == NONE else f"o{k}" for k, value in enumerate(op.results)]
     node = op_to_node(op, names, outputs)
     types = [type_to_proto(value.type).SerializeToString() for value in op.operands]
-    body = schema.get_context_dependent_function_with_opset_version(
-        _version(op, context=True), node.SerializeToString(), types
-    )
+    try:
+        body = schema.get_context_dependent_function_with_opset_version(
+            _version(op, context=True), node.SerializeToString(), types
+        )
+    except (RuntimeError, ValueError) as error:  # of the C++ that makes the body
+        raise VerifyException(f"onnx makes no function of it: {error}") from error
     return _parsed(body, op)
 
 

@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.base import CoreOp, require_axis
 from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp, constant_array
 from lowerdeck.dialects.core.elementwise import CastOp, CompareOp, SelectOp
 from lowerdeck.dialects.core.reduce import ReduceOp
@@ -135,6 +135,7 @@ class CoreBuilder:
 
     def slice_axis(self, value: SSAValue, axis: int, start: ExprLike, size: ExprLike) -> SSAValue:
         """The elements `start .. start + size - 1` along one dimension."""
+        require_axis(axis, rank_of(value))
         starts: list[ExprLike] = [0] * rank_of(value)
         sizes: list[ExprLike] = list(dims_of(value))
         starts[axis], sizes[axis] = start, size

@@ -6,12 +6,17 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from numpy.typing import NDArray
+from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
+from lowerdeck.dialects.core.types import rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
+
+_MANY = 64
+"""More dimensions than any operator bounds."""
 
 _LONGEST = 500
 """Characters of what was found: attributes may be lists of any length."""
@@ -56,6 +61,17 @@ class Legalizer(CoreBuilder):
         if len(set(found)) != len(found):
             self.refuse(f"axes {list(axes)}", "each dimension once")
         return found
+
+    def require_rank(self, value: SSAValue, ranks: int | range, name: str) -> None:
+        """Refuse an operand with another number of dimensions, if that is known."""
+        if not isinstance(value.type, TensorType):
+            return
+        rank = rank_of(value)
+        if isinstance(ranks, range) and rank not in ranks:
+            most = "or more" if ranks.stop > _MANY else f"to {ranks.stop - 1}"
+            self.refuse(f"'{name}' of type {value.type}", f"{ranks.start} {most} dimensions")
+        if isinstance(ranks, int) and rank != ranks:
+            self.refuse(f"'{name}' of type {value.type}", f"{ranks} dimensions")
 
     # Values that must be known
 

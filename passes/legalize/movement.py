@@ -164,6 +164,8 @@ def pad(
     mode: str = "constant",
 ) -> SSAValue:
     """`x` with elements added, or removed by negative amounts, which comes first."""
+    if not len(begin) == len(end) == rank_of(x):
+        lower.refuse(f"{len(begin)} and {len(end)} amounts to pad by", f"{rank_of(x)} of each")
     cut_begin, cut_end = (
         [positive_part(lower, -amount) for amount in side] for side in (begin, end)
     )
@@ -191,6 +193,8 @@ def positive_part(lower: Legalizer, amount: Expr) -> Expr:
 def tile(lower: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
     """`x` repeated along each dimension."""
     dims = dims_of(x)
+    if len(repeats) != len(dims):
+        lower.refuse(f"{len(repeats)} repeats", f"{len(dims)}")
     inner: list[ExprLike] = []
     outer: list[ExprLike] = []
     for dim, repeat in zip(dims, repeats, strict=True):

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.base import CoreOp, require, require_axis
 from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.elementwise import (
     AbsOp,
@@ -259,6 +259,7 @@ class Quantity:
     def column(self, rank: int, axis: int) -> Quantity:
         """A vector as a tensor of `rank` dimensions that extends along `axis`."""
         dims: list[ExprLike] = [1] * rank
+        require(len(self.dims) == 1, f"expected a vector, got {len(self.dims)} dimensions")
         dims[axis] = self.dims[0]
         return self.reshape(dims)
 
@@ -284,6 +285,7 @@ class Quantity:
     def pick(self, axis: int, index: ExprLike) -> Quantity:
         """The part at one position of `axis`, without that dimension."""
         number = Expr.of(index).value
+        require_axis(axis, len(self.dims))
         if isinstance(self.data, np.ndarray) and number is not None:
             return self._make(np.take(self.data, number, axis))
         starts: list[ExprLike] = [0] * len(self.dims)

@@ -97,6 +97,7 @@ def _axes(op: OnnxOp, lower: OnnxLegalizer, rank: int) -> ReducedAxes:
     operand, keeps_all = lower.input("axes"), lower.attrs.flag("noop_with_empty_axes")
     axes = None if operand is None else lower.ints(operand)
     if operand is not None and axes is None:
+        lower.require_rank(operand, 1, "axes")
         count = dims_of(operand)[0].value
         if count is None or count > rank:
             lower.refuse(f"axes of type {operand.type}", "as many axes as are known when compiling")

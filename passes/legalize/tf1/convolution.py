@@ -79,7 +79,8 @@ def _conv(lower: Tf1Legalizer, layout: Layout, image: SSAValue | None = None) ->
     """The convolution of an image, or of the node's input, with its weights."""
     weights = number(lower, "filter")
     rank = rank_of(weights)
-    x = layout.to_first(_image(lower, rank) if image is None else image)
+    image = _image(lower, rank) if image is None else require_image(lower, image, rank)
+    x = layout.to_first(image)
     weights = lower.transpose(weights, [rank - 1, rank - 2, *range(rank - 2)])
     return _windowed(lower, layout, x, weights, _groups(lower, x, weights))
 

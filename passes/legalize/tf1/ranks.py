@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from xdsl.dialects.builtin import TensorType
-
-from lowerdeck.dialects.core.types import rank_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 
 _Ranks = Mapping[str, "int | range"]
@@ -43,6 +40,7 @@ _RANKS: Mapping[str, _Ranks] = MappingProxyType(
         "Cholesky": _SQUARE,
         "CombinedNonMaxSuppression": {"boxes": 4, "scores": 3},
         "CropAndResize": {"image": 4, "boxes": 2, "box_ind": 1, "crop_size": 1},
+        "DenseBincount": {"input": range(1, 3)},
         "DepthwiseConv2dNative": {"filter": 4},
         "Dilation2D": {"input": 4, "filter": 3},
         "FusedBatchNorm": _NORMALIZED,
@@ -80,6 +78,7 @@ _RANKS: Mapping[str, _Ranks] = MappingProxyType(
         "ResizeBicubic": _IMAGES,
         "ResizeBilinear": _IMAGES,
         "ResizeNearestNeighbor": _IMAGES,
+        "ReverseSequence": {"input": _SOME, "seq_lengths": 1},
         "SelfAdjointEigV2": _SQUARE,
         "SoftmaxCrossEntropyWithLogits": {"features": 2, "labels": 2},
         "SparseSoftmaxCrossEntropyWithLogits": {"features": 2, "labels": 1},
@@ -102,6 +101,13 @@ _RANKS: Mapping[str, _Ranks] = MappingProxyType(
         "TensorListSplit": {"tensor": _SOME, "lengths": 1},
         "TopK": {"input": _SOME},
         "TopKV2": {"input": _SOME},
+        "TridiagonalMatMul": {
+            "superdiag": _MATRICES,
+            "maindiag": _MATRICES,
+            "subdiag": _MATRICES,
+            "rhs": _MATRICES,
+        },
+        "TridiagonalSolve": {"diagonals": _MATRICES, "rhs": _MATRICES},
         "UnravelIndex": {"dims": 1},
     }
 )
@@ -111,11 +117,4 @@ _RANKS: Mapping[str, _Ranks] = MappingProxyType(
 def require_ranks(lower: Tf1Legalizer) -> None:
     """Refuse a node if an input has another number of dimensions than the operator takes."""
     for name, ranks in _RANKS.get(lower.op_type, {}).items():
-        type_ = lower.operand(name).type
-        if not isinstance(type_, TensorType):
-            continue
-        rank = rank_of(lower.operand(name))
-        if isinstance(ranks, range) and rank not in ranks:
-            lower.refuse(f"'{name}' of type {type_}", f"at least {ranks.start} dimensions")
-        if isinstance(ranks, int) and rank != ranks:
-            lower.refuse(f"'{name}' of type {type_}", f"{ranks} dimensions")
+        lower.require_rank(lower.operand(name), ranks, name)

@@ -89,6 +89,8 @@ def window_of(
         begin, end = _explicit_pads(lower, layout)
     elif lower.attrs.has("explicit_paddings") and lower.attrs.ints("explicit_paddings"):
         lower.refuse(f"explicit_paddings with padding {padding}", "padding EXPLICIT")
+    if not len(dims) == len(kernel) == len(strides) == len(dilations) == len(begin) == len(end):
+        lower.refuse(f"a window of {len(kernel)} dimensions over {len(dims)}", "as many")
     window = Window(tuple(kernel), list(strides), list(dilations), begin, end, zeros)
     return same(window, dims, upper=True) if padding == "SAME" else window
 
