@@ -69,6 +69,7 @@ def legalize_tensor_scatter(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x, updates = lower.operand("past_cache"), lower.operand("update")
     mode = lower.attrs.string("mode", among=("linear", "circular"))
     rank = rank_of(x)
+    lower.require_rank(updates, rank, "update")
     axis = lower.axis(lower.attrs.int("axis"), rank)
     places = Quantity.iota(lower, dims_of(updates)[axis]).column(rank, axis)
     if (starts := lower.input("write_indices")) is not None:

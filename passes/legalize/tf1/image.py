@@ -287,6 +287,8 @@ Colors = tuple[Quantity, Quantity, Quantity]
 def _channels(x: Quantity) -> Colors:
     """The three parts of the last dimension."""
     axis = len(x.dims) - 1
+    if axis < 0:
+        refuse("a scalar", "channels")
     if x.dims[axis].value not in (None, 3):
         refuse(f"{x.dims[axis]} channels", "3")
     first, second, third = (x.pick(axis, k) for k in range(3))

@@ -30,8 +30,9 @@ _NORMALIZED: _Ranks = {"scale": 1, "offset": 1, "mean": 1, "variance": 1}
 _SOLVED: _Ranks = {"matrix": _MATRICES, "rhs": _SOME}
 _SQUARE: _Ranks = {"input": _MATRICES}
 
-_RANKS: Mapping[str, _Ranks] = MappingProxyType(
+RANKS: Mapping[str, _Ranks] = MappingProxyType(
     {
+        "AdjustContrastv2": {"images": range(3, 1 << 16)},
         "AudioSpectrogram": {"input": 2},
         "BatchNormWithGlobalNormalization": {"t": 4, "m": 1, "v": 1, "beta": 1, "gamma": 1},
         "BiasAdd": {"value": _MATRICES, "bias": 1},
@@ -116,5 +117,5 @@ _RANKS: Mapping[str, _Ranks] = MappingProxyType(
 
 def require_ranks(lower: Tf1Legalizer) -> None:
     """Refuse a node if an input has another number of dimensions than the operator takes."""
-    for name, ranks in _RANKS.get(lower.op_type, {}).items():
+    for name, ranks in RANKS.get(lower.op_type, {}).items():
         lower.require_rank(lower.operand(name), ranks, name)
