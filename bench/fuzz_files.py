@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import gc
-import io
 import json
 import mmap
 import os
@@ -190,7 +189,7 @@ def _limited() -> Generator[None]:
         raise TimeIsUp
 
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
-    hard = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
     resource.setrlimit(resource.RLIMIT_CPU, (int(used + CPU_SECONDS) + _SPARE_SECONDS, hard))
     signal.signal(signal.SIGPROF, stop)
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
@@ -198,6 +197,7 @@ def _limited() -> Generator[None]:
         yield
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, hard))
 
 
 def _peak_memory() -> int:
@@ -452,7 +452,7 @@ def _warm_up(run_: Run) -> None:
     first = {(seed.format, seed.phase): seed for seed in reversed(run_.seeds)}
     for seed in first.values():
         write(seed.files, run_.folder / "model")
-        with contextlib.suppress(Exception), contextlib.redirect_stderr(io.StringIO()):
+        with contextlib.suppress(Exception, TimeIsUp), _limited():
             run(seed, run_.folder / "model", whole=True)
     gc.collect()
 
