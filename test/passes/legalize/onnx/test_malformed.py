@@ -14,6 +14,7 @@ from onnx import numpy_helper as arrays
 from lowerdeck.compiler import CompileOptions, import_and_lower
 from lowerdeck.passes.legalize.walk import LegalizationError
 
+make_node: Any = helper.make_node
 FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
@@ -45,24 +46,24 @@ def body(inputs: int, outputs: int) -> GraphProto:
     kinds = [(INT, []), (BOOL, []), *[(FLOAT, [2])] * inputs][:inputs]
     given = [helper.make_tensor_value_info(f"i{k}", *kind) for k, kind in enumerate(kinds)]
     true = helper.make_tensor("t", BOOL, [], [True])
-    nodes = [helper.make_node("Constant", [], ["o0"], value=true)]
+    nodes = [make_node("Constant", [], ["o0"], value=true)]
     for k in range(1, outputs):
         two = helper.make_tensor("v", FLOAT, [2], [1.0, 2.0])
-        nodes.append(helper.make_node("Constant", [], [f"o{k}"], value=two))
+        nodes.append(make_node("Constant", [], [f"o{k}"], value=two))
     results = [onnx.ValueInfoProto(name=f"o{k}") for k in range(outputs)]
     return helper.make_graph(nodes, "body", given, results)
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(0, 2), (2, 2), (4, 2), (3, 1), (3, 3)])
 def test_loop_with_another_body(inputs: int, outputs: int, tmp_path: Path) -> None:
-    node = helper.make_node("Loop", ["n", "", "x"], ["y"], "loop", body=body(inputs, outputs))
+    node = make_node("Loop", ["n", "", "x"], ["y"], "loop", body=body(inputs, outputs))
     text = refusal(tmp_path, node, n=np.array(3), x=[2])
     assert f"'body' of {inputs} inputs and {outputs} outputs, expected 3 and 2" in text
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), [(1, 2), (3, 2), (2, 1), (2, 3)])
 def test_scan_with_another_body(inputs: int, outputs: int, tmp_path: Path) -> None:
-    node = helper.make_node(
+    node = make_node(
         "Scan", ["s", "x"], ["t", "y"], "scan", body=body(inputs, outputs), num_scan_inputs=1
     )
     text = refusal(tmp_path, node, s=[2], x=[5, 2])
@@ -71,9 +72,7 @@ def test_scan_with_another_body(inputs: int, outputs: int, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("count", [-1, 0, 3, 2**31])
 def test_scan_with_another_number_of_inputs(count: int, tmp_path: Path) -> None:
-    node = helper.make_node(
-        "Scan", ["s", "x"], ["t", "y"], "scan", body=body(2, 2), num_scan_inputs=count
-    )
+    node = make_node("Scan", ["s", "x"], ["t", "y"], "scan", body=body(2, 2), num_scan_inputs=count)
     assert f"found {count} scan inputs, expected 1 to 2" in refusal(tmp_path, node, s=[2], x=[5, 2])
 
 
@@ -82,19 +81,17 @@ def test_scan_with_another_number_of_inputs(count: int, tmp_path: Path) -> None:
     ["scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions"],
 )
 def test_scan_with_lists_of_other_lengths(name: str, tmp_path: Path) -> None:
-    step = helper.make_node("Identity", ["a"], ["b"])
+    step = make_node("Identity", ["a"], ["b"])
     infos = [helper.make_tensor_value_info(k, FLOAT, [2]) for k in ("a", "b")]
     graph = helper.make_graph([step], "body", infos[:1], infos[1:])
-    node = helper.make_node(
-        "Scan", ["x"], ["y"], "scan", body=graph, num_scan_inputs=1, **{name: [0, 0]}
-    )
+    node = make_node("Scan", ["x"], ["y"], "scan", body=graph, num_scan_inputs=1, **{name: [0, 0]})
     assert f"attribute '{name}' of 2 numbers, expected 1" in refusal(tmp_path, node, x=[5, 2])
 
 
 @pytest.mark.parametrize("outputs", [2, 3])
 def test_if_with_another_branch(outputs: int, tmp_path: Path) -> None:
     branches = {"then_branch": body(0, 1), "else_branch": body(0, outputs)}
-    node = helper.make_node("If", ["c"], ["y"], "if", **branches)
+    node = make_node("If", ["c"], ["y"], "if", **branches)
     text = refusal(tmp_path, node, c=np.array(True))
     assert f"'else_branch' of 0 inputs and {outputs} outputs, expected 0 and 1" in text
 
@@ -102,7 +99,7 @@ def test_if_with_another_branch(outputs: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("count", [0, 2])
 def test_if_with_another_condition(count: int, tmp_path: Path) -> None:
     branches = {"then_branch": body(0, 1), "else_branch": body(0, 1)}
-    node = helper.make_node("If", ["c"], ["y"], "if", **branches)
+    node = make_node("If", ["c"], ["y"], "if", **branches)
     assert "expected one element" in refusal(tmp_path, node, c=np.ones(count, np.bool_))
 
 
@@ -113,32 +110,32 @@ def test_recurrent_layers_of_other_ranks(
     name: str, operator: str, rank: int, tmp_path: Path
 ) -> None:
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[operator]
-    shapes = {"x": [5, 1, 2], "w": [1, gates * 3, 2], "r": [1, gates * 3, 3]}
+    shapes: dict[str, Any] = {"x": [5, 1, 2], "w": [1, gates * 3, 2], "r": [1, gates * 3, 3]}
     shapes[name] = [*shapes[name], 1] if rank == 4 else shapes[name][:2]
-    node = helper.make_node(operator, ["x", "w", "r"], ["y"], "rnn", hidden_size=3)
+    node = make_node(operator, ["x", "w", "r"], ["y"], "rnn", hidden_size=3)
     assert f"'{name.upper()}' of type" in refusal(tmp_path, node, **shapes)
 
 
 @pytest.mark.parametrize("number", [0, 99, -(2**63)])
 def test_element_types_that_are_none(number: int, tmp_path: Path) -> None:
-    node = helper.make_node("EyeLike", ["x"], ["y"], "eye", dtype=number)
+    node = make_node("EyeLike", ["x"], ["y"], "eye", dtype=number)
     assert f"{number} is not an element type" in refusal(tmp_path, node, x=[2, 2])
 
 
 @pytest.mark.parametrize("name", ["strides", "dilations", "pads"])
 def test_blocks_with_lists_of_other_lengths(name: str, tmp_path: Path) -> None:
-    node = helper.make_node("Col2Im", ["x", "i", "b"], ["y"], "image", **{name: [1]})
+    node = make_node("Col2Im", ["x", "i", "b"], ["y"], "image", **{name: [1]})
     sizes = {"i": np.array([5, 5]), "b": np.array([1, 5])}
     assert f"1 {name}" in refusal(tmp_path, node, 18, x=[1, 5, 5], **sizes)
 
 
 def test_strides_that_are_no_steps(tmp_path: Path) -> None:
-    node = helper.make_node("MaxPool", ["x"], ["y"], "pool", kernel_shape=[2], strides=[0])
+    node = make_node("MaxPool", ["x"], ["y"], "pool", kernel_shape=[2], strides=[0])
     assert "strides [0], expected numbers from 1 on" in refusal(tmp_path, node, x=[1, 1, 4])
 
 
 def test_what_is_found_is_not_told_at_any_length(tmp_path: Path) -> None:
-    node = helper.make_node("MaxPool", ["x"], ["y"], "pool", kernel_shape=[1], pads=[-1, 0])
+    node = make_node("MaxPool", ["x"], ["y"], "pool", kernel_shape=[1], pads=[-1, 0])
     assert "pads [-1, 0]" in refusal(tmp_path, node, x=[1, 1, 4])
-    node = helper.make_node("ReduceSum", ["x"], ["y"], "sum", axes=[7] * 100_000)
+    node = make_node("ReduceSum", ["x"], ["y"], "sum", axes=[7] * 100_000)
     assert len(refusal(tmp_path, node, 11, x=[1, 1, 4])) < 2_000

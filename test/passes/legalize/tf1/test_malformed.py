@@ -44,7 +44,7 @@ def refusal(path: Path, graph: GraphDef) -> str:
     return str(error.value)
 
 
-LISTS = ([], [1], [1, 1, 1], [1, 1, 1, 1, 1], [1, 0, 1, 1], [1, -2, 1, 1])
+LISTS: Sequence[list[int]] = ([], [1], [1, 1, 1], [1, 1, 1, 1, 1], [1, 0, 1, 1], [1, -2, 1, 1])
 
 
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
