@@ -39,7 +39,15 @@ import onnx_shrinking
 from fuzzing import QUICK_FLAGS, Mismatch, Outcome, build, outcome_of
 from onnx_differences import doubt, is_array
 from onnx_graphs import Program, random_program
-from onnx_witnesses import Judgement, Unsupported, close, evaluate, onnxruntime_model
+from onnx_witnesses import (
+    EITHER_ZERO,
+    EXACT,
+    Judgement,
+    Unsupported,
+    close,
+    evaluate,
+    onnxruntime_model,
+)
 
 from lowerdeck.binding import Binding
 from lowerdeck.dialects.interpret import run_module
@@ -127,6 +135,7 @@ class Witnesses:
         """What explains differences from a witness; Mismatch if nothing does."""
         both = (self.reference, self.reference if self.runtime is None else self.runtime)
         if all(close(found[k], w[k]) for w in both for k in self.names):
+            self._check_zeros(way, found)
             return []
         judgement = self.judgement()
         for name in self.names:
@@ -137,6 +146,20 @@ class Witnesses:
                 continue
             raise Mismatch(self._described(way, name, found[name]))
         return [f"undecided: {op}" for op in judgement.undecided] or ["rounding"]
+
+    def _check_zeros(self, way: str, found: Results) -> None:
+        """Mismatch if nothing is rounded, and zeros have other signs than by both witnesses."""
+        ops = {node.op_type for node in self.program.model.graph.node}
+        if self.runtime is None or not ops <= EXACT - EITHER_ZERO:
+            return
+        for name in self.names:
+            want = self.reference[name]
+            if want.dtype.kind not in "biu" and np.array_equal(
+                np.signbit(want), np.signbit(self.runtime[name])
+            ):
+                same = (np.signbit(found[name]) == np.signbit(want)) | (want != 0)
+                if not same.all():
+                    raise Mismatch(self._described(f"{way}, signs of zeros", name, found[name]))
 
     def _described(self, way: str, name: str, found: Any) -> str:
         want = self.judgement().values[name]

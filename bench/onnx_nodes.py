@@ -230,7 +230,7 @@ def is_moderate(a: Array) -> bool:
 
 def is_finite(a: Array) -> bool:
     """True if nothing is infinite or NaN: where that gets to depends on the algorithm."""
-    return bool(np.isfinite(a).all())
+    return bool(np.isfinite(a.astype(np.float64)).all())
 
 
 def within(a: Array, limit: float) -> bool:
@@ -1049,7 +1049,13 @@ def resize(b: Builder, op: str) -> None:
     if op == "Upsample":
         if b.opset not in (7, 8, 9):
             raise Skip
-        x = b.pick(b.dtype(op), low=rank, high=rank, sane=True, test=lambda a: bool(a.size))
+        x = b.pick(
+            b.dtype(op),
+            low=rank,
+            high=rank,
+            sane=True,
+            test=lambda a: bool(a.size) and is_finite(a),
+        )
         scales = [b.random.choice((1.0, 2.0, 1.5, 3.0)) for _ in range(rank)]
         mode = "nearest"
         if rank == 4 and b.chance(0.5):
@@ -1060,12 +1066,15 @@ def resize(b: Builder, op: str) -> None:
             b.node(op, [x, b.parameter(scales, np.float32)], mode=mode)
         return
     dtype = b.dtype(op, "T" if b.opset < 11 else "T1")
-    x = b.pick(dtype, low=rank, high=rank, sane=True, test=lambda a: bool(a.size))
-    shape = x.array.shape
-    # How integers are rounded between two of them nobody says.
-    is_number = is_float(dtype)
+    # How integers are rounded between two of them nobody says, nor what NaN is there times 0.
     modes = ("nearest", "linear", "cubic") if b.opset >= 11 else ("nearest", "linear")
-    mode = b.random.choice(modes if is_number else modes[:1])
+    mode = b.random.choice(modes if is_float(dtype) else modes[:1])
+
+    def able(a: Array) -> bool:
+        return bool(a.size) and (mode == "nearest" or is_finite(a))
+
+    x = b.pick(dtype, low=rank, high=rank, sane=True, test=able)
+    shape = x.array.shape
     changed = b.random.sample(
         range(rank), 1 if mode == "nearest" and b.chance(0.5) else min(rank, 2)
     )
@@ -1119,7 +1128,7 @@ def grid_sample(b: Builder, op: str) -> None:
     dtype = b.dtype(op, "T1")
     other = b.dtype(op, "T2")
     rank = 2 if b.opset < 20 else b.random.choice((2, 2, 3))
-    x = b.pick(dtype, (b.random.choice((1, 2)), 2, *([4, 5, 3][:rank])), sane=True)
+    x = b.pick(dtype, (b.random.choice((1, 2)), 2, *([4, 5, 3][:rank])), sane=True, test=is_finite)
     grid = b.array(other, (x.array.shape[0], *([3, 2, 2][:rank]), rank), True)
     modes = ("bilinear", "nearest", "bicubic") if b.opset < 20 else ("linear", "nearest", "cubic")
     if rank == 3:
@@ -1233,7 +1242,8 @@ def quantize(b: Builder, op: str) -> None:
 
 @recipe("DynamicQuantizeLinear", weight=2)
 def dynamic_quantize(b: Builder, op: str) -> None:
-    x = b.pick(F32, sane=True, test=lambda a: bool(a.size and np.isfinite(a).all()))
+    # What the scale of zeros is each says something else of.
+    x = b.pick(F32, sane=True, test=lambda a: bool(a.any() and np.isfinite(a).all()))
     b.node(op, [x], 3)
 
 

@@ -254,6 +254,11 @@ EXACT = frozenset(
 )
 """Operators whose results are not rounded, or in one way only."""
 
+EITHER_ZERO = frozenset(
+    "Max Min ReduceMax ReduceMin Clip MaxPool GlobalMaxPool MaxUnpool MaxRoiPool".split()
+)
+"""Of these, zeros of either sign may come out where there are both."""
+
 _COSINES = ("HannWindow", "HammingWindow", "BlackmanWindow")
 """Operators whose results are what is left of sums of about one, whatever they read."""
 
