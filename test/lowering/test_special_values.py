@@ -33,8 +33,10 @@ class Nodes:
     def add(self, op_type: str, operands: Sequence[Any], expected: Any, **attributes: Any) -> None:
         """A node with one result."""
         number = len(self.nodes)
-        names = [f"x{number}_{k}" for k in range(len(operands))]
+        names = ["" if operand is None else f"x{number}_{k}" for k, operand in enumerate(operands)]
         for name, operand in zip(names, operands, strict=True):
+            if operand is None:
+                continue
             array = np.asarray(operand)
             element = helper.np_dtype_to_tensor_dtype(array.dtype)
             open_dims = [f"{name}_{k}" for k in range(array.ndim)]
@@ -216,6 +218,30 @@ def test_windows_of_nothing(target: str) -> None:
         nodes.add("GlobalAveragePool", [x], np.zeros((n, c, 1, 1), np.float32))
         nodes.add("MaxPool", [x], x, kernel_shape=[3, 3], pads=[1] * 4)
         nodes.add("AveragePool", [x], x, kernel_shape=[3, 3], pads=[1] * 4)
+    nodes.check(target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("is_open", [False, True])
+def test_places_of_nothing(target: str, is_open: bool) -> None:
+    """Nothing is taken from tensors that have something, or nothing either."""
+    nodes, none = Nodes(is_open=is_open), np.zeros((0, 2), np.int64)
+    for shape in ((0, 3), (3, 0), (4, 5)):
+        x = np.ones(shape, np.float32)
+        nodes.add("Gather", [x, none], np.take(x, none, 0))
+        nodes.add("Gather", [x, none.T], np.take(x, none.T, 1), axis=1)
+        nodes.add("GatherElements", [x, np.zeros((0, shape[1]), np.int64)], x[:0])
+        nodes.add("ScatterElements", [x, none[:, :0], np.zeros((0, 0), np.float32)], x)
+        nodes.add("Transpose", [x], x.T)
+        nodes.add("Concat", [x, x], np.concatenate([x, x], 1), axis=1)
+    for shape in ((0, 2, 3), (2, 0, 3), (2, 3, 0)):
+        x = np.ones(shape, np.float32)
+        double = np.repeat(np.repeat(x, 2, 1), 2, 2)
+        scales, sizes = np.array([1, 2, 2], np.float32), np.array(double.shape, np.int64)
+        if not is_open:
+            nodes.add("Resize", [x, None, scales], double, mode="nearest")
+            nodes.add("Resize", [x, None, None, sizes], double, mode="nearest")
+            nodes.add("Resize", [x, None, scales], double, mode="linear")
     nodes.check(target)
 
 
