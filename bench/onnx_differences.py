@@ -174,6 +174,18 @@ KNOWN: tuple[Difference, ...] = (
             )
         ),
     ),
+    Difference(
+        "reference",
+        ("PRelu",),
+        "the slope is that of numbers below zero only",
+        _holds_no_number,
+    ),
+    Difference(
+        "onnxruntime",
+        ("DFT",),
+        "the inverse of f64 is computed in f64",
+        lambda call: call.get("inverse", 0) == 1 and call.first.dtype == np.float64,
+    ),
     Difference("reference", ("LpPool",), "a window with NaN is NaN", _holds_nan),
     Difference(
         "onnxruntime",

@@ -1445,10 +1445,10 @@ def sequence(b: Builder, op: str) -> None:
 
 @recipe("SplitToSequence", weight=2)
 def split_to_sequence(b: Builder, op: str) -> None:
-    x = b.pick(b.dtype(op), low=1, test=lambda a: bool(a.size))
+    x = b.pick(b.dtype(op), low=1, test=lambda a: bool(a.size), closed=True)
     axis = b.axis(x.array.ndim)
     size = b.random.randint(1, x.array.shape[axis])
-    parts = b.parameter(size) if b.chance(0.5) else None
+    parts = b.leaf(np.array(size, np.int64), 0) if b.chance(0.5) else None
     keep = b.random.choice((None, 0, 1)) if parts is None else None
     (made,) = b.node(op, [x, parts], axis=axis, keepdims=keep)
     b.node("SequenceAt", [made, b.leaf(np.array(0, np.int64), 0)])
