@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections import ChainMap
+from collections import ChainMap, Counter
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -170,8 +170,8 @@ def _misfits(node: NodeProto, cls: type[OnnxOp]) -> Iterator[str]:
         expected = _range(schema.min_output, schema.max_output)
         yield f"found {len(node.output)} outputs, expected {expected}"
     kinds = attribute_kinds(cls)
-    names = [attribute.name for attribute in node.attribute]
-    for name in sorted({name for name in names if names.count(name) > 1}):
+    names = Counter(attribute.name for attribute in node.attribute)
+    for name in sorted(name for name, count in names.items() if count > 1):
         yield f"attribute '{name}' is given twice"
     for attribute in node.attribute:
         if (kind := kinds.get(attribute.name)) is None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from lowerdeck.dialects.core.types import rank_of
@@ -66,12 +66,12 @@ class Legalizer(CoreBuilder):
         """Refuse an operand with another number of dimensions, if that is known."""
         if not isinstance(value.type, TensorType):
             return
-        rank = rank_of(value)
+        rank, type_ = rank_of(value), str(cast(Attribute, value.type))
         if isinstance(ranks, range) and rank not in ranks:
             most = "or more" if ranks.stop > _MANY else f"to {ranks.stop - 1}"
-            self.refuse(f"'{name}' of type {value.type}", f"{ranks.start} {most} dimensions")
+            self.refuse(f"'{name}' of type {type_}", f"{ranks.start} {most} dimensions")
         if isinstance(ranks, int) and rank != ranks:
-            self.refuse(f"'{name}' of type {value.type}", f"{ranks} dimensions")
+            self.refuse(f"'{name}' of type {type_}", f"{ranks} dimensions")
 
     # Values that must be known
 

@@ -518,7 +518,8 @@ class _ScanPlan:
         axes = [0] * count if batched else _of_each(lower, "scan_input_axes", count)
         for value in operands:
             if not isinstance(value.type, TensorType) or rank_of(value) < batched:
-                lower.refuse(f"an operand of type {value.type}", "a tensor with a batch dimension")
+                found = str(cast(Attribute, value.type))
+                lower.refuse(f"an operand of type {found}", "a tensor with a batch dimension")
         ranks = [rank_of(value) - batched for value in self.scanned]
         self.axes = [lower.axis(axis, rank) for axis, rank in zip(axes, ranks, strict=True)]
         self.length = dims_of(self.scanned[0])[self.axes[0] + batched]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -21,9 +21,9 @@ FLOAT, INT, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 def refusal(path: Path, node: NodeProto, opset: int = 17, **inputs: Any) -> str:
     """Why a node is refused; its inputs are shapes (of floats) or arrays."""
     values = [
-        helper.make_tensor_value_info(name, FLOAT, shape)
+        helper.make_tensor_value_info(name, FLOAT, cast("list[int]", shape))
         for name, shape in inputs.items()
-        if not isinstance(shape, np.ndarray)
+        if isinstance(shape, list)
     ]
     constants = [
         arrays.from_array(array, name)
@@ -43,7 +43,8 @@ def refusal(path: Path, node: NodeProto, opset: int = 17, **inputs: Any) -> str:
 
 def body(inputs: int, outputs: int) -> GraphProto:
     """A subgraph with these numbers of inputs and outputs."""
-    kinds = [(INT, []), (BOOL, []), *[(FLOAT, [2])] * inputs][:inputs]
+    scalar: list[int] = []
+    kinds = [(INT, scalar), (BOOL, scalar), *[(FLOAT, [2])] * inputs][:inputs]
     given = [helper.make_tensor_value_info(f"i{k}", *kind) for k, kind in enumerate(kinds)]
     true = helper.make_tensor("t", BOOL, [], [True])
     nodes = [make_node("Constant", [], ["o0"], value=true)]
