@@ -7,7 +7,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from onnx_graphs import BF16, BOOL, F32, F64, I32, I64, Builder, Skip, Test, Value, is_float, recipe
+from onnx_graphs import (
+    BF16,
+    BOOL,
+    F32,
+    F64,
+    I32,
+    I64,
+    Builder,
+    Skip,
+    Test,
+    Value,
+    is_float,
+    recipe,
+    type_of,
+)
 
 Array = NDArray[Any]
 U8, I8 = np.dtype(np.uint8), np.dtype(np.int8)
@@ -209,8 +223,6 @@ def cast(b: Builder, op: str) -> None:
     if op == "CastLike":
         b.node(op, [x, b.pick(target)])
         return
-    from onnx_graphs import type_of
-
     b.node(op, [x], to=type_of(target))
 
 
@@ -317,7 +329,12 @@ def layer_normalization(b: Builder, op: str) -> None:
         if b.chance(0.6):
             inputs.append(b.pick(dtype, shape, sane=True, closed=True))
         outputs = b.random.choice((1, 1, 1, 2, 3))
-    b.node(op, inputs, outputs, axis=axis, epsilon=epsilon)
+    b.node(op, inputs, outputs, axis=axis, epsilon=epsilon, stash_type=stash(b, op, dtype))
+
+
+def stash(b: Builder, op: str, dtype: np.dtype[Any]) -> int | None:
+    """The type of statistics: by default f32, here never less than the input's."""
+    return type_of(F64) if dtype == F64 and "stash_type" in b.schema(op).attributes else None
 
 
 @recipe("InstanceNormalization", "BatchNormalization", "GroupNormalization", weight=3)
@@ -332,7 +349,9 @@ def channel_normalization(b: Builder, op: str) -> None:
         groups = b.random.choice([k for k in range(1, channels + 1) if channels % k == 0])
         size = channels if b.opset >= 21 else groups
         scale, bias = (b.pick(dtype, (size,), sane=True, closed=True) for _ in range(2))
-        b.node(op, [x, scale, bias], num_groups=groups, epsilon=epsilon)
+        b.node(
+            op, [x, scale, bias], num_groups=groups, epsilon=epsilon, stash_type=stash(b, op, dtype)
+        )
         return
     scale, bias = (b.pick(dtype, (channels,), sane=True, closed=True) for _ in range(2))
     if op == "InstanceNormalization":
@@ -672,8 +691,6 @@ def one_hot(b: Builder, op: str) -> None:
 
 @recipe("EyeLike")
 def eye_like(b: Builder, op: str) -> None:
-    from onnx_graphs import type_of
-
     x = b.pick(b.dtype(op, "T1"), low=2, high=2)
     target = b.dtype(op, "T2")
     b.node(op, [x], k=b.random.choice((None, -1, 1)), dtype=type_of(target))
