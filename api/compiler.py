@@ -294,8 +294,23 @@ def model_name(path: str) -> str:
     name = re.sub(r"[^A-Za-z0-9_]", "_", stem)
     if not name or name[0].isdigit():
         name = f"model_{name}"
-    # The names of the files and of the runtime that go along.
-    return f"model_{name}" if name == "example" or name.startswith("lowerdeck") else name
+    is_taken = name.lower() in _TAKEN or name.startswith("lowerdeck")
+    return f"model_{name}" if is_taken else name
+
+
+_TAKEN = frozenset(
+    """
+    example main
+    assert complex ctype errno fenv float inttypes iso646 limits locale math setjmp signal stdalign
+    stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn string tgmath threads time uchar
+    wchar wctype alloca dirent endian fcntl features malloc memory pthread sched strings syslimits
+    unistd
+    all all_build clean depend edit_cache help install package package_source rebuild_cache
+    run_tests test zero_check
+    """.split()
+)
+"""What the files of a model and the targets of its build file are not called: other files that go
+along, headers of C and POSIX, what CMake knows."""
 
 
 _SUFFIXES = {"ModelProto": ".onnx", "GraphDef": ".pb"}

@@ -232,7 +232,8 @@ class HoistSlice(Pattern[list[Parts | None]]):
         if not _Search().pays(op.input, parts):
             return None
         operands = _operand_parts(producer, parts)
-        if operands is None or all(needed is None for needed in operands):
+        # A scalar has no parts.
+        if operands is None or not any(operands):
             return None
         return Match((op, producer), "the rest is not needed", operands)
 
@@ -245,7 +246,7 @@ class HoistSlice(Pattern[list[Parts | None]]):
         assert anchor is not None
         operands: list[SSAValue] = []
         for value, parts in zip(producer.operands, match.data, strict=True):
-            if parts is not None:
+            if parts:
                 starts, sizes, steps = zip(*((p.start, p.size, p.step) for p in parts), strict=True)
                 part = SliceOp(value, starts, sizes, steps)
                 value = rewriter.insert_before(anchor, part).result

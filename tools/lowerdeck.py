@@ -338,6 +338,11 @@ def _export(args: argparse.Namespace) -> int:
     from lowerdeck.export_onnx import ExportError, export_onnx
     from lowerdeck.tools.progress import progress
 
+    if not args.out.lower().endswith(".onnx"):
+        raise ToolError(
+            f"{args.out}: of what format it would be is not known; models are written as ONNX: "
+            "name the file .onnx"
+        )
     with about(args.model), progress() as shown:
         module, _ = import_and_lower(args.model, "optimized", _options(args, shown))
         shown("export")

@@ -18,6 +18,7 @@ from lowerdeck.lowering.emit_c.writer import (
     c_expr,
     comment,
     identifier,
+    names_of_model,
     storage_type,
     string_literal,
 )
@@ -188,7 +189,7 @@ def check_dimensions(i: Interface, c: CWriter, failure: str) -> None:
 
 def workspace_function(i: Interface) -> str:
     """The definition of NAME_workspace_size."""
-    c = CWriter({i.name})
+    c = CWriter(names_of_model(i.name))
     c.line("if (args == NULL) return -1;")
     check_dimensions(i, c, "-1")
     needed = c.size(i.workspace_bytes)
@@ -201,7 +202,7 @@ def workspace_function(i: Interface) -> str:
 
 def check_function(i: Interface) -> str:
     """The definition of NAME_check: everything that can be said before the run."""
-    c = CWriter({i.name})
+    c = CWriter(names_of_model(i.name))
     check_dimensions(i, c, "LOWERDECK_ERROR_INPUT_DIMS")
     _check_arguments(i, c)
     c.line("return LOWERDECK_OK;")
@@ -323,6 +324,8 @@ def libraries(i: Interface) -> list[str]:
 def cmake(i: Interface) -> str:
     """CMakeLists.txt: the model as a library, and the example program."""
     flags = " ".join(flag for flag in compiler_flags(i.target) if not flag.startswith("-std="))
+    # As flags: without them, a model that is called `m` is meant.
+    flags_of_libraries = [f"-l{library}" for library in libraries(i)]
     return "\n".join(
         [
             "cmake_minimum_required(VERSION 3.13)",
@@ -332,7 +335,7 @@ def cmake(i: Interface) -> str:
             "endif()",
             f"add_library({i.name} {' '.join(sources(i))})",
             f"target_include_directories({i.name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})",
-            f"target_link_libraries({i.name} PUBLIC {' '.join(libraries(i))})",
+            f"target_link_libraries({i.name} PUBLIC {' '.join(flags_of_libraries)})",
             f"set_target_properties({i.name} PROPERTIES C_STANDARD 99)",
             "if(NOT MSVC)",
             f"  target_compile_options({i.name} PRIVATE {flags})",
@@ -358,8 +361,9 @@ def example(i: Interface) -> str:
     names = dict.fromkeys(
         name for port in i.inputs for dim in port.type.dims.data for name in sorted(dim.symbols)
     )
-    taken = {*_EXAMPLE_NAMES, i.name}
+    taken = {*_EXAMPLE_NAMES, *names_of_model(i.name)}
     symbols = {name: identifier(name, taken) for name in names}
+    include, sizes = f'#include "{i.name}.h"', list[str]()
     arguments = ["the weights file"] if loads_weights else []
     arguments += [f"the dimension {symbol} (or 1)" for symbol in symbols.values()]
     lines = [
@@ -370,7 +374,7 @@ def example(i: Interface) -> str:
         "#include <stdio.h>",
         "#include <stdlib.h>",
         "",
-        f'#include "{i.name}.h"',
+        include,
         "",
         "static void *allocate(void *context, size_t size) {",
         "  (void)context;",
@@ -415,15 +419,18 @@ def example(i: Interface) -> str:
         lines.append(f"  const int64_t {symbol} = argc > {place} ? atoll(argv[{place}]) : 1;")
     for port in i.inputs:
         elements = c_expr(port.type.elements, symbols)
-        lines.append(f"  args.{port.field}.data = calloc((size_t)({elements}) + 1, {_size(port)});")
+        sizes.append(f"  args.{port.field}.data = calloc((size_t)({elements}) + 1, {_size(port)});")
         for axis, dim in enumerate(port.type.dims.data):
-            lines.append(f"  args.{port.field}.dims[{axis}] = {c_expr(dim, symbols)};")
+            sizes.append(f"  args.{port.field}.dims[{axis}] = {c_expr(dim, symbols)};")
     for port in i.outputs:
         known = port.type.elements.symbols <= symbols.keys()
         elements = c_expr(port.type.elements, symbols) if known else "1 << 20"
-        lines.append(f"  args.{port.field}.capacity = {elements};")
-        lines.append(f"  args.{port.field}.data = calloc((size_t)({elements}) + 1, {_size(port)});")
+        sizes.append(f"  args.{port.field}.capacity = {elements};")
+        sizes.append(f"  args.{port.field}.data = calloc((size_t)({elements}) + 1, {_size(port)});")
+    if any("lowerdeck_" in line for line in sizes):
+        lines.insert(lines.index(include) + 1, '#include "lowerdeck_runtime.h"')
     lines += [
+        *sizes,
         f"  const int64_t workspace_size = {i.name}_workspace_size(&args);",
         "  if (workspace_size < 0) {",
         '    fprintf(stderr, "the dimensions do not fit\\n");',

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import singledispatch
 
 from xdsl.dialects import arith, math, scf
@@ -39,9 +39,12 @@ def value_c_type(type_: Attribute) -> str:
     return vector_name(type_) if lanes_of(type_) else scalar_c_type(type_)
 
 
-def emit_kernel(function: kernel.FuncOp, name: str) -> str:
-    """The definition of a kernel as a static C function, which stays one."""
-    c = CWriter({name})
+def emit_kernel(function: kernel.FuncOp, name: str, reserved: Iterable[str] = ()) -> str:
+    """
+    The definition of a kernel as a static C function, which stays one; its variables are called
+    otherwise than what is `reserved`.
+    """
+    c = CWriter({name, *reserved})
     parameters: list[str] = []
     arguments = function.body.block.args
     first_output = len(arguments) - function.outputs.data

@@ -24,7 +24,7 @@ from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads, emit
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude, vectors_of
-from lowerdeck.lowering.emit_c.writer import CWriter, identifier
+from lowerdeck.lowering.emit_c.writer import CWriter, identifier, names_of_model
 from lowerdeck.lowering.instrument import SLOTS
 from lowerdeck.lowering.parallelize import PARALLEL, TAKES_POOL, may_lag
 from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER
@@ -157,7 +157,7 @@ def _interface(
     workspace = run.attributes.get("workspace")
     if not isinstance(workspace, DimsAttr):
         raise PassFailedException("memory is not planned; run plan-memory before emit-c")
-    taken: set[str] = set()
+    taken = names_of_model(name)
     return Interface(
         name,
         make_ports(_strings(ports.data["inputs"]), types[:split], taken),
@@ -210,7 +210,7 @@ def _strings(attribute: Attribute) -> list[str]:
 
 def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> str:
     """NAME.c."""
-    taken = {i.name, f"{i.name}_run", f"{i.name}_args", f"{i.name}_workspace_size"}
+    taken = names_of_model(i.name)
     names = {function.sym_name.data: "" for function in kernels}
     for name in names:
         names[name] = identifier(f"{i.name}_{name}", taken)
@@ -227,7 +227,8 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
             "/* What the weights begin with: magic, version, target, hash, size. */\n"
             f"static const unsigned char weights_header[{len(i.weights_header)}] = {{{numbers}}};\n"
         )
-    definitions = [emit_kernel(function, names[function.sym_name.data]) for function in kernels]
+    reserved = taken - set(names.values())
+    definitions = [emit_kernel(f, names[f.sym_name.data], reserved) for f in kernels]
     if vectors := prelude(vectors_of(kernels), "\n".join(definitions)):
         parts.append(vectors)
     parts += definitions
@@ -241,7 +242,7 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
 def _driver(
     i: Interface, kernels: list[kernel.FuncOp], names: dict[str, str], run: kernel.FuncOp
 ) -> str:
-    reserved = {i.name, *names.values()}
+    reserved = {*names_of_model(i.name), *names.values()}
     sections: dict[Operation, str] = {
         op: identifier(f"{i.name}_section", reserved)
         for op in run.walk()

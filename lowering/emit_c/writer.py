@@ -25,7 +25,7 @@ KEYWORDS = frozenset(
     or_eq private protected public register reinterpret_cast requires restrict return short signed
     sizeof static static_assert static_cast struct switch template this thread_local throw true try
     typedef typeid typename typeof union unsigned using virtual void volatile while xor xor_eq
-    args status memory workspace weights base pool allocator
+    args status memory workspace weights base pool allocator spans weights_header
     """.split()
 )
 """Words that no identifier made from a model's name may be: C, C++, and our own."""
@@ -34,6 +34,7 @@ _RESERVED = re.compile(
     # Types.
     r"\w+_t|float_t|double_t"
     # Macros of the C library, and those that compilers define or windows.h does.
+    r"|(SEEK|EXIT)_\w+|\w+_MAX|L_tmpnam|_IO\w+|assert|offsetof|stderr"
     r"|U?INT\w*_(MAX|MIN|WIDTH|C)|(SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC)_(MAX|MIN|WIDTH)"
     r"|NULL|NAN|INFINITY|HUGE_VAL[FL]?|(M|FP|MATH|FLT|DBL|LDBL)_\w+|EOF|BUFSIZ|I|complex|imaginary"
     r"|errno|std(in|out|err)|linux|unix|i386|near|far|small|signgam"
@@ -43,6 +44,18 @@ _RESERVED = re.compile(
     r"|isunordered"
 )
 """Names of the language's environment, which may be macros or be hidden by ours."""
+
+
+def names_of_model(name: str) -> set[str]:
+    """What the C of a model declares and defines itself outside of functions, kernels apart."""
+    stems = ("args", "run", "workspace_size", "weights", "driver", "check", "job", "work")
+    macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE")
+    return {
+        name,
+        *(f"{name}_{stem}" for stem in stems),
+        *(f"{name.upper()}_{macro}" for macro in macros),
+    }
+
 
 _FLOAT_TYPES: dict[Attribute, str] = {
     f64: "double",
@@ -64,7 +77,8 @@ def identifier(name: str, taken: set[str], numbers: dict[str, int] | None = None
     the first on.
     """
     stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "x"
-    stem = f"x{stem}" if stem[0].isdigit() or stem.startswith("lowerdeck_") else stem
+    is_ours = stem.lower().startswith("lowerdeck")
+    stem = f"x{stem}" if stem[0].isdigit() or is_ours else stem
     stem = stem[:_LONGEST]
     number = 1 if numbers is None else numbers.get(stem, 1)
     result = stem if number == 1 else f"{stem}_{number}"

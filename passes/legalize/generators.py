@@ -8,7 +8,7 @@ from lowerdeck.dialects.core.types import dims_of, f64, i64, is_float
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.quantity import Quantity
-from lowerdeck.passes.legalize.sizes import size_of
+from lowerdeck.passes.legalize.sizes import is_nonnegative, size_of
 
 
 def range_of(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> SSAValue:
@@ -31,10 +31,25 @@ def _integer_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Qu
     first, last, step = (lower.require_exprs(q.value, "a bound")[0] for q in (start, limit, delta))
     if step == 0:
         lower.refuse("a delta of 0", "another number")
-    if step.value is not None:
+    are_sizes = all(b.value is not None or is_nonnegative(lower, b) for b in (first, last))
+    if step.value is not None and (are_sizes or (first == 0 and step == 1)):
         return maximum((last - first).ceildiv(step), 0)
-    count = -(-(limit - start) // delta)
-    return size_of(lower, count.maximum(0).value, "the length")
+    return size_of(lower, _count_of_any(lower, start, limit, delta).value, "the length")
+
+
+def _count_of_any(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Quantity:
+    """
+    The length for any three numbers: their difference may be beyond all integers, so quotients and
+    remainders are compared. -1, which is no length, for a delta of 0 and more than there can be.
+    """
+    forward, rest, more = delta.gt(0), start % delta, limit % delta
+    is_more = forward.where(more.gt(rest).cast(i64), more.lt(rest).cast(i64))
+    count = limit.quotient(delta) - start.quotient(delta) + is_more
+    is_some = (forward & limit.gt(start)) | (delta.lt(0) & limit.lt(start))
+    estimate = (limit.cast(f64) - start.cast(f64)) / delta.cast(f64)
+    is_impossible = delta.eq(0) | estimate.gt(float(1 << 60))
+    none, impossible = (Quantity.number(lower, number, i64) for number in (0, -1))
+    return is_impossible.where(impossible, is_some.where(count, none))
 
 
 def diagonals(lower: Legalizer, x: SSAValue) -> Quantity:

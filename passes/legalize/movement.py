@@ -17,6 +17,7 @@ from lowerdeck.passes.legalize.sizes import (
     Axes,
     from_front,
     is_nonnegative,
+    limited,
     sizes_of,
 )
 
@@ -51,20 +52,29 @@ def sliced(
     starts: Sequence[Expr],
     ends: Sequence[Expr],
     steps: Sequence[Expr],
+    *,
+    may_start_before: bool = True,
 ) -> SSAValue:
     """
     `x[start:end:step]` at some axes, as numpy slices: negative bounds count from the end, and what
     lies outside is cut off.
+
+    Unless a slice `may_start_before` the first element, which gives nothing if it goes backward,
+    it begins there, as those of ONNX do.
     """
     if not len(axes) == len(starts) == len(ends) == len(steps):
         lower.refuse(f"{len(starts)} starts, {len(ends)} ends, {len(steps)} steps", f"{len(axes)}")
     all_starts: list[ExprLike] = [0] * rank_of(x)
     all_steps: list[ExprLike] = [1] * rank_of(x)
     sizes = list(dims_of(x))
-    for axis, start, end, step in zip(axes, starts, ends, steps, strict=True):
+    for axis, *bounds_and_step in zip(axes, starts, ends, steps, strict=True):
+        start, end, step = map(limited, bounds_and_step)
         dim = sizes[axis]
-        bounds = _forward if _sign(lower, step) > 0 else _backward
-        all_starts[axis], sizes[axis] = bounds(lower, dim, start, end, step)
+        if _sign(lower, step) > 0:
+            bounds = _forward(lower, dim, start, end, step)
+        else:
+            bounds = _backward(lower, dim, start, end, step, -1 if may_start_before else 0)
+        all_starts[axis], sizes[axis] = bounds
         all_steps[axis] = step
     return lower.slice(x, all_starts, sizes, all_steps)
 
@@ -73,12 +83,17 @@ def _forward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) ->
     """
     First element and number of elements of start:end:step for a positive step.
 
-    A start past the end is left as it is: then there are no elements.
+    A start past the end that is a number or a size is left as it is: then there are no elements.
     """
     first, last = from_front(lower, start, dim), _forward_end(lower, dim, end)
     distance = last - first
     if not is_nonnegative(lower, first):
-        first, distance = maximum(first, 0), minimum(distance, last)
+        if start.value is None:
+            # It may be any number: sums stay small if everything lies in the dimension first.
+            first = minimum(maximum(first, 0), dim)
+            distance = last - first
+        else:
+            first, distance = maximum(first, 0), minimum(distance, last)
     return _counted(lower, first, distance, step)
 
 
@@ -86,22 +101,30 @@ def _forward_end(lower: Legalizer, dim: Expr, end: Expr) -> Expr:
     if end.value is not None and end.value >= UNBOUNDED:
         return dim
     last = from_front(lower, end, dim)
-    return dim if is_nonnegative(lower, last - dim) else _at_most(lower, last, dim)
+    if is_nonnegative(lower, last - dim):
+        return dim
+    if end.value is None and not is_nonnegative(lower, last):
+        last = maximum(last, 0)
+    return _at_most(lower, last, dim)
 
 
-def _backward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) -> tuple[Expr, Expr]:
+def _backward(
+    lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr, lowest: int
+) -> tuple[Expr, Expr]:
+    """As `_forward` for a negative step; the first element is not before `lowest`."""
     """First element and number of elements of start:end:step for a negative step."""
     if start == -1 or (start.value is not None and start.value >= UNBOUNDED):
         first = dim - 1
     else:
         first = from_front(lower, start, dim)
-        first = first if is_nonnegative(lower, first) else maximum(first, 0)
+        first = first if is_nonnegative(lower, first) else maximum(first, lowest)
         first = _at_most(lower, first, dim - 1)
     if end.value is not None and end.value <= -UNBOUNDED:
         last = Expr.const(-1)
     else:
         last = from_front(lower, end, dim)
         last = last if is_nonnegative(lower, last + 1) else maximum(last, -1)
+        last = last if end.value is not None else _at_most(lower, last, dim)
     return _counted(lower, first, first - last, -step)
 
 
@@ -134,6 +157,7 @@ def sliced_at_run_time(
         for value, fill in ((starts, 0), (ends, np.iinfo(np.int64).max), (steps, 1))
     )
     dims = Quantity(lower, lower.dims(dims_of(x)))
+    step = step.clip(-UNBOUNDED, UNBOUNDED)
     back = step.lt(0)
     zero = Quantity.number(lower, 0, i64)
     low = back.where(Quantity.number(lower, -1, i64), zero)
@@ -143,7 +167,8 @@ def sliced_at_run_time(
     last = last.lt(0).where(last.maximum(-UNBOUNDED) + dims, last).clip(low, high)
     stride = step.abs().maximum(1)
     distance = back.where(first - last, last - first).maximum(0)
-    sizes = (distance + stride - 1) // stride
+    # A step of zero gives no size at all, which is found out when the program runs.
+    sizes = step.eq(0).where(Quantity.number(lower, -1, i64), (distance + stride - 1) // stride)
     return lower.slice(
         x,
         lower.require_exprs(first.value, "starts"),

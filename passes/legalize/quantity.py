@@ -160,6 +160,14 @@ class Quantity:
             return self._make(np.floor_divide(*known))
         return (self - self % other)._binary(other, DivOp, np.floor_divide)
 
+    def quotient(self, other: Quantity) -> Quantity:
+        """As `//`, also of numbers that are too close to the least or greatest one for that."""
+        if (known := self._known(other)) is not None:
+            return self._make(np.floor_divide(*known))
+        rest, differs = self % other, self.lt(0).ne(other.lt(0))
+        above = (self + (other - rest))._binary(other, DivOp, np.floor_divide) - 1
+        return differs.where(above, (self - rest)._binary(other, DivOp, np.floor_divide))
+
     def __mod__(self, other: Operand) -> Quantity:
         return self._binary(other, ModOp, np.mod)
 

@@ -60,8 +60,16 @@ def from_front(lower: Legalizer, index: Expr, dim: Expr) -> Expr:
         return index
     if index.value is not None or is_nonnegative(lower, -index - 1):
         return dim + index
-    # A factor that is one where the index is negative, else zero.
-    return index + dim * minimum(maximum(-index, 0), 1)
+    # A factor that is minus one where the index is negative, else zero. It is limited before it is
+    # multiplied: the least number has no negative.
+    return index - dim * maximum(minimum(index, 0), -1)
+
+
+def limited(value: Expr) -> Expr:
+    """A bound or a step; a number is no farther than `UNBOUNDED` from zero, which is the same."""
+    if value.value is None:
+        return value
+    return Expr.const(min(max(value.value, -UNBOUNDED), UNBOUNDED))
 
 
 @dataclass(frozen=True)

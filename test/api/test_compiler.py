@@ -397,7 +397,9 @@ def test_failing_c_compiler_is_quoted(monkeypatch: pytest.MonkeyPatch, tmp_path:
         lowerdeck.compile(difference_and_sum(), cache=False)
 
 
-@pytest.mark.parametrize("name", ["a b", "3d", "lowerdeck", "example", "int", "größe"])
+@pytest.mark.parametrize(
+    "name", ["a b", "3d", "lowerdeck", "example", "int", "größe", "math", "m", "NULL"]
+)
 def test_file_names_become_identifiers(name: str, tmp_path: Path) -> None:
     path = tmp_path / f"{name}.onnx"
     save_model(difference_and_sum(), path)

@@ -24,6 +24,7 @@ from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.dims import maximum
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
@@ -436,6 +437,17 @@ def test_status_texts(models: Models, tmp_path: Path) -> None:
     assert {lines[0], lines[16], lines[17]} == {"unknown status"}
 
 
+OWN_NAMES = (
+    *(
+        f"hostile_{stem}"
+        for stem in ("run", "args", "workspace_size", "check", "driver", "weights")
+    ),
+    *(f"HOSTILE_{stem}" for stem in ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE")),
+    *("hostile", "LOWERDECK_H", "LOWERDECK_OK", "lowerdeck_args", "EXIT_FAILURE", "SEEK_END"),
+    *("spans", "weights_header", "NDEBUG", "RAND_MAX", "read_file", "path", "k", "restrict"),
+)
+"""What the C of the model `hostile` calls something else."""
+
 HOSTILE = (
     "*/ int evil; /*",
     "line\nbreak\r\ttab",
@@ -470,6 +482,7 @@ HOSTILE = (
     "status",
     "dims",
     "data",
+    *OWN_NAMES,
 )
 
 SYMBOLS = (
@@ -499,6 +512,7 @@ SYMBOLS = (
     "lowerdeck_min",
     "batch.size",
     "unk__1",
+    *OWN_NAMES,
 )
 
 
@@ -563,6 +577,20 @@ def test_example_runs(tmp_path: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         assert len(done.stdout.splitlines()) >= 1
+
+
+def test_example_of_computed_dimensions(tmp_path: Path) -> None:
+    """Sizes of inputs and outputs may be any expressions."""
+    types = [typed(np.float32, dim) for dim in (N, N // 2, maximum(N, 3), N % 2)]
+
+    def body(*values: Any) -> Any:
+        return [e.NegOp(value).result for value in values]
+
+    write_artifact(lowered(module_of(types, body), "computed"), tmp_path)
+    command = ["gcc", *FLAGS, "example.c", "computed.c", "-o", "example", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    done = subprocess.run(["./example", "5"], cwd=tmp_path, capture_output=True, check=True)
+    assert [len(line.split()) - 1 for line in done.stdout.splitlines()] == [5, 2, 5, 1]
 
 
 def test_example_takes_dimensions(tmp_path: Path) -> None:

@@ -148,3 +148,15 @@ func.func @loop(%x : tensor<5x3xf32>, %w : tensor<3x3xf32>, %s : tensor<1x3xf32>
   } {iteration = "u0", count = "u1"}
   func.return %1 : tensor<1x3xf32>
 }
+
+// -----
+
+// A scalar has no parts that could be left out.
+// CHECK-LABEL: @scalar
+// CHECK:         core.slice %{{.*}} {starts = #core.dims<[0, 0]>, sizes = #core.dims<[n, 1]>
+func.func @scalar(%x : tensor<f32>) -> tensor<?x1xf32, #core.tensor<dims = [n, 1]>> {
+  %0 = core.exp %x : (tensor<f32>) -> tensor<f32>
+  %1 = core.reshape %0 {dims = #core.dims<[1, 1]>} : (tensor<f32>) -> tensor<1x1xf32>
+  %2 = core.slice %1 {starts = #core.dims<[0, 0]>, sizes = #core.dims<[n, 1]>, steps = #core.dims<[1, 1]>} : (tensor<1x1xf32>) -> tensor<?x1xf32, #core.tensor<dims = [n, 1]>>
+  func.return %2 : tensor<?x1xf32, #core.tensor<dims = [n, 1]>>
+}

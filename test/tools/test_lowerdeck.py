@@ -139,6 +139,16 @@ def test_export(model: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(np.asarray(found), np.tanh(X), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["out.prototxt", "out.pb", "out", "onnx"])
+def test_export_of_unknown_format(
+    model: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / name
+    assert main(["export", str(model), "-o", str(out)]) == 1
+    assert not out.exists()
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_ops(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ops", str(model)]) == 0
     count, name, version, support = capsys.readouterr().out.split()

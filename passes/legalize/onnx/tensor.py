@@ -98,7 +98,7 @@ def legalize_slice(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if axes.known is None or not signs_known(lower, steps):
         return [sliced_at_run_time(lower, x, axes, starts, ends, steps)]
     first, last, step = (lower.require_exprs(v, "a bound") for v in (starts, ends, steps))
-    return [sliced(lower, x, axes.known, first, last, step)]
+    return [sliced(lower, x, axes.known, first, last, step, may_start_before=False)]
 
 
 # Padding

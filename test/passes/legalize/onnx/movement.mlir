@@ -17,7 +17,7 @@ func.func @slice(%x: tensor<?x8xf32, #core.tensor<dims = [n, 8]>>) -> tensor<*xf
 // A start that only data decides gets a symbol; a negative one counts from the end.
 // CHECK-LABEL: @slice_data
 // CHECK:         core.bind_symbols %start {symbols = ["[[S:u[0-9]+]]"]}
-// CHECK:         core.slice %x {starts = #core.dims<[max(0, min(1, max(-[[S]], 0)) * 8 + [[S]])]>
+// CHECK:         core.slice %x {starts = #core.dims<[min(8, max(-max(-1, min(0, [[S]])) * 8 + [[S]], 0))]>
 func.func @slice_data(%x: tensor<8xf32>, %start: tensor<1xi64>) -> tensor<*xf32> {
   %end = onnx.Constant_13 {value_ints = [8]} : () -> tensor<1xi64>
   %y = onnx.Slice_13 %x, %start, %end : (tensor<8xf32>, tensor<1xi64>, tensor<1xi64>) -> tensor<*xf32>
