@@ -191,9 +191,7 @@ def pad(
     """`x` with elements added, or removed by negative amounts, which comes first."""
     if not len(begin) == len(end) == rank_of(x):
         lower.refuse(f"{len(begin)} and {len(end)} amounts to pad by", f"{rank_of(x)} of each")
-    cut_begin, cut_end = (
-        [positive_part(lower, -amount) for amount in side] for side in (begin, end)
-    )
+    cut_begin, cut_end = ([_cut(lower, amount) for amount in side] for side in (begin, end))
     sizes = [d - b - e for d, b, e in zip(dims_of(x), cut_begin, cut_end, strict=True)]
     x = lower.slice(x, cut_begin, sizes)
     begin = [positive_part(lower, amount) for amount in begin]
@@ -203,6 +201,13 @@ def pad(
     if mode != "constant":
         return lower.add(PadOp(x, begin, end, None, mode))
     return lower.add(PadOp(x, begin, end, lower.scalar(0, x) if value is None else value))
+
+
+def _cut(lower: Legalizer, amount: Expr) -> Expr:
+    """How much a negative amount takes away; limited first, the least number has no negative."""
+    if amount.value is not None or is_nonnegative(lower, amount):
+        return positive_part(lower, -amount)
+    return -maximum(minimum(amount, 0), -UNBOUNDED)
 
 
 def positive_part(lower: Legalizer, amount: Expr) -> Expr:
