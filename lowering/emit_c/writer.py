@@ -79,6 +79,8 @@ def identifier(name: str, taken: set[str], numbers: dict[str, int] | None = None
     stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "x"
     is_ours = stem.lower().startswith("lowerdeck")
     stem = f"x{stem}" if stem[0].isdigit() or is_ours else stem
+    # A number behind it would not help: `M_PI_2` is a macro, too.
+    stem = f"x{stem}" if _RESERVED.fullmatch(stem) and _RESERVED.fullmatch(f"{stem}_2") else stem
     stem = stem[:_LONGEST]
     number = 1 if numbers is None else numbers.get(stem, 1)
     result = stem if number == 1 else f"{stem}_{number}"

@@ -444,7 +444,18 @@ OWN_NAMES = (
     ),
     *(f"HOSTILE_{stem}" for stem in ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE")),
     *("hostile", "LOWERDECK_H", "LOWERDECK_OK", "lowerdeck_args", "EXIT_FAILURE", "SEEK_END"),
-    *("spans", "weights_header", "NDEBUG", "RAND_MAX", "read_file", "path", "k", "restrict"),
+    *(
+        "spans",
+        "weights_header",
+        "M_PI",
+        "FP_NAN",
+        "NDEBUG",
+        "RAND_MAX",
+        "read_file",
+        "path",
+        "k",
+        "restrict",
+    ),
 )
 """What the C of the model `hostile` calls something else."""
 
@@ -482,7 +493,6 @@ HOSTILE = (
     "status",
     "dims",
     "data",
-    *OWN_NAMES,
 )
 
 SYMBOLS = (
@@ -512,7 +522,6 @@ SYMBOLS = (
     "lowerdeck_min",
     "batch.size",
     "unk__1",
-    *OWN_NAMES,
 )
 
 
@@ -544,6 +553,17 @@ def test_hostile_names(tmp_path: Path) -> None:
         for dialect in ("c99", "gnu99", "c11", "gnu17"):
             command = [compiler, f"-std={dialect}", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
             subprocess.run([*command, "hostile.c", "example.c"], cwd=tmp_path, check=True)
+
+
+def test_own_names(tmp_path: Path) -> None:
+    """Inputs, outputs and dimensions are called like what the C defines itself."""
+    types = [typed(np.float32, symbol(name), 2) for name in OWN_NAMES]
+    module = module_of(types, lambda *args: [e.NegOp(x).result for x in args])
+    names = with_names(module, OWN_NAMES, [f"{name}_out" for name in OWN_NAMES])
+    write_artifact(lowered(names, "hostile"), tmp_path)
+    for compiler in ("gcc", "clang"):
+        command = [compiler, "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+        subprocess.run([*command, "hostile.c", "example.c"], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("dtype", ["f2", "bfloat16", "f8", "?", "u1", "i8"])
