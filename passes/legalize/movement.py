@@ -194,13 +194,24 @@ def pad(
     cut_begin, cut_end = ([_cut(lower, amount) for amount in side] for side in (begin, end))
     sizes = [d - b - e for d, b, e in zip(dims_of(x), cut_begin, cut_end, strict=True)]
     x = lower.slice(x, cut_begin, sizes)
-    begin = [positive_part(lower, amount) for amount in begin]
-    end = [positive_part(lower, amount) for amount in end]
+    begin = [_added(lower, amount) for amount in begin]
+    end = [_added(lower, amount) for amount in end]
     if all(amount == 0 for amount in (*begin, *end)):
         return x
     if mode != "constant":
         return lower.add(PadOp(x, begin, end, None, mode))
     return lower.add(PadOp(x, begin, end, lower.scalar(0, x) if value is None else value))
+
+
+_MOST = 1 << 54
+"""Elements that a tensor never has, and some of which can be added up."""
+
+
+def _added(lower: Legalizer, amount: Expr) -> Expr:
+    """How much a positive amount adds; what is beyond all memory stays so, but sums of it fit."""
+    added = positive_part(lower, amount)
+    is_any = added != 0 and not is_nonnegative(lower, amount)
+    return minimum(added, _MOST) if is_any else added
 
 
 def _cut(lower: Legalizer, amount: Expr) -> Expr:
