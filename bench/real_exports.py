@@ -419,8 +419,13 @@ def _without_compiled_operators() -> None:
     library.impl("nms", nms, "CPU")
     library.impl("roi_align", roi_align, "CPU")
     for one in (extension, module):
-        setattr(one, "_has_ops", lambda: True)
+        setattr(one, "_has_ops", _has_operators)
     _register_onnx_ops._register_custom_op()
+
+
+def _has_operators() -> bool:
+    """What torchvision asks; the exporter compiles it, and that it cannot with a lambda."""
+    return True
 
 
 def _torchvision() -> None:
