@@ -185,7 +185,7 @@ def test_unreadable_models(
     target = str(tmp_path / "out")
     more = {
         "compile": ["-o", target],
-        "export": ["-o", target],
+        "export": ["-o", f"{target}.onnx"],
         "run": ["--outputs", target],
     }.get(command, [])
     assert fails([command, str(model), *more], capsys).startswith(f"{model}: ")
