@@ -1142,7 +1142,8 @@ def resize(b: Builder, op: str) -> None:
 
 @recipe("GridSample", weight=3)
 def grid_sample(b: Builder, op: str) -> None:
-    dtype = b.dtype(op, "T1")
+    # How integers are rounded between some of them nobody says.
+    dtype = b.dtype(op, "T1", "f")
     other = b.dtype(op, "T2")
     rank = 2 if b.opset < 20 else b.random.choice((2, 2, 3))
     x = b.pick(dtype, (b.random.choice((1, 2)), 2, *([4, 5, 3][:rank])), sane=True, test=is_finite)
