@@ -406,11 +406,12 @@ def _without_compiled_operators() -> None:
     module: Any = sys.modules["torchvision.ops.roi_align"]
 
     def nms(dets: Any, scores: Any, threshold: float) -> Any:
-        order, kept = scores.argsort(descending=True, stable=True).tolist(), []
-        overlap = box_iou(dets, dets)
-        for index in order:
-            if all(overlap[index, other] <= threshold for other in kept):
+        meets = (box_iou(dets, dets) > threshold).numpy()
+        removed, kept = np.zeros(len(meets), bool), list[int]()
+        for index in scores.argsort(descending=True, stable=True).tolist():
+            if not removed[index]:
                 kept.append(index)
+                removed |= meets[index]
         return torch.tensor(kept, dtype=torch.int64)
 
     def roi_align(x: Any, rois: Any, scale: float, h: int, w: int, ratio: int, aligned: Any) -> Any:
