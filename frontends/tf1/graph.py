@@ -223,5 +223,7 @@ def _result_count(node: Node, count: Callable[[NodeDef], int]) -> int:
 def _natural(name: str) -> list[tuple[int, str]]:
     """A key that sorts `x_2` before `x_10`."""
     return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)
+        # A number by its digits: it may have more than Python converts.
+        (len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (-1, part)
+        for part in re.split(r"(\d+)", name)
     ]

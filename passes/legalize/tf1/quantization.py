@@ -213,6 +213,8 @@ def legalize_dequantize(lower: Tf1Legalizer) -> Results:
 
 def _range(lower: Tf1Legalizer, element: Attribute) -> tuple[float, float]:
     """The smallest and the largest level."""
+    if numpy_dtype(element).kind not in "iu":
+        lower.refuse(f"levels of type {element}", "integers of 8 bits or more")
     limits = np.iinfo(numpy_dtype(element))
     is_narrow = lower.attrs.flag("narrow_range") and not is_unsigned(element)
     return float(limits.min + is_narrow), float(limits.max)
