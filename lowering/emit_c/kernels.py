@@ -366,6 +366,8 @@ def _compared(op: Operation, operands: tuple[str, str], *, signed: bool) -> list
 
 def _extremum(operator: str, *, signed: bool) -> Form:
     def form(op: Operation, a: str, b: str) -> str:
+        if op.operands[0].type == i1 and not signed:
+            return f"{a} {'||' if operator == '>' else '&&'} {b}"
         left, right = _compared(op, (a, b), signed=signed)
         return f"{left} {operator} {right} ? {a} : {b}"
 
