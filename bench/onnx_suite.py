@@ -33,6 +33,7 @@ from xdsl.utils.exceptions import DiagnosticException
 
 import lowerdeck
 from lowerdeck.compiler import BuildError, RunError
+from lowerdeck.dialects.errors import InternalError
 from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.onnx.import_ import import_model
@@ -50,6 +51,7 @@ CRASHES = (
     AttributeError,
     BuildError,
     DiagnosticException,
+    InternalError,
     InterpretError,
     LookupError,
     NotImplementedError,

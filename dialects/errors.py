@@ -31,13 +31,6 @@ class LimitError(ModelError):
 class InternalError(Exception):
     """A fault of the compiler; its cause is the exception that tells what happened."""
 
-    def __init__(self, where: str, error: BaseException) -> None:
-        text = str(error).partition("\n")[0]
-        what = f"{type(error).__name__}: {text}" if text else type(error).__name__
-        super().__init__(
-            f"{where}: {what}; this is a fault of lowerdeck: please report it with the model"
-        )
-
 
 _DECLARED = (
     DiagnosticException,
@@ -63,7 +56,11 @@ def located(error: Exception, where: str) -> Exception:
         return LimitError(f"{where}: regions or types are nested too deeply")
     if isinstance(error, MemoryError):
         return LimitError(f"{where}: there is not enough memory")
-    return InternalError(where, error)
+    text = str(error).partition("\n")[0]
+    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return InternalError(
+        f"{where}: {what}; this is a fault of lowerdeck: please report it with the model"
+    )
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import onnx
@@ -83,11 +84,18 @@ def test_a_fault_of_a_pass_names_the_pass(model: Path, monkeypatch: pytest.Monke
 def test_limits_and_errors_are_no_faults() -> None:
     assert isinstance(located(RecursionError(), "m"), LimitError)
     assert isinstance(located(MemoryError(), "m"), LimitError)
-    for error in (OSError("gone"), FrontendError([]), InternalError("m", ValueError("v"))):
+    for error in (OSError("gone"), FrontendError([]), InternalError("m")):
         assert located(error, "m") is error
     with pytest.raises(LimitError, match=r"m: there is not enough memory"):
         with working_on(lambda: "m"):
             raise MemoryError
+
+
+def test_a_fault_passes_between_processes() -> None:
+    fault = located(ValueError("v"), "m")
+    copy = pickle.loads(pickle.dumps(fault))
+    assert (type(copy), str(copy)) == (InternalError, str(fault))
+    assert str(copy).startswith("m: ValueError: v; this is a fault of lowerdeck")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import NoReturn
+
+from onnx_suite import load_cases, run_case
+
+from lowerdeck.dialects.errors import InternalError
 
 ROOT = Path(__file__).parents[4]
 TOPICS = "conv|pool|lstm|gru|rnn|softmax|norm|reduce|einsum|gemm|matmul|quantize|cast|clip|elu"
@@ -25,3 +30,11 @@ def test_cases_of_the_main_topics_pass() -> None:
     assert not any(rest), done.stdout
     assert passed > 650, done.stdout
     assert refused < 30, done.stdout
+
+
+def test_a_fault_is_an_error_of_its_case() -> None:
+    def run(model: object, values: object) -> NoReturn:
+        raise InternalError("m: KeyError: k")
+
+    case = next(case for case in load_cases() if case.name == "test_relu")
+    assert run_case(case, run=run) == ("error", "InternalError: m: KeyError: k")
