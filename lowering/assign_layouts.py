@@ -24,7 +24,7 @@ from lowerdeck.lowering.kernels.convolution import FEWEST_LANES
 from lowerdeck.lowering.kernels.depthwise import is_depthwise
 from lowerdeck.lowering.kernels.lower import ANCHORS
 from lowerdeck.lowering.kernels.transposed import has_phases, transposed_border
-from lowerdeck.lowering.schedule.rules import assumed_shape
+from lowerdeck.lowering.schedule.rules import assumed_shape, leaves_out_padding
 from lowerdeck.lowering.targets import machine_of
 from lowerdeck.passes.options import options_of
 
@@ -355,6 +355,8 @@ def border_of_conv(kernel: KernelOp) -> Border:
         first, last = transposed_border(op)
         return (0, 0, *first, 0, 0, *last)
     assert isinstance(op, ConvOp)
+    if leaves_out_padding(kernel, op):
+        return (0,) * (2 * len(dims_of(op.input)))
     begin, end = ([pad.value or 0 for pad in pads.data] for pads in (op.pads_begin, op.pads_end))
     return (0, 0, *begin, 0, 0, *end)
 

@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
-from lowerdeck.dialects.dims import Expr, maximum, minimum
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.convolution import (
@@ -35,6 +35,7 @@ from lowerdeck.lowering.kernels.lower import (
     broadcast_index,
 )
 from lowerdeck.lowering.kernels.products import lower_tiled_matmul
+from lowerdeck.lowering.kernels.taps import position_range, window_range
 from lowerdeck.lowering.kernels.transposed import (
     can_be_blocked_transposed,
     lower_blocked_transposed,
@@ -45,26 +46,6 @@ from lowerdeck.lowering.kernels.winograd import is_winograd, lower_winograd
 def accumulates_in_place(element: object) -> bool:
     """False for half precision: rounding every partial sum would lose digits."""
     return element not in (f16, bf16)
-
-
-def window_range(
-    position: Expr, kernel: Expr, dim: Expr, stride: int, dilation: int, begin: Expr, end: Expr
-) -> tuple[Expr, Expr]:
-    """The kernel offsets k with 0 <= position * stride + k * dilation - begin < dim."""
-    origin = position * stride - begin
-    lower = Expr.const(0) if begin == 0 else maximum((-origin).ceildiv(dilation), 0)
-    upper = kernel if end == 0 else minimum((dim - origin).ceildiv(dilation), kernel)
-    return lower, upper
-
-
-def position_range(
-    offset: Expr, size: Expr, dim: Expr, stride: int, begin: Expr, end: Expr
-) -> tuple[Expr, Expr]:
-    """The window positions o < size with 0 <= o * stride + offset - begin < dim."""
-    origin = offset - begin
-    lower = Expr.const(0) if begin == 0 else maximum((-origin).ceildiv(stride), 0)
-    upper = size if end == 0 else minimum((dim - origin).ceildiv(stride), size)
-    return lower, upper
 
 
 def _add_product(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from math import gcd, prod
 
 from xdsl.ir import SSAValue
@@ -11,10 +12,11 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
-from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.dialects.dims import Expr, constants, maximum
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.kernels.lower import KernelLowering, parameter
+from lowerdeck.lowering.kernels.taps import position_range
 from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 
 OUTPUT_CHANNEL = "oc"
@@ -27,6 +29,9 @@ channels a part has."""
 
 PANEL = "panel"
 """The label of the loop over the panels of output channels that one part of sums is made for."""
+
+TAPS = "taps"
+"""What a schedule has under `tile` if sums are made tap by tap: how many taps at a time."""
 
 FEWEST_LANES = 4
 """The smallest block: of tensors with few channels."""
@@ -44,6 +49,9 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
     """
     if (size := parameter(k.kernel, DEPTH)) is not None:
         _lower_in_parts(k, op, size)
+        return
+    if parameter(k.kernel, TAPS) is not None:
+        _lower_by_taps(k, op)
         return
     b, dims = k.builder, dims_of(op.result)
     lanes = lanes_of_conv(op, k.output_layout())
@@ -134,6 +142,49 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:
         add_part(outer, Expr.const(parts - 1), first=False, last=True)
 
 
+def _lower_by_taps(k: KernelLowering, op: ConvOp) -> None:
+    """
+    The same tap by tap, for the positions where it lies on the image: nothing reads padding, so
+    that the input needs no border. The sums so far lie in the output.
+    """
+    b, dims = k.builder, dims_of(op.result)
+    x, w = dims_of(op.input), dims_of(op.weight)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    begin, end = op.pads_begin.data, op.pads_end.data
+    lanes = k.output_layout().inner(1)
+    count = parameter(k.kernel, OUTPUT_CHANNEL) or 1
+    groups = dims[1].ceildiv(lanes) // count
+
+    @contextmanager
+    def positions(
+        outer: Sequence[Expr], ranges: Sequence[tuple[Expr, Expr]]
+    ) -> Generator[list[Expr]]:
+        """Indices of the result: `ranges` say where they begin, and how many there are."""
+        inner = [*_spatial([size for _, size in ranges]), (OUTPUT_CHANNEL, Expr.const(count))]
+        with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
+            space = [i + first for i, (first, _) in zip(at, ranges, strict=False)]
+            yield [outer[0], (outer[1] * count + at[-1]) * lanes + lane, *space]
+
+    whole = [(Expr.const(0), dim) for dim in dims[2:]]
+    with b.labeled_nest([("n", dims[0]), ("group", groups)], parallel=True) as outer:
+        with positions(outer, whole) as where:
+            zero = scalars.constant(b, 0, f32)
+            start = zero if op.bias is None else k.element(op.bias, [where[1]])
+            b.store(start, k.outputs[0], where)
+        with b.nest(w[2:]) as taps:
+            ranges: list[tuple[Expr, Expr]] = []
+            for d, tap in enumerate(taps):
+                offset, size = tap * dilations[d], (dims[d + 2], x[d + 2])
+                lower, upper = position_range(offset, *size, strides[d], begin[d], end[d])
+                ranges.append((b.computed(lower), b.computed(maximum(upper - lower, 0))))
+            with positions(outer, ranges) as where:
+                total = b.load(k.outputs[0], where)
+                b.store(conv_sum(k, op, where, total, taps=taps), k.outputs[0], where)
+        if k.has_epilogue(op):
+            with positions(outer, whole) as where:
+                k.finish_in_place(op, where)
+
+
 def _spatial(dims: Sequence[Expr]) -> list[tuple[str, Expr]]:
     return [(f"x{number}", dim) for number, dim in enumerate(dims)]
 
@@ -144,8 +195,12 @@ def conv_sum(
     at: Sequence[Expr],
     start: SSAValue,
     part: tuple[Expr, int] | None = None,
+    taps: Sequence[Expr] | None = None,
 ) -> SSAValue:
-    """Of all products, or of those of a part: the first block of input channels, and how many."""
+    """
+    Of all products, or of those of a part: the first block of input channels, and how many; or of
+    one tap.
+    """
     b, w = k.builder, dims_of(op.weight)
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin = op.pads_begin.data
@@ -168,8 +223,10 @@ def conv_sum(
         return [b.fma(value, weight, values[0])]
 
     bounds = [(Expr.const(0), tap) for tap in w[2:]]
-    taps = prod(constants(w[2:]) or ())
-    return sum_over_channels(b, (channels, block, taps), bounds, start, add_product, part)
+    if taps is not None:
+        bounds = [(tap, tap + 1) for tap in taps]
+    number = prod(constants([upper - lower for lower, upper in bounds]) or ())
+    return sum_over_channels(b, (channels, block, number), bounds, start, add_product, part)
 
 
 Products = Callable[[Expr, Sequence[Expr], Sequence[SSAValue]], Sequence[SSAValue]]
@@ -243,7 +300,8 @@ def sum_in_parts(
 
 def is_blocked_conv(k: KernelLowering, op: ConvOp) -> bool:
     """True if layouts are such that `lower_blocked_conv` applies."""
-    return can_be_blocked(op, k.layout_of(op.input), k.output_layout())
+    by_taps = parameter(k.kernel, TAPS) is not None
+    return by_taps or can_be_blocked(op, k.layout_of(op.input), k.output_layout())
 
 
 def can_be_blocked(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
@@ -251,12 +309,15 @@ def can_be_blocked(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
     True for f32 with static channels, if the output has its channels in blocks that groups cut into
     large parts if at all, and the input has borders as wide as the padding.
     """
+    return has_blocks(op, target) and has_border(op, source)
+
+
+def has_blocks(op: ConvOp, target: LayoutAttr) -> bool:
+    """The same but for the border."""
     w = dims_of(op.weight)
     if element_type(op.result) != f32 or w[0].value is None or w[1].value is None:
         return False
-    if lanes_of_conv(op, target) < min(FEWEST_LANES, max(target.inner(1), 2)):
-        return False
-    return has_border(op, source)
+    return lanes_of_conv(op, target) >= min(FEWEST_LANES, max(target.inner(1), 2))
 
 
 def lanes_of_conv(op: ConvOp, target: LayoutAttr) -> int:

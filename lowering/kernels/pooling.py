@@ -17,10 +17,9 @@ from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, constants, minimum, product
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.contraction import window_range
 from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering
-from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, Bounds, add_taps
+from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, Bounds, add_taps, window_range
 
 
 def window_count(op: PoolOp, at: Index, bounds: Sequence[Bounds]) -> Expr:

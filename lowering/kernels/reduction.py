@@ -24,13 +24,13 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
-from lowerdeck.lowering.kernels.contraction import window_range
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor
 from lowerdeck.lowering.kernels.pooling import (
     can_be_blocked_pool,
     lower_blocked_pool,
     window_count,
 )
+from lowerdeck.lowering.kernels.taps import window_range
 
 
 def sum_type(element: Attribute) -> Attribute:

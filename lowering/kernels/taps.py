@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, maximum, minimum
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 
 UNROLLED_TAPS = 25
@@ -60,3 +60,23 @@ def _indices(bounds: Sequence[Bounds]) -> list[list[Expr]]:
     assert lower.value is not None
     assert upper.value is not None
     return [[Expr.const(k), *inner] for k in range(lower.value, upper.value) for inner in rest]
+
+
+def window_range(
+    position: Expr, kernel: Expr, dim: Expr, stride: int, dilation: int, begin: Expr, end: Expr
+) -> tuple[Expr, Expr]:
+    """The kernel offsets k with 0 <= position * stride + k * dilation - begin < dim."""
+    origin = position * stride - begin
+    lower = Expr.const(0) if begin == 0 else maximum((-origin).ceildiv(dilation), 0)
+    upper = kernel if end == 0 else minimum((dim - origin).ceildiv(dilation), kernel)
+    return lower, upper
+
+
+def position_range(
+    offset: Expr, size: Expr, dim: Expr, stride: int, begin: Expr, end: Expr
+) -> tuple[Expr, Expr]:
+    """The window positions o < size with 0 <= o * stride + offset - begin < dim."""
+    origin = offset - begin
+    lower = Expr.const(0) if begin == 0 else maximum((-origin).ceildiv(stride), 0)
+    upper = size if end == 0 else minimum((dim - origin).ceildiv(stride), size)
+    return lower, upper

@@ -13,15 +13,18 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
-from lowerdeck.dialects.core.tensor import ConcatOp
+from lowerdeck.dialects.core.tensor import ConcatOp, ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.kernels.convolution import (
     DEPTH,
     OUTPUT_CHANNEL,
     PANEL,
     SHARE,
+    TAPS,
     can_be_blocked,
     can_be_rows,
+    has_blocks,
     input_block_of_conv,
     lanes_of_conv,
     last_position,
@@ -156,6 +159,59 @@ def window_sums_tile(
     much = 0 if even_only else much
     whole = [tile for tile in candidates if tile[0] <= much or blocks % tile[0] == 0]
     return machine.best(whole, cost)
+
+
+_FEW_ON_IMAGE = 0.8
+"""Part of the products of dilated windows, below which they leave out those with padding."""
+
+_FEW_OF_DENSE = 0.5
+"""The same of other windows, which may run by Winograd's algorithm."""
+
+
+def leaves_out_padding(kernel: KernelOp, op: ConvOp) -> bool:
+    """
+    True for a convolution that runs tap by tap: so many of its products have a factor of padding
+    that it pays to add to sums in memory.
+    """
+    weight, strides, dilations = static_shape(op.weight), ints(op.strides), ints(op.dilations)
+    pads = constants((*op.pads_begin.data, *op.pads_end.data))
+    if weight is None or pads is None or op.groups.data > 1:
+        return False
+    if len(kernel.results) != 1 or element_type(kernel.results[0]) != f32:
+        return False
+    part, rank = 1.0, len(strides)
+    for d, size in enumerate(assumed_shape(op.input)[2:]):
+        reach = (weight[d + 2] - 1) * dilations[d]
+        count = max(1, (size + pads[d] + pads[d + rank] - reach - 1) // strides[d] + 1)
+        origins = [position * strides[d] - pads[d] for position in range(count)]
+        on_image = sum(
+            0 <= origin + tap * dilations[d] < size
+            for origin in origins
+            for tap in range(weight[d + 2])
+        )
+        part *= on_image / (count * weight[d + 2])
+    return part < (_FEW_ON_IMAGE if max(dilations) > 1 else _FEW_OF_DENSE)
+
+
+@schedule_rule(ConvOp)
+def choose_conv_by_taps(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None:
+    """Tap by tap, where that leaves out much padding: a row of positions by output channels."""
+    target = kernel.layout_at(len(kernel.inputs))
+    if not leaves_out_padding(kernel, op) or not has_blocks(op, target):
+        return None
+    if not is_constant(kernel, op.weight):
+        return None
+    shape, w, lanes = assumed_shape(op.result), static_shape(op.weight), target.inner(1)
+    assert w is not None
+    blocks = -(-shape[1] // lanes)
+    count, _, columns = window_sums_tile(machine, (blocks, 1, shape[-1]), w[1], even_only=True)
+    sizes = ((f"x{len(shape) - 3}", columns), (OUTPUT_CHANNEL, count), (TAPS, 1))
+    layouts = blocked_constants(kernel, lanes)
+    pieces = [Piece(0, lanes * count), *map(Piece, range(2, len(w))), Piece(1)]
+    if count > 1:
+        pieces.append(Piece(0, lanes, count))
+    layouts[op.weight] = LayoutAttr.of([*pieces, Piece(0, 1, lanes)])
+    return Choice(Schedule(sizes), layouts)
 
 
 @schedule_rule(ConvOp)

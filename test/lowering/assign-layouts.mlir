@@ -125,3 +125,31 @@ func.func @branches(%x: tensor<1x16x4xf32>, %c: tensor<i1>) -> (tensor<1x8x4xf32
   }
   func.return %y, %a : tensor<1x8x4xf32>, tensor<1x8x4xf32>
 }
+
+// -----
+
+// Where most taps lie in the padding at most positions, nothing reads it.
+// CHECK-LABEL: @sparse
+// CHECK-NOT:     pad [
+// CHECK:         func.return
+func.func @sparse(%x: tensor<1x3x8x8xf32>) -> tensor<1x2x8x8xf32> {
+  %w = core.constant dense<0.1> : tensor<16x3x1x1xf32>
+  %v = core.constant dense<0.1> : tensor<2x16x3x3xf32>
+  %a = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
+  %b = core.conv %a, %v {strides = array<i64: 1, 1>, dilations = array<i64: 6, 6>, pads_begin = #core.dims<[6, 6]>, pads_end = #core.dims<[6, 6]>, groups = #builtin.int<1>} : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
+  func.return %b : tensor<1x2x8x8xf32>
+}
+
+// -----
+
+// The nearest miss: one product in six does.
+// CHECK-LABEL: @dense
+// CHECK:         core.kernel @conv_0
+// CHECK:         pad [0, 0, 1, 1] [0, 0, 1, 1]
+func.func @dense(%x: tensor<1x3x8x8xf32>) -> tensor<1x2x8x8xf32> {
+  %w = core.constant dense<0.1> : tensor<16x3x1x1xf32>
+  %v = core.constant dense<0.1> : tensor<2x16x3x3xf32>
+  %a = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
+  %b = core.conv %a, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
+  func.return %b : tensor<1x2x8x8xf32>
+}

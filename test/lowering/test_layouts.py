@@ -246,6 +246,84 @@ def test_random_networks(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
+SPARSE = [
+    # channels in and out, image, taps, dilations, strides, padding at begin and end
+    ([40, 70], [8, 8], [3, 3], [12, 9], [1, 1], [12, 9], [12, 9]),
+    ([17, 33], [5, 30], [3, 3], [6, 12], [1, 1], [6, 12], [6, 12]),
+    ([16, 16], [2, 2], [3, 3], [1, 1], [1, 1], [1, 1], [1, 1]),
+    ([5, 128], [1, 1], [5, 3], [1, 1], [1, 1], [2, 1], [2, 1]),
+    ([24, 20], [1, 21], [3, 3], [5, 5], [2, 3], [7, 4], [4, 11]),
+    ([8, 48], [6, 7], [2, 4], [9, 3], [1, 2], [0, 9], [9, 1]),
+    ([8, 8], [3, 3], [2, 2], [1, 2], [1, 1], [5, 6], [4, 5]),
+    ([33, 9], [4, 14], [3, 3], [20, 7], [1, 1], [20, 7], [20, 7]),
+    ([8, 20], [29], [4], [11], [1], [11], [22]),
+    ([8, 20], [2, 3, 14], [3, 1, 3], [4, 1, 9], [1, 2, 1], [4, 0, 9], [4, 0, 9]),
+]
+"""Windows that lie in the padding for the most part, or as a whole."""
+
+
+def sparse_body(case: Sequence[Sequence[int]], x: SSAValue) -> list[SSAValue]:
+    """Two convolutions with padding, one of which has a map behind it."""
+    (channels, outputs), _, taps, dilations, strides, begin, end = case
+    one = [1] * len(taps)
+    first: Array = values(channels, 3, *one, seed=1)
+    second: Array = values(outputs, channels, *taps, seed=2)
+    third: Array = values(7, outputs, *one, seed=3)
+    bias: Array = values(outputs, seed=4)
+    a = ConvOp(
+        x,
+        ConstantOp.of(first).result,
+        strides=one,
+        dilations=one,
+        pads_begin=[0] * len(taps),
+        pads_end=[0] * len(taps),
+    ).result
+    found = [
+        ConvOp(
+            a,
+            ConstantOp.of(second * np.float32(scale)).result,
+            b,
+            strides=strides,
+            dilations=dilations,
+            pads_begin=begin,
+            pads_end=end,
+        ).result
+        for scale, b in ((1, ConstantOp.of(bias).result), (0.5, None))
+    ]
+    y = e.AddOp(e.AbsOp(found[0]).result, found[1]).result
+    z = ConvOp(
+        y,
+        ConstantOp.of(third).result,
+        strides=one,
+        dilations=one,
+        pads_begin=[0] * len(taps),
+        pads_end=[0] * len(taps),
+    ).result
+    return [y, z]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_sparse_windows(tmp_path: Path, target: str) -> None:
+    """Taps that lie on the image at no position, at one, at all; NaN and infinity on the image."""
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    for number, case in enumerate(SPARSE):
+        x = values(2, 3, *case[1], seed=number)
+        x[0, 1].flat[0], x[1, 2].flat[-1] = np.inf, np.nan
+        add(suite, target, [typed(np.float32, *x.shape)], partial(sparse_body, case), x)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+def test_sparse_windows_of_open_sizes(tmp_path: Path, target: str) -> None:
+    """Any image: smaller and larger than the padding."""
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    for size in ((1, 1), (8, 8), (13, 40)):
+        case = ([20, 40], [*size], [3, 3], [12, 12], [1, 1], [12, 12], [12, 12])
+        types = [typed(np.float32, symbol("n"), 3, symbol("h"), symbol("w"))]
+        add(suite, target, types, partial(sparse_body, case), values(2, 3, *size))
+    suite.check()
+
+
 GROUPS = [
     (8, 8, 2),
     (24, 24, 6),

@@ -192,3 +192,52 @@ func.func @main(%x: tensor<1x32x28x1xf32>) -> tensor<1x16x28x1xf32> {
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x16x28x1xf32>
 }
+
+// -----
+
+// Two taps of three lie in the padding at all but two positions: tap by tap, from the bias on, for
+// as many positions as lie on the image. The input has no border.
+// CHECK-LABEL: buffer.func @sparse
+// CHECK-NEXT:  ^bb0(%0: !buffer.ref<[1, 1, 1, 8, 16] x f32>, %1: !buffer.ref<[1, 1, 3, 16, 2, 16] x f32>
+// CHECK-NEXT:    %[[B:[0-9]+]] = buffer.load %2 <[0, 0]>
+// CHECK-COUNT-8: buffer.store %[[B]], %3
+// CHECK:         buffer.for <[0, 3, 1]> {
+// CHECK-NEXT:    ^bb0(%[[T:[0-9]+]]: index):
+// CHECK-NEXT:      %[[FIRST:[0-9]+]] = buffer.apply(%[[T]]) <[max(-d0 * 6 + 6, 0)]>
+// CHECK-NEXT:      %[[COUNT:[0-9]+]] = buffer.apply(%[[T]])
+// CHECK-NEXT:      buffer.for(%[[COUNT]]) <[0, max(0, d0) floordiv 8, 1]> {
+// CHECK-COUNT-16:    buffer.load %3
+// CHECK:             buffer.for <[0, 16, 1]> carry
+// CHECK-NEXT:        ^bb0(%[[C:[0-9]+]]: index
+// CHECK:               buffer.load %1(%[[T]], %[[C]]) <[0, 0, d0, d1, 0, 0]>
+// CHECK-COUNT-16:      math.fma
+// CHECK-COUNT-16:    buffer.store {{.*}}, %3
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
+  %w = core.constant dense<1.0> : tensor<32x16x1x3xf32>
+  %b = core.constant dense<1.0> : tensor<32xf32>
+  %y = core.kernel @sparse(%x, %w, %b) : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32> {
+  ^bb0(%a: tensor<1x16x1x8xf32>, %f: tensor<32x16x1x3xf32>, %s: tensor<32xf32>):
+    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 6>, pads_begin = #core.dims<[0, 6]>, pads_end = #core.dims<[0, 6]>, groups = #builtin.int<1>} : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32>
+    core.yield %c : tensor<1x32x1x8xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x32x1x8xf32>
+}
+
+// -----
+
+// The nearest miss: one product in six has a factor of padding.
+// CHECK-LABEL: buffer.func @dense
+// CHECK-NEXT:  ^bb0(%0: !buffer.ref<[1, 1, 1, 12, 16] x f32>
+// CHECK-NOT:     buffer.load %3
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
+  %w = core.constant dense<1.0> : tensor<32x16x1x3xf32>
+  %b = core.constant dense<1.0> : tensor<32xf32>
+  %y = core.kernel @dense(%x, %w, %b) : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32> {
+  ^bb0(%a: tensor<1x16x1x8xf32>, %f: tensor<32x16x1x3xf32>, %s: tensor<32xf32>):
+    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 2>, pads_begin = #core.dims<[0, 2]>, pads_end = #core.dims<[0, 2]>, groups = #builtin.int<1>} : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32>
+    core.yield %c : tensor<1x32x1x8xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 0, 2] [0, 0, 0, 2]>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x32x1x8xf32>
+}
