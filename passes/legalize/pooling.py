@@ -45,6 +45,22 @@ def max_places(
     """
     The `places` of the first largest elements; the windows have the dimensions `dims`. NaN is
     passed over, unless there is nothing else: then it is the first element.
+    """
+    return largest(lower, value, places, window, dims)[1]
+
+
+def largest(
+    lower: CoreBuilder,
+    value: SSAValue,
+    places: SSAValue,
+    window: Window,
+    dims: Sequence[Expr],
+    *,
+    keeps_first: bool = False,
+) -> tuple[SSAValue, SSAValue]:
+    """
+    The first largest element of each window, and its place. NaN is passed over, unless there is
+    nothing else or, with `keeps_first`, it is the first element of its window.
 
     One comparison for each element of the window, each a strided slice of the padded input. Padding
     has place -1 and is replaced by any real element.
@@ -56,19 +72,18 @@ def max_places(
     lowest = -np.inf if is_float(element) else np.iinfo(numpy_dtype(element)).min
     x = padded(lower, value, window, lower.scalar(lowest, value))
     index = padded(lower, places, window, lower.scalar(-1, i64))
-    best: Quantity | None = None
-    where = Quantity(lower, index)
-    for offset in cartesian(*map(range, kernel)):
+    best, where = Quantity(lower, x), Quantity(lower, index)
+    for number, offset in enumerate(cartesian(*map(range, kernel))):
         here = tap(lower, x, window, dims, offset)
         place = tap(lower, index, window, dims, offset)
-        if best is None:
+        if number == 0:
             best, where = here, place
             continue
         better = here.gt(best) | (where.lt(0) & place.ge(0))
-        if is_float(element):
+        if is_float(element) and not keeps_first:
             better = better | (best.ne(best) & here.eq(here) & place.ge(0))
         best, where = better.where(here, best), better.where(place, where)
-    return where.value
+    return best.value, where.value
 
 
 def padded(lower: CoreBuilder, x: SSAValue, window: Window, value: SSAValue) -> SSAValue:

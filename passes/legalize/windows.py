@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from lowerdeck.dialects.dims import Expr, maximum, minimum
@@ -35,15 +35,35 @@ def same(window: Window, dims: Sequence[Expr], *, upper: bool) -> Window:
     """As much padding as ceil(dim / stride) windows need; an odd one goes to the end if `upper`."""
     begin: list[Expr] = []
     end: list[Expr] = []
-    for dim, extent, stride in zip(dims, window.extents, window.strides, strict=True):
-        total = ((dim + stride - 1) // stride - 1) * stride + extent - dim
-        # It is at least extent - stride; without `max` the result's size is ceil(dim / stride).
-        least = (extent - stride).value
-        total = total if least is not None and least >= 0 else maximum(total, 0)
+    for total in _missing(window, dims):
         less, more = total // 2, total - total // 2
         begin.append(less if upper else more)
         end.append(more if upper else less)
     return Window(window.kernel, window.strides, window.dilations, begin, end, window.overhang)
+
+
+def surplus(window: Window, dims: Sequence[Expr], *, upper: bool) -> list[Expr]:
+    """
+    How many elements stand before the first window of SAME where it needs fewer than there are:
+    half of those, less one if not `upper`, as if the padding were negative.
+
+    That is how onnxruntime and onnx's reference place the windows of pools; nobody does with those
+    of convolutions.
+    """
+    totals = _missing(window, dims, signed=True)
+    return [(maximum(-total, 0) if upper else maximum(-total - 1, 0)) // 2 for total in totals]
+
+
+def _missing(window: Window, dims: Sequence[Expr], *, signed: bool = False) -> Iterator[Expr]:
+    """How many elements ceil(dim / stride) windows touch beyond those of each dimension."""
+    for dim, extent, stride in zip(dims, window.extents, window.strides, strict=True):
+        total = ((dim + stride - 1) // stride - 1) * stride + extent - dim
+        # It is at least extent - stride; without `max` the result's size is ceil(dim / stride).
+        least = (extent - stride).value
+        if least is not None and least >= 0:
+            yield total
+        else:
+            yield total if signed else maximum(total, 0)
 
 
 def round_up(window: Window, dims: Sequence[Expr]) -> Window:

@@ -106,19 +106,32 @@ def _largest_numbers(x: Array, size: int, stride: int, dilation: int, pad: int) 
     )
     extent = (size - 1) * dilation + 1
     windows = np.lib.stride_tricks.sliding_window_view(framed, (extent, extent), (2, 3))
-    return windows[:, :, ::stride, ::stride, ::dilation, ::dilation].max((-2, -1))
+    found = windows[:, :, ::stride, ::stride, ::dilation, ::dilation].max((-2, -1))
+    if dilation == 1:
+        return found
+    places = [np.arange(n) * stride - pad for n in found.shape[2:]]
+    rows, columns = (np.where(place < 0, place % dilation, place) for place in places)
+    first = x[:, :, rows][..., columns]
+    return np.where(np.isnan(first), first, found)
 
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("is_open", [False, True])
 def test_max_pools_pass_over_nan(target: str, is_open: bool) -> None:
+    """With dilations, NaN that comes first in its window stays."""
     generator = np.random.default_rng(3)
     nodes = Nodes(is_open=is_open)
     for channels, dtype in ((1, np.float32), (32, np.float32), (3, np.float64), (2, np.float16)):
         x = generator.standard_normal((2, channels, 9, 11)).astype(dtype)
         x[generator.random(x.shape) < 0.4] = NAN
         x[generator.random(x.shape) < 0.1] = INF
-        for size, stride, dilation, pad in ((2, 1, 1, 0), (3, 2, 1, 1), (2, 1, 2, 1), (9, 1, 1, 4)):
+        for size, stride, dilation, pad in (
+            (2, 1, 1, 0),
+            (3, 2, 1, 1),
+            (2, 1, 2, 1),
+            (2, 3, 3, 0),
+            (9, 1, 1, 4),
+        ):
             nodes.add(
                 "MaxPool",
                 [x],
@@ -134,7 +147,8 @@ def test_max_pools_pass_over_nan(target: str, is_open: bool) -> None:
     nodes.check(target)
 
 
-def test_places_pass_over_nan() -> None:
+def test_places_of_largest_elements() -> None:
+    """Where places are wanted, NaN that comes first in its window is the largest element."""
     x = _floats(NAN, 1, NAN, NAN, NAN, 2, 3, -INF).reshape(1, 1, 8)
     node = helper.make_node("MaxPool", ["x"], ["y", "places"], kernel_shape=[2], pads=[1, 0])
     results = [helper.make_empty_tensor_value_info(name) for name in ("y", "places")]
@@ -143,8 +157,37 @@ def test_places_pass_over_nan() -> None:
     opsets = [helper.make_opsetid("", 20)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=9)
     found = lowerdeck.compile(model, target="c99", cache=False)({"x": x})
-    # Where there is nothing but NaN, the first of them.
-    assert np.asarray(found["places"]).ravel().tolist() == [0, 1, 1, 2, 3, 5, 6, 6]
+    assert np.asarray(found["places"]).ravel().tolist() == [0, 0, 1, 2, 3, 4, 6, 6]
+    largest = _floats(NAN, NAN, 1, NAN, NAN, NAN, 3, 3)
+    np.testing.assert_array_equal(np.asarray(found["y"]).ravel(), largest)
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+def test_windows_of_same_may_leave_elements_out(is_open: bool) -> None:
+    """
+    Where strides are longer than windows, padding would be negative: of what is left out, half (and
+    an odd one at the end, or with SAME_LOWER at the beginning) stands before the first window.
+    """
+    nodes = Nodes(is_open=is_open)
+    for size, kernel, stride, upper, lower in (
+        (3, 1, 3, [2], [1]),
+        (6, 1, 3, [2, 5], [1, 4]),
+        (5, 1, 3, [1, 4], [1, 4]),
+        (4, 1, 4, [2], [2]),
+        (8, 2, 4, [3, 7], [2, 6]),
+        (7, 2, 3, [2, 5, 7], [1, 4, 7]),
+    ):
+        x = np.arange(1, size + 1, dtype=np.float32).reshape(1, 1, size)
+        for auto_pad, expected in (("SAME_UPPER", upper), ("SAME_LOWER", lower)):
+            window = {"kernel_shape": [kernel], "strides": [stride], "auto_pad": auto_pad}
+            largest = _floats(*expected).reshape(1, 1, -1)
+            nodes.add("MaxPool", [x], largest, **window)
+            if kernel == 1:
+                nodes.add("AveragePool", [x], largest, **window)
+                nodes.add("LpPool", [x], largest, p=1, **window)
+                w = np.ones((1, 1, 1), np.float32)
+                nodes.add("Conv", [x, w], x[:, :, ::stride], **window)
+    nodes.check("c99")
 
 
 @pytest.mark.parametrize("target", TARGETS)
