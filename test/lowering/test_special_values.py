@@ -106,13 +106,18 @@ def _largest_numbers(x: Array, size: int, stride: int, dilation: int, pad: int) 
     )
     extent = (size - 1) * dilation + 1
     windows = np.lib.stride_tricks.sliding_window_view(framed, (extent, extent), (2, 3))
-    found = windows[:, :, ::stride, ::stride, ::dilation, ::dilation].max((-2, -1))
+    found: Array = windows[:, :, ::stride, ::stride, ::dilation, ::dilation].max((-2, -1))
     if dilation == 1:
         return found
-    places = [np.arange(n) * stride - pad for n in found.shape[2:]]
-    rows, columns = (np.where(place < 0, place % dilation, place) for place in places)
-    first = x[:, :, rows][..., columns]
+    rows, columns = (_first_places(n, stride, dilation, pad) for n in found.shape[2:])
+    first: Array = x[:, :, rows][..., columns]
     return np.where(np.isnan(first), first, found)
+
+
+def _first_places(count: int, stride: int, dilation: int, pad: int) -> Array:
+    """Of the first real elements of windows."""
+    places: Array = np.arange(count) * stride - pad
+    return np.where(places < 0, places % dilation, places)
 
 
 @pytest.mark.parametrize("target", TARGETS)
