@@ -60,8 +60,9 @@ def _all(op: Operation) -> Iterator[Assumption]:
                 yield Expr.const(0), "le", amount
             if op.mode.data != "constant":
                 # What is repeated must exist.
-                for dim in dims_of(op.input):
-                    yield Expr.const(1), "le", dim
+                sides = zip(dims_of(op.input), op.begin.data, op.end.data, strict=True)
+                for dim, begin, end in sides:
+                    yield minimum(1, begin + end), "le", dim
         case BroadcastOp():
             yield from _broadcast(dims_of(op.input), op.dims.data)
         case ConcatOp():
