@@ -353,7 +353,8 @@ def _roi_combined(value: Quantity, axes: Sequence[_RoiAxis], mode: str) -> Quant
 @legalizes("MaxRoiPool")
 def legalize_max_roi_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """
-    The maximum over each bin of rounded corners; a bin without elements is zero.
+    The maximum over each bin of rounded corners; a bin without elements is zero. NaN is passed
+    over.
 
     The rows of `rois` are [image, x1, y1, x2, y2].
     """
@@ -367,6 +368,8 @@ def legalize_max_roi_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     columns = _bin_mask(lower, width, corners[0], corners[2], bins[1])
     value = Quantity(lower, images)
     lowest = Quantity.number(lower, _lowest(x), value.element)
+    if is_float(value.element):
+        value = value.eq(value).where(value, lowest)
     regions, channels = dims_of(images)[:2]
     tall = value.reshape([regions, channels, 1, height, width])
     mask = rows.reshape([regions, 1, bins[0], height, 1])

@@ -277,3 +277,17 @@ def test_normalization_whose_parameters_know_the_size(op_type: str) -> None:
     found = run_module(module, inputs)["y"]
     assert isinstance(found, np.ndarray)
     np.testing.assert_allclose(found, evaluator.run(None, inputs)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_regions_pass_over_what_is_not_a_number() -> None:
+    x = _floats(1, 2, 6, 6)
+    x[0, 0, ::2, ::3], x[0, 1, :3, :3] = np.nan, np.nan
+    rois = np.array([[0, 0, 0, 5, 5]], np.float32)
+    node = helper.make_node("MaxRoiPool", ["x", "rois"], ["y"], pooled_shape=[2, 2])
+    bins = x.reshape(2, 2, 3, 2, 3)
+    best = np.where(np.isnan(bins), -np.inf, bins).max((2, 4))
+    for symbolic in (False, True):
+        module = import_model(_model(node, {"x": x, "rois": rois}, {}, symbolic))
+        LegalizeOnnxPass().apply(Context(), module)
+        found = run_module(module, {"x": x, "rois": rois})["y"]
+        np.testing.assert_array_equal(found, best[None])
