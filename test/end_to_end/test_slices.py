@@ -93,3 +93,17 @@ def test_step_of_zero() -> None:
     )
     with pytest.raises(lowerdeck.compiler.RunError, match="do not fit together"):
         model(np.zeros(3, np.float32), np.array([0]))
+
+
+@pytest.mark.parametrize("known", ["s", "e", "a", "t"])
+def test_one_list_says_how_long_all_are(known: str) -> None:
+    inputs: dict[str, Any] = {"x": (np.float32, [4, 5])}
+    inputs |= {name: (np.int64, [2 if name == known else f"n{name}"]) for name in "seat"}
+    slice_ = node("Slice", ["x", "s", "e", "a", "t"], ["y"])
+    model = lowerdeck.compile(model_of([slice_], inputs, ["y"]), target="c99", cache=False)
+    x = np.arange(20, dtype=np.float32).reshape(4, 5)
+    numbers = {"s": [4, 1], "e": [0, 3], "a": [1, 0], "t": [-2, 1]}
+    feed = {name: np.array(values) for name, values in numbers.items()}
+    assert not differs(model({"x": x, **feed})["y"], x[1:3, 4:0:-2])
+    with pytest.raises(lowerdeck.compiler.RunError, match="do not fit together"):
+        model({"x": x, **feed, ("s" if known != "s" else "e"): np.array([0])})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.types import broadcast, dims_of, rank_of
+from lowerdeck.dialects.core.types import broadcast, dims_of, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, exprs
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.movement import (
@@ -91,7 +91,12 @@ def legalize_slice(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     x = lower.operand("data")
     starts, ends = lower.operand("starts"), lower.operand("ends")
     given, steps = lower.input("axes"), lower.input("steps")
-    count = length_of(lower, starts, "starts")
+    lists = [value for value in (starts, ends, given, steps) if value is not None]
+    # All are as long as the one of which that is known.
+    known = next((value for value in lists if static_shape(value) is not None), starts)
+    count = length_of(lower, known, "starts")
+    starts, ends = (_as_long(lower, value, count) for value in (starts, ends))
+    given, steps = (v if v is None else _as_long(lower, v, count) for v in (given, steps))
     if steps is None:
         steps = lower.tensor(np.ones(count, np.int64))
     axes = Axes(list(range(count))) if given is None else Axes.of(lower, given, rank_of(x))
@@ -99,6 +104,10 @@ def legalize_slice(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         return [sliced_at_run_time(lower, x, axes, starts, ends, steps)]
     first, last, step = (lower.require_exprs(v, "a bound") for v in (starts, ends, steps))
     return [sliced(lower, x, axes.known, first, last, step, may_start_before=False)]
+
+
+def _as_long(lower: OnnxLegalizer, value: SSAValue, count: int) -> SSAValue:
+    return lower.reshape(value, [count]) if static_shape(value) is None else value
 
 
 # Padding
