@@ -37,8 +37,8 @@ import numpy as np
 import onnx
 import onnx_shrinking
 from fuzzing import QUICK_FLAGS, Mismatch, Outcome, build, outcome_of
-from onnx_differences import doubt, is_array
-from onnx_graphs import Program, random_program
+from onnx_differences import NOBODY, UNPROMISED, doubt, is_array
+from onnx_graphs import Program, names_read, random_program
 from onnx_witnesses import (
     EITHER_ZERO,
     EXACT,
@@ -48,9 +48,10 @@ from onnx_witnesses import (
     evaluate,
     onnxruntime_model,
 )
+from xdsl.dialects.builtin import ModuleOp
 
-from lowerdeck.binding import Binding
-from lowerdeck.dialects.interpret import run_module
+from lowerdeck.binding import Binding, RunError
+from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
@@ -64,10 +65,10 @@ _BATCH = 40
 """Graphs that are compiled together."""
 _MAX_STEPS = 100_000
 _RUN_SECONDS = 20
-_STEP_SECONDS = 120
+_STEP_SECONDS = 300
 _SHRUNK_PER_BATCH = 2
 
-BAD = ("wrong", "crashed", "uncompilable", "hangs")
+BAD = ("wrong", "crashed", "uncompilable", "hangs", "lost")
 """Statuses that are faults of the compiler."""
 
 Results = Mapping[str, Any]
@@ -106,24 +107,36 @@ def way_of(seed: int) -> Way:
 class Witnesses:
     """What others say of a graph."""
 
-    def __init__(self, program: Program) -> None:
-        """Unsupported if nobody computes it."""
-        self.program = program
-        self.names = [value.name for value in program.model.graph.output]
+    def __init__(self, program: Program, is_other: bool = False) -> None:
+        """Unsupported if nobody computes it; `is_other` if nobody chose the sizes to fit."""
+        self.program, self.is_other = program, is_other
+        names = [value.name for value in program.model.graph.output]
         self.reference: Results = evaluate(program.model, program.feed)
         opset, nodes = program.opset, program.model.graph.node
-        pairs = [(who, node) for who in ("reference", "onnxruntime") for node in nodes]
-        doubts = [doubt(who, node, opset, self.reference) for who, node in pairs]
+        whos = ("reference", "onnxruntime", NOBODY, UNPROMISED)
+        doubts = [doubt(who, node, opset, self.reference) for who in whos for node in nodes]
         self.causes = [cause for cause in dict.fromkeys(doubts) if cause]
         """Witnesses that are not heard of a node."""
+        unknown, self.unpromised = self._made_of(NOBODY), self._made_of(UNPROMISED)
+        self.names = [name for name in names if name not in unknown | self.unpromised]
+        """The results of which others say what they are."""
         self.runtime: Results | None = None
         if not any(cause.startswith("onnxruntime") for cause in self.causes):
             with suppress(Unsupported):
                 found = onnxruntime_model(program.model, program.feed)
                 # Of what is empty or constant in a branch it gives nothing at times.
                 if not any(value is None for value in found):
-                    self.runtime = dict(zip(self.names, found, strict=True))
+                    self.runtime = dict(zip(names, found, strict=True))
         self._judgement: Judgement | None = None
+
+    def _made_of(self, witness: str) -> set[str]:
+        """What depends on nodes of which nobody else is heard."""
+        found: set[str] = set()
+        for node in self.program.model.graph.node:
+            is_open = doubt(witness, node, self.program.opset, self.reference)
+            if is_open or found & set(names_read(node)):
+                found.update(node.output)
+        return found
 
     def judgement(self) -> Judgement:
         """What is right, node by node."""
@@ -147,6 +160,21 @@ class Witnesses:
             raise Mismatch(self._described(way, name, found[name]))
         return [f"undecided: {op}" for op in judgement.undecided] or ["rounding"]
 
+    def compare(self, found: Results, core: Results) -> None:
+        """Mismatch if C gives something else than the interpreter, rounding apart."""
+        for name, want in core.items():
+            if name in self.unpromised:
+                continue
+            if not close(found[name], want) and not self.judgement().agree(name, found[name], want):
+                raise Mismatch(
+                    f"C: {self._maker(name)} gives another value than the interpreter\n"
+                    f"{name} is {_shown(found[name])}\nexpected {_shown(want)}"
+                )
+
+    def _maker(self, name: str) -> str:
+        nodes = self.program.model.graph.node
+        return next(node.op_type for node in nodes if name in node.output)
+
     def _check_zeros(self, way: str, found: Results) -> None:
         """Mismatch if nothing is rounded, and zeros have other signs than by both witnesses."""
         ops = {node.op_type for node in self.program.model.graph.node}
@@ -163,10 +191,9 @@ class Witnesses:
 
     def _described(self, way: str, name: str, found: Any) -> str:
         want = self.judgement().values[name]
-        makers = {o: node.op_type for node in self.program.model.graph.node for o in node.output}
         said = "nobody" if self.runtime is None else _shown(self.runtime[name])
         return (
-            f"{way}: {makers.get(name)} gives another value\n{name} is {_shown(found)}\nexpected "
+            f"{way}: {self._maker(name)} gives another value\n{name} is {_shown(found)}\nexpected "
             f"{_shown(want)}\nonnxruntime {said}\nundecided: {self.judgement().undecided}"
         )
 
@@ -177,22 +204,52 @@ def _shown(value: Any) -> str:
     return str(value)
 
 
-def lowered(
-    program: Program, name: str, way: Way, witnesses: Witnesses
-) -> tuple[CArtifact, list[str]]:
-    """The C of a graph, and what explains differences of the interpreter from witnesses."""
-    module, context = import_model(program.model), LowerdeckContext()
+@dataclass(frozen=True)
+class Run:
+    """A graph on some inputs, as witnesses and the interpreter have it."""
+
+    feed: Results
+    witnesses: Witnesses
+    core: Results | None
+    """None if sizes do not fit together."""
+    causes: Sequence[str]
+
+    def check(self, found: Results | None) -> list[str]:
+        """What explains differences of C from witnesses; Mismatch if nothing does."""
+        if found is None or self.core is None:
+            if found is not None:
+                raise Mismatch("C: gives results of sizes that do not fit together")
+            return ["other sizes that do not fit together"]
+        causes = [*self.causes, *self.witnesses.check("C", found)]
+        self.witnesses.compare(found, self.core)
+        return causes
+
+
+def lowered(name: str, way: Way, witnesses: Sequence[Witnesses]) -> tuple[CArtifact, Sequence[Run]]:
+    """The C of a graph, and what it is to give, by inputs."""
+    module, context = import_model(witnesses[0].program.model), LowerdeckContext()
     context.options = RewriteOptions(target=way.target, threads=way.threads)
     register_dialects(context)
     run_to_phase(context, module, "legal")
-    with np.errstate(all="ignore"):
-        found = run_module(module, program.feed, max_steps=_MAX_STEPS)
-    causes = [*witnesses.causes, *witnesses.check("core", found)]
+    runs = [_interpreted(module, item) for item in witnesses]
     for phase in PHASES[PHASES.index("legal") + 1 :]:
         for pass_ in load_passes(passes_of_phase(phase, way.threads), ALL_PASSES):
             pass_.apply(context, module)
         check_contract(module, phase)
-    return emit_c(module, name, way.target), causes
+    return emit_c(module, name, way.target), runs
+
+
+def _interpreted(module: ModuleOp, witnesses: Witnesses) -> Run:
+    feed = witnesses.program.feed
+    try:
+        with np.errstate(all="ignore"):
+            found = run_module(module, feed, max_steps=_MAX_STEPS)
+    except InterpretError:
+        # onnx.reference takes sizes that the specification does not allow.
+        if not witnesses.is_other or witnesses.runtime is not None:
+            raise
+        return Run(feed, witnesses, None, [])
+    return Run(feed, witnesses, found, [*witnesses.causes, *witnesses.check("core", found)])
 
 
 def flags_of(artifact: CArtifact, way: Way) -> Sequence[str]:
@@ -205,16 +262,16 @@ class Ready:
     """A graph whose C is there."""
 
     seed: int
-    program: Program
     artifact: CArtifact
-    witnesses: Witnesses
-    causes: Sequence[str]
+    runs: Sequence[Run]
 
 
 def prepare(seed: int, program: Program, way: Way) -> Ready | Outcome:
     """The C of a graph, or what became of it before that."""
     try:
-        witnesses = Witnesses(program)
+        witnesses = [Witnesses(program)]
+        if program.other is not None:
+            witnesses.append(Witnesses(Program(program.model, program.other), True))
         cast(Any, onnx.checker).check_model(program.model)
     except Unsupported as error:
         return Outcome(seed, "invalid", f"nobody computes it: {error}")
@@ -223,8 +280,7 @@ def prepare(seed: int, program: Program, way: Way) -> Ready | Outcome:
     found: list[Ready] = []
 
     def run() -> None:
-        artifact, causes = lowered(program, f"g{seed}", way, witnesses)
-        found.append(Ready(seed, program, artifact, witnesses, causes))
+        found.append(Ready(seed, *lowered(f"g{seed}", way, witnesses)))
 
     return outcome_of(seed, run) or found[0]
 
@@ -303,9 +359,18 @@ def _run_in_child(ready: Sequence[Ready], library: Path, way: Way, pipe: Any) ->
                 binding = Binding(
                     str(library.parent), item.artifact.metadata, str(library), way.threads
                 )
-                found = binding.run([item.program.feed[info.name] for info in binding.inputs])
                 names = [info.name for info in binding.outputs]
-                pipe.send(("results", dict(zip(names, found, strict=True))))
+                results: list[Results | None] = []
+                for run in item.runs:
+                    try:
+                        found = binding.run([run.feed[info.name] for info in binding.inputs])
+                    except RunError:
+                        if run.core is not None:
+                            raise
+                        results.append(None)
+                        continue
+                    results.append(dict(zip(names, found, strict=True)))
+                pipe.send(("results", results))
             except Exception as error:  # sent to who knows what it belongs to
                 pipe.send(("error", f"C: {type(error).__name__}: {error}"))
     finally:
@@ -315,9 +380,13 @@ def _run_in_child(ready: Sequence[Ready], library: Path, way: Way, pipe: Any) ->
 def _judged(item: Ready, kind: str, value: Any) -> Outcome:
     if kind == "error":
         return Outcome(item.seed, "crashed", value)
-    causes = list(item.causes)
-    found = outcome_of(item.seed, lambda: causes.extend(item.witnesses.check("C", value)))
-    if found is not None:
+    causes: list[str] = []
+
+    def judge() -> None:
+        for run, results in zip(item.runs, value, strict=True):
+            causes.extend(run.check(results))
+
+    if found := outcome_of(item.seed, judge):
         return found
     shown = "; ".join(dict.fromkeys(causes))
     return Outcome(item.seed, "differs" if shown else "ok", shown)
@@ -373,6 +442,8 @@ def write(program: Program, outcome: Outcome, folder: Path) -> None:
         return
     cast(Any, onnx).save(program.model, base.with_suffix(".onnx"))
     np.savez(base.with_suffix(".npz"), **cast(Any, dict(program.feed)))
+    if program.other is not None:
+        np.savez(base.with_suffix(".other.npz"), **cast(Any, dict(program.other)))
     text = f"seed {outcome.seed}\n{outcome.message}\n\n{onnx.printer.to_text(program.model)}\n"
     base.with_suffix(".txt").write_text(text)
 
@@ -428,13 +499,35 @@ class Pool:
     def _lost(
         self, left: list[int], seed: int | None, waiting: list[list[int]]
     ) -> Iterator[tuple[Outcome, list[str]]]:
-        if seed is None or seed not in left:
-            for lost in left:
-                yield Outcome(lost, "lost", "the process of the batch ends"), []
-            return
-        yield Outcome(seed, "lost", "the process ends while it is made or checked"), []
-        if rest := [other for other in left if other != seed]:
-            waiting.append(rest)
+        """Each graph is tried alone, but the one that is known to end a process."""
+        alone = left[0] if len(left) == 1 else seed
+        if alone in left:
+            yield Outcome(alone, *cause_of_death(alone)), []
+        waiting += [[other] for other in left if other != alone]
+
+
+def cause_of_death(seed: int) -> tuple[str, str]:
+    """Who ends the process of a graph: a witness, by itself, or the compiler."""
+    child = get_context("fork").Process(target=_ask_witnesses, args=(seed,))
+    child.start()
+    child.join(_STEP_SECONDS)
+    if child.exitcode is None:
+        child.kill()
+        return "invalid", "a witness does not end"
+    if child.exitcode < 0:
+        return "invalid", f"a witness dies of {signal.Signals(-child.exitcode).name}"
+    return "lost", "the compiler ends the process, or does not end"
+
+
+def _ask_witnesses(seed: int) -> None:
+    """All that is asked of witnesses about a graph, without the compiler."""
+    program = random_program(seed)
+    for feed in (program.feed, program.other):
+        if feed is not None:
+            with suppress(Unsupported):
+                judgement = Witnesses(Program(program.model, feed)).judgement()
+                for name in judgement.values:
+                    judgement.spread(name)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

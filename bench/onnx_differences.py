@@ -2,15 +2,17 @@
 Where onnx.reference or onnxruntime does something else than the specification of ONNX says.
 
 An entry names an operator and a condition on its version, attributes and inputs. Under it that
-witness is not heard; a node in a body counts for the node that has the body. What is not described
-here, and of which witnesses differ, stays undecided and is printed.
+witness is not heard; a node in a body counts for the node that has the body. Of what nobody says
+(`NOBODY`) it is checked only that the interpreter and C give the same, and not even that of what
+the compiler does not promise (`UNPROMISED`). What is not described here, and of which witnesses
+differ, stays undecided and is printed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,11 @@ from onnx import AttributeProto, NodeProto, helper
 
 Array = NDArray[Any]
 Env = Mapping[str, Any]
+
+NOBODY = "nobody"
+"""The witness of what the specification leaves open."""
+UNPROMISED = "unpromised"
+"""The witness of what docs/architecture.md does not promise: C may differ from the interpreter."""
 
 
 def is_array(value: object) -> TypeGuard[Array]:
@@ -51,7 +58,7 @@ class Difference:
     """What a witness does not do."""
 
     witness: str
-    """reference or onnxruntime."""
+    """reference, onnxruntime, NOBODY or UNPROMISED."""
     ops: tuple[str, ...]
     cause: str
     when: Callable[[Call], bool] = lambda call: True
@@ -66,12 +73,32 @@ def _holds_nan(call: Call) -> bool:
 
 
 def _holds_no_number(call: Call) -> bool:
-    return not all(bool(np.isfinite(_numbers(x)).all()) for x in call.inputs if is_array(x))
+    return not all(_is_finite(x) for x in call.inputs)
+
+
+def _is_finite(x: Any) -> bool:
+    return not is_array(x) or bool(np.isfinite(_numbers(x)).all())
+
+
+def _is_padded(call: Call) -> bool:
+    return any(call.get("pads", ())) or call.get("auto_pad", b"").startswith(b"SAME")
 
 
 def _numbers(array: Array) -> Array:
     with np.errstate(all="ignore"):
         return array.astype(np.float64)
+
+
+def _spatial(call: Call) -> tuple[int, ...]:
+    return tuple(range(2, call.first.ndim))
+
+
+def _divides_badly(call: Call) -> bool:
+    x, y = ((*call.inputs, None, None)[k] for k in range(2))
+    if not is_array(x) or not is_array(y) or y.dtype.kind not in "iu":
+        return False
+    lowest = np.iinfo(cast(Any, y.dtype)).min
+    return bool((y == 0).any() or (lowest and (y == -1).any() and (x == lowest).any()))
 
 
 def _has_input(place: int) -> Callable[[Call], bool]:
@@ -117,6 +144,12 @@ KNOWN: tuple[Difference, ...] = (
         "what is constant has the variance 0, not less, and epsilon is added",
     ),
     Difference(
+        "onnxruntime",
+        ("InstanceNormalization",),
+        "the mean of what is constant is taken away before it is scaled",
+        lambda call: bool((np.ptp(_numbers(call.first), _spatial(call)) < 1e-6).any()),
+    ),
+    Difference(
         "reference",
         ("RNN", "GRU", "LSTM"),
         "sequence_lens ends sequences",
@@ -151,12 +184,6 @@ KNOWN: tuple[Difference, ...] = (
         ("Loop",),
         "without a condition it runs as often as the trip count says",
         lambda call: not _has_input(1)(call),
-    ),
-    Difference(
-        "reference",
-        ("Erf", "Resize"),
-        "f64 is computed in f64",
-        lambda call: call.first.dtype == np.float64,
     ),
     Difference(
         "onnxruntime",
@@ -195,7 +222,7 @@ KNOWN: tuple[Difference, ...] = (
     ),
     Difference(
         "onnxruntime",
-        ("AffineGrid", "GridSample", "Shrink"),
+        ("AffineGrid", "Attention", "GridSample", "Shrink"),
         "f64 is computed in f64",
         lambda call: call.first.dtype == np.float64,
     ),
@@ -210,6 +237,55 @@ KNOWN: tuple[Difference, ...] = (
         ("ConvTranspose",),
         "each channel of each group has its own bias",
         lambda call: call.get("group", 1) > 1,
+    ),
+    *(
+        Difference(
+            who,
+            ("Div", "Mod"),
+            "integers are not divided by 0, nor the lowest one by -1",
+            _divides_badly,
+        )
+        for who in ("onnxruntime", NOBODY)
+    ),
+    Difference(
+        NOBODY, ("ArgMax", "ArgMin", "Hardmax", "TopK", "Unique"), "the order of NaN", _holds_nan
+    ),
+    Difference(
+        UNPROMISED,
+        ("Conv",),
+        "weights that are no numbers have no effect on padding, or make it NaN",
+        lambda call: _is_padded(call) and not _is_finite(call.inputs[1]),
+    ),
+    Difference(NOBODY, ("MaxRoiPool",), "whether NaN is passed over", _holds_nan),
+    Difference(
+        NOBODY,
+        ("Resize", "Upsample", "GridSample", "DFT", "STFT"),
+        "what infinities and NaN are times 0",
+        _holds_no_number,
+    ),
+    Difference(
+        NOBODY,
+        ("Resize", "GridSample"),
+        "how a value between two integers is rounded",
+        lambda call: call.first.dtype.kind in "iu" and call.get("mode") not in (None, b"nearest"),
+    ),
+    Difference(
+        NOBODY,
+        ("AffineGrid", "Resize"),
+        "no witness computes f64 in f64",
+        lambda call: call.first.dtype == np.float64,
+    ),
+    Difference(
+        NOBODY,
+        ("ReduceLogSum", "ReduceLogSumExp", "Erf"),
+        "how the value of an integer is rounded",
+        lambda call: call.first.dtype.kind in "iu",
+    ),
+    Difference(
+        NOBODY,
+        ("DynamicQuantizeLinear",),
+        "the scale of zeros, and of what is no number",
+        lambda call: not call.first.any() or _holds_no_number(call),
     ),
     Difference(
         "reference",

@@ -9,6 +9,7 @@ range, divisors that are not zero) can be looked up. `onnx_nodes` has the operat
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from random import Random
@@ -18,9 +19,17 @@ import ml_dtypes
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
-from onnx_differences import is_array
-from onnx_witnesses import Unsupported, finfo, run_node
+from onnx import (
+    AttributeProto,
+    GraphProto,
+    ModelProto,
+    NodeProto,
+    TensorProto,
+    ValueInfoProto,
+    helper,
+)
+from onnx_differences import NOBODY, UNPROMISED, doubt, is_array
+from onnx_witnesses import Unsupported, evaluate, finfo, run_node
 
 Array = NDArray[Any]
 
@@ -54,6 +63,8 @@ class Program:
 
     model: ModelProto
     feed: Mapping[str, Array]
+    other: Mapping[str, Array] | None = None
+    """Inputs of other sizes, where sizes are symbols."""
 
     @property
     def opset(self) -> int:
@@ -69,6 +80,8 @@ class Value:
     array: Any
     """A list where the value is a sequence."""
     is_constant: bool = False
+    is_known: bool = True
+    """False if nobody says what it is: nothing else is made of it."""
 
 
 class Skip(Exception):
@@ -117,6 +130,8 @@ class Style:
     """The share of parameters, such as axes and shapes, that are inputs of the graph."""
     open: float
     """The share of dimensions of inputs that are symbols."""
+    declared: float
+    """The share of initializers that are inputs, too."""
 
 
 class Builder:
@@ -145,6 +160,7 @@ class Builder:
                 random.choice((0, 0, 0.2, 0.4)),
                 random.choice((0, 0, 0, 0.15)),
                 random.choice((0, 0, 0.5)),
+                random.choice((0, 0, 0, 0, 0.5)),
             )
 
     # The whole
@@ -182,7 +198,26 @@ class Builder:
             # Before that, what is an initializer had to be an input, too.
             ir_version=max(4, helper.find_min_ir_version_for(opsets)),
         )
-        return Program(model, dict(self.inputs))
+        return Program(model, dict(self.inputs), self._other_sizes(model))
+
+    def _other_sizes(self, model: ModelProto) -> dict[str, Array] | None:
+        """Inputs that have other sizes for all symbols; None if nobody computes any such ones."""
+        symbols = {name: dims_of(value) for name, value in input_types(model).items()}
+        names = [d for dims in symbols.values() for d in dims if isinstance(d, str)]
+        for _ in range(3 if names else 0):
+            sizes = {name: self.random.choice((2, 3, 4, 5, 7, 9, 17)) for name in names}
+            found: dict[str, Array] = {}
+            for name, array in self.inputs.items():
+                for axis, dim in enumerate(symbols[name]):
+                    if isinstance(dim, str):
+                        at = np.arange(sizes[dim]) % array.shape[axis]
+                        array = np.take(array, at, axis)
+                found[name] = array
+            with suppress(Unsupported):
+                values = evaluate(model, found).values()
+                if all(not is_array(v) or v.size <= 4 * _MAX_ELEMENTS for v in values):
+                    return found
+        return None
 
     def results(self) -> list[Value]:
         """What nobody uses, and some that are used as well."""
@@ -207,6 +242,11 @@ class Builder:
             shape = None if self.outer else output_dims(value.name, value.array.ndim)
             results.append(helper.make_tensor_value_info(value.name, type_, shape))
         initializers = [tensor(key, array) for key, array in self.initializers.items()]
+        for value in initializers:
+            if dims is not None and self.style.declared and self.chance(self.style.declared):
+                # An input that may be left out.
+                shape = list(value.dims)
+                inputs.append(helper.make_tensor_value_info(value.name, value.data_type, shape))
         return helper.make_graph(self.nodes, name, inputs, results, initializers)
 
     def _open_dims(self) -> dict[str, list[Any]]:
@@ -376,7 +416,8 @@ class Builder:
         able = [
             v
             for v in self.visible()
-            if not isinstance(v.array, list)
+            if v.is_known
+            and not isinstance(v.array, list)
             and v.array.dtype == dtype
             and (low <= v.array.ndim <= high if shape is None else v.array.shape == tuple(shape))
             and (not sane or is_sane(v.array))
@@ -405,6 +446,10 @@ class Builder:
     def chance(self, probability: float) -> bool:
         """True in that share of cases."""
         return self.random.random() < probability
+
+    def mostly(self, test: Test, probability: float = 0.7) -> Test | None:
+        """A condition on what is judged: in that share of cases, and in bodies always."""
+        return test if self.outer is not None or self.chance(probability) else None
 
     def broadcast(self, shape: Sequence[int]) -> tuple[int, ...]:
         """A shape that broadcasts to another one."""
@@ -446,7 +491,11 @@ class Builder:
         node.name = f"{op}_{results[0] if results[0] else self.name()}"
         arrays = {v.name: v.array for v in self.visible()}
         values = run_node(node, self.opset, arrays)
-        made = [Value(name, array) for name, array in zip(results, values, strict=True)]
+        is_known = not any(doubt(who, node, self.opset, arrays) for who in (NOBODY, UNPROMISED))
+        if not is_known and self.outer is not None:
+            raise Skip
+        pairs = zip(results, values, strict=True)
+        made = [Value(name, array, is_known=is_known) for name, array in pairs]
         for value in made:
             if is_array(value.array) and value.array.size > _MAX_ELEMENTS:
                 raise Skip
@@ -461,6 +510,17 @@ class Builder:
 def output_dims(name: str, rank: int) -> list[str]:
     """The shape of an output of which only the rank is said."""
     return [f"{name}_{axis}" for axis in range(rank)]
+
+
+def input_types(model: ModelProto) -> dict[str, ValueInfoProto]:
+    """The inputs that have to be given, by name."""
+    given = {value.name for value in model.graph.initializer}
+    return {value.name: value for value in model.graph.input if value.name not in given}
+
+
+def dims_of(value: ValueInfoProto) -> list[int | str]:
+    """The sizes of a tensor, and the names of those that are symbols."""
+    return [d.dim_param or d.dim_value for d in value.type.tensor_type.shape.dim]
 
 
 def name_of(dtype: np.dtype[Any]) -> str:

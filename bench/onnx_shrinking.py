@@ -51,6 +51,9 @@ def _is_computable(program: Program) -> bool:
 def _smaller(program: Program) -> Iterator[Program]:
     """Graphs that are smaller by a little, those first that are smaller by much."""
     model = program.model
+    if program.other is not None:
+        yield Program(model, program.other)
+        yield Program(model, program.feed)
     try:
         env = evaluate(model, program.feed)
     except Unsupported:

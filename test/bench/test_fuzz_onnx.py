@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import fuzz_onnx
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 from fuzzing import Mismatch, Outcome
 from onnx import TensorProto, helper
 from onnx_differences import doubt
-from onnx_graphs import Program, random_program
+from onnx_graphs import Program, dims_of, input_types, random_program
 from onnx_shrinking import shrink
 
 
@@ -53,6 +55,56 @@ def test_a_wrong_value_is_found() -> None:
         witnesses.check("C", {**right, "y": np.array([1, 0, 0.001], np.float32)})
     with pytest.raises(Mismatch):
         witnesses.check("C", {**right, "y": np.array([1, 0], np.float32)})
+
+
+def _top(x: list[float]) -> Program:
+    """y = the two largest elements of x."""
+    graph = helper.make_graph(
+        [helper.make_node("TopK", ["x", "k"], ["y", "i"])],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, [3])],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])],
+        [helper.make_tensor("k", TensorProto.INT64, [1], [2])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    return Program(model, {"x": np.array(x, np.float32)})
+
+
+def test_of_what_nobody_says_the_interpreter_decides() -> None:
+    witnesses = fuzz_onnx.Witnesses(_top([1, np.nan, 0]))
+    assert witnesses.names == []
+    found = {"y": np.array([5, 4], np.float32)}
+    assert witnesses.check("C", found) == []
+    witnesses.compare(found, found)
+    with pytest.raises(Mismatch, match="TopK gives another value than the interpreter"):
+        witnesses.compare(found, {"y": np.array([5, 3], np.float32)})
+    assert fuzz_onnx.Witnesses(_top([1, 2, 0])).names == ["y"]
+
+
+def test_other_sizes_keep_the_symbols() -> None:
+    programs = [random_program(seed) for seed in range(300, 330)]
+    others = [program for program in programs if program.other is not None]
+    assert others
+    for program in others:
+        sizes: dict[str, set[int]] = {}
+        for name, value in input_types(program.model).items():
+            shape = cast(Any, program.other)[name].shape
+            for dim, size in zip(dims_of(value), shape, strict=True):
+                sizes.setdefault(str(dim), set()).add(size)
+        assert all(len(found) == 1 for found in sizes.values())
+        assert all(k in found for k in range(99) if (found := sizes.get(str(k))))
+
+
+@pytest.mark.parametrize(("killed", "status"), [("Witnesses", "invalid"), ("check", "lost")])
+def test_who_ends_a_process(killed: str, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(*_: object) -> NoReturn:
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+    monkeypatch.setattr(fuzz_onnx, killed, end)
+    found = [outcome for outcome, _ in fuzz_onnx.Pool(1, None).outcomes([[200, 201]])]
+    assert [outcome.status for outcome in found] == [status] * 2
+    assert sorted(outcome.seed for outcome in found) == [200, 201]
 
 
 def test_shrinking_leaves_one_node() -> None:
