@@ -39,7 +39,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from file_mutants import FORMATS, Files, Mutant, Seed, as_json, find_seeds, mutant, smaller
+from file_mutants import Mutant, as_json, mutant, smaller
+from file_seeds import FORMATS, Files, Seed, find_seeds
 from xdsl.utils.exceptions import DiagnosticException
 
 from lowerdeck.binding import RunError

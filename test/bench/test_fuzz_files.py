@@ -7,7 +7,8 @@ from typing import Any
 
 import fuzz_files
 import pytest
-from file_mutants import find_seeds, mutant
+from file_mutants import mutant
+from file_seeds import find_seeds
 
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 
