@@ -262,7 +262,7 @@ class _Edits:
             case 2:
                 entries[key].Clear()
             case _:
-                entries[key].CopyFrom(entries[self.rng.choice(keys)])
+                entries[key].CopyFrom(entries[self.rng.choice(keys or [""])])
 
     def _change_list(self, root: Any, owner: Any, field: FieldDescriptor) -> None:
         items = getattr(owner, field.name)
