@@ -241,7 +241,7 @@ class _Edits:
         return f"{field.full_name}"
 
     def _change(self, root: Any, owner: Any, field: FieldDescriptor) -> None:
-        if _is_map(field):
+        if is_map(field):
             self._change_map(owner, field)
         elif field.is_repeated:
             self._change_list(root, owner, field)
@@ -303,7 +303,7 @@ class _Edits:
     def _given(self, root: Any, field: FieldDescriptor) -> Any:
         """A message of the field's type from elsewhere, this file or another one."""
         source = self.donor if self.donor is not None and self.rng.random() < 0.4 else root
-        found = [m for m in _messages(source) if m.DESCRIPTOR is field.message_type]
+        found = [m for m in messages(source) if m.DESCRIPTOR is field.message_type]
         return _copied(self.rng.choice(found)) if found else None
 
     def _value(self, root: Any, field: FieldDescriptor, old: Any) -> Any:
@@ -361,24 +361,24 @@ _OPERATORS: Mapping[str, Callable[[], Sequence[str]]] = {
 """The names that fields choose among."""
 
 
-def _is_map(field: FieldDescriptor) -> bool:
+def is_map(field: FieldDescriptor) -> bool:
     kind = field.message_type
     return kind is not None and bool(kind.GetOptions().map_entry)
 
 
-def _messages(message: Any) -> Iterator[Any]:
+def messages(message: Any) -> Iterator[Any]:
     """The message and all in it."""
     yield message
     for field, value in message.ListFields():
         if field.message_type is None:
             continue
-        if _is_map(field):
+        if is_map(field):
             nested = (value[key] for key in sorted(value))
             nested = (item for item in nested if isinstance(item, Message))
         else:
             nested = value if field.is_repeated else [value]
         for item in nested:
-            yield from _messages(item)
+            yield from messages(item)
 
 
 _REMARKS = frozenset({"doc_string", "metadata_props", "denotation", "device", "debug_info"})
@@ -387,7 +387,7 @@ _REMARKS = frozenset({"doc_string", "metadata_props", "denotation", "device", "d
 
 def _sites(message: Any, *, absent: bool) -> Iterator[Site]:
     """The fields that are there, or those that are not."""
-    for owner in _messages(message):
+    for owner in messages(message):
         present = [field for field, _ in owner.ListFields()]
         others = [field for field in owner.DESCRIPTOR.fields if field not in present]
         fields = others if absent else present
@@ -400,9 +400,9 @@ def _first_field(message: Any) -> FieldDescriptor:
 
 def _strings(message: Any) -> Iterator[tuple[str, str]]:
     """All names in a message with the field of each."""
-    for owner in _messages(message):
+    for owner in messages(message):
         for field, value in owner.ListFields():
-            if field.type == FieldDescriptor.TYPE_STRING and not _is_map(field):
+            if field.type == FieldDescriptor.TYPE_STRING and not is_map(field):
                 names = value if field.is_repeated else [value]
                 yield from ((name, field.full_name) for name in names if isinstance(name, str))
 
@@ -447,9 +447,9 @@ def _without_fields(kind: type[Message], message: Any, file: str) -> Iterator[by
 
 
 def _removable(message: Any) -> Iterator[tuple[Any, FieldDescriptor, Any]]:
-    for owner in _messages(message):
+    for owner in messages(message):
         for field, value in owner.ListFields():
-            if _is_map(field):
+            if is_map(field):
                 yield from ((owner, field, key) for key in sorted(value))
             elif field.is_repeated:
                 yield from ((owner, field, at) for at in reversed(range(min(len(value), 20))))

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -92,9 +92,10 @@ def _with_constants(case: Any) -> onnx.ModelProto | None:
     """The model of a case with integers and what follows its first input as weights, if any."""
     model = onnx.ModelProto()
     model.CopyFrom(case.model)
-    given = zip(case.model.graph.input, case.data_sets[0][0], strict=False)
-    for position, (value, array) in enumerate(given):
-        if isinstance(array, np.ndarray) and (position or array.dtype == np.int64):
+    values, given = case.model.graph.input, cast("list[Any]", case.data_sets[0][0])
+    for position, (value, array) in enumerate(zip(values, given, strict=False)):
+        kind = str(getattr(array, "dtype", ""))
+        if kind and (position or kind == "int64"):
             model.graph.initializer.append(arrays.from_array(array, value.name))
             model.graph.input.remove(value)
     return model if model.graph.initializer else None

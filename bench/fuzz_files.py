@@ -2,6 +2,7 @@
 Damaged model files of every format through the compiler: C or a clear error has to come of each.
 
     python bench/fuzz_files.py --mutants 100000 [--seed S] [--jobs 2] [--out FOLDER] [--formats F,G]
+    python bench/fuzz_files.py --neighbors [...]
 
 Mutants of `file_mutants` are read, imported and legalized; every `--whole`th goes all the way to C.
 What may come out is an error of a class that says what is wrong with the file. Anything else is a
@@ -10,7 +11,8 @@ CPU time, over 1 GB of memory. Findings that arise in the same function are one;
 is made smaller and written to `--out`, and the exit status is 1 if there is any.
 
 Workers are forked from a process that has everything loaded, and live for many mutants. `--only N`
-shows what becomes of one mutant, with its traceback.
+shows what becomes of one mutant, with its traceback. `--neighbors` takes them from
+`file_neighbors` instead, each once.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from types import FrameType
 from typing import Any
 
 from file_mutants import Mutant, as_json, mutant, smaller
+from file_neighbors import Neighbors
 from file_seeds import FORMATS, Files, Seed, find_seeds
 from xdsl.utils.exceptions import DiagnosticException
 
@@ -231,6 +234,7 @@ class Run:
     seed: int
     whole: int
     folder: Path
+    neighbors: Neighbors | None = None
     counts: Counter[str] = field(default_factory=Counter[str])
     findings: dict[tuple[str, str], list[int]] = field(
         default_factory=dict[tuple[str, str], list[int]]
@@ -239,6 +243,8 @@ class Run:
 
     def mutant(self, number: int) -> Mutant:
         """The mutant of a number."""
+        if self.neighbors is not None:
+            return self.neighbors.mutant(number)
         return mutant(self.seeds, self.seed, number)
 
     def is_whole(self, number: int) -> bool:
@@ -416,6 +422,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--formats", default=",".join(FORMATS), help="of these formats only")
     parser.add_argument("--whole", type=int, default=10, help="every Nth to C; 0 for none")
+    parser.add_argument("--neighbors", action="store_true", help="all neighbors, none at random")
     parser.add_argument("--out", type=Path, help="the folder for findings")
     parser.add_argument("--quick", action="store_true", help="only models that are at hand at once")
     parser.add_argument("--only", type=int, help="the number of one mutant")
@@ -429,6 +436,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run_ = Run(
             find_seeds(formats, quick=options.quick), options.seed, options.whole, Path(folder)
         )
+        if options.neighbors:
+            run_.neighbors = Neighbors(run_.seeds)
+            options.mutants = min(options.mutants, len(run_.neighbors) - options.first)
         if options.only is not None:
             return _show(run_, options.only, options.out)
         _warm_up(run_)

@@ -23,12 +23,23 @@ class Problem:
         return f"{self.file}: node '{self.node}' ({self.op}): {self.message}"
 
 
+_SHOWN = 50
+"""Problems that a message shows; the others repeat them."""
+
+
 class FrontendError(ModelError):
-    """A model that cannot be imported; `problems` lists all reasons, the message has one a line."""
+    """
+    A model that cannot be imported; `problems` lists all reasons, the message has one a line: the
+    first 50 and how many there are.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(dict.fromkeys(problems))
-        super().__init__("\n".join(map(str, self.problems)))
+        lines = [str(problem) for problem in self.problems[:_SHOWN]]
+        if len(self.problems) > _SHOWN:
+            file = self.problems[0].file
+            lines.append(f"{file}: {len(self.problems)} problems, of which these are {_SHOWN}")
+        super().__init__("\n".join(lines))
 
     @staticmethod
     def of_file(file: str, message: str) -> FrontendError:

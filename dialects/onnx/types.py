@@ -9,7 +9,7 @@ from typing import cast
 import onnx
 from onnx import helper
 from xdsl.dialects.builtin import NoneAttr, NoneType, TensorType, UnrankedTensorType
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.types import (
     UNKNOWN,
@@ -43,6 +43,12 @@ def no_dims(shape: onnx.TensorShapeProto) -> None:
 def is_unknown(element: Attribute) -> bool:
     """True for the element type of a tensor whose element type is not known yet."""
     return isinstance(element, NoneAttr | NoneType)
+
+
+def is_tensor_of_unknown(value: SSAValue) -> bool:
+    """True for a tensor whose element type is not known."""
+    type_ = value.type
+    return isinstance(type_, TensorType | UnrankedTensorType) and is_unknown(element_type(value))
 
 
 @cache

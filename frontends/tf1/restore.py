@@ -54,6 +54,11 @@ class Assignment:
     node: str
 
 
+def _distinct(values: Iterable[Value]) -> list[Value]:
+    """The values, each once; a node is known by its name."""
+    return list({v.name if isinstance(v, Node) else v: v for v in values}.values())
+
+
 @dataclass(frozen=True)
 class _Scope:
     """A graph, or the body of a function with what its arguments are."""
@@ -105,7 +110,7 @@ class Variables:
     def _stored(self, node: Node) -> Stored:
         if node.name in self._initialized:
             return _constant(self._initialized[node.name], self._path)
-        parts = list(dict.fromkeys(self._restored.get(node.name, ())))
+        parts = _distinct(self._restored.get(node.name, ()))
         if self._restore is None and (not parts or Part(node.name) in parts):
             # As a saver does that is given no names.
             parts = [Part(node.name)]

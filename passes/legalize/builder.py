@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import UNKNOWN_LOC, LocationAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from lowerdeck.dialects.core.base import CoreOp, require_axis
+from lowerdeck.dialects.core.base import CoreOp, require, require_axis
 from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp, constant_array
 from lowerdeck.dialects.core.elementwise import CastOp, CompareOp, SelectOp
 from lowerdeck.dialects.core.reduce import ReduceOp
@@ -75,7 +75,9 @@ class CoreBuilder:
     def scalar(self, value: float, like: Attribute | SSAValue) -> SSAValue:
         """A constant of rank 0, of an element type or of that of a value."""
         element = element_type(like) if isinstance(like, SSAValue) else like
-        return self.tensor(np.array(value).astype(numpy_dtype(element)))
+        dtype = numpy_dtype(element)
+        require(dtype.kind != "O", f"{value} is no number of type {element}")
+        return self.tensor(np.array(value).astype(dtype))
 
     def dims(self, values: Sequence[ExprLike], shape: Sequence[int] | None = None) -> SSAValue:
         """An i64 tensor of expressions: a constant if all are numbers."""

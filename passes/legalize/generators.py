@@ -28,7 +28,7 @@ def _float_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quan
 
 
 def _integer_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
-    first, last, step = (lower.require_exprs(q.value, "a bound")[0] for q in (start, limit, delta))
+    first, last, step = (lower.require_expr(q.value, "a bound") for q in (start, limit, delta))
     if step == 0:
         lower.refuse("a delta of 0", "another number")
     are_sizes = all(b.value is not None or is_nonnegative(lower, b) for b in (first, last))

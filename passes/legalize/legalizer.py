@@ -86,6 +86,20 @@ class Legalizer(CoreBuilder):
         """The elements of an integer tensor; refused if they depend on data or symbols."""
         return [int(number) for number in self.require_constant(value, what).reshape(-1)]
 
+    def require_int(self, value: SSAValue, what: str) -> int:
+        """The only element of an integer tensor, as `require_ints`."""
+        numbers = self.require_ints(value, what)
+        if len(numbers) != 1:
+            self.refuse(f"{len(numbers)} numbers as {what}", "one")
+        return numbers[0]
+
+    def require_expr(self, value: SSAValue, what: str) -> Expr:
+        """The only element of an integer tensor, as `require_exprs`."""
+        numbers = self.require_exprs(value, what)
+        if len(numbers) != 1:
+            self.refuse(f"{len(numbers)} numbers as {what}", "one")
+        return numbers[0]
+
     def require_exprs(self, value: SSAValue, what: str) -> list[Expr]:
         """The elements of a small integer tensor, as `exprs`; refused if it is not one."""
         found = self.exprs(value)

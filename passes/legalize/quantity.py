@@ -10,11 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 from xdsl.ir import Attribute, SSAValue
+from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import CoreOp, require, require_axis
 from lowerdeck.dialects.core.constant import IotaOp
@@ -80,7 +82,12 @@ class Quantity:
     @staticmethod
     def number(lower: CoreBuilder, value: float, element: Attribute) -> Quantity:
         """A known scalar."""
-        return Quantity(lower, np.array(value, numpy_dtype(element)))
+        dtype = numpy_dtype(element)
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            require(limits.min <= value <= limits.max, f"{value} is no number of type {element}")
+        require(dtype.kind != "O", f"{value} is no number of type {element}")
+        return Quantity(lower, np.array(value, dtype))
 
     @staticmethod
     def dim(lower: CoreBuilder, value: ExprLike) -> Quantity:
@@ -261,7 +268,7 @@ class Quantity:
     def reshape(self, dims: Sequence[ExprLike]) -> Quantity:
         numbers = constants(dims)
         if isinstance(self.data, np.ndarray) and numbers is not None:
-            return self._make(self.data.reshape(numbers))
+            return self._make(_fitting(self.data.reshape, numbers))
         return self._op(ReshapeOp(self.value, dims))
 
     def column(self, rank: int, axis: int) -> Quantity:
@@ -280,14 +287,14 @@ class Quantity:
             and numbers is not None
             and math.prod(numbers) <= LIMIT
         ):
-            return self._make(np.broadcast_to(self.data, numbers))
+            return self._make(_fitting(np.broadcast_to, self.data, numbers))
         return self._op(BroadcastOp(self.value, dims))
 
     def transpose(self, permutation: Sequence[int]) -> Quantity:
         if list(permutation) == sorted(permutation):
             return self
         if isinstance(self.data, np.ndarray):
-            return self._make(self.data.transpose(permutation))
+            return self._make(_fitting(self.data.transpose, permutation))
         return self._op(TransposeOp(self.value, permutation))
 
     def pick(self, axis: int, index: ExprLike) -> Quantity:
@@ -295,7 +302,7 @@ class Quantity:
         number = Expr.of(index).value
         require_axis(axis, len(self.dims))
         if isinstance(self.data, np.ndarray) and number is not None:
-            return self._make(np.take(self.data, number, axis))
+            return self._make(_fitting(np.take, self.data, number, axis))
         starts: list[ExprLike] = [0] * len(self.dims)
         sizes: list[ExprLike] = list(self.dims)
         starts[axis], sizes[axis] = index, 1
@@ -306,7 +313,8 @@ class Quantity:
         """Combine elements along axes: sum, prod, max or min."""
         functions = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
         if isinstance(self.data, np.ndarray) and (self.data.size or kind in ("sum", "prod")):
-            result = functions[kind](self.data, axis=tuple(axes), keepdims=keep_dims)
+            combine = partial(functions[kind], axis=tuple(axes), keepdims=keep_dims)
+            result = _fitting(combine, self.data)
             return self._make(np.asarray(result, self.data.dtype))
         return self._op(ReduceOp(kind, self.value, sorted(axes), keep_dims))
 
@@ -352,7 +360,7 @@ def concat(parts: Sequence[Quantity], axis: int) -> Quantity:
     arrays = [part.array for part in parts]
     lower = parts[0].lower
     if all(array is not None for array in arrays):
-        return Quantity(lower, np.concatenate(cast(list[Array], arrays), axis))
+        return Quantity(lower, _fitting(np.concatenate, cast(list[Array], arrays), axis))
     return Quantity(lower, lower.add(ConcatOp([part.value for part in parts], axis)))
 
 
@@ -380,4 +388,13 @@ def as_index(value: Quantity) -> Quantity:
 
 
 def _small(arrays: Sequence[Array]) -> bool:
-    return math.prod(np.broadcast_shapes(*(array.shape for array in arrays))) <= LIMIT
+    shapes = [array.shape for array in arrays]
+    return math.prod(_fitting(np.broadcast_shapes, *shapes)) <= LIMIT
+
+
+def _fitting(function: Callable[..., Any], *operands: Any) -> Any:
+    """What numpy makes of operands; VerifyException, as of an op, if their shapes do not fit."""
+    try:
+        return function(*operands)
+    except (ValueError, IndexError) as error:
+        raise VerifyException(str(error)) from None

@@ -163,6 +163,42 @@ def test_all_unknown_operators_are_listed() -> None:
     assert "no opset for the domain 'com.example' of operator 'com.example.Bar'" in found[1]
 
 
+def test_messages_are_limited() -> None:
+    nodes = [helper.make_node("Nothing", ["x"], [f"y{k}"]) for k in range(3000)]
+    proto = model(nodes, [info("x", [2])], [f"y{k}" for k in range(3000)])
+    with pytest.raises(FrontendError) as error:
+        import_model(proto)
+    assert len(error.value.problems) == 3000
+    lines = str(error.value).splitlines()
+    assert len(lines) == 51
+    assert lines[-1] == "model: 3000 problems, of which these are 50"
+
+
+def test_a_node_with_an_attribute_twice() -> None:
+    node = helper.make_node("Softmax", ["x"], ["y"], axis=0)
+    node.attribute.append(helper.make_attribute("axis", 1))
+    found = messages(model([node], [info("x", [2, 3])], ["y"]))
+    assert any("'axis'" in message for message in found), found
+
+
+def test_functions_that_onnx_rejects() -> None:
+    proto = varied_model()
+    imports = [helper.make_opsetid("", 17)]
+    node = helper.make_node("Relu", ["nowhere"], ["y"])
+    proto.functions.append(helper.make_function("own", "f", ["x"], ["y"], [node], imports))
+    proto.opset_import.append(helper.make_opsetid("own", 1))
+    proto.graph.node.append(helper.make_node("f", ["x"], ["z"], domain="own"))
+    proto.graph.output.append(onnx.ValueInfoProto(name="z"))
+    assert any("'nowhere'" in message for message in messages(proto))
+
+
+def test_names_of_many_digits() -> None:
+    name = "9" * 5000
+    nodes = [helper.make_node("Relu", ["x"], [name]), helper.make_node("Neg", [name], ["y"])]
+    assert import_model(model(nodes, [info("x", [2])], ["y"])).body.block.first_op is not None
+    assert messages(model([helper.make_node("Relu", [name], ["y"])], [], ["y"]))
+
+
 def test_a_cycle() -> None:
     nodes = [
         helper.make_node("Add", ["x", "b"], ["a"], "one"),

@@ -13,6 +13,7 @@ from google.protobuf import text_format
 
 from lowerdeck.frontends import load_model
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 
 from .tf1_graphs import (  # noqa: TID251  (these are tests, not the folder of sources)
     FLOAT,
@@ -112,3 +113,19 @@ def test_text_that_is_not_utf8(tmp_path: Path) -> None:
     path.write_bytes(b'node { name: "\xff" }')
     with pytest.raises(FrontendError, match="is not UTF-8 text from byte 14 on"):
         load_model(path)
+
+
+@pytest.mark.parametrize("count", [-1, 1 << 20, 1 << 62])
+def test_counts_of_inputs(count: int, tmp_path: Path) -> None:
+    proto = GraphDef(node=[const("x", np.zeros(2)), node("y", "AddN", "x", T=FLOAT)])
+    proto.node[1].attr["N"].i = count
+    (path := tmp_path / "graph.pb").write_bytes(proto.SerializeToString())
+    with pytest.raises(FrontendError, match="node 'y' \\(AddN\\)") as error:
+        load_model(path)
+    assert len(str(error.value)) < 1000
+
+
+@pytest.mark.parametrize("name", ["9" * 5000, "x:" + "9" * 5000, f"y_{'9' * 5000}"])
+def test_names_of_many_digits(name: str, tmp_path: Path) -> None:
+    proto = GraphDef(node=[const(name, np.zeros(2)), node("y", "Neg", name, T=FLOAT)])
+    imports(tmp_path / "graph.pb", proto.SerializeToString())

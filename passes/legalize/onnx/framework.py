@@ -26,6 +26,7 @@ from xdsl.rewriter import Rewriter
 
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.onnx.types import is_tensor_of_unknown
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -66,6 +67,9 @@ class _OnnxWalk(FunctionWalk):
         if handler is None:
             return self._expand(op)
         lower = OnnxLegalizer(op, self)
+        for position, value in enumerate(op.operands):
+            if is_tensor_of_unknown(value):
+                refuse(f"input {position} of unknown element type", "a type that the file states")
 
         def results() -> Sequence[SSAValue | None]:
             require_ranks(lower)

@@ -52,8 +52,14 @@ def constant_tensor(lower: OnnxLegalizer, value: TensorAttr) -> SSAValue:
 @legalizes("ConstantOfShape")
 def legalize_constant_of_shape(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     array = lower.attrs.tensor("value")
-    number = np.zeros((), np.float32) if array is None else array.reshape(())
-    return [lower.broadcast(lower.tensor(number), sizes_of(lower, lower.operand(0), "the shape"))]
+    number = np.zeros(1, np.float32) if array is None else array
+    if number.size != 1:
+        lower.refuse(f"{number.size} numbers as 'value'", "one")
+    return [
+        lower.broadcast(
+            lower.tensor(number.reshape(())), sizes_of(lower, lower.operand(0), "the shape")
+        )
+    ]
 
 
 @legalizes("Range")

@@ -138,7 +138,7 @@ def _position(lower: OnnxLegalizer, default: int, count: int) -> int:
     value = lower.input("position")
     if value is None:
         return default
-    position = lower.require_ints(value, "a position")[0]
+    position = lower.require_int(value, "a position")
     length = len(elements_of(lower, lower.operand("input_sequence")))
     position = position + length if position < 0 else position
     if not 0 <= position < count:

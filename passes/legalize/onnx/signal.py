@@ -22,7 +22,7 @@ def legalize_dft(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         axis = lower.attrs.int("axis")
     else:
         given = lower.input("axis")
-        axis = -2 if given is None else lower.require_ints(given, "an axis")[0]
+        axis = -2 if given is None else lower.require_int(given, "an axis")
     axis = lower.axis(axis, rank_of(x))
     length = lower.input("dft_length")
     size = None if length is None else size_of(lower, length, "a signal length")

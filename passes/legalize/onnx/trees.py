@@ -39,6 +39,10 @@ LEAF = MEMBER + 1
 AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
 
 
+_MOST_NUMBERS = 1 << 26
+"""In the table of weights."""
+
+
 @dataclass(frozen=True)
 class _Forest:
     """The nodes of all trees; each array has one entry a node."""
@@ -218,12 +222,19 @@ def _weights(
         lower.refuse(f"lists {prefix}_... that differ in length", "one entry for each weight")
     if any(not 0 <= place < count for place in places):
         lower.refuse(f"{prefix}_ids from {min(places)} to {max(places)}", f"0 to {count - 1}")
-    found = np.zeros((size, count), weights.dtype)
+    found = _table(lower, size, count, weights)
     keys = list(zip(trees, ids, strict=True))
     if lost := [key for key in keys if key not in numbers]:
         lower.refuse(f"a weight of node (tree, node) {lost[0]}", "a node that is there")
     np.add.at(found, ([numbers[key] for key in keys], places), weights)
     return found
+
+
+def _table(lower: OnnxLegalizer, nodes: int, scores: int, like: Array) -> Array:
+    """Zeros for the weights of all nodes."""
+    if scores < 0 or nodes * scores > _MOST_NUMBERS:
+        lower.refuse(f"{scores} scores of {nodes} nodes", f"up to {_MOST_NUMBERS} numbers")
+    return np.zeros((nodes, scores), like.dtype)
 
 
 def _scores(
@@ -313,7 +324,7 @@ def legalize_tree_ensemble(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     if len(targets) != values.size or any(not 0 <= target < count for target in targets):
         lower.refuse(f"{values.size} leaves of targets {targets}", f"as many, below {count}")
     forest = _forest_of_tensors(lower, values.size)
-    weights = np.zeros((forest.modes.size, count), values.dtype)
+    weights = _table(lower, forest.modes.size, count, values)
     weights[np.arange(values.size) + forest.modes.size - values.size, targets] = values
     how = _among(lower, "aggregate_function", AGGREGATES)
     if how in ("MIN", "MAX") and count > 1:

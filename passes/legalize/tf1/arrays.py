@@ -67,6 +67,8 @@ def initial_size(builder: CoreBuilder, op: Tf1Op) -> Expr:
     found = builder.exprs(op.input_list("size" if op.name == ARRAY else "num_elements")[0])
     if found is None or len(found) != 1:
         refuse("an array whose size is no scalar")
+    if found[0].value is not None and found[0].value < 0:
+        refuse(f"an array of {found[0]} elements", "no negative number")
     return found[0]
 
 
@@ -221,7 +223,7 @@ class Array:
         """The array with another element at an integer scalar."""
         lower, array, dims = self.lower, self, dims_of(value)
         if self.can_grow:
-            (number,) = lower.require_exprs(index, "an index")
+            number = lower.require_expr(index, "an index")
             array = self.resized(maximum(self.size, number + 1))
         index = lower.cast(index, i64)
         if array.has_other_length(dims):
@@ -249,7 +251,7 @@ class Array:
         return lower.add(ScatterNdOp(elements, positions, rows))
 
     def _end_of(self, indices: SSAValue) -> Expr:
-        (last,) = self.lower.require_exprs(self.lower.reduce("max", indices, [0]), "the indices")
+        last = self.lower.require_expr(self.lower.reduce("max", indices, [0]), "the indices")
         return last + 1
 
     def resized(self, size: Expr) -> Array:

@@ -23,6 +23,10 @@ _FLOOR = 1e-12
 """What is less has this logarithm."""
 
 
+_MOST_NUMBERS = 1 << 22
+"""In a table for sound."""
+
+
 @legalizes("AudioSpectrogram")
 def legalize_spectrogram(lower: Tf1Legalizer) -> Results:
     """
@@ -31,8 +35,9 @@ def legalize_spectrogram(lower: Tf1Legalizer) -> Results:
     """
     x = Quantity(lower, number(lower, "input")).transpose([1, 0])
     size, stride = lower.attrs.int("window_size"), lower.attrs.int("stride")
-    if size < 2 or stride < 1:
-        lower.refuse(f"a window of {size} with stride {stride}", "at least 2 and 1")
+    if not 2 <= size <= _MOST_NUMBERS or stride < 1:
+        expected = f"2 to {_MOST_NUMBERS} and at least 1"
+        lower.refuse(f"a window of {size} with stride {stride}", expected)
     channels, samples = x.dims
     frames = maximum((samples - size) // stride + 1, 0)
     index = Quantity.iota(lower, frames).column(2, 0) * stride
@@ -52,14 +57,19 @@ def legalize_spectrogram(lower: Tf1Legalizer) -> Results:
 def legalize_cepstrum(lower: Tf1Legalizer) -> Results:
     """The cosine transforms of logarithms of a spectrum of squares, gathered on the mel scale."""
     x = Quantity(lower, number(lower, "spectrogram"))
-    (rate,) = lower.require_ints(lower.operand("sample_rate"), "the sample rate")
+    rate = lower.require_int(lower.operand("sample_rate"), "the sample rate")
     bins = x.dims[2].value
     if bins is None or bins < 2:
         lower.refuse(f"a spectrum of {x.dims[2]} frequencies", "a number that is known")
     count = lower.attrs.int("filterbank_channel_count")
     limits = [lower.attrs.float(f"{end}_frequency_limit") for end in ("lower", "upper")]
-    filters = _mel_filters(bins, count, rate, limits[0], limits[1])
     coefficients = lower.attrs.int("dct_coefficient_count")
+    if not 0 < coefficients <= count or count * max(bins, count) > _MOST_NUMBERS:
+        lower.refuse(f"{coefficients} coefficients of {count} channels", "as many channels or more")
+    if not 0 <= limits[0] < limits[1] < math.inf or rate <= 0:
+        found = f"frequencies from {limits[0]} to {limits[1]} at a rate of {rate}"
+        lower.refuse(found, "positive ones that ascend")
+    filters = _mel_filters(bins, count, rate, limits[0], limits[1])
     rows = apply(SqrtOp, x.cast(f64)).reshape([product(x.dims[:2]), bins])
     gathered = Quantity(lower, lower.add(MatmulOp(rows.value, lower.tensor(filters))))
     logarithms = gathered.maximum(_FLOOR).log()

@@ -79,14 +79,18 @@ def legalize_list_diff(lower: Tf1Legalizer) -> Results:
     return [found, lower.cast(places, lower.result_element(1))]
 
 
+_MOST_DIMENSIONS = 254
+"""Of a tensor of TensorFlow."""
+
+
 @legalizes("UnravelIndex")
 def legalize_unravel_index(lower: Tf1Legalizer) -> Results:
     """The coordinates of places in C order: a vector, or a column for each place."""
     places = Quantity.of(lower, lower.operand("indices")).cast(i64)
     dims = Quantity.of(lower, lower.operand("dims")).cast(i64)
     rank = dims.dims[0].value
-    if rank is None:
-        lower.refuse(f"{dims.dims[0]} dimensions", "a number that is known")
+    if rank is None or not 0 < rank <= _MOST_DIMENSIONS:
+        lower.refuse(f"{dims.dims[0]} dimensions", f"a known number, 1 to {_MOST_DIMENSIONS}")
     parts: list[Quantity] = []
     for k in reversed(range(rank)):
         dim = dims.pick(0, k)

@@ -19,10 +19,7 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 def axis_of(lower: Tf1Legalizer, name: str, rank: int) -> int:
     """The axis that an operand gives, counted from the front; refused if data decides it."""
-    numbers = lower.require_ints(lower.operand(name), "an axis")
-    if len(numbers) != 1:
-        lower.refuse(f"{len(numbers)} numbers as the axis", "one")
-    return lower.axis(numbers[0], rank)
+    return lower.axis(lower.require_int(lower.operand(name), "the axis"), rank)
 
 
 # Order
@@ -63,6 +60,8 @@ def legalize_roll(lower: Tf1Legalizer) -> Results:
     x = lower.operand("input")
     shifts = lower.require_exprs(lower.operand("shift"), "a shift")
     axes = lower.require_ints(lower.operand("axis"), "axes")
+    if len(axes) != len(shifts):
+        lower.refuse(f"{len(shifts)} shifts", f"{len(axes)}, one for each axis")
     for axis, shift in zip(axes, shifts, strict=True):
         x = _rolled(lower, x, lower.axis(axis, rank_of(x)), shift)
     return [x]
@@ -188,20 +187,22 @@ def legalize_split_sizes(lower: Tf1Legalizer) -> Results:
 
 @legalizes("Pad")
 def legalize_pad(lower: Tf1Legalizer) -> Results:
-    begin, end = _paddings(lower, "paddings")
+    begin, end = _paddings(lower, "paddings", rank_of(lower.operand("input")))
     return [pad(lower, lower.operand("input"), begin, end)]
 
 
 @legalizes("PadV2")
 def legalize_pad_value(lower: Tf1Legalizer) -> Results:
-    begin, end = _paddings(lower, "paddings")
+    begin, end = _paddings(lower, "paddings", rank_of(lower.operand("input")))
     value = lower.reshape(lower.operand("constant_values"), [])
     return [pad(lower, lower.operand("input"), begin, end, value)]
 
 
-def _paddings(lower: Tf1Legalizer, name: str) -> tuple[list[Expr], list[Expr]]:
-    """The amounts before and after, from an operand of shape [n, 2]."""
+def _paddings(lower: Tf1Legalizer, name: str, count: int) -> tuple[list[Expr], list[Expr]]:
+    """The amounts before and after, from an operand of shape [count, 2]."""
     amounts = sizes_of(lower, lower.operand(name), "amounts")
+    if dims_of(lower.operand(name)) != (count, 2):
+        lower.refuse(f"'{name}' of type {lower.operand(name).type}", f"the shape [{count}, 2]")
     return amounts[::2], amounts[1::2]
 
 
@@ -212,7 +213,7 @@ def legalize_mirror_pad(lower: Tf1Legalizer) -> Results:
 
 def mirrored(lower: Tf1Legalizer, x: SSAValue) -> SSAValue:
     """`x` padded as `paddings` and `mode` say: SYMMETRIC repeats the border, REFLECT does not."""
-    begin, end = _paddings(lower, "paddings")
+    begin, end = _paddings(lower, "paddings", rank_of(x))
     if lower.attrs.string("mode", among=("REFLECT", "SYMMETRIC")) == "REFLECT":
         return pad(lower, x, begin, end, mode="reflect")
     for axis, (before, after) in enumerate(zip(begin, end, strict=True)):
@@ -258,6 +259,14 @@ def legalize_broadcast_to(lower: Tf1Legalizer) -> Results:
 # Blocks
 
 
+def _block_amounts(lower: Tf1Legalizer, name: str, count: int) -> tuple[list[Expr], list[Expr]]:
+    """The amounts for the `count` dimensions after the first, which are cut in blocks."""
+    rank = rank_of(lower.operand("input"))
+    if not 0 < count < rank:
+        lower.refuse(f"blocks of {count} dimensions", f"1 to {rank - 1}")
+    return _paddings(lower, name, count)
+
+
 @legalizes("SpaceToBatchND")
 def legalize_space_to_batch_nd(lower: Tf1Legalizer) -> Results:
     blocks = sizes_of(lower, lower.operand("block_shape"), "a block")
@@ -273,7 +282,7 @@ def legalize_space_to_batch(lower: Tf1Legalizer) -> Results:
 def _space_to_batch(lower: Tf1Legalizer, blocks: Sequence[Expr]) -> SSAValue:
     """Padded, then the places in blocks of the dimensions after the first go before the batch."""
     x, count = lower.operand("input"), len(blocks)
-    begin, end = _paddings(lower, "paddings")
+    begin, end = _block_amounts(lower, "paddings", count)
     rest = [Expr.const(0)] * (rank_of(x) - 1 - count)
     zero = [Expr.const(0)]
     x = pad(lower, x, [*zero, *begin, *rest], [*zero, *end, *rest])
@@ -307,7 +316,7 @@ def legalize_batch_to_space(lower: Tf1Legalizer) -> Results:
 def _batch_to_space(lower: Tf1Legalizer, blocks: Sequence[Expr]) -> SSAValue:
     """The inverse of `_space_to_batch`: amounts are cropped at the end."""
     x, count = lower.operand("input"), len(blocks)
-    begin, end = _paddings(lower, "crops")
+    begin, end = _block_amounts(lower, "crops", count)
     dims = dims_of(x)
     batch = dims[0]
     for block in blocks:

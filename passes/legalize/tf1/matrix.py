@@ -122,7 +122,7 @@ def legalize_matrix_diag_band(lower: Tf1Legalizer) -> Results:
     low, high = _limits(lower)
     length = dims_of(diagonal)[-1]
     rows, columns = (
-        lower.require_exprs(lower.operand(name), "a size")[0] for name in ("num_rows", "num_cols")
+        lower.require_expr(lower.operand(name), "a size") for name in ("num_rows", "num_cols")
     )
     least_rows, least_columns = length - min(high, 0), length + max(low, 0)
     if rows == -1 and columns == -1:

@@ -47,7 +47,7 @@ def _fake_quant(lower: Tf1Legalizer, low: Quantity, high: Quantity) -> SSAValue:
     """The bounds move so that zero is a level. Bounds that are both zero give zeros."""
     x = Quantity(lower, number(lower, "inputs"))
     first = 1.0 if lower.attrs.flag("narrow_range") else 0.0
-    last = float(2 ** lower.attrs.int("num_bits") - 1)
+    last = 2.0 ** _bits(lower, lower.attrs.int("num_bits"), range(2, 17)) - 1
     is_nothing = low.eq(0.0) & high.eq(0.0)
     scale = is_nothing.where(high * 0 + 1, (high - low) / (last - first))
     zero = away((first - low / scale).clip(first, last))
@@ -109,13 +109,22 @@ def _quantized_and_back(
     return (_rounded(lower, x * scale) * inverse).value
 
 
+def _bits(lower: Tf1Legalizer, bits: int, among: range) -> int:
+    """A number of bits, which is one of `among`."""
+    if bits not in among:
+        lower.refuse(f"num_bits of {bits}", f"{among.start} to {among.stop - 1}")
+    return bits
+
+
 def _levels(lower: Tf1Legalizer) -> tuple[float, float]:
     """The lowest and the highest level."""
     if lower.attrs.has("num_bits"):
         bits = lower.attrs.int("num_bits")
     else:
-        (bits,) = lower.require_ints(lower.operand("num_bits"), "num_bits")
-    if not lower.attrs.flag("signed_input"):
+        bits = lower.require_int(lower.operand("num_bits"), "num_bits")
+    is_signed = lower.attrs.flag("signed_input")
+    bits = _bits(lower, bits, range(1, 62 if is_signed else 63))
+    if not is_signed:
         if lower.attrs.has("narrow_range"):
             lower.attrs.ignore("narrow_range")
         return 0.0, 2.0**bits - 1

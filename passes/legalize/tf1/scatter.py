@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 from xdsl.ir import Attribute, SSAValue
 
+from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.elementwise import DivOp, NegOp, SqrtOp
 from lowerdeck.dialects.core.tensor import GatherOp, ScatterNdOp
 from lowerdeck.dialects.core.types import (
@@ -115,6 +116,7 @@ def extreme(element: Attribute, *, highest: bool) -> float:
     if is_float(element):
         largest = float(cast(Any, ml_dtypes.finfo(dtype)).max)
         return largest if highest else -largest
+    require(dtype.kind in "iu", f"{element} has no numbers")
     limits = np.iinfo(dtype)
     return int(limits.max) if highest else int(limits.min)
 

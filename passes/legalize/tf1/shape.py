@@ -111,7 +111,9 @@ def legalize_concat_offset(lower: Tf1Legalizer) -> Results:
     """Where each part of a concatenation begins: zeros, but for the axis."""
     shapes = [sizes_of(lower, value, "a shape") for value in lower.operands("shape")]
     rank = len(shapes[0])
-    axis = lower.axis(lower.require_ints(lower.operand("concat_dim"), "the axis")[0], rank)
+    if any(len(shape) != rank for shape in shapes):
+        lower.refuse(f"shapes of {sorted({len(shape) for shape in shapes})} dimensions", "one rank")
+    axis = lower.axis(lower.require_int(lower.operand("concat_dim"), "the axis"), rank)
     start, offsets = Expr.const(0), list[SSAValue]()
     for shape in shapes:
         offsets.append(integers(lower, [start if k == axis else 0 for k in range(rank)]))

@@ -76,9 +76,9 @@ def _selection(lower: Tf1Legalizer, rank: int, count: int) -> _Selection:
     ellipsis, new, shrink = (
         lower.attrs.int(f"{name}_mask") for name in ("ellipsis", "new_axis", "shrink_axis")
     )
-    if bin(ellipsis).count("1") > 1:
-        lower.refuse("more than one ellipsis", "at most one")
     is_ellipsis = [bool(ellipsis >> k & 1) for k in range(count)]
+    if sum(is_ellipsis) > 1:
+        lower.refuse("more than one ellipsis", "at most one")
     is_new = [bool(new >> k & 1) and not is_ellipsis[k] for k in range(count)]
     used = count - sum(is_ellipsis) - sum(is_new)
     if used > rank:
@@ -111,7 +111,11 @@ def _strided_slice(lower: Tf1Legalizer, x: SSAValue) -> SSAValue:
     """The part of `x` that the bounds and masks of the node select."""
     begin, strides = lower.operand("begin"), lower.operand("strides")
     rank = rank_of(x)
-    selection = _selection(lower, rank, length_of(lower, begin, "bounds"))
+    count = length_of(lower, begin, "bounds")
+    for name in ("end", "strides"):
+        if (other := length_of(lower, lower.operand(name), "bounds")) != count:
+            lower.refuse(f"{other} numbers as '{name}'", f"{count}, as in 'begin'")
+    selection = _selection(lower, rank, count)
     if not signs_known(lower, strides):
         lower.refuse("strides whose direction depends on data", "known directions")
     positions = lower.symbols.elements(begin)
@@ -170,7 +174,7 @@ def _bound(lower: Tf1Legalizer, name: str, k: int) -> Expr:
     found = None if elements is None else elements.reshape(-1)[k]
     if found is not None:
         return found
-    return lower.require_exprs(_component(lower, value, k), "a bound")[0]
+    return lower.require_expr(_component(lower, value, k), "a bound")
 
 
 def _component(lower: Tf1Legalizer, vector: SSAValue, k: int) -> SSAValue:

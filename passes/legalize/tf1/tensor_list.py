@@ -89,7 +89,7 @@ def legalize_scatter(lower: Tf1Legalizer) -> Results:
     count = lower.cast(lower.dims([0], []), i32)
     if lower.op_type == "TensorListScatterV2":
         count = lower.operand("num_elements")
-        (number,) = lower.require_exprs(count, "the number of elements")
+        number = lower.require_expr(count, "the number of elements")
         count = lower.cast(lower.dims([maximum(number, 0)], []), i32)
     made = Array(lower, _reserved(lower, lower.op, shape, count), can_grow=True)
     return [made.with_elements(lower.operand("indices"), lower.operand("tensor"))]
@@ -167,7 +167,7 @@ def legalize_resize(lower: Tf1Legalizer) -> Results:
     if is_unwritten(array.value):
         op = creator(array.value)
         return [_reserved(lower, op, op.input_list("element_shape")[0], size)]
-    (number,) = lower.require_exprs(size, "a size")
+    number = lower.require_expr(size, "a size")
     lower.symbols.assume_nonnegative([number])
     return [array.resized(number).value]
 

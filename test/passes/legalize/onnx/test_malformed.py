@@ -32,7 +32,7 @@ def refusal(path: Path, node: NodeProto, opset: int = 17, **inputs: Any) -> str:
     ]
     outputs = [onnx.ValueInfoProto(name=name) for name in node.output]
     graph = helper.make_graph([node], "g", values, outputs, constants)
-    opsets = [helper.make_opsetid("", opset)]
+    opsets = [helper.make_opsetid("", opset), helper.make_opsetid("ai.onnx.ml", 3)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
     (file := path / "model.onnx").write_bytes(model.SerializeToString())
     with pytest.raises(LegalizationError) as error:
@@ -140,3 +140,56 @@ def test_what_is_found_is_not_told_at_any_length(tmp_path: Path) -> None:
     assert "pads [-1, 0]" in refusal(tmp_path, node, x=[1, 1, 4])
     node = make_node("ReduceSum", ["x"], ["y"], "sum", axes=[7] * 100_000)
     assert len(refusal(tmp_path, node, 11, x=[1, 1, 4])) < 2_000
+
+
+@pytest.mark.parametrize("op", ["Exp", "CastLike", "Pow"])
+def test_inputs_without_a_type(op: str, tmp_path: Path) -> None:
+    inputs = ["x"] if op == "Exp" else ["x", "x"]
+    value = onnx.ValueInfoProto(name="x")
+    value.type.tensor_type.shape.dim.add(dim_value=2)
+    graph = helper.make_graph(
+        [make_node(op, inputs, ["y"], "n")], "g", [value], [onnx.ValueInfoProto(name="y")]
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (file := tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(LegalizationError, match=r"node 'n' .*input 0 of unknown element type"):
+        import_and_lower(str(file), "legal", CompileOptions())
+
+
+def test_shapes_filled_with_several_numbers(tmp_path: Path) -> None:
+    value = helper.make_tensor("v", FLOAT, [2, 2], [1.0] * 4)
+    node = make_node("ConstantOfShape", ["s"], ["y"], "c", value=value)
+    assert "found 4 numbers as 'value'" in refusal(tmp_path, node, s=np.array([2, 3]))
+
+
+@pytest.mark.parametrize("axes", [[], [1, 2]])
+def test_transforms_along_several_axes(axes: list[int], tmp_path: Path) -> None:
+    node = make_node("DFT", ["x", "", "axis"], ["y"], "d")
+    text = refusal(tmp_path, node, 20, x=[1, 4, 1], axis=np.array(axes, np.int64))
+    assert f"found {len(axes)} numbers as an axis" in text
+
+
+def test_updates_at_other_places(tmp_path: Path) -> None:
+    node = make_node("TensorScatter", ["x", "u", "places"], ["y"], "t")
+    places = np.zeros(3, np.int64)
+    assert "(3,1,1)" in refusal(tmp_path, node, 24, x=[2, 4, 5], u=[2, 1, 5], places=places)
+
+
+def test_trees_with_scores_beyond_all_memory(tmp_path: Path) -> None:
+    lists = ("treeids", "nodeids", "featureids", "truenodeids", "falsenodeids")
+    nodes: dict[str, Any] = {f"nodes_{name}": [0] for name in lists}
+    target: dict[str, Any] = {f"target_{name}": [0] for name in ("treeids", "nodeids", "ids")}
+    node = make_node(
+        "TreeEnsembleRegressor",
+        ["x"],
+        ["y"],
+        "t",
+        domain="ai.onnx.ml",
+        **nodes,
+        **target,
+        nodes_modes=["LEAF"],
+        nodes_values=[0.0],
+        target_weights=[1.0],
+        n_targets=1 << 40,
+    )
+    assert f"found {1 << 40} scores of 1 nodes" in refusal(tmp_path, node, x=[1, 2])
