@@ -49,6 +49,9 @@ def transpose_name(lanes: int) -> str:
     return f"{vector_name(vector_type(f32, lanes))}_transpose"
 
 
+_CALL = re.compile(r"\b(lowerdeck_\w+)\(")
+
+
 def vectors_of(functions: Iterable[kernel.FuncOp]) -> list[Attribute]:
     """The types of all vectors in kernels, with the integers that their bits are, in order."""
     # What a loop carries has the type of one of its results. Most types are one object, and to
@@ -74,11 +77,12 @@ def prelude(types: Sequence[Attribute], code: str) -> str:
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes)
     called: list[str] = []
+    used = set(_CALL.findall(code))
     # Those that others call come first.
     for name, text in reversed(functions.items()):
-        if re.search(rf"\b{name}\(", code):
+        if name in used:
             called.insert(0, name)
-            code += text
+            used.update(_CALL.findall(text))
     parts = [
         _once(f"{_STEMS[scalar][0].upper()}X{lanes}", _definition(scalar, lanes))
         for scalar, lanes in wanted
