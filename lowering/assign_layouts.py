@@ -90,8 +90,8 @@ def _role_of_conv(kernel: KernelOp, op: ConvOp, lanes: int) -> Role | None:
         return None
     if is_depthwise(op):
         return Role(offsets, image=image, prefers_blocks=True)
-    groups = op.groups.data
-    if groups > 1 and gcd(weight[0] // groups, lanes) < FEWEST_LANES:
+    size = weight[0] // op.groups.data
+    if op.groups.data > 1 and size < lanes and gcd(size, lanes) < FEWEST_LANES:
         return None
     if lanes > 1 and _works_on_rows(kernel, op):
         return Role(offsets, image=image, works_on_rows=True)

@@ -6,13 +6,14 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from math import gcd, prod
 
+from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
-from lowerdeck.dialects.dims import Expr, constants, maximum
+from lowerdeck.dialects.dims import Expr, constants, maximum, minimum
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.kernels.lower import KernelLowering, parameter
@@ -52,6 +53,9 @@ def lower_blocked_conv(k: KernelLowering, op: ConvOp) -> None:
         return
     if parameter(k.kernel, TAPS) is not None:
         _lower_by_taps(k, op)
+        return
+    if crosses_groups(op, k.output_layout()):
+        _lower_across_groups(k, op)
         return
     b, dims = k.builder, dims_of(op.result)
     lanes = lanes_of_conv(op, k.output_layout())
@@ -142,6 +146,36 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, size: int) -> None:
         add_part(outer, Expr.const(parts - 1), first=False, last=True)
 
 
+def _lower_across_groups(k: KernelLowering, op: ConvOp) -> None:
+    """
+    The same where blocks of output channels belong to several groups: once for each of them, and
+    lanes that belong to the groups before keep what these have stored.
+    """
+    b, dims = k.builder, dims_of(op.result)
+    depth, lanes = dims_of(op.weight)[1], k.output_layout().inner(1)
+    size = dims[1] // op.groups.data
+    blocks = dims[1].ceildiv(lanes)
+    with b.labeled_nest([("n", dims[0]), ("block", blocks)], parallel=True) as outer:
+        numbers = b.scratch(f32, [lanes])
+        with b.loop(lanes) as number:
+            b.store(b.add(arith.SIToFPOp(b.as_integer(number), f32)), numbers, [number])
+        begin = outer[1] * lanes
+        last = minimum(begin + (lanes - 1), dims[1] - 1)
+        with b.loop(last // size + 1, begin // size) as group:
+            start = b.as_integer(group * size - begin)
+            first_lane = b.add(arith.SIToFPOp(start, f32))
+            inner = _spatial(dims[2:])
+            with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
+                where = [outer[0], begin + lane, *at]
+                zero = scalars.constant(b, 0, f32)
+                bias = zero if op.bias is None else k.element(op.bias, [where[1]])
+                total = conv_sum(k, op, where, bias, first=group * depth)
+                is_before = b.add(arith.CmpfOp(b.load(numbers, [lane]), first_lane, "olt"))
+                before = b.load(k.outputs[0], where)
+                result = k.finished(op, where, total)
+                b.store(b.add(arith.SelectOp(is_before, before, result)), k.outputs[0], where)
+
+
 def _lower_by_taps(k: KernelLowering, op: ConvOp) -> None:
     """
     The same tap by tap, for the positions where it lies on the image: nothing reads padding, so
@@ -196,17 +230,21 @@ def conv_sum(
     start: SSAValue,
     part: tuple[Expr, int] | None = None,
     taps: Sequence[Expr] | None = None,
+    first: Expr | None = None,
 ) -> SSAValue:
     """
     Of all products, or of those of a part: the first block of input channels, and how many; or of
-    one tap.
+    one tap. `first` is the first input channel of the group, if it is another than that of `at`.
     """
     b, w = k.builder, dims_of(op.weight)
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin = op.pads_begin.data
     channels = w[1].value
     assert channels is not None
-    first = at[1] // (w[0] // op.groups.data) * channels if op.groups.data > 1 else Expr.const(0)
+    if first is None:
+        group = at[1] // (w[0] // op.groups.data) if op.groups.data > 1 else Expr.const(0)
+        first = group * channels
+    origin = first
     block = input_block_of_conv(op, k.layout_of(op.input))
 
     def add_product(
@@ -218,7 +256,7 @@ def conv_sum(
                 at[2:], strides, taps, dilations, begin, strict=True
             )
         ]
-        value = k.element(op.input, [at[0], first + channel, *where])
+        value = k.element(op.input, [at[0], origin + channel, *where])
         weight = k.element(op.weight, [at[1], channel, *taps])
         return [b.fma(value, weight, values[0])]
 
@@ -321,10 +359,16 @@ def has_blocks(op: ConvOp, target: LayoutAttr) -> bool:
 
 
 def lanes_of_conv(op: ConvOp, target: LayoutAttr) -> int:
-    """How many output channels, of one group, are computed side by side if they lie in blocks."""
-    if op.groups.data == 1:
+    """How many output channels are computed side by side if they lie in blocks."""
+    if op.groups.data == 1 or crosses_groups(op, target):
         return target.inner(1)
     return gcd(target.inner(1), (dims_of(op.weight)[0].value or 1) // op.groups.data)
+
+
+def crosses_groups(op: ConvOp, target: LayoutAttr) -> bool:
+    """True if whole blocks are computed though groups cut them: those are larger than a block."""
+    size = (dims_of(op.weight)[0].value or 0) // op.groups.data
+    return op.groups.data > 1 and size % target.inner(1) != 0 and size > target.inner(1)
 
 
 def input_block_of_conv(op: ConvOp, source: LayoutAttr) -> int:

@@ -333,9 +333,12 @@ class KernelLowering:
 
     def finish(self, op: Operation, at: Index, value: SSAValue) -> None:
         """The anchor's element at `at` is `value`: compute what follows from it and store that."""
+        self.builder.store(self.finished(op, at, value), self.outputs[0], at)
+
+    def finished(self, op: Operation, at: Index, value: SSAValue) -> SSAValue:
+        """What follows from the anchor's element at `at`, which is `value`."""
         self._bound[op.results[0]] = lambda _: value
-        result = self.element(self.roots[0], at)
-        self.builder.store(result, self.outputs[0], at)
+        return self.element(self.roots[0], at)
 
     def finish_in_place(self, op: Operation, at: Index) -> None:
         """The anchor's element at `at` lies in the output buffer: compute what follows from it."""

@@ -24,6 +24,7 @@ from lowerdeck.lowering.kernels.convolution import (
     TAPS,
     can_be_blocked,
     can_be_rows,
+    crosses_groups,
     has_blocks,
     input_block_of_conv,
     lanes_of_conv,
@@ -230,7 +231,10 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
     if not is_constant(kernel, op.weight):
         return None
     lanes, block = lanes_of_conv(op, target), input_block_of_conv(op, source)
-    blocks = -(-shape[1] // lanes) // op.groups.data
+    # A tile across groups has one block, of which the groups differ from the next one's.
+    blocks = max(1, -(-shape[1] // lanes) // op.groups.data)
+    if crosses_groups(op, target):
+        blocks = 1
     depth = prod(w[1:])
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
     # Dimensions of one element at the end are no rows.

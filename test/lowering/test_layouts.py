@@ -335,6 +335,7 @@ GROUPS = [
     (18, 9, 3),
     (3, 12, 3),
     (96, 96, 2),
+    (51, 51, 3),
 ]
 """Channels in and out, and groups: parts of blocks, several blocks, and what is no such part."""
 
@@ -378,6 +379,23 @@ def test_groups(tmp_path: Path, target: str) -> None:
         marked[0, -1, 1] = np.nan
         types = [typed(np.float32, 1, 3, 4, 5), typed(np.float32, *marked.shape)]
         add(suite, target, types, body, values(1, 3, 4, 5), marked)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+def test_groups_and_sums(tmp_path: Path, target: str) -> None:
+    """Blocks of two groups are stored twice: what is added to them is read both times."""
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    arrays: list[Array] = [values(40, 3, 1, 1, seed=1), values(40, 20, 3, 3, seed=2)]
+
+    def body(x: SSAValue) -> SSAValue:
+        first, second = (ConstantOp.of(array).result for array in arrays)
+        zeros = ConstantOp.of(np.zeros(40, np.float32)).result
+        y = conv(x, first, zeros, [0, 0])
+        z = conv(y, second, zeros, [1, 1], groups=2)
+        return e.AbsOp(e.AddOp(z, conv(x, first, zeros, [0, 0])).result).result
+
+    add(suite, target, [typed(np.float32, 1, 3, 4, 5)], body, values(1, 3, 4, 5))
     suite.check()
 
 

@@ -241,3 +241,29 @@ func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 0, 2] [0, 0, 0, 2]>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x32x1x8xf32>
 }
+
+// -----
+
+// Of groups of twenty, the second block of sixteen belongs to both: it is computed for each of them,
+// and lanes of the first one keep what they have.
+// CHECK-LABEL: buffer.func @across
+// CHECK:         buffer.for <[0, 3, 1]> {
+// CHECK-NEXT:    ^bb0(%[[B:[0-9]+]]: index):
+// CHECK:           buffer.for(%[[B]]) <[(d0 * 4) floordiv 5, min(39, d0 * 16 + 15) floordiv 20 + 1, 1]> {
+// CHECK-NEXT:      ^bb0(%[[G:[0-9]+]]: index):
+// CHECK:             buffer.load %1(%[[B]], {{.*}} -> vector<16xf32>
+// CHECK-NEXT:        buffer.load %0(%[[G]], {{.*}} -> f32
+// CHECK:             %[[BEFORE:[0-9]+]] = buffer.compare
+// CHECK:             %[[OLD:[0-9]+]] = buffer.load %2(%[[B]])
+// CHECK-NEXT:        %[[NEW:[0-9]+]] = buffer.select %[[BEFORE]], %[[OLD]]
+// CHECK-NEXT:        buffer.store %[[NEW]], %2
+// CHECK-LABEL: buffer.func @run
+func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x40x1x2xf32> {
+  %w = core.constant dense<1.0> : tensor<40x16x1x1xf32>
+  %y = core.kernel @across(%x, %w) : (tensor<1x32x1x3xf32>, tensor<40x16x1x1xf32>) -> tensor<1x40x1x2xf32> {
+  ^bb0(%a: tensor<1x32x1x3xf32>, %f: tensor<40x16x1x1xf32>):
+    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x32x1x3xf32>, tensor<40x16x1x1xf32>) -> tensor<1x40x1x2xf32>
+    core.yield %c : tensor<1x40x1x2xf32>
+  } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
+  func.return %y : tensor<1x40x1x2xf32>
+}
