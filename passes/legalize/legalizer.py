@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NoReturn, cast
+from typing import Any, NoReturn
 
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import TensorType
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from lowerdeck.dialects.core.types import rank_of
@@ -64,9 +64,10 @@ class Legalizer(CoreBuilder):
 
     def require_rank(self, value: SSAValue, ranks: int | range, name: str) -> None:
         """Refuse an operand with another number of dimensions, if that is known."""
+        type_ = str(value.type)
         if not isinstance(value.type, TensorType):
             return
-        rank, type_ = rank_of(value), str(cast(Attribute, value.type))
+        rank = rank_of(value)
         if isinstance(ranks, range) and rank not in ranks:
             most = "or more" if ranks.stop > _MANY else f"to {ranks.stop - 1}"
             self.refuse(f"'{name}' of type {type_}", f"{ranks.start} {most} dimensions")

@@ -517,8 +517,8 @@ class _ScanPlan:
         self.backward = _of_each(lower, name, count)
         axes = [0] * count if batched else _of_each(lower, "scan_input_axes", count)
         for value in operands:
+            found = str(value.type)
             if not isinstance(value.type, TensorType) or rank_of(value) < batched:
-                found = str(cast(Attribute, value.type))
                 lower.refuse(f"an operand of type {found}", "a tensor with a batch dimension")
         ranks = [rank_of(value) - batched for value in self.scanned]
         self.axes = [lower.axis(axis, rank) for axis, rank in zip(axes, ranks, strict=True)]

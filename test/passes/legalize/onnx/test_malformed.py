@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 from onnx import GraphProto, NodeProto, TensorProto, helper
 from onnx import numpy_helper as arrays
 
@@ -26,7 +27,7 @@ def refusal(path: Path, node: NodeProto, opset: int = 17, **inputs: Any) -> str:
         if isinstance(shape, list)
     ]
     constants = [
-        arrays.from_array(array, name)
+        arrays.from_array(cast("NDArray[Any]", array), name)
         for name, array in inputs.items()
         if isinstance(array, np.ndarray)
     ]

@@ -7,7 +7,7 @@
 // CHECK-NEXT: node 'popped' (TensorListPopBack): found an array that is read and never written, expected a write before it
 // CHECK-NEXT: node 'nested' (EmptyTensorList): found elements of type variant, expected tensors
 // CHECK-NEXT: node 'wrong' (TensorListSetItem): found an element of shape [2, 2] in an array of elements of shape [2], expected elements of one shape
-// CHECK-NEXT: node 'scalar' (TensorListFromTensor): found a scalar as the elements of a list, expected a tensor of rows
+// CHECK-NEXT: node 'scalar' (TensorListFromTensor): found 'tensor' of type tensor<f32>, expected 1 or more dimensions
 // CHECK-NEXT: node 'batch' (TensorListPushBackBatch): no legalization for TensorListPushBackBatch
 func.func @lists(%x : tensor<3x2xf32>, %m : tensor<2x2xf32>, %s : tensor<f32>, %k : tensor<i32>) -> (tensor<*xf32>, !tf1.variant, tensor<*xf32>, !tf1.variant, !tf1.variant) {
   %any = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0xFFFFFFFF">} : () -> tensor<i32>
