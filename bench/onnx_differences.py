@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeGuard, cast
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 from onnx import AttributeProto, NodeProto, helper
@@ -87,6 +88,23 @@ def _is_padded(call: Call) -> bool:
 def _numbers(array: Array) -> Array:
     with np.errstate(all="ignore"):
         return array.astype(np.float64)
+
+
+def _overflows(call: Call) -> bool:
+    """Whether part of what is reduced may be too large, or too small for a product."""
+    dtype = call.first.dtype
+    if dtype.kind in "iub":
+        return False
+    limits = cast(Any, ml_dtypes).finfo(dtype)
+    sizes = np.abs(_numbers(call.first))
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    powers = np.log2(sizes)
+    if call.node.op_type == "ReduceProd":
+        largest, smallest = powers[powers > 0].sum(), powers[powers < 0].sum()
+        return bool(largest >= np.log2(float(limits.max)) or smallest <= limits.minexp)
+    squares = 2 if call.node.op_type in ("ReduceL2", "ReduceSumSquare") else 1
+    largest = squares * powers.max(initial=0) + np.log2(sizes.size + 1)
+    return bool(largest >= np.log2(float(limits.max)))
 
 
 def _spatial(call: Call) -> tuple[int, ...]:
@@ -256,6 +274,14 @@ KNOWN: tuple[Difference, ...] = (
         "weights that are no numbers have no effect on padding, or make it NaN",
         lambda call: _is_padded(call) and not _is_finite(call.inputs[1]),
     ),
+    Difference(
+        UNPROMISED,
+        tuple(
+            f"Reduce{name}" for name in ("L1", "L2", "LogSum", "Mean", "Prod", "Sum", "SumSquare")
+        ),
+        "the order of a sum or product decides whether it overflows",
+        _overflows,
+    ),
     Difference(NOBODY, ("MaxRoiPool",), "whether NaN is passed over", _holds_nan),
     Difference(
         NOBODY,
@@ -265,7 +291,7 @@ KNOWN: tuple[Difference, ...] = (
     ),
     Difference(
         NOBODY,
-        ("Resize", "GridSample"),
+        ("Resize", "Upsample", "GridSample"),
         "how a value between two integers is rounded",
         lambda call: call.first.dtype.kind in "iu" and call.get("mode") not in (None, b"nearest"),
     ),

@@ -95,6 +95,27 @@ def test_other_sizes_keep_the_symbols() -> None:
         assert all(k in found for k in range(99) if (found := sizes.get(str(k))))
 
 
+def test_sizes_that_do_not_fit_are_refused_by_both() -> None:
+    """By the specification y1 has the shape of i, which onnx.reference does not ask for."""
+    graph = helper.make_graph(
+        [helper.make_node("ScatterElements", ["x", "i", "y1"], ["z"])],
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4]),
+            helper.make_tensor_value_info("i", TensorProto.INT64, ["n", 2]),
+            helper.make_tensor_value_info("y1", TensorProto.FLOAT, ["m", 2]),
+        ],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [3, 4])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    x, i = np.zeros((3, 4), np.float32), np.array([[0, 1], [1, 0]])
+    feeds = [{"x": x, "i": i, "y1": np.ones((n, 2), np.float32)} for n in (2, 3)]
+    (found,) = fuzz_onnx.check({0: Program(model, feeds[0], feeds[1])}, fuzz_onnx.QUICK)
+    assert (found.status, found.message) == ("differs", "other sizes that do not fit together")
+    (found,) = fuzz_onnx.check({0: Program(model, feeds[1])}, fuzz_onnx.QUICK)
+    assert found.status == "crashed"
+
+
 @pytest.mark.parametrize(("killed", "status"), [("Witnesses", "invalid"), ("check", "lost")])
 def test_who_ends_a_process(killed: str, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def end(*_: object) -> NoReturn:

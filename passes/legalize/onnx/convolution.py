@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from xdsl.ir import SSAValue
+
 from lowerdeck.dialects.core.linear import ConvOp
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.linear import transposed_convolution
@@ -29,7 +31,7 @@ def legalize_conv(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     conv = ConvOp(
         x,
         w,
-        lower.input("B"),
+        _bias(lower, dims_of(w)[0]),
         strides=window.strides,
         dilations=window.dilations,
         pads_begin=window.begin,
@@ -43,6 +45,7 @@ def legalize_conv(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 def legalize_conv_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """A transposed convolution; `output_shape` or SAME determine the padding."""
     x, w = lower.operand("X"), lower.operand("W")
+    groups = lower.attrs.int("group")
     dims = dims_of(x)[2:]
     kernel = read_kernel(lower, dims_of(w)[2:])
     count = len(dims)
@@ -64,15 +67,24 @@ def legalize_conv_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         lower,
         x,
         w,
-        lower.input("B"),
+        _bias(lower, dims_of(w)[1] * groups),
         strides=strides,
         dilations=dilations,
         pads_begin=begin,
         pads_end=end,
         output_padding=extra,
-        groups=lower.attrs.int("group"),
+        groups=groups,
     )
     return [conv]
+
+
+def _bias(lower: OnnxLegalizer, channels: Expr) -> SSAValue | None:
+    """The bias; one of unknown size has an element a channel."""
+    bias = lower.input("B")
+    if bias is None or rank_of(bias) != 1:
+        return bias
+    is_known = None not in (dims_of(bias)[0].value, channels.value)
+    return bias if is_known else lower.reshape(bias, [channels])
 
 
 def _output_sizes(

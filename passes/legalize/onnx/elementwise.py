@@ -52,6 +52,7 @@ from lowerdeck.dialects.core.elementwise import (
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
+    f32,
     i1,
     is_float,
     is_unsigned,
@@ -74,7 +75,6 @@ _UNARY: Mapping[str, type[UnaryOp]] = {
     "Ceil": CeilOp,
     "Cos": CosOp,
     "Cosh": CoshOp,
-    "Erf": ErfOp,
     "Exp": ExpOp,
     "Floor": FloorOp,
     "Log": LogOp,
@@ -95,6 +95,14 @@ def legalize_unary(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     """The function of the same name."""
     lower.attrs.ignore("consumed_inputs")
     return [lower.add(_UNARY[op.op_type](lower.operand(0)))]
+
+
+@legalizes("Erf")
+def legalize_erf(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+    """Of integers it is that of f32, rounded toward zero."""
+    x = lower.operand(0)
+    wide = x if is_float(element_type(x)) else lower.cast(x, f32)
+    return [lower.cast(lower.add(ErfOp(wide)), x)]
 
 
 @legalizes("Reciprocal")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import ml_dtypes
 import numpy as np
@@ -291,3 +291,33 @@ def test_regions_pass_over_what_is_not_a_number() -> None:
         LegalizeOnnxPass().apply(Context(), module)
         found = run_module(module, {"x": x, "rois": rois})["y"]
         np.testing.assert_array_equal(found, best[None])
+
+
+@pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose"])
+@pytest.mark.parametrize("open_input", ["w", "b"])
+def test_a_bias_has_an_element_a_channel_if_sizes_are_open(op_type: str, open_input: str) -> None:
+    arrays = {"x": _floats(1, 2, 4, 4), "w": _floats(2, 2, 3, 3), "b": _floats(2)}
+    node = helper.make_node(op_type, list(arrays), ["y"])
+    model = _model(node, arrays, {}, False)
+    for value in model.graph.input:
+        if value.name == open_input:
+            value.CopyFrom(_info(value.name, arrays[value.name], True))
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    (expected,) = cast(Any, ReferenceEvaluator(model)).run(None, arrays)
+    found: Any = run_module(module, arrays)["y"]
+    np.testing.assert_allclose(found, expected, 1e-5, 1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint16, np.int64])
+def test_erf_of_integers(dtype: type[np.generic]) -> None:
+    numbers = [0, 1, 3, 4, 100] + ([] if dtype is np.uint16 else [-1, -3, -4, -100])
+    x = np.array(numbers).astype(dtype)
+    model = _model(helper.make_node("Erf", ["x"], ["y"]), {"x": x}, {}, False, opset=9)
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    (expected,) = cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})
+    found: Any = run_module(module, {"x": x})["y"]
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, expected.astype(dtype))
+    assert found[:5].tolist() == [0, 0, 0, 1, 1]
