@@ -290,8 +290,14 @@ KNOWN: tuple[Difference, ...] = (
         _holds_no_number,
     ),
     Difference(
+        "onnxruntime",
+        ("Resize",),
+        "what is between two integers is rounded to the nearest one",
+        lambda call: call.first.dtype.kind in "iu" and call.get("mode") not in (None, b"nearest"),
+    ),
+    Difference(
         NOBODY,
-        ("Resize", "Upsample", "GridSample"),
+        ("Upsample", "GridSample"),
         "how a value between two integers is rounded",
         lambda call: call.first.dtype.kind in "iu" and call.get("mode") not in (None, b"nearest"),
     ),
