@@ -100,6 +100,8 @@ def _role_of_conv(kernel: KernelOp, op: ConvOp, lanes: int) -> Role | None:
 
 def _works_on_rows(kernel: KernelOp, op: ConvOp) -> bool:
     """True if blocks would only have to be undone: few channels come in, and rows go out."""
+    if leaves_out_padding(kernel, op):
+        return False
     leaves = not any(isinstance(use.operation, KernelOp) for use in kernel.results[0].uses)
     few = (dims_of(op.input)[1].value or FEWEST_LANES + 1) <= FEWEST_LANES
     return leaves and few and op.groups.data == 1 and ints(op.strides)[-1] == 1

@@ -232,9 +232,7 @@ def choose_conv(kernel: KernelOp, op: ConvOp, machine: Machine) -> Choice | None
         return None
     lanes, block = lanes_of_conv(op, target), input_block_of_conv(op, source)
     # A tile across groups has one block, of which the groups differ from the next one's.
-    blocks = max(1, -(-shape[1] // lanes) // op.groups.data)
-    if crosses_groups(op, target):
-        blocks = 1
+    blocks = 1 if crosses_groups(op, target) else -(-shape[1] // lanes) // op.groups.data
     depth = prod(w[1:])
     spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
     # Dimensions of one element at the end are no rows.

@@ -263,7 +263,7 @@ SPARSE = [
 
 
 def sparse_body(case: Sequence[Sequence[int]], x: SSAValue) -> list[SSAValue]:
-    """Two convolutions with padding, one of which has a map behind it."""
+    """Convolutions with padding: one alone, one with a map behind it, one of an input."""
     (channels, outputs), _, taps, dilations, strides, begin, end = case
     one = [1] * len(taps)
     first: Array = values(channels, 3, *one, seed=1)
@@ -291,6 +291,14 @@ def sparse_body(case: Sequence[Sequence[int]], x: SSAValue) -> list[SSAValue]:
         for scale, b in ((1, ConstantOp.of(bias).result), (0.5, None))
     ]
     y = e.AddOp(e.AbsOp(found[0]).result, found[1]).result
+    direct = ConvOp(
+        x,
+        ConstantOp.of(values(outputs, 3, *taps, seed=5)).result,
+        strides=strides,
+        dilations=dilations,
+        pads_begin=begin,
+        pads_end=end,
+    ).result
     z = ConvOp(
         y,
         ConstantOp.of(third).result,
@@ -299,7 +307,7 @@ def sparse_body(case: Sequence[Sequence[int]], x: SSAValue) -> list[SSAValue]:
         pads_begin=[0] * len(taps),
         pads_end=[0] * len(taps),
     ).result
-    return [y, z]
+    return [y, z, direct]
 
 
 @pytest.mark.parametrize("target", TARGETS)
