@@ -12,7 +12,7 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.core.types import UNKNOWN, element_type
+from lowerdeck.dialects.core.types import MAX_RANK, UNKNOWN, element_type
 from lowerdeck.dialects.numbers import dense_ints
 
 FORMAT = "operands attr-dict `:` functional-type(operands, results)"
@@ -54,11 +54,19 @@ class CoreOp(IRDLOperation, ABC):
     def refine(self) -> bool:
         """Set the result types to the inferred ones; True if one of them changed."""
         changed = False
-        for result, type_ in zip(tuple(self.results), self.infer(), strict=True):
+        for result, type_ in zip(tuple(self.results), self._inferred(), strict=True):
             if result.type != type_:
                 Rewriter.replace_value_with_new_type(result, type_)
                 changed = True
         return changed
+
+    def _inferred(self) -> Sequence[Attribute]:
+        """`infer`; VerifyException if a result has more dimensions than there can be."""
+        types = self.infer()
+        for type_ in types:
+            if isinstance(type_, TensorType) and (rank := len(type_.shape)) > MAX_RANK:
+                raise VerifyException(f"a tensor of {rank} dimensions, expected up to {MAX_RANK}")
+        return types
 
     @property
     def is_inferable(self) -> bool:
@@ -69,7 +77,7 @@ class CoreOp(IRDLOperation, ABC):
     def verify_(self) -> None:
         if not self.is_inferable:
             return
-        for result, expected in zip(self.results, self.infer(), strict=True):
+        for result, expected in zip(self.results, self._inferred(), strict=True):
             if result.type != expected:
                 raise VerifyException(
                     f"result {result.index} has type {result.type}, "

@@ -218,6 +218,10 @@ def element_type(type_: Attribute | SSAValue) -> Attribute:
     return cast(Tensor, type_).element_type
 
 
+MAX_RANK = 64
+"""The most dimensions of a tensor, which is what numpy has."""
+
+
 def rank_of(type_: Attribute | SSAValue) -> int:
     """The number of dimensions of a ranked tensor."""
     return len(dims_of(type_))

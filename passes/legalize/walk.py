@@ -19,6 +19,7 @@ from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.types import (
+    MAX_RANK,
     OptionalType,
     SequenceType,
     dims_of,
@@ -132,6 +133,7 @@ class FunctionWalk(ABC):
             if any(value in self._failed for value in _used_by(op)):
                 return self._fail(op)
             try:
+                _require_ranks(op)
                 self.convert(op)
             except (RefusalError, VerifyException, ZeroDivisionError) as error:
                 self.refusals.append(f"{describe(op)}{self.place(op)}: {error}")
@@ -202,6 +204,13 @@ class FunctionWalk(ABC):
             array = np.array(numbers, object).astype(numpy_dtype(element_type(value)))
             return lower.tensor(array.reshape(elements.shape))
         return lower.cast(lower.dims(dims, elements.shape), value)
+
+
+def _require_ranks(op: Operation) -> None:
+    """Refuse an op if an operand has more dimensions than there can be."""
+    for position, value in enumerate(op.operands):
+        if isinstance(value.type, TensorType) and (rank := len(value.type.shape)) > MAX_RANK:
+            refuse(f"input {position} of {rank} dimensions", f"up to {MAX_RANK}")
 
 
 def _used_by(op: Operation) -> Iterator[SSAValue]:

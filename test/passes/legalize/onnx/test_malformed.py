@@ -194,3 +194,30 @@ def test_trees_with_scores_beyond_all_memory(tmp_path: Path) -> None:
         n_targets=1 << 40,
     )
     assert f"found {1 << 40} scores of 1 nodes" in refusal(tmp_path, node, x=[1, 2])
+
+
+@pytest.mark.parametrize("rank", [65, 20_000])
+@pytest.mark.parametrize("is_weight", [False, True])
+@pytest.mark.parametrize("op", ["Add", "Flatten", "Identity"])
+def test_more_dimensions_than_there_can_be(
+    op: str, is_weight: bool, rank: int, tmp_path: Path
+) -> None:
+    weight = TensorProto(name="x", data_type=FLOAT, dims=[1] * rank, raw_data=bytes(4))
+    given = helper.make_tensor_value_info("x", FLOAT, [f"d{k}" for k in range(rank)])
+    inputs = ["x", "x"] if op == "Add" else ["x"]
+    node = make_node(op, inputs, ["y"], "n")
+    outputs = [onnx.ValueInfoProto(name="y")]
+    inputs_of_model = [] if is_weight else [given]
+    weights = [weight] if is_weight else []
+    graph = helper.make_graph([node], "g", inputs_of_model, outputs, weights)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (file := tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(LegalizationError, match=f"node 'n' .* of {rank} dimensions, expected up"):
+        import_and_lower(str(file), "legal", CompileOptions())
+
+
+def test_results_of_more_dimensions_than_there_can_be(tmp_path: Path) -> None:
+    shape = np.ones(65, np.int64)
+    assert "65 dimensions" in refusal(
+        tmp_path, make_node("Expand", ["x", "s"], ["y"], "n"), x=[1], s=shape
+    )
