@@ -4,15 +4,16 @@ Random ONNX graphs, computed by the interpreter and as C, beside onnx.reference 
     python bench/fuzz_onnx.py --graphs 20000 --seed S --jobs 2 [--out FOLDER]
 
 Each graph of `onnx_graphs` is legalized and run in the interpreter of core, and compiled to C, of
-which one run of gcc compiles many; the C runs in a process of its own. What differs from a witness
-is judged node by node (`onnx_witnesses`): who is right where witnesses differ is written down in
+which one run of gcc compiles many; the C runs in a process of its own. Where sizes are symbols it
+runs on other sizes, too. The interpreter and C agree always; what differs from a witness is judged
+node by node (`onnx_witnesses`): who is right where witnesses differ is written down in
 `onnx_differences`, and how much rounding explains is found by trial.
 
 A graph with which something is wrong is shrunk as long as the same thing is wrong with it, and
 written to `--out` as .onnx beside .npz with its inputs, one of each kind.
 
-The exit status is 1 if a graph is computed wrong, crashes the compiler or itself, or if its C does
-not compile.
+The exit status is 1 if a graph is computed wrong, crashes the compiler or itself, ends the process
+while no witness does so, or if its C does not compile.
 """
 
 from __future__ import annotations
