@@ -231,6 +231,18 @@ KNOWN: tuple[Difference, ...] = (
         "the inverse of f64 is computed in f64",
         lambda call: call.get("inverse", 0) == 1 and call.first.dtype == np.float64,
     ),
+    Difference(
+        "reference",
+        ("Conv",),
+        "what lies between the elements of a dilated window is not read",
+        lambda call: any(d != 1 for d in call.get("dilations", ())) and _holds_no_number(call),
+    ),
+    Difference(
+        "onnxruntime",
+        ("BatchNormalization",),
+        "the mean is taken away before it is scaled",
+        _holds_no_number,
+    ),
     Difference("reference", ("LpPool",), "a window with NaN is NaN", _holds_nan),
     Difference(
         "onnxruntime",
