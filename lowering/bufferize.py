@@ -332,11 +332,13 @@ class Bufferizer:
         if (place := self._places.prefixes.get(result)) is not None:
             self._place(result, self._view_of(result, place, layout))
         elif isinstance(moved, SliceOp):
-            offset = offset_of_slice(op, moved)
-            assert offset is not None
+            if (offset := offset_of_slice(op, moved)) is None:
+                raise LoweringError(op, "is marked as a view, but its slice has gaps")
             view = driver.ViewOp(self.refs[op.inputs[0]], _ref(result, layout), offset)
             self._add(view, op)
             self._place(result, view.result)
+        elif result not in self.refs:
+            raise LoweringError(op, "is marked as a view, but is no part of another tensor")
 
     def _lower_if(self, op: IfOp) -> None:
         fixed, moved = _split(op.made_dims)

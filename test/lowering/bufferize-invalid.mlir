@@ -29,3 +29,27 @@ func.func @main(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<?x4xf32, #core.tens
   } {count = "t"}
   func.return %s : tensor<?x4xf32, #core.tensor<dims = [t, 4]>>
 }
+
+// -----
+
+// CHECK: 'gaps'{{.*}}is marked as a view, but its slice has gaps
+func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {
+  %y = core.kernel @gaps(%x) : (tensor<8xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<8xf32>):
+    %b = core.slice %a {starts = #core.dims<[0]>, sizes = #core.dims<[4]>, steps = #core.dims<[2]>} : (tensor<8xf32>) -> tensor<4xf32>
+    core.yield %b : tensor<4xf32>
+  } {view} loc("gaps")
+  func.return %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: 'apart'{{.*}}is marked as a view, but is no part of another tensor
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %y = core.kernel @apart(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a: tensor<4xf32>):
+    %b = core.neg %a : (tensor<4xf32>) -> tensor<4xf32>
+    core.yield %b : tensor<4xf32>
+  } {view} loc("apart")
+  func.return %y : tensor<4xf32>
+}
