@@ -11,6 +11,7 @@ from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Input, Span
 
+from lowerdeck.dialects.core.types import MAX_RANK
 from lowerdeck.dialects.errors import is_declared
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends.errors import FrontendError
@@ -36,13 +37,25 @@ def read_module(
     except OSError as error:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
     except (ParseError, DiagnosticException, UnicodeDecodeError) as error:
-        raise FrontendError.of_file(path, f"is not valid IR text:\n{error}") from None
+        raise FrontendError.of_file(path, f"is not valid IR text:\n{_shortened(error)}") from None
     except RecursionError:
         raise FrontendError.of_file(path, "its regions are nested too deeply") from None
 
 
+_LONGEST = 500
+"""Characters of a line that an error shows."""
+
+
+def _shortened(error: Exception) -> str:
+    lines = str(error).split("\n")
+    return "\n".join(line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..." for line in lines)
+
+
 _STRING = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*(?P<end>"?)')
 """A comment, or a string as far as it goes."""
+
+_DIMENSIONS = re.compile(rf"<(?:(?:[0-9]+|\?)x){{{MAX_RANK + 1}}}")
+"""A type of more dimensions than there can be."""
 
 
 def parse_module(
@@ -59,6 +72,11 @@ def parse_module(
         if match["end"] == "":
             span = Span(match.start(), match.start() + 1, Input(text, name))
             raise ParseError(span, "the string does not end, or has an escape that is none")
+    without_strings = _STRING.sub(lambda match: " " * len(match[0]), text)
+    if (found := _DIMENSIONS.search(without_strings)) is not None:
+        # The parser of xDSL takes quadratic time for them.
+        span = Span(found.start(), found.end(), Input(text, name))
+        raise ParseError(span, f"a type of more than {MAX_RANK} dimensions")
     parser = Parser(context, text, name)
     try:
         return parser.parse_module(allow_implicit)

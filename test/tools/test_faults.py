@@ -130,3 +130,12 @@ def test_a_string_without_an_end_is_told_at_once(string: str, tmp_path: Path) ->
     path.write_text(f"func.func @main() {{\n  func.return {{a = {string}}}\n}}\n")
     with pytest.raises(FrontendError, match=r"m.mlir:2:20[\s\S]*the string does not end"):
         load_model(path)
+
+
+@pytest.mark.parametrize("rank", [65, 100_000])
+def test_types_of_more_dimensions_than_there_can_be(rank: int, tmp_path: Path) -> None:
+    path = tmp_path / "m.mlir"
+    path.write_text(f"func.func @main(%x: tensor<{'1x' * rank}f32>) {{\n  func.return\n}}\n")
+    with pytest.raises(FrontendError, match="a type of more than 64 dimensions") as error:
+        load_model(path)
+    assert len(str(error.value)) < 3000

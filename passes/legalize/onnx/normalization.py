@@ -60,6 +60,7 @@ def legalize_batch_norm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     epsilon, momentum = lower.attrs.float("epsilon"), lower.attrs.float("momentum")
     if not lower.attrs.flag("training_mode"):
         return [_batch_norm(lower, x, [scale, bias, center, variance], epsilon)]
+    lower.require_rank(x, range(2, 1 << 16), "X")
     axes = [k for k in range(rank_of(x)) if k != 1]
     batch_mean, _, batch_variance = moments(lower, lower.cast(x, wide_element(x)), axes)
     statistics = [lower.reshape(v, [dims_of(x)[1]]) for v in (batch_mean, batch_variance)]

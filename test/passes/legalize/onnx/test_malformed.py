@@ -221,3 +221,8 @@ def test_results_of_more_dimensions_than_there_can_be(tmp_path: Path) -> None:
     assert "65 dimensions" in refusal(
         tmp_path, make_node("Expand", ["x", "s"], ["y"], "n"), x=[1], s=shape
     )
+
+
+def test_statistics_of_a_vector(tmp_path: Path) -> None:
+    node = make_node("BatchNormalization", [*"xsbmv"], ["y"], "n", training_mode=1)
+    assert "2 or more dimensions" in refusal(tmp_path, node, x=[4], s=[1], b=[1], m=[1], v=[1])
