@@ -262,7 +262,7 @@ EITHER_ZERO = frozenset(
 )
 """Of these, zeros of either sign may come out where there are both."""
 
-_COSINES = ("HannWindow", "HammingWindow", "BlackmanWindow")
+_LEFT_OVERS = ("HannWindow", "HammingWindow", "BlackmanWindow", "Celu", "Elu", "Selu")
 """Operators whose results are what is left of sums of about one, whatever they read."""
 
 
@@ -366,8 +366,6 @@ class Judgement:
             for name, value in zip(node.output, values, strict=True):
                 if name and value is not None:
                     env[name] = value if exact else _noisy(value, rng)
-                    if node.op_type in _COSINES:
-                        env[name] = env[name] + value.dtype.type(rng.uniform(-1, 1) * 1e-7)
             if any(v is None and k for k, v in zip(node.output, values, strict=True)):
                 return env
         return env
@@ -392,7 +390,11 @@ def _shaken(run: Runner, node: NodeProto, opset: int, env: Env, rng: Any) -> lis
         if name:
             changed.input[k] = f"{name}/{k}"
             given[changed.input[k]] = _noisy(env[name], rng)
-    return run(changed, opset, given)
+    found = run(changed, opset, given)
+    if node.op_type in _LEFT_OVERS:
+        errors = [unit_of(v.dtype) * rng.uniform(-1, 1, v.shape) for v in found]
+        found = [(v + e).astype(v.dtype) for v, e in zip(found, errors, strict=True)]
+    return found
 
 
 def _node_spreads(
