@@ -25,6 +25,7 @@ from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
     numpy_dtype,
+    rank_of,
 )
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.dialects.errors import located
@@ -209,7 +210,7 @@ class FunctionWalk(ABC):
 def _require_ranks(op: Operation) -> None:
     """Refuse an op if an operand has more dimensions than there can be."""
     for position, value in enumerate(op.operands):
-        if isinstance(value.type, TensorType) and (rank := len(value.type.shape)) > MAX_RANK:
+        if isinstance(value.type, TensorType) and (rank := rank_of(value)) > MAX_RANK:
             refuse(f"input {position} of {rank} dimensions", f"up to {MAX_RANK}")
 
 
