@@ -4,12 +4,12 @@
 // CHECK-NEXT: node 'truncated' (Cast): found a conversion that truncates, expected one that rounds; set Truncate to false
 // CHECK-NEXT: node 'strings' (Add): found an operand of !core.string, expected real numbers or truth values
 // CHECK-NEXT: node 'norm' (EuclideanNorm): found a norm of i32, expected floating-point numbers
-// CHECK-NEXT: node 'axis' (ArgMax): found an axis that depends on data, expected a constant
+// CHECK-NEXT: node 'axis' (ArgMax): found the axis that depends on data, expected a constant
 // CHECK-NEXT: node 'batch' (MaxPool): found [2, 1, 1, 1] with [2, 1] for batch and channels, expected 1 for both
 // CHECK-NEXT: node 'uneven' (MaxPool): found a window [1, 1, 1, 2] with strides [1, 1, 1, 2] over 3 channels, expected one over channels or over the image, and channels in whole groups
 // CHECK-NEXT: node 'padding' (Conv2D): found attribute 'padding' is 'FULL', expected one of SAME, VALID, EXPLICIT
 // CHECK-NEXT: node 'pads' (Conv2D): found explicit_paddings with padding VALID, expected padding EXPLICIT
-// CHECK-NEXT: node 'rank' (Conv2D): found an operand of 2 dimensions, expected 4
+// CHECK-NEXT: node 'rank' (Conv2D): found 'input' of type tensor<3x3xf32>, expected 4 or more dimensions
 // CHECK-NEXT: node 'channels' (Conv2D): input has 3 channels, but the weight expects 2
 // CHECK-NEXT: node 'vectors' (Conv2D): found attribute 'data_format' is 'NCHW_VECT_C', expected one of
 // CHECK-NEXT: node 'fused' (_FusedMatMul): found the fused operator Sine, expected one of
