@@ -354,11 +354,13 @@ def _compared(op: Operation, operands: tuple[str, str], *, signed: bool) -> list
     """
     The two operands as a comparison reads them.
 
-    Comparing with the least or greatest number of a type is right, but compilers warn of it.
+    Comparing with the least or greatest number of a type, or a number with itself, is right, but
+    compilers warn of it.
     """
     texts: list[str] = []
+    is_same = op.operands[0] is op.operands[1]
     for value, text in zip(op.operands, operands, strict=True):
-        if isinstance(value.owner, arith.ConstantOp) and value.type != i1:
+        if is_same or (isinstance(value.owner, arith.ConstantOp) and value.type != i1):
             text = f"lowerdeck_number({text})"
         texts.append(text if signed else f"({_exact_unsigned(value.type)}){text}")
     return texts

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.types import element_of, f16, f32
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -105,6 +106,18 @@ def test_compare_and_select(suite: Suite) -> None:
         suite.on(lambda x, y: [e.CompareOp(p, x, y) for p in PREDICATES], x, y)
         condition = np.arange(x.size) % 3 == 0
         suite.on(e.SelectOp, condition, x, y, ulps=0)
+    suite.check()
+
+
+def test_of_one_value_and_itself(suite: Suite) -> None:
+    """NaN differs from itself; compilers warn where nothing else does. Extrema of Booleans."""
+    for dtype in ALL:
+        x, _ = pairs(dtype)
+        suite.on(lambda x: [e.CompareOp(p, x, x) for p in PREDICATES], x)
+    flags = np.array([True, False, True])
+    for kind in ("max", "min"):
+        suite.on(lambda x, kind=kind: ReduceOp(kind, x, [0]), flags)
+    suite.on(lambda x: [e.MaxOp(x, x), e.MinOp(x, x)], flags)
     suite.check()
 
 
