@@ -36,7 +36,7 @@ typedef union padded_word {
 
 struct lowerdeck_team {
   int threads;
-  int status;
+  int statuses[2]; /* by turns, so that nobody still reads the one that others set next */
   void *shared;
   padded_word arrived;
   padded_word generation;
@@ -150,9 +150,12 @@ void lowerdeck_team_meet(lowerdeck_team *team, int64_t thread) {
 
 int lowerdeck_team_agree(lowerdeck_team *team, int status) {
   if (team->threads == 1) return status;
-  if (status != 0) __atomic_store_n(&team->status, status, __ATOMIC_RELAXED);
+  /* All are at the same barrier, and nobody gets past the next one before this has been read. */
+  const uint64_t generation = __atomic_load_n(&team->generation.value, __ATOMIC_ACQUIRE);
+  int *const agreed = &team->statuses[generation % 2];
+  if (status != 0) __atomic_store_n(agreed, status, __ATOMIC_RELAXED);
   lowerdeck_team_barrier(team);
-  return __atomic_load_n(&team->status, __ATOMIC_RELAXED);
+  return __atomic_load_n(agreed, __ATOMIC_RELAXED);
 }
 
 void *lowerdeck_team_share(lowerdeck_team *team, int64_t thread, void *pointer) {
@@ -280,7 +283,7 @@ void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context) 
   pthread_mutex_lock(&pool->turn);
   pool->job = job;
   pool->context = context;
-  team->status = 0;
+  team->statuses[0] = team->statuses[1] = 0;
   team->meets.value = 0;
   for (int k = 0; k < team->threads; k++) {
     team->shares[k].taken.value = 0;

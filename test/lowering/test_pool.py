@@ -102,6 +102,17 @@ static int64_t run_chain(lowerdeck_pool *pool, int late) {
   return sum;
 }
 
+/* A thread that looks at what was agreed does not see what another one brings to the next time. */
+static void decide(void *context, lowerdeck_team *team, int64_t thread) {
+  (void)context;
+  if (lowerdeck_team_agree(team, 0) != 0) __atomic_store_n(&wrong, 4, __ATOMIC_RELAXED);
+  lowerdeck_team_barrier(team);
+  if (lowerdeck_team_agree(team, 0) != 0) __atomic_store_n(&wrong, 4, __ATOMIC_RELAXED);
+  if (lowerdeck_team_agree(team, thread == 0 ? 5 : 0) != 5) {
+    __atomic_store_n(&wrong, 4, __ATOMIC_RELAXED);
+  }
+}
+
 int main(void) {
   run(NULL, -1);
   const int64_t expected = run_chain(NULL, -1);
@@ -113,6 +124,7 @@ int main(void) {
       if (threads > 2 && late == 1) continue; /* others may have a part and no core */
       if (run_chain(pool, late) != expected) wrong = 3;
     }
+    for (int k = 0; k < 3000 && threads > 1; k++) lowerdeck_pool_run(pool, decide, NULL);
     rest(0.02); /* to fall asleep */
     const double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
     rest(0.5);
@@ -126,6 +138,7 @@ int main(void) {
   if (wrong == 1) fprintf(stderr, "a part was taken twice or not at all\n");
   if (wrong == 2) fprintf(stderr, "a thread waits for one that has nothing to do\n");
   if (wrong == 3) fprintf(stderr, "a part was read before it was finished\n");
+  if (wrong == 4) fprintf(stderr, "threads do not agree\n");
   return wrong;
 }
 """
