@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.tf1.attributes import VARIANT, DTypeAttr
 from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
@@ -41,9 +41,7 @@ def _list(lower: Tf1Legalizer, *, can_grow: bool = False) -> Array:
 @legalizes("TensorListFromTensor")
 def legalize_from_tensor(lower: Tf1Legalizer) -> Results:
     """The rows of a tensor."""
-    if rank_of(tensor := lower.operand("tensor")) == 0:
-        lower.refuse("a scalar as the elements of a list", "a tensor of rows")
-    return [tensor]
+    return [lower.operand("tensor")]
 
 
 @legalizes("TensorListStack")
