@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.tensor import (
     ints,
 )
 from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 
 MAX_PARTS = 32
 """Channels that lie in more pieces than this stay as they are."""
@@ -224,7 +224,7 @@ class AbsorbChannelShuffle(Pattern[Order]):
         return rewriter.add(SliceOp(part.value, starts, sizes)).result
 
 
-class AbsorbChannelShufflePass(CorePass):
+class AbsorbChannelShufflePass(PatternPass):
     """
     Convolutions read channels in the order in which they lie, with their weights in that order.
 

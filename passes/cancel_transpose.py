@@ -17,8 +17,8 @@ from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
-from lowerdeck.passes.simplify import ComposeTransposes, ReshapeInsteadOfTranspose
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.transposes import ComposeTransposes, ReshapeInsteadOfTranspose
 
 _MOST_OPS = 64
 """Ops behind a transpose that are searched for one that undoes it."""
@@ -232,7 +232,7 @@ class ReduceOfTranspose(Pattern):
         rewriter.replace(op, new)
 
 
-class CancelTransposePass(CorePass):
+class CancelTransposePass(PatternPass):
     """
     Transposes that a later op undoes move toward it and vanish.
 
@@ -241,7 +241,7 @@ class CancelTransposePass(CorePass):
       c'; the transposes used only here; behind f, through more of such ops, follows one that undoes
       p, or a reduction that leaves nothing to permute]
     - reduce(transpose(x, p), axes) -> reduce(x, p[axes]) [the other dimensions stay in order]
-    - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify`
+    - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
 
     Each step moves a transpose down or removes one; none is added. A transpose that nothing undoes
     stays where it is: beside a map it is part of its kernel.

@@ -10,7 +10,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
 
 from lowerdeck.dialects.core.control_flow import symbols_made_by
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.options import RewriteOptions
 from lowerdeck.passes.structure import op_key
 
@@ -58,7 +58,7 @@ def _is_mergeable(op: Operation) -> bool:
     return not any(symbols_made_by(inner) for inner in op.walk())
 
 
-class CsePass(CorePass):
+class CsePass(PatternPass):
     """
     Common subexpressions: an op without effects that was computed before is not computed again.
 

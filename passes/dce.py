@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.control_flow import (
     symbols_made_by,
     yielded,
 )
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.options import RewriteOptions
 from lowerdeck.passes.symbols import bind_dims, symbols_of, symbols_used_by
 
@@ -308,7 +308,7 @@ class EraseDeadOp(Pattern):
         rewriter.erase(match.root)
 
 
-class DcePass(CorePass):
+class DcePass(PatternPass):
     """
     Dead code: what no output and no effect depends on.
 

@@ -99,18 +99,6 @@ class Rewriter:
         self._adopt(op)
         return op
 
-    def insert_after(self, anchor: Operation, op: Op) -> Op:
-        """Insert a new op after `anchor`, and return it."""
-        IRRewriter.insert_op(op, InsertPoint.after(anchor))
-        self._adopt(op)
-        return op
-
-    def insert_at_start(self, block: Block, op: Op) -> Op:
-        """Insert a new op as the first of a block, and return it."""
-        IRRewriter.insert_op(op, InsertPoint.at_start(block))
-        self._adopt(op)
-        return op
-
     def replace(
         self, op: Operation, new: Operation | SSAValue | Sequence[Operation] | Sequence[SSAValue]
     ) -> None:
@@ -181,10 +169,6 @@ class Rewriter:
             operands.update(dict.fromkeys(inner.operands))
         IRRewriter.erase_op(op)
         self._release(operands)
-
-    def erase_if_dead(self, op: Operation) -> None:
-        """Erase an op if nothing needs it, and then the producers of its operands alike."""
-        self._released.append(op)
 
     def _adopt(self, op: Operation) -> None:
         for inner in op.walk():
@@ -347,7 +331,7 @@ def apply_patterns(
 
 
 @dataclass(frozen=True)
-class CorePass(ModulePass):
+class PatternPass(ModulePass):
     """
     A pass that applies patterns. Subclasses give a `name` and `patterns`.
 
@@ -409,14 +393,20 @@ class PassGroup(ModulePass, ABC):
 
     optional: ClassVar[bool] = True
     members: ClassVar[tuple[type[ModulePass], ...]]
+    rounds: ClassVar[int] = 1
+    """How often the members run at most, one after the other, while they find something."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options = options_of(ctx)
         if not is_enabled(self, options):
             return
-        for member in self.members:
-            if is_enabled(member, options):
-                member().apply(ctx, op)
+        for _ in range(self.rounds):
+            before = options.rewrites
+            for member in self.members:
+                if is_enabled(member, options):
+                    member().apply(ctx, op)
+            if options.rewrites == before:
+                return
 
 
 def is_enabled(pass_: ModulePass | type[ModulePass], options: RewriteOptions) -> bool:

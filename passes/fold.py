@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.passes.driver import PassGroup
@@ -13,9 +11,6 @@ from lowerdeck.passes.fold_constants import FoldConstantsPass
 from lowerdeck.passes.fold_control_flow import FoldControlFlowPass
 from lowerdeck.passes.fold_identities import FoldIdentitiesPass
 from lowerdeck.passes.fold_symbols import FoldSymbolsPass
-from lowerdeck.passes.options import options_of
-
-_ROUNDS = 8
 
 
 class FoldPass(PassGroup):
@@ -34,11 +29,4 @@ class FoldPass(PassGroup):
         FoldControlFlowPass,
         FoldSymbolsPass,
     )
-
-    def apply(self, ctx: Context, op: ModuleOp) -> None:
-        options = options_of(ctx)
-        for _ in range(_ROUNDS):
-            before = options.rewrites
-            super().apply(ctx, op)
-            if options.rewrites == before:
-                return
+    rounds = 8

@@ -32,7 +32,7 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import Tensor, element_type, numpy_dtype, static_shape, tensor
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, is_ranked
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
 from lowerdeck.passes.symbols import symbols_of
 
 GROWTH_LIMIT = 1 << 16
@@ -179,7 +179,7 @@ def _evaluated(op: CoreOp) -> list[NDArray[Any]] | None:
     return results
 
 
-class FoldConstantsPass(CorePass):
+class FoldConstantsPass(PatternPass):
     """
     Ops whose operands are constants are evaluated by the interpreter.
 

@@ -12,9 +12,9 @@ from xdsl.ir import Operation, Region, SSAValue
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp, yielded
 from lowerdeck.dialects.core.types import element_type, numpy_dtype, static_shape
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
-from lowerdeck.passes.fold_identities import uniform_value
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.symbols import bind_dims
+from lowerdeck.passes.values import uniform_value
 
 
 class InlineTakenBranch(Pattern[Region]):
@@ -109,7 +109,7 @@ def _empty_shape(scan: SSAValue) -> tuple[int, ...] | None:
     return shape if shape is not None and shape[0] == 0 else None
 
 
-class FoldControlFlowPass(CorePass):
+class FoldControlFlowPass(PatternPass):
     """
     Control flow that is decided when compiling.
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.base import CoreOp
-from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import CastOp, SelectOp
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import (
@@ -25,29 +22,8 @@ from lowerdeck.dialects.core.tensor import (
     ints,
 )
 from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
-
-UNIFORM_LIMIT = 1 << 20
-"""Bytes of a constant that are looked at to see whether it has one value only."""
-
-
-def uniform_value(value: SSAValue) -> Any:
-    """The one value (a numpy scalar) that all elements of a constant have, bit by bit; or None."""
-    if not isinstance(value.owner, ConstantOp) or value.owner.value.data.size > UNIFORM_LIMIT:
-        return None
-    try:
-        array = constant_array(value)
-    except ElidedBlobError:
-        return None
-    if array is None or array.size == 0:
-        return None
-    first = array.reshape(-1)[:1]
-    size = array.dtype.itemsize
-    if array.size > 1:
-        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, size)
-        if not (data == data[0]).all():
-            return None
-    return first[0]
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
+from lowerdeck.passes.values import uniform_value
 
 
 def _select(op: SelectOp) -> SSAValue | None:
@@ -145,7 +121,7 @@ class DropEmptyOperands(Pattern[list[SSAValue]]):
         rewriter.replace(op, ConcatOp(match.data, op.axis.data))
 
 
-class FoldIdentitiesPass(CorePass):
+class FoldIdentitiesPass(PatternPass):
     """
     Ops that give an operand back, which is known from their types and properties.
 

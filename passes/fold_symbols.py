@@ -41,10 +41,10 @@ from lowerdeck.dialects.core.types import (
     tensor,
 )
 from lowerdeck.dialects.dims import Expr, maximum
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, apply_patterns
-from lowerdeck.passes.infer_shapes import infer_types
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.options import RewriteOptions
 from lowerdeck.passes.symbols import symbols_of
+from lowerdeck.passes.type_inference import infer_types
 
 Values = dict[str, Expr]
 
@@ -223,7 +223,7 @@ def _substitute_types(op: Operation, change: Callable[[Attribute], Attribute]) -
             IRRewriter.replace_value_with_new_type(value, type_)
 
 
-class FoldSymbolsPass(CorePass):
+class FoldSymbolsPass(PatternPass):
     """
     Dimension symbols whose value is known when compiling.
 

@@ -6,32 +6,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
-import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import scalar
-from lowerdeck.dialects.core.types import element_type, f32, f64
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
-from lowerdeck.passes.fold_identities import uniform_value
+from lowerdeck.dialects.core.types import element_type
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.values import is_precise, number
 
 _MOST_OPS = 16
 """Ops of a formula that are looked through."""
 
 _GELU_OPS = 5
 """Ops that x * k * (1 + erf(c * x)) needs."""
-
-
-def number(value: SSAValue) -> float | None:
-    """The one finite number of a constant."""
-    found = uniform_value(value)
-    return float(found) if found is not None and np.isfinite(found) else None
-
-
-def is_precise(value: SSAValue) -> bool:
-    """False for half precision and integers, where every rounding of a formula shows."""
-    return element_type(value) in (f32, f64)
 
 
 @dataclass
@@ -325,7 +313,7 @@ def _clipped(
     return ((shift, low, high), consumed) if value is x else None
 
 
-class FuseActivationPass(CorePass):
+class FuseActivationPass(PatternPass):
     """
     Activation functions that exporters spell out, with as few operations as they need.
 

@@ -26,8 +26,8 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
-from lowerdeck.passes.fold_identities import uniform_value
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.values import uniform_value
 
 
 @dataclass(frozen=True)
@@ -300,7 +300,7 @@ def _restored(chain: Chain, rewriter: Rewriter) -> SSAValue:
     return value
 
 
-class FuseAttentionPass(CorePass):
+class FuseAttentionPass(PatternPass):
     """
     Attention as one op, so that the scores need no memory and heads no copies.
 

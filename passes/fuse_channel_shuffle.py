@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ModuleOp
 from lowerdeck.dialects.core.tensor import ChannelShuffleOp, ReshapeOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import product
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
 
 
 class FuseChannelShuffle(Pattern[int]):
@@ -45,7 +45,7 @@ def _swaps_channels(permutation: Sequence[int]) -> bool:
     return list(permutation) == [0, 2, 1, *range(3, len(permutation))]
 
 
-class FuseChannelShufflePass(CorePass):
+class FuseChannelShufflePass(PatternPass):
     """
     The order of channels as one op, which a layout can take in without moving anything.
 

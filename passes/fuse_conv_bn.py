@@ -6,47 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.dialects.blob import ElidedBlobError
-from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import element_type, numpy_dtype, rank_of, static_shape
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
+from lowerdeck.dialects.core.types import rank_of, static_shape
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.values import Array, constant_values, is_finite, rounded, scale_and_shift
 
-Array: TypeAlias = NDArray[Any]
 Convolution: TypeAlias = ConvOp | ConvTransposeOp
-
-
-def constant_values(*values: SSAValue) -> list[Array] | None:
-    """The values in float64 if all of them are constants whose bytes are there, else None."""
-    try:
-        arrays = [constant_array(value) for value in values]
-    except ElidedBlobError:
-        return None
-    known = [array.astype(np.float64) for array in arrays if array is not None]
-    return known if len(known) == len(values) else None
-
-
-def scale_and_shift(op: BatchNormOp) -> tuple[Array, Array] | None:
-    """`y = scale * x + shift` per channel, in float64; None without constant, finite parameters."""
-    parameters = constant_values(op.scale, op.bias, op.mean, op.variance)
-    if parameters is None:
-        return None
-    gamma, beta, mean, variance = parameters
-    with np.errstate(all="ignore"):
-        scale = gamma / np.sqrt(variance + op.epsilon.value.data)
-        shift = beta - mean * scale
-    return (scale, shift) if _is_finite(scale, shift) else None
-
-
-def _is_finite(*arrays: Array) -> bool:
-    return all(bool(np.isfinite(array.astype(np.float64)).all()) for array in arrays)
 
 
 def scaled_weight(op: Convolution | MatmulOp, weight: Array, scale: Array) -> Array:
@@ -60,12 +31,6 @@ def scaled_weight(op: Convolution | MatmulOp, weight: Array, scale: Array) -> Ar
     rows = weight.reshape(groups, -1, *weight.shape[1:])
     factors = scale.reshape(groups, 1, weight.shape[1], *[1] * (weight.ndim - 2))
     return (rows * factors).reshape(weight.shape)
-
-
-def rounded(array: Array, like: SSAValue) -> ConstantOp:
-    """The constant with float64 values rounded once to the element type of `like`."""
-    with np.errstate(all="ignore"):
-        return ConstantOp.of(array.astype(numpy_dtype(element_type(like))))
 
 
 @dataclass(frozen=True)
@@ -90,7 +55,7 @@ def _fusion(
     fusion = Fusion(
         rounded(scaled_weight(op, arrays[0], scale), norm.input), rounded(shift, norm.input)
     )
-    return fusion if _is_finite(fusion.weight.array, fusion.bias.array) else None
+    return fusion if is_finite(fusion.weight.array, fusion.bias.array) else None
 
 
 class FuseConvBatchNorm(Pattern[Fusion]):
@@ -190,7 +155,7 @@ def _is_row(bias: SSAValue | None, matmul: MatmulOp) -> bool:
     return shape[-1] == columns[1] and all(dim == 1 for dim in shape[:-1])
 
 
-class FuseConvBnPass(CorePass):
+class FuseConvBnPass(PatternPass):
     """
     Batch normalization as part of the weights of what is before it.
 

@@ -23,8 +23,8 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import constants
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
-from lowerdeck.passes.fuse_activation import is_precise, number
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.values import is_precise, number
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ def _with(norm: LayerNormOp, scale: SSAValue, bias: SSAValue | None) -> LayerNor
     return LayerNormOp(norm.input, scale, bias, norm.epsilon.value.data, norm.axis.data)
 
 
-class FuseNormPass(CorePass):
+class FuseNormPass(PatternPass):
     """
     Layer normalization as exporters spell it, as one op.
 

@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.reduce import CumulativeOp, PoolOp, ReduceOp, Softm
 from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, TransposeOp, ints
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, is_ranked
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
 from lowerdeck.passes.symbols import symbols_of
 
 _MOST_OPS = 64
@@ -262,7 +262,7 @@ class HoistSlice(Pattern[list[Parts | None]]):
             rewriter.replace(user, new.results)
 
 
-class HoistSlicePass(CorePass):
+class HoistSlicePass(PatternPass):
     """
     Slices move up to where what they leave out is computed.
 

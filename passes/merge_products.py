@@ -19,7 +19,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, product
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, producer
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
 
 Array: TypeAlias = NDArray[Any]
 Kind: TypeAlias = tuple[SSAValue, bool, tuple[Expr, ...]]
@@ -116,7 +116,7 @@ class MergeProducts(Pattern[list[Projection]]):
         rewriter.set_operands(op, operands)
 
 
-class MergeProductsPass(CorePass):
+class MergeProductsPass(PatternPass):
     """
     Matrix products of the same rows, whose results attention reads, as one.
 

@@ -33,6 +33,8 @@ _MODULES: Mapping[str, str] = {
     "fold-control-flow": "fold_control_flow",
     "fold-symbols": "fold_symbols",
     "simplify": "simplify",
+    "simplify-arithmetic": "simplify_arithmetic",
+    "simplify-movement": "simplify_movement",
     "cancel-transpose": "cancel_transpose",
     "hoist-slice": "hoist_slice",
     "fuse": "fuse",

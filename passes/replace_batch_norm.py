@@ -13,8 +13,8 @@ from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, SqrtOp, Sub
 from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
-from lowerdeck.passes.fuse_conv_bn import rounded, scale_and_shift
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
+from lowerdeck.passes.values import rounded, scale_and_shift
 
 
 class ReplaceConstantBatchNorm(Pattern[tuple[Any, Any]]):
@@ -75,7 +75,7 @@ def _replace(op: BatchNormOp, value: SSAValue, rewriter: Rewriter) -> None:
     rewriter.replace(op, value)
 
 
-class ReplaceBatchNormPass(CorePass):
+class ReplaceBatchNormPass(PatternPass):
     """
     Batch normalization by elementwise ops.
 

@@ -376,12 +376,6 @@ def index_vector(lower: CoreBuilder, size: ExprLike, rank: int, axis: int) -> Qu
     return Quantity.iota(lower, size).column(rank, axis)
 
 
-def as_float(value: ExprLike | Quantity, lower: CoreBuilder, element: Attribute) -> Quantity:
-    """A dimension or a tensor of integers in a floating-point element type."""
-    quantity = value if isinstance(value, Quantity) else Quantity.dim(lower, value)
-    return quantity.cast(element)
-
-
 def as_index(value: Quantity) -> Quantity:
     """A tensor of whole numbers as i64."""
     return value.cast(i64)

@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.control_flow import LoopOp
 from lowerdeck.dialects.core.elementwise import AddOp, ExpOp, FloatUnaryOp, NegOp
 from lowerdeck.passes.cse import CsePass
 from lowerdeck.passes.dce import DcePass
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.fold import FoldPass
 from lowerdeck.passes.options import LowerdeckContext, RewriteOptions, options_of
 from lowerdeck.passes.provenance import NodeMatcher, derive, describe, source_names
@@ -228,7 +228,7 @@ def test_each_op_is_looked_at_a_bounded_number_of_times(length: int) -> None:
     assert pattern.asked <= 4 * length
 
 
-def counted_work(pass_: CorePass | FoldPass, module: ModuleOp) -> int:
+def counted_work(pass_: PatternPass | FoldPass, module: ModuleOp) -> int:
     """Calls of Python functions while a pass runs: work, measured without a clock."""
     import sys
 
@@ -247,7 +247,7 @@ def counted_work(pass_: CorePass | FoldPass, module: ModuleOp) -> int:
 
 
 @pytest.mark.parametrize("pass_", [CsePass(), DcePass(), FoldPass(), SimplifyPass()])
-def test_work_is_linear(pass_: CorePass | FoldPass) -> None:
+def test_work_is_linear(pass_: PatternPass | FoldPass) -> None:
     small, large = (counted_work(pass_, chain(length)) for length in (100, 800))
     assert large < 8 * small * 1.25
 

@@ -159,7 +159,7 @@ def test_check_each_finds_a_wrong_pass(
 
 WRONG_PASS = '''
 from lowerdeck.dialects.core.elementwise import AddOp, SubOp
-from lowerdeck.passes.driver import Match, Pattern, CorePass
+from lowerdeck.passes.driver import Match, Pattern, PatternPass
 
 
 class Wrong(Pattern):
@@ -176,7 +176,7 @@ class Wrong(Pattern):
         rewriter.replace(add, SubOp(add.lhs, add.rhs))
 
 
-class WrongPass(CorePass):
+class WrongPass(PatternPass):
     """Replaces additions by subtractions."""
 
     name = "wrong"

@@ -10,7 +10,6 @@ from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, SqrtOp, Sub
 from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.types import dims_of, f32, rank_of
 from lowerdeck.dialects.dims import exprs
-from lowerdeck.passes.fold_identities import uniform_value
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.normalization import (
@@ -23,6 +22,7 @@ from lowerdeck.passes.legalize.pooling import pool
 from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.reduction import mean
 from lowerdeck.passes.legalize.windows import Window
+from lowerdeck.passes.values import uniform_value
 
 # Batch normalization and scale
 

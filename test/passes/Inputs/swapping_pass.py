@@ -6,7 +6,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.dialects.core.elementwise import MaxOp, SubOp
-from lowerdeck.passes.driver import CorePass, Match, Pattern, Rewriter
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 
 
 class SwapMaximum(Pattern):
@@ -39,7 +39,7 @@ class SwapSubtraction(Pattern):
         rewriter.replace(op, SubOp(op.rhs, op.lhs))
 
 
-class SwappingPass(CorePass):
+class SwappingPass(PatternPass):
     """Both patterns, once for each op."""
 
     name = "swapping"

@@ -1,0 +1,87 @@
+"""What patterns ask about values: which constants they are, and as which numbers they count."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.linear import BatchNormOp
+from lowerdeck.dialects.core.types import element_type, f32, f64, numpy_dtype
+
+Array: TypeAlias = NDArray[Any]
+
+UNIFORM_LIMIT = 1 << 20
+"""Bytes of a constant that are looked at to see whether it has one value only."""
+
+
+def small_constant(value: SSAValue) -> Array | None:
+    """The elements of a constant whose bytes are there, if it has at most `UNIFORM_LIMIT` bytes."""
+    if not isinstance(value.owner, ConstantOp) or value.owner.value.data.size > UNIFORM_LIMIT:
+        return None
+    try:
+        return constant_array(value)
+    except ElidedBlobError:
+        return None
+
+
+def uniform_value(value: SSAValue) -> Any:
+    """The one value (a numpy scalar) that all elements of a constant have, bit by bit; or None."""
+    array = small_constant(value)
+    if array is None or array.size == 0:
+        return None
+    first = array.reshape(-1)[:1]
+    size = array.dtype.itemsize
+    if array.size > 1:
+        data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, size)
+        if not (data == data[0]).all():
+            return None
+    return first[0]
+
+
+def number(value: SSAValue) -> float | None:
+    """The one finite number of a constant."""
+    found = uniform_value(value)
+    return float(found) if found is not None and np.isfinite(found) else None
+
+
+def is_precise(value: SSAValue) -> bool:
+    """False for half precision and integers, where every rounding of a formula shows."""
+    return element_type(value) in (f32, f64)
+
+
+def constant_values(*values: SSAValue) -> list[Array] | None:
+    """The values in float64 if all of them are constants whose bytes are there, else None."""
+    try:
+        arrays = [constant_array(value) for value in values]
+    except ElidedBlobError:
+        return None
+    known = [array.astype(np.float64) for array in arrays if array is not None]
+    return known if len(known) == len(values) else None
+
+
+def is_finite(*arrays: Array) -> bool:
+    """True if no array has a NaN or an infinity."""
+    return all(bool(np.isfinite(array.astype(np.float64)).all()) for array in arrays)
+
+
+def rounded(array: Array, like: SSAValue) -> ConstantOp:
+    """The constant with float64 values rounded once to the element type of `like`."""
+    with np.errstate(all="ignore"):
+        return ConstantOp.of(array.astype(numpy_dtype(element_type(like))))
+
+
+def scale_and_shift(op: BatchNormOp) -> tuple[Array, Array] | None:
+    """`y = scale * x + shift` per channel, in float64; None without constant, finite parameters."""
+    parameters = constant_values(op.scale, op.bias, op.mean, op.variance)
+    if parameters is None:
+        return None
+    gamma, beta, mean, variance = parameters
+    with np.errstate(all="ignore"):
+        scale = gamma / np.sqrt(variance + op.epsilon.value.data)
+        shift = beta - mean * scale
+    return (scale, shift) if is_finite(scale, shift) else None

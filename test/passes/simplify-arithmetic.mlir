@@ -1,0 +1,198 @@
+// RUN: opt-tool %s --pass-pipeline=simplify-arithmetic --split-input-file | filecheck %s
+
+// CHECK-LABEL: @neutral
+// CHECK-NOT:     core.{{add|sub|mul|div|pow}}
+// CHECK:         func.return %x, %k
+func.func @neutral(%x : tensor<2xf32>, %k : tensor<2xi64>) -> (tensor<2xf32>, tensor<2xi64>) {
+  %nz = core.constant dense<-0.0> : tensor<f32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %o = core.constant dense<1.0> : tensor<2xf32>
+  %a = core.add %x, %nz : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %b = core.sub %a, %z : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %c = core.mul %o, %b : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %d = core.div %c, %o : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %e = core.pow %d, %o : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %i = core.constant dense<0> : tensor<2xi64>
+  %f = core.add %k, %i : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+  func.return %e, %f : tensor<2xf32>, tensor<2xi64>
+}
+
+// -----
+
+// -0 + 0 is 0 and -0 - -0 is 0: these change x. 1 / x and 0 - x are no neutral operands either.
+// CHECK-LABEL: @not_neutral
+// CHECK:         core.add
+// CHECK:         core.sub
+// CHECK:         core.div
+// CHECK:         core.sub
+func.func @not_neutral(%x : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %nz = core.constant dense<-0.0> : tensor<f32>
+  %z = core.constant dense<0.0> : tensor<f32>
+  %o = core.constant dense<1.0> : tensor<f32>
+  %a = core.add %x, %z : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %b = core.sub %x, %nz : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %c = core.div %o, %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  %d = core.sub %z, %x : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %a, %b, %c, %d : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// exp gives no -0, so + 0 changes nothing.
+// CHECK-LABEL: @positive
+// CHECK-NOT:     core.add
+func.func @positive(%x : tensor<2xf32>) -> tensor<2xf32> {
+  %z = core.constant dense<0.0> : tensor<f32>
+  %e = core.exp %x : (tensor<2xf32>) -> tensor<2xf32>
+  %a = core.add %e, %z : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  func.return %a : tensor<2xf32>
+}
+
+// -----
+
+// The constant is neutral, but it makes the result larger.
+// CHECK-LABEL: @broadcasts
+// CHECK:         core.mul
+func.func @broadcasts(%x : tensor<f32>) -> tensor<2xf32> {
+  %o = core.constant dense<1.0> : tensor<2xf32>
+  %a = core.mul %x, %o : (tensor<f32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %a : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @unary
+// CHECK-NEXT:    %[[A:.*]] = core.abs %x
+// CHECK-NEXT:    func.return %x, %b, %[[A]]
+func.func @unary(%x : tensor<f32>, %b : tensor<i1>) -> (tensor<f32>, tensor<i1>, tensor<f32>) {
+  %n = core.neg %x : (tensor<f32>) -> tensor<f32>
+  %m = core.neg %n : (tensor<f32>) -> tensor<f32>
+  %c = core.not %b : (tensor<i1>) -> tensor<i1>
+  %d = core.not %c : (tensor<i1>) -> tensor<i1>
+  %a = core.abs %n : (tensor<f32>) -> tensor<f32>
+  func.return %m, %d, %a : tensor<f32>, tensor<i1>, tensor<f32>
+}
+
+// -----
+
+// With NaN both x < y and x >= y are false; integers have no NaN, and eq is the opposite of ne.
+// CHECK-LABEL: @comparison
+// CHECK:         core.compare %x, %y {predicate = "lt"}
+// CHECK-NEXT:    core.not
+// CHECK-NEXT:    core.compare %x, %y {predicate = "ne"}
+// CHECK-NEXT:    core.compare %i, %j {predicate = "ge"}
+func.func @comparison(%x : tensor<f32>, %y : tensor<f32>, %i : tensor<i8>, %j : tensor<i8>) -> (tensor<i1>, tensor<i1>, tensor<i1>) {
+  %a = core.compare %x, %y {predicate = "lt"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %b = core.not %a : (tensor<i1>) -> tensor<i1>
+  %c = core.compare %x, %y {predicate = "eq"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %d = core.not %c : (tensor<i1>) -> tensor<i1>
+  %e = core.compare %i, %j {predicate = "lt"} : (tensor<i8>, tensor<i8>) -> tensor<i1>
+  %f = core.not %e : (tensor<i1>) -> tensor<i1>
+  func.return %b, %d, %f : tensor<i1>, tensor<i1>, tensor<i1>
+}
+
+// -----
+
+// i8 fits into f16, i64 does not fit into f64, and f32 to i32 and back loses the fraction.
+// CHECK-LABEL: @casts
+// CHECK-NEXT:    core.cast %a {to = i64} : (tensor<i8>)
+// CHECK-NEXT:    core.cast %b {to = f64}
+// CHECK-NEXT:    core.cast {{.*}} {to = i64} : (tensor<f64>)
+// CHECK-NEXT:    core.cast %c {to = i32}
+// CHECK-NEXT:    core.cast {{.*}} {to = f32}
+func.func @casts(%a : tensor<i8>, %b : tensor<i64>, %c : tensor<f32>) -> (tensor<i64>, tensor<i64>, tensor<f32>) {
+  %d = core.cast %a {to = f16} : (tensor<i8>) -> tensor<f16>
+  %e = core.cast %d {to = i64} : (tensor<f16>) -> tensor<i64>
+  %f = core.cast %b {to = f64} : (tensor<i64>) -> tensor<f64>
+  %g = core.cast %f {to = i64} : (tensor<f64>) -> tensor<i64>
+  %h = core.cast %c {to = i32} : (tensor<f32>) -> tensor<i32>
+  %i = core.cast %h {to = f32} : (tensor<i32>) -> tensor<f32>
+  func.return %e, %g, %i : tensor<i64>, tensor<i64>, tensor<f32>
+}
+
+// -----
+
+// x ^ 2 is x * x bit for bit; x ^ 0.5 is not sqrt(x), which differs at -0 and -infinity.
+// CHECK-LABEL: @powers
+// CHECK:         core.mul %x, %x
+// CHECK:         core.pow
+func.func @powers(%x : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+  %t = core.constant dense<2.0> : tensor<f32>
+  %h = core.constant dense<0.5> : tensor<f32>
+  %a = core.pow %x, %t : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  %b = core.pow %x, %h : (tensor<2xf32>, tensor<f32>) -> tensor<2xf32>
+  func.return %a, %b : tensor<2xf32>, tensor<2xf32>
+}
+
+// -----
+
+// Integers: the constants meet. Floats would round differently.
+// CHECK-LABEL: @reassociate
+// CHECK:         %[[C:.*]] = core.add %{{[0-9a-z]+}}, %{{[0-9a-z]+}} : (tensor<i64>, tensor<i64>)
+// CHECK-NEXT:    core.add %i, %[[C]]
+// CHECK:         core.add %x
+// CHECK-NEXT:    core.add
+func.func @reassociate(%i : tensor<i64>, %x : tensor<f32>) -> (tensor<i64>, tensor<f32>) {
+  %c = core.constant dense<3> : tensor<i64>
+  %d = core.constant dense<4> : tensor<i64>
+  %a = core.add %c, %i : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %b = core.add %a, %d : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %e = core.constant dense<0.1> : tensor<f32>
+  %f = core.constant dense<0.2> : tensor<f32>
+  %g = core.add %x, %e : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %h = core.add %g, %f : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  func.return %b, %h : tensor<i64>, tensor<f32>
+}
+
+// -----
+
+// 0 and -0 are two values: this constant is not -0 everywhere.
+// CHECK-LABEL: @mixed_zeros
+// CHECK:       core.add
+func.func @mixed_zeros(%x : tensor<2xf32>) -> tensor<2xf32> {
+  %z = core.constant dense<[-0.0, 0.0]> : tensor<2xf32>
+  %a = core.add %x, %z : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return %a : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @negated_choice
+// CHECK-NOT:   core.not
+// CHECK:       core.select %c, %y, %x
+func.func @negated_choice(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) -> tensor<f32> {
+  %n = core.not %c : (tensor<i1>) -> tensor<i1>
+  %a = core.select %n, %x, %y : (tensor<i1>, tensor<f32>, tensor<f32>) -> tensor<f32>
+  func.return %a : tensor<f32>
+}
+
+// -----
+
+// The reciprocal of a power of two is exact; of 3 it is not, and of 2^-128 it is no finite f32.
+// CHECK-LABEL: @quotients
+// CHECK-DAG:     %[[C:.*]] = core.constant dense<-0.25> : tensor<f32>
+// CHECK-DAG:     core.mul %x, %[[C]]
+// CHECK-DAG:     core.div %x, %three
+// CHECK-DAG:     core.div %x, %tiny
+func.func @quotients(%x : tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) {
+  %four = core.constant dense<-4.0> : tensor<f32>
+  %three = core.constant dense<3.0> : tensor<f32>
+  %tiny = core.constant dense<2.938735877055719e-39> : tensor<f32>
+  %0 = core.div %x, %four : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %1 = core.div %x, %three : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  %2 = core.div %x, %tiny : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  func.return %0, %1, %2 : tensor<3xf32>, tensor<3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// Constants alone are for fold: here they would move round and round.
+// CHECK-LABEL: @constants_alone
+// CHECK-COUNT-2: core.add
+func.func @constants_alone() -> tensor<i64> {
+  %c = core.constant dense<3> : tensor<i64>
+  %d = core.constant dense<4> : tensor<i64>
+  %a = core.add %c, %d : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %b = core.add %a, %d : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  func.return %b : tensor<i64>
+}
