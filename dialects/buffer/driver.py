@@ -44,6 +44,7 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.buffer.kernel import YieldOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.control_flow import Symbols, names_in, symbol_list
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import DimsAttr
@@ -61,6 +62,12 @@ class WeightOp(IRDLOperation):
 
     - (C1) `layout` and `dims` come together, and the buffer is what the layout makes of the tensor.
     - (C2) the blob has exactly the bytes of the tensor or, packed, of the buffer; or it is elided.
+
+    Example:
+
+    ```mlir
+    %w = buffer.weight {value = #core.blob<"0x0000803F00000040">} : !buffer.ref<[2] x f32>
+    ```
     """
 
     name = "buffer.weight"
@@ -94,14 +101,14 @@ class WeightOp(IRDLOperation):
         elements = type_.elements
         if self.layout is not None and self.dims is not None:
             elements = product(self.dims.data)
-            if tuple(self.layout.dims(self.dims.data)) != type_.dims.data:  # C1
-                return f"{self.layout} makes no {type_} of the dimensions {self.dims}"
-        elif self.layout is not None or self.dims is not None:  # C1
-            return "a constant to be packed needs a layout and dimensions"
+            if tuple(self.layout.dims(self.dims.data)) != type_.dims.data:
+                return f"{self.layout} makes no {type_} of the dimensions {self.dims} (C1)"
+        elif self.layout is not None or self.dims is not None:
+            return "a constant to be packed needs a layout and dimensions (C1)"
         blob, size = self.value.data, elements * type_.item_size
         if blob.is_elided or size == blob.size:
             return None
-        return f"the blob has {blob.size} bytes, but {size} are expected"  # C2
+        return f"the blob has {blob.size} bytes, but {size} are expected (C2)"
 
 
 @irdl_op_definition
@@ -113,6 +120,13 @@ class AllocOp(IRDLOperation):
 
     A buffer that has more elements than the value in it, because a layout pads some axes, says in
     `unpadded` how many the value has.
+
+    Example:
+
+    ```mlir
+    %a = buffer.alloc {dynamic = false, unpadded = #core.dims<[n * 12]>}
+        : !buffer.ref<[n, 16] x f32>
+    ```
     """
 
     name = "buffer.alloc"
@@ -143,7 +157,20 @@ class AllocOp(IRDLOperation):
 
 @irdl_op_definition
 class ViewOp(IRDLOperation):
-    """The same memory from `offset` elements on, as a dense buffer of another shape."""
+    """
+    The same memory from `offset` elements on, as a dense buffer of another shape.
+
+    Constraints:
+
+    - (C1) source and result have the same element type.
+
+    Example:
+
+    ```mlir
+    %v = buffer.view %a {offset = #core.dims<[64]>}
+        : !buffer.ref<[4, 64] x f32> -> !buffer.ref<[128] x f32>
+    ```
+    """
 
     name = "buffer.view"
     source = operand_def(RefType)
@@ -161,13 +188,21 @@ class ViewOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if ref_type(self.source).element != ref_type(self.result).element:
-            raise VerifyException("a view keeps the element type")
+        fits = ref_type(self.source).element == ref_type(self.result).element
+        require(fits, "a view keeps the element type", "C1")
 
 
 @irdl_op_definition
 class CopyOp(IRDLOperation):
-    """Copy a dense buffer to another one of the same size; they do not overlap."""
+    """
+    Copy a dense buffer to another one of the same size; they do not overlap.
+
+    Example:
+
+    ```mlir
+    buffer.copy %x, %y : !buffer.ref<[4, 64] x f32>, !buffer.ref<[256] x f32>
+    ```
+    """
 
     name = "buffer.copy"
     source = operand_def(RefType)
@@ -181,7 +216,15 @@ class CopyOp(IRDLOperation):
 
 @irdl_op_definition
 class CallOp(IRDLOperation):
-    """Run a kernel on buffers; `symbols` are the values of its dimension symbols."""
+    """
+    Run a kernel on buffers; `symbols` are the values of its dimension symbols.
+
+    Example:
+
+    ```mlir
+    buffer.call @double(%x, %y) <[n]> : (!buffer.ref<[n] x f32>, !buffer.ref<[n] x f32>)
+    ```
+    """
 
     name = "buffer.call"
     callee = prop_def(FlatSymbolRefAttrConstr)
@@ -200,7 +243,15 @@ class CallOp(IRDLOperation):
 
 @irdl_op_definition
 class BindOp(IRDLOperation):
-    """The integers of a buffer become the values of symbols, to the end of the enclosing block."""
+    """
+    The integers of a buffer become the values of symbols, to the end of the enclosing block.
+
+    Example:
+
+    ```mlir
+    buffer.bind %x {symbols = ["u0", "u1"]} : !buffer.ref<[2] x i64>
+    ```
+    """
 
     name = "buffer.bind"
     source = operand_def(RefType)
@@ -221,12 +272,26 @@ class BindOp(IRDLOperation):
         return [name.data for name in self.symbols]
 
 
+REQUIREMENTS = ("eq", "le", "broadcast", "index")
+"""How two numbers of `buffer.require` have to meet."""
+
+
 @irdl_op_definition
 class RequireOp(IRDLOperation):
     """
     End the run with status SHAPE_MISMATCH unless `left predicate right`, where the predicate is eq,
     le, or broadcast: left equals right or is 1. The predicate index is le for elements that are
     taken by index, and ends the run with INDEX_OUT_OF_RANGE.
+
+    Constraints:
+
+    - (C1) `predicate` is one of eq, le, broadcast, index.
+
+    Example:
+
+    ```mlir
+    buffer.require <[n * 2]> "eq" <[m]>
+    ```
     """
 
     name = "buffer.require"
@@ -246,10 +311,23 @@ class RequireOp(IRDLOperation):
             }
         )
 
+    def verify_(self) -> None:
+        predicate = self.predicate.data
+        known = predicate in REQUIREMENTS
+        require(known, f"predicate '{predicate}' is not one of {REQUIREMENTS}", "C1")
+
 
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
-    """Every thread waits here for all the others."""
+    """
+    Every thread waits here for all the others.
+
+    Example:
+
+    ```mlir
+    buffer.barrier
+    ```
+    """
 
     name = "buffer.barrier"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -261,7 +339,15 @@ class BarrierOp(IRDLOperation):
 
 @irdl_op_definition
 class CheckStatusOp(IRDLOperation):
-    """End the run if a kernel before this set its status; threads agree on it first."""
+    """
+    End the run if a kernel before this set its status; threads agree on it first.
+
+    Example:
+
+    ```mlir
+    buffer.check_status
+    ```
+    """
 
     name = "buffer.check_status"
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
@@ -275,6 +361,12 @@ class CheckStatusOp(IRDLOperation):
 class MarkOp(IRDLOperation):
     """
     Take the time. What has passed since the last mark is added to the times of `slot`, if given.
+
+    Example:
+
+    ```mlir
+    buffer.mark {slot = #builtin.int<3>}
+    ```
     """
 
     name = "buffer.mark"
@@ -289,7 +381,18 @@ class MarkOp(IRDLOperation):
 
 @irdl_op_definition
 class OnceOp(IRDLOperation):
-    """Only the first thread runs the region."""
+    """
+    Only the first thread runs the region.
+
+    Example:
+
+    ```mlir
+    buffer.once {
+      buffer.call @double(%x, %y) <[]> : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
+      buffer.yield
+    }
+    ```
+    """
 
     name = "buffer.once"
     body = region_def("single_block")
@@ -310,6 +413,16 @@ class ShareOp(IRDLOperation):
     Run the region for every part of a loop: in it, the symbols `part.number` and `part.count` are
     the number of the part, from 0, and how many there are. Threads take parts until none is left,
     so a part must not touch what another one writes.
+
+    Example:
+
+    ```mlir
+    buffer.share {
+      buffer.call @double(%x, %y) <[part.number, part.count]>
+          : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
+      buffer.yield
+    }
+    ```
     """
 
     name = "buffer.share"
@@ -330,6 +443,22 @@ class SectionOp(IRDLOperation):
     outside that it uses. The results are the buffers that the region yields, and `result_symbols`
     symbols that it makes, to the end of the enclosing block. Dynamic buffers made in the region
     belong to the enclosing block. What ends the run in it ends the run of the model.
+
+    Constraints:
+
+    - (C1) the region's arguments have the types of `arguments`.
+    - (C2) the region ends with `buffer.yield`, which gives buffers of the result types, each once.
+
+    Example:
+
+    ```mlir
+    %b = buffer.section(%a : !buffer.ref<[n] x f32>) -> !buffer.ref<[n] x f32> {
+    ^bb0(%x : !buffer.ref<[n] x f32>):
+      %y = buffer.alloc {dynamic = true} : !buffer.ref<[n] x f32>
+      buffer.call @double(%x, %y) <[n]> : (!buffer.ref<[n] x f32>, !buffer.ref<[n] x f32>)
+      buffer.yield %y : !buffer.ref<[n] x f32>
+    } {symbols = ["n"]}
+    ```
     """
 
     name = "buffer.section"
@@ -364,9 +493,9 @@ class SectionOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if list(self.body.block.arg_types) != [value.type for value in self.arguments]:
-            raise VerifyException("the region has other arguments than the section")
-        _require_yields(self.body, self.results, set())
+        fits = list(self.body.block.arg_types) == [value.type for value in self.arguments]
+        require(fits, "the region has other arguments than the section", "C1")
+        _require_yields(self.body, self.results, set(), "C2")
 
 
 @irdl_op_definition
@@ -378,6 +507,23 @@ class IfOp(IRDLOperation):
     results of control flow in it), each once, which are not given back at its end but with the
     enclosing block. `result_symbols` are dimensions of the results, which get their values from
     those of the yielded buffers.
+
+    Constraints:
+
+    - (C1) both regions end with `buffer.yield`, which gives buffers of the result types, but for
+      dimensions that are one of `result_symbols`, each buffer once.
+
+    Example:
+
+    ```mlir
+    %r = buffer.if %c : !buffer.ref<[] x i1> -> !buffer.ref<[p] x f32> {
+      %a = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>
+      buffer.yield %a : !buffer.ref<[2] x f32>
+    } else {
+      %b = buffer.alloc {dynamic = true} : !buffer.ref<[n] x f32>
+      buffer.yield %b : !buffer.ref<[n] x f32>
+    } {result_symbols = ["p"]}
+    ```
     """
 
     name = "buffer.if"
@@ -412,7 +558,7 @@ class IfOp(IRDLOperation):
     def verify_(self) -> None:
         made = set(names_in(self.result_symbols))
         for region in self.regions:
-            _require_yields(region, self.results, made)
+            _require_yields(region, self.results, made, "C1")
 
 
 @irdl_op_definition
@@ -431,6 +577,31 @@ class LoopOp(IRDLOperation):
     it owns, each once; after each iteration they take the place of the current ones, which are
     given back. `carried_symbols` are dimensions of the arguments in the body, `result_symbols` the
     same dimensions of the results.
+
+    Constraints:
+
+    - (C1) `slots` are pairs of buffers of the same type.
+    - (C2) the region's first arguments have the types of `slots`.
+    - (C3) `carried_symbols` and `result_symbols` have the same length.
+    - (C4) the other arguments have the types of `owned`, but for dimensions that are one of
+      `carried_symbols`.
+    - (C5) the region ends with `buffer.yield`, which gives buffers of the types of these arguments,
+      but for dimensions that are one of `carried_symbols`, each buffer once.
+    - (C6) the results for owned buffers have the types of these arguments, with `result_symbols`
+      in place of `carried_symbols`.
+
+    Example:
+
+    ```mlir
+    %r, %s = buffer.loop trip %t : !buffer.ref<[] x i64>
+        swap %a, %b : !buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>
+        own %c : !buffer.ref<[4] x f32> -> !buffer.ref<[4] x f32>, !buffer.ref<[q] x f32> {
+    ^bb0(%x : !buffer.ref<[4] x f32>, %y : !buffer.ref<[4] x f32>, %d : !buffer.ref<[k] x f32>):
+      buffer.copy %x, %y : !buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>
+      %e = buffer.alloc {dynamic = true} : !buffer.ref<[k + 1] x f32>
+      buffer.yield %e : !buffer.ref<[k + 1] x f32>
+    } {carried_symbols = ["k"], result_symbols = ["q"]}
+    ```
     """
 
     name = "buffer.loop"
@@ -491,19 +662,19 @@ class LoopOp(IRDLOperation):
 
     def verify_(self) -> None:
         types = [slot.type for slot in self.slots]
-        if len(types) % 2 or types[::2] != types[1::2]:
-            raise VerifyException("slots are pairs of buffers of one type")
-        if list(self.body.block.arg_types)[: len(types)] != types:
-            raise VerifyException("the region has other arguments than slots")
+        paired = len(types) % 2 == 0 and types[::2] == types[1::2]
+        require(paired, "slots are pairs of buffers of one type", "C1")
+        fits = list(self.body.block.arg_types)[: len(types)] == types
+        require(fits, "the region has other arguments than slots", "C2")
         names = names_in(self.carried_symbols), names_in(self.result_symbols)
-        if len(names[0]) != len(names[1]):
-            raise VerifyException("carried symbols and result symbols are pairs")
-        _require_same(self.owned, self.owned_args, set(names[0]), "the region's arguments")
-        _require_yields(self.body, self.owned_args, set(names[0]))
+        paired = len(names[0]) == len(names[1])
+        require(paired, "carried symbols and result symbols are pairs", "C3")
+        _require_same(self.owned, self.owned_args, set(names[0]), "the region's arguments", "C4")
+        _require_yields(self.body, self.owned_args, set(names[0]), "C5")
         partners = dict(zip(names[0], map(Expr.symbol, names[1]), strict=True))
         final = [_substituted(arg, partners) for arg in self.owned_args]
-        if [result.type for result in self.owned_results] != final:
-            raise VerifyException("the results are not the arguments with the result symbols")
+        fits = [result.type for result in self.owned_results] == final
+        require(fits, "the results are not the arguments with the result symbols", "C6")
 
 
 def _substituted(value: SSAValue, values: Mapping[str, Expr]) -> RefType:
@@ -511,24 +682,23 @@ def _substituted(value: SSAValue, values: Mapping[str, Expr]) -> RefType:
     return RefType.of(type_.element, [dim.substitute(values) for dim in type_.dims.data])
 
 
-def _require_yields(region: Region, values: Sequence[SSAValue], made: set[str]) -> None:
+def _require_yields(region: Region, values: Sequence[SSAValue], made: set[str], label: str) -> None:
     last = region.block.last_op
     if not isinstance(last, YieldOp):
-        raise VerifyException("the region does not end with buffer.yield")
-    if len(set(last.values)) != len(last.values):
-        raise VerifyException("a buffer is yielded twice")
-    _require_same(last.values, values, made, "what the region yields")
+        raise VerifyException(f"the region does not end with buffer.yield ({label})")
+    require(len(set(last.values)) == len(last.values), "a buffer is yielded twice", label)
+    _require_same(last.values, values, made, "what the region yields", label)
 
 
 def _require_same(
-    found: Sequence[SSAValue], expected: Sequence[SSAValue], made: set[str], what: str
+    found: Sequence[SSAValue], expected: Sequence[SSAValue], made: set[str], what: str, label: str
 ) -> None:
     """The types are the same, but for dimensions that are one of `made` in `expected`."""
-    if len(found) != len(expected):
-        raise VerifyException(f"{what}: found {len(found)} buffers, expected {len(expected)}")
+    counts = f"{what}: found {len(found)} buffers, expected {len(expected)}"
+    require(len(found) == len(expected), counts, label)
     for value, other in zip(found, expected, strict=True):
         own, type_ = ref_type(value), ref_type(other)
         pairs = zip(own.dims.data, type_.dims.data, strict=False)
         same = all(a == b or str(b) in made for a, b in pairs)
-        if own.element != type_.element or len(own.dims.data) != len(type_.dims.data) or not same:
-            raise VerifyException(f"{what}: found {own}, expected {type_}")
+        same = same and own.element == type_.element and len(own.dims.data) == len(type_.dims.data)
+        require(same, f"{what}: found {own}, expected {type_}", label)

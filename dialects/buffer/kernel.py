@@ -53,6 +53,7 @@ from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
+from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
 
@@ -73,6 +74,27 @@ class FuncOp(IRDLOperation):
 
     `symbols` names its integer parameters; in expressions they are s0, s1, ... in order, and the
     names are those of the model, for people.
+
+    Constraints:
+
+    - (C1) the region's arguments are buffers, and at least `outputs`, which is not negative.
+    - (C2) the region ends with `buffer.return`.
+
+    Example:
+
+    ```mlir
+    buffer.func @double {
+    ^bb0(%x : !buffer.ref<[s0] x f32>, %y : !buffer.ref<[s0] x f32>):
+      buffer.for <[0, s0, 1]> {
+      ^bb1(%i : index):
+        %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[s0] x f32> -> f32
+        %b = arith.addf %a, %a : f32
+        buffer.store %b, %y(%i) <[d0]> : f32, !buffer.ref<[s0] x f32>
+        buffer.yield
+      } {parallel = true}
+      buffer.return
+    } {symbols = ["n"], outputs = #builtin.int<1>}
+    ```
     """
 
     name = "buffer.func"
@@ -96,17 +118,27 @@ class FuncOp(IRDLOperation):
 
     def verify_(self) -> None:
         arguments = self.body.block.args
-        if not 0 <= self.outputs.data <= len(arguments):
-            raise VerifyException(f"{self.outputs.data} outputs of {len(arguments)} buffers")
+        outputs = self.outputs.data
+        fits = 0 <= outputs <= len(arguments)
+        require(fits, f"{outputs} outputs of {len(arguments)} buffers", "C1")
         for argument in arguments:
-            ref_type(argument)
-        if not isinstance(self.body.block.last_op, ReturnOp):
-            raise VerifyException("the function does not end with buffer.return")
+            found = argument.type
+            require(isinstance(found, RefType), f"expected a buffer, got {found}", "C1")
+        ends = isinstance(self.body.block.last_op, ReturnOp)
+        require(ends, "the function does not end with buffer.return", "C2")
 
 
 @irdl_op_definition
 class ReturnOp(IRDLOperation):
-    """The end of a function."""
+    """
+    The end of a function.
+
+    Example:
+
+    ```mlir
+    buffer.return
+    ```
+    """
 
     name = "buffer.return"
     traits = traits_def(IsTerminator())
@@ -121,6 +153,12 @@ class YieldOp(IRDLOperation):
     """
     The values that a loop carries to its next iteration (all are read before any is assigned), or
     that control flow of the driver gives.
+
+    Example:
+
+    ```mlir
+    buffer.yield %a, %b : f32, f32
+    ```
     """
 
     name = "buffer.yield"
@@ -141,6 +179,26 @@ class ForOp(IRDLOperation):
     A `parallel` loop has independent iterations, so they may be split over threads. Schedules know
     a loop by its `label`. By `mode` it is to disappear: into the lanes of vectors (`lanes`), or
     into copies of its body side by side (`unroll`); until then it is a loop like any other.
+
+    Constraints:
+
+    - (C1) the range is three expressions: lower, upper, step.
+    - (C2) these name operands dK that there are and symbols sK, nothing else.
+    - (C3) the region ends with `buffer.yield`; results, arguments after the first, and yielded
+      values have the types of the initial values.
+    - (C4) a parallel loop carries no values.
+    - (C5) `mode` is lanes or unroll.
+
+    Example:
+
+    ```mlir
+    %s = buffer.for(%i) <[0, d0 + 1, 1]> carry %zero : f32 -> f32 {
+    ^bb0(%j : index, %sum : f32):
+      %a = buffer.load %x(%i, %j) <[d0, d1]> : !buffer.ref<[4, 4] x f32> -> f32
+      %next = arith.addf %sum, %a : f32
+      buffer.yield %next : f32
+    } {parallel = false, label = "j"}
+    ```
     """
 
     name = "buffer.for"
@@ -183,24 +241,23 @@ class ForOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _verify_operands(self.range.data, self.indices)
-        if len(self.range.data) != 3:
-            raise VerifyException("the range is [lower, upper, step]")
-        if self.mode is not None and self.mode.data not in MODES:
-            raise VerifyException(f"mode '{self.mode.data}' is not one of {MODES}")
+        _require_operands(self.range.data, self.indices, "C2")
+        require(len(self.range.data) == 3, "the range is [lower, upper, step]", "C1")
+        if self.mode is not None:
+            mode = self.mode.data
+            require(mode in MODES, f"mode '{mode}' is not one of {MODES}", "C5")
         carried = [value.type for value in self.inits]
         last = self.body.block.last_op
         if not isinstance(last, YieldOp):
-            raise VerifyException("the body does not end with buffer.yield")
+            raise VerifyException("the body does not end with buffer.yield (C3)")
         for types in (
             [result.type for result in self.results],
             list(self.body.block.arg_types[1:]),
             [value.type for value in last.values],
         ):
-            if types != carried:
-                raise VerifyException("carried values change their types")
-        if self.parallel.value.data and carried:
-            raise VerifyException("a parallel loop carries no values")
+            require(types == carried, "carried values change their types", "C3")
+        is_parallel = bool(self.parallel.value.data)
+        require(not (is_parallel and carried), "a parallel loop carries no values", "C4")
 
 
 @irdl_op_definition
@@ -210,6 +267,20 @@ class LoadOp(IRDLOperation):
     the elements after it in the last dimension.
 
     A `volatile` load is made as it stands, by itself, whatever the C compiler would make of it.
+
+    Constraints:
+
+    - (C1) there is one expression a dimension of the buffer.
+    - (C2) these name operands dK that there are and symbols sK, nothing else.
+    - (C3) the elements of a vector lie side by side along the last dimension.
+    - (C4) the result, or a lane of it, has the buffer's element type, without a sign.
+
+    Example:
+
+    ```mlir
+    %a = buffer.load %x(%i, %j) <[d0, d1 * 8]> : !buffer.ref<[4, 64] x f32> -> f32
+    %v = buffer.load %x(%i, %j) <[d0, d1 * 8]> : !buffer.ref<[4, 64] x f32> -> vector<8xf32>
+    ```
     """
 
     name = "buffer.load"
@@ -237,10 +308,10 @@ class LoadOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _verify_access(self.ref, self.map.data, self.indices)
-        _verify_lanes(self.ref, self.result.type)
-        if scalar_of(self.result.type) != value_type(ref_type(self.ref).element):
-            raise VerifyException(f"a load from {self.ref.type} does not give {self.result.type}")
+        _require_access(self.ref, self.map.data, self.indices)
+        _require_lanes(self.ref, self.result.type, "C3")
+        fits = scalar_of(self.result.type) == value_type(ref_type(self.ref).element)
+        require(fits, f"a load from {self.ref.type} does not give {self.result.type}", "C4")
 
 
 @irdl_op_definition
@@ -250,6 +321,19 @@ class StoreOp(IRDLOperation):
 
     With `border` it lies around the elements that the buffer is there for, and nothing else in the
     function touches it.
+
+    Constraints:
+
+    - (C1) there is one expression a dimension of the buffer.
+    - (C2) these name operands dK that there are and symbols sK, nothing else.
+    - (C3) the elements of a vector lie side by side along the last dimension.
+    - (C4) the value, or a lane of it, has the buffer's element type, without a sign.
+
+    Example:
+
+    ```mlir
+    buffer.store %a, %x(%i) <[d0, 0]> : f32, !buffer.ref<[4, 64] x f32>
+    ```
     """
 
     name = "buffer.store"
@@ -279,15 +363,28 @@ class StoreOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _verify_access(self.ref, self.map.data, self.indices)
-        _verify_lanes(self.ref, self.value.type)
-        if scalar_of(self.value.type) != value_type(ref_type(self.ref).element):
-            raise VerifyException(f"cannot store {self.value.type} to {self.ref.type}")
+        _require_access(self.ref, self.map.data, self.indices)
+        _require_lanes(self.ref, self.value.type, "C3")
+        fits = scalar_of(self.value.type) == value_type(ref_type(self.ref).element)
+        require(fits, f"cannot store {self.value.type} to {self.ref.type}", "C4")
 
 
 @irdl_op_definition
 class ApplyOp(IRDLOperation):
-    """The value of an expression of loop variables and dimensions, as an index."""
+    """
+    The value of an expression of loop variables and dimensions, as an index.
+
+    Constraints:
+
+    - (C1) `map` is one expression.
+    - (C2) it names operands dK that there are and symbols sK, nothing else.
+
+    Example:
+
+    ```mlir
+    %k = buffer.apply(%i, %j) <[d0 * 8 + d1 mod s0]>
+    ```
+    """
 
     name = "buffer.apply"
     indices = var_operand_def(IndexType())
@@ -305,9 +402,8 @@ class ApplyOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _verify_operands(self.map.data, self.indices)
-        if len(self.map.data) != 1:
-            raise VerifyException("one expression is expected")
+        _require_operands(self.map.data, self.indices, "C2")
+        require(len(self.map.data) == 1, "one expression is expected", "C1")
 
 
 @irdl_op_definition
@@ -317,6 +413,17 @@ class CheckIndexOp(IRDLOperation):
 
     A negative one counts from the end. If it is outside of -bound .. bound - 1, the run ends with
     the status INDEX_OUT_OF_RANGE; the result is then 0, which the driver has made sure exists.
+
+    Constraints:
+
+    - (C1) `bound` is one expression.
+    - (C2) it names operands dK that there are and symbols sK, nothing else.
+
+    Example:
+
+    ```mlir
+    %i = buffer.check_index %k <[s0]>
+    ```
     """
 
     name = "buffer.check_index"
@@ -337,7 +444,8 @@ class CheckIndexOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _verify_operands(self.bound.data, self.indices)
+        _require_operands(self.bound.data, self.indices, "C2")
+        require(len(self.bound.data) == 1, "one expression is expected", "C1")
 
 
 @irdl_op_definition
@@ -345,6 +453,16 @@ class ScratchOp(IRDLOperation):
     """
     A small buffer of static size that only the block it stands in knows, aligned for any vector.
     Its elements may have any value at first.
+
+    Constraints:
+
+    - (C1) its size is a number, and it is dense.
+
+    Example:
+
+    ```mlir
+    %t = buffer.scratch : !buffer.ref<[8, 8] x f32>
+    ```
     """
 
     name = "buffer.scratch"
@@ -357,13 +475,21 @@ class ScratchOp(IRDLOperation):
 
     def verify_(self) -> None:
         type_ = ref_type(self.ref)
-        if type_.elements.value is None or not type_.is_dense:
-            raise VerifyException("its size is not a number, or it is not dense")
+        fits = type_.elements.value is not None and type_.is_dense
+        require(fits, "its size is not a number, or it is not dense", "C1")
 
 
 @irdl_op_definition
 class RemfOp(IRDLOperation):
-    """The floating-point remainder with the sign of the first operand, as C's fmod."""
+    """
+    The floating-point remainder with the sign of the first operand, as C's fmod.
+
+    Example:
+
+    ```mlir
+    %r = buffer.remf %x, %y : f32
+    ```
+    """
 
     name = "buffer.remf"
     T: ClassVar = VarConstraint("T", AnyFloatConstr)
@@ -377,27 +503,29 @@ class RemfOp(IRDLOperation):
         super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
 
 
-def _verify_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValue]) -> None:
+def _require_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValue]) -> None:
+    """C1 and C2 of loads and stores."""
     rank = len(ref_type(ref).dims.data)
-    if len(map) != rank:
-        raise VerifyException(f"{len(map)} indices for a buffer of rank {rank}")
-    _verify_operands(map, indices)
+    require(len(map) == rank, f"{len(map)} indices for a buffer of rank {rank}", "C1")
+    _require_operands(map, indices, "C2")
 
 
-def _verify_lanes(ref: SSAValue, type_: Attribute) -> None:
+def _require_lanes(ref: SSAValue, type_: Attribute, label: str) -> None:
     if not lanes_of(type_):
         return
     buffer = ref_type(ref)
-    if not buffer.dims.data or buffer.strides.data[buffer.innermost] != 1:
-        raise VerifyException("the elements of the last dimension do not lie side by side")
+    fits = bool(buffer.dims.data) and buffer.strides.data[buffer.innermost] == 1
+    require(fits, "the elements of the last dimension do not lie side by side", label)
 
 
-def _verify_operands(exprs: Sequence[Expr], indices: Sequence[SSAValue]) -> None:
+def _require_operands(exprs: Sequence[Expr], indices: Sequence[SSAValue], label: str) -> None:
     """Every dK in the expressions has an operand, and every other name is an sK."""
     for expr in exprs:
         for name in expr.symbols:
             kind, number = name[0], name[1:]
             if kind not in "ds" or not number.isdigit():
-                raise VerifyException(f"'{name}' is neither an operand dK nor a symbol sK")
+                raise VerifyException(
+                    f"'{name}' is neither an operand dK nor a symbol sK ({label})"
+                )
             if kind == "d" and int(number) >= len(indices):
-                raise VerifyException(f"'{name}' has no operand")
+                raise VerifyException(f"'{name}' has no operand ({label})")

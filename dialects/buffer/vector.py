@@ -35,6 +35,7 @@ from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import ExprLike, constants
 
@@ -66,7 +67,20 @@ def scalar_of(type_: Attribute) -> Attribute:
 
 @irdl_op_definition
 class CompareOp(IRDLOperation):
-    """A mask: -1 in each lane where `lhs predicate rhs` holds (never for NaN, but for `ne`)."""
+    """
+    A mask: -1 in each lane where `lhs predicate rhs` holds (never for NaN, but for `ne`).
+
+    Constraints:
+
+    - (C1) the result is a vector of i32 with the lanes of the operands.
+    - (C2) `predicate` is one of eq, ne, lt, le, gt, ge.
+
+    Example:
+
+    ```mlir
+    %m = buffer.compare %x, %y {predicate = "lt"} : vector<8xf32> -> vector<8xi32>
+    ```
+    """
 
     name = "buffer.compare"
     T: ClassVar = VarConstraint("T", AnyAttr())
@@ -86,15 +100,24 @@ class CompareOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if self.predicate.data not in PREDICATES:
-            raise VerifyException(f"predicate '{self.predicate.data}' is not one of {PREDICATES}")
-        if self.result.type != vector_type(_I32, lanes_of(self.lhs.type)):
-            raise VerifyException(f"a comparison of {self.lhs.type} does not give a mask")
+        predicate = self.predicate.data
+        known = predicate in PREDICATES
+        require(known, f"predicate '{predicate}' is not one of {PREDICATES}", "C2")
+        fits = self.result.type == vector_type(_I32, lanes_of(self.lhs.type))
+        require(fits, f"a comparison of {self.lhs.type} does not give a mask", "C1")
 
 
 @irdl_op_definition
 class SelectOp(IRDLOperation):
-    """`lhs` in the lanes where the mask is -1, else `rhs`."""
+    """
+    `lhs` in the lanes where the mask is -1, else `rhs`.
+
+    Example:
+
+    ```mlir
+    %r = buffer.select %m, %x, %y : vector<8xi32>, vector<8xf32>
+    ```
+    """
 
     name = "buffer.select"
     T: ClassVar = VarConstraint("T", AnyAttr())
@@ -123,14 +146,30 @@ class _ExtremumOp(IRDLOperation):
 
 @irdl_op_definition
 class MaxfOp(_ExtremumOp):
-    """lhs > rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN."""
+    """
+    lhs > rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN.
+
+    Example:
+
+    ```mlir
+    %r = buffer.maxf %x, %y : vector<8xf32>
+    ```
+    """
 
     name = "buffer.maxf"
 
 
 @irdl_op_definition
 class MinfOp(_ExtremumOp):
-    """lhs < rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN."""
+    """
+    lhs < rhs ? lhs : rhs, as vector units have it: the right operand if one is NaN.
+
+    Example:
+
+    ```mlir
+    %r = buffer.minf %x, %y : vector<8xf32>
+    ```
+    """
 
     name = "buffer.minf"
 
@@ -140,6 +179,16 @@ class ConvertOp(IRDLOperation):
     """
     Signed integers to floats of the same width, rounded once, or floats to signed integers, toward
     zero; what does not fit is any value.
+
+    Constraints:
+
+    - (C1) the result has as many lanes as the input.
+
+    Example:
+
+    ```mlir
+    %r = buffer.convert %x : vector<8xi32> -> vector<8xf32>
+    ```
     """
 
     name = "buffer.convert"
@@ -152,13 +201,26 @@ class ConvertOp(IRDLOperation):
         super().__init__(operands=[input], result_types=[type])
 
     def verify_(self) -> None:
-        if lanes_of(self.input.type) != lanes_of(self.result.type):
-            raise VerifyException("a conversion keeps the lanes")
+        fits = lanes_of(self.input.type) == lanes_of(self.result.type)
+        require(fits, "a conversion keeps the lanes", "C1")
 
 
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
-    """All lanes combined into one value by `kind`: add, mul, max or min (as maxf and minf)."""
+    """
+    All lanes combined into one value by `kind`, max and min as maxf and minf do.
+
+    Constraints:
+
+    - (C1) the result has the type of a lane.
+    - (C2) `kind` is one of add, mul, max, min.
+
+    Example:
+
+    ```mlir
+    %r = buffer.reduce %x {kind = "add"} : vector<8xf32> -> f32
+    ```
+    """
 
     name = "buffer.reduce"
     kind = prop_def(StringAttr)
@@ -176,15 +238,29 @@ class ReduceOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        if self.kind.data not in REDUCTIONS:
-            raise VerifyException(f"kind '{self.kind.data}' is not one of {REDUCTIONS}")
-        if self.result.type != scalar_of(self.input.type):
-            raise VerifyException("the result has not the type of a lane")
+        kind = self.kind.data
+        require(kind in REDUCTIONS, f"kind '{kind}' is not one of {REDUCTIONS}", "C2")
+        fits = self.result.type == scalar_of(self.input.type)
+        require(fits, "the result does not have the type of a lane", "C1")
 
 
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
-    """Swap rows and columns of a square buffer of f32, as many as a vector has lanes."""
+    """
+    Swap rows and columns of a square buffer of f32, as many as a vector has lanes.
+
+    Constraints:
+
+    - (C1) the buffer is dense, with two dimensions of the same size.
+    - (C2) the size is a power of two, at least 2.
+    - (C3) the elements are f32.
+
+    Example:
+
+    ```mlir
+    buffer.transpose %t : !buffer.ref<[8, 8] x f32>
+    ```
+    """
 
     name = "buffer.transpose"
     ref = operand_def(RefType)
@@ -203,11 +279,10 @@ class TransposeOp(IRDLOperation):
         type_ = ref_type(self.ref)
         sizes = constants(type_.dims.data)
         if sizes is None or len(sizes) != 2 or sizes[0] != sizes[1] or not type_.is_dense:
-            raise VerifyException(f"{type_} is not a dense square")
-        if sizes[0] < 2 or sizes[0] & (sizes[0] - 1):
-            raise VerifyException(f"no vector has {sizes[0]} lanes")
-        if type_.element != f32:
-            raise VerifyException(f"expected elements of f32, got {type_.element}")
+            raise VerifyException(f"{type_} is not a dense square (C1)")
+        is_power = sizes[0] >= 2 and sizes[0] & (sizes[0] - 1) == 0
+        require(is_power, f"no vector has {sizes[0]} lanes", "C2")
+        require(type_.element == f32, f"expected elements of f32, got {type_.element}", "C3")
 
 
 @irdl_op_definition
@@ -215,6 +290,12 @@ class PrefetchOp(IRDLOperation):
     """
     Ask for the cache line at `offset[0]` elements from the start of a buffer, which may lie outside
     of it: nothing is read.
+
+    Example:
+
+    ```mlir
+    buffer.prefetch %x(%i) <[d0 * 64 + 512]> : !buffer.ref<[4, 64] x f32>
+    ```
     """
 
     name = "buffer.prefetch"

@@ -17,8 +17,14 @@ from xdsl.irdl import (
 )
 from xdsl.traits import Pure
 
-from lowerdeck.dialects.core.base import FORMAT, CoreOp, require, require_same_element
-from lowerdeck.dialects.core.types import broadcast, dims_of, f32, f64, tensor
+from lowerdeck.dialects.core.base import (
+    FORMAT,
+    CoreOp,
+    require,
+    require_broadcast,
+    require_same_element,
+)
+from lowerdeck.dialects.core.types import dims_of, f32, f64, tensor
 from lowerdeck.dialects.dims import Expr
 
 
@@ -38,7 +44,8 @@ class AttentionOp(CoreOp):
     Constraints:
 
     - (C1) all operands are f32, or all are f64: half precision would round between the steps.
-    - (C2) query, key and value agree in B..., H, and D or S; nothing of them broadcasts.
+    - (C2) query, key and value have the same rank, at least 3, and agree in B..., H, and D or S;
+      nothing of them broadcasts.
     - (C3) the mask broadcasts to [B..., H, T, S] and does not exceed it.
 
     Example:
@@ -80,21 +87,28 @@ class AttentionOp(CoreOp):
         return (*batch, heads, queries, dims_of(self.key)[-3])
 
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands)
-        require(element in (f32, f64), f"expected f32 or f64, got {element}")  # C1
+        element = require_same_element(self.operands, "C1")
+        require(element in (f32, f64), f"expected f32 or f64, got {element}", "C1")
         query, key, value = (dims_of(operand) for operand in self.operands[:3])
         ranks = {len(query), len(key), len(value)}
-        require(len(ranks) == 1 and min(ranks) >= 3, "query, key and value need one rank from 3 on")
-        for found, expected in (  # C2
+        require(
+            len(ranks) == 1 and min(ranks) >= 3,
+            "query, key and value need the same rank, at least 3",
+            "C2",
+        )
+        for found, expected in (
             (key[:-3], query[:-3]),
             (key[-2:], query[-2:]),
             (value[:-1], key[:-1]),
         ):
-            require(_may_be_equal(found, expected), f"{_text(found)} instead of {_text(expected)}")
-        if self.mask is not None:  # C3
+            require(
+                _may_be_equal(found, expected), f"{_text(found)} instead of {_text(expected)}", "C2"
+            )
+        if self.mask is not None:
             scores = self.score_dims
             mask = dims_of(self.mask)
-            require(broadcast([scores, mask]) == scores, f"a mask {_text(mask)} of {_text(scores)}")
+            whole = require_broadcast([scores, mask], "C3")
+            require(whole == scores, f"a mask {_text(mask)} of {_text(scores)}", "C3")
         return [tensor(element, [*query[:-1], value[-1]])]
 
 

@@ -12,7 +12,8 @@ from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.core.types import MAX_RANK, UNKNOWN, element_type
+from lowerdeck.dialects.core.types import MAX_RANK, UNKNOWN, broadcast, element_type
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.numbers import dense_ints
 
 FORMAT = "operands attr-dict `:` functional-type(operands, results)"
@@ -23,7 +24,15 @@ class CoreOp(IRDLOperation, ABC):
     """
     An op whose result types follow from its operands and properties.
 
-    Subclasses define `infer`; building, verification and `infer-shapes` all use it.
+    Subclasses define `infer`; building, verification and `infer-shapes` all use it. That is why
+    element types and ranks are checked there and not by constraints of the definition, which
+    building does not see.
+
+    Constraints:
+
+    - (T1) each result has the type that operands and properties give.
+    - (T2) each dimension is a number or has identity: an expression in `#core.tensor<dims = ...>`.
+    - (T3) a result has at most 64 dimensions.
     """
 
     irdl_options = (ParsePropInAttrDict(),)
@@ -65,7 +74,9 @@ class CoreOp(IRDLOperation, ABC):
         types = self.infer()
         for type_ in types:
             if isinstance(type_, TensorType) and (rank := len(type_.shape)) > MAX_RANK:
-                raise VerifyException(f"a tensor of {rank} dimensions, expected up to {MAX_RANK}")
+                raise VerifyException(
+                    f"a tensor of {rank} dimensions, expected up to {MAX_RANK} (T3)"
+                )
         return types
 
     @property
@@ -81,7 +92,7 @@ class CoreOp(IRDLOperation, ABC):
             if result.type != expected:
                 raise VerifyException(
                     f"result {result.index} has type {result.type}, "
-                    f"but its operands give {expected}"
+                    f"but its operands give {expected} (T1)"
                 )
 
 
@@ -97,26 +108,39 @@ def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
     return dense_ints(list(values))
 
 
-def require(condition: bool, message: str) -> None:
-    """VerifyException with `message` unless `condition`."""
+def require(condition: bool, message: str, label: str = "") -> None:
+    """
+    VerifyException with `message` unless `condition`.
+
+    `label` is that of the constraint in the op's docstring, such as C1; the message ends with it.
+    """
     if not condition:
-        raise VerifyException(message)
+        raise VerifyException(f"{message} ({label})" if label else message)
 
 
-def require_same_element(values: Sequence[SSAValue]) -> Attribute:
+def require_same_element(values: Sequence[SSAValue], label: str = "") -> Attribute:
     """The element type of all values; VerifyException if they differ."""
     elements = {element_type(value) for value in values}
     require(
         len(elements) == 1,
         f"operands have different element types: {', '.join(sorted(map(str, elements)))}",
+        label,
     )
     return elements.pop()
 
 
-def require_axis(axis: int, rank: int) -> int:
+def require_axis(axis: int, rank: int, label: str = "") -> int:
     """`axis`; VerifyException unless it is in 0 .. rank - 1."""
-    require(0 <= axis < rank, f"axis {axis} is out of range for rank {rank}")
+    require(0 <= axis < rank, f"axis {axis} is out of range for rank {rank}", label)
     return axis
+
+
+def require_broadcast(shapes: Sequence[Sequence[Expr]], label: str) -> tuple[Expr, ...]:
+    """The shape of numpy broadcasting; VerifyException if two dimensions can never agree."""
+    try:
+        return broadcast(shapes)
+    except VerifyException as error:
+        raise VerifyException(f"{error} ({label})") from error
 
 
 def is_ranked(value: SSAValue) -> bool:

@@ -40,12 +40,19 @@ from lowerdeck.dialects.dims import ExprLike, product
 @irdl_op_definition
 class ConstantOp(CoreOp):
     """
-    A constant tensor: `core.constant dense<[1.0, 2.0]> : tensor<2xf32>`, or with its bytes
-    elsewhere `core.constant #core.blob<"model.onnx", 4096, 65536> : tensor<128x128xf32>`.
+    A constant tensor: its values, or where its bytes are.
 
     Constraints:
 
-    - (C1) the shape is static, and the blob has exactly its bytes.
+    - (C1) the shape is static.
+    - (C2) the blob has exactly the bytes of the tensor; or none, if it is elided.
+
+    Example:
+
+    ```mlir
+    %c = core.constant dense<[1.0, 2.0]> : tensor<2xf32>
+    %d = core.constant #core.blob<"0x0000803F00000040"> : tensor<2xf32>
+    ```
     """
 
     name = "core.constant"
@@ -66,16 +73,16 @@ class ConstantOp(CoreOp):
     def array(self) -> NDArray[Any]:
         """A read-only view of the values; nothing is copied."""
         shape = static_shape(self.result)
-        require(shape is not None, f"a constant has the dynamic type {self.result.type}")
+        require(shape is not None, f"a constant has the dynamic type {self.result.type}", "C1")
         return self.value.data.array(numpy_dtype(element_type(self.result)), shape or ())
 
     def infer(self) -> Sequence[Attribute]:
         shape = static_shape(self.result)
-        require(shape is not None, f"a constant has the dynamic type {self.result.type}")  # C1
+        require(shape is not None, f"a constant has the dynamic type {self.result.type}", "C1")
         blob = self.value.data
         size = numpy_dtype(element_type(self.result)).itemsize * int(np.prod(shape or ()))
-        require(  # C1
-            blob.size in (size, 0), f"the blob has {blob.size} bytes, but {size} are expected"
+        require(
+            blob.size in (size, 0), f"the blob has {blob.size} bytes, but {size} are expected", "C2"
         )
         return [self.result.type]
 
@@ -124,9 +131,19 @@ class ConstantOp(CoreOp):
 @irdl_op_definition
 class FromDimsOp(CoreOp):
     """
-    An i64 tensor made of dimension expressions: `core.from_dims {values = #core.dims<[n, h * w]>}`.
+    An i64 tensor made of dimension expressions.
 
     The result has the shape `shape` (static; `[]` for a scalar) and the values in C order.
+
+    Constraints:
+
+    - (C1) there are as many values as the shape has elements.
+
+    Example:
+
+    ```mlir
+    %s = core.from_dims {values = #core.dims<[n, h * w]>, shape = array<i64: 2>} : tensor<2xi64>
+    ```
     """
 
     name = "core.from_dims"
@@ -143,18 +160,28 @@ class FromDimsOp(CoreOp):
     def infer(self) -> Sequence[Attribute]:
         shape = ints(self.shape)
         count = len(self.values.data)
-        require(int(np.prod(shape)) == count, f"{count} values do not fill the shape {shape}")
+        require(int(np.prod(shape)) == count, f"{count} values do not fill the shape {shape}", "C1")
         return [tensor(i64, shape)]
 
 
 @irdl_op_definition
 class BindSymbolsOp(CoreOp):
     """
-    Give names to integers that are only known at run time:
-    `core.bind_symbols %sizes {symbols = ["u0", "u1"]} : tensor<2xi64>`.
+    Give names to integers that are only known at run time.
 
     The symbols stand for the elements in C order from here to the end of the enclosing block, in
     every type and expression. The op defines symbols, so it is dead only if nothing uses them.
+
+    Constraints:
+
+    - (C1) the elements are integers or i1.
+    - (C2) the shape is static, and there is one symbol for each element.
+
+    Example:
+
+    ```mlir
+    core.bind_symbols %sizes {symbols = ["u0", "u1"]} : tensor<2xi64>
+    ```
     """
 
     name = "core.bind_symbols"
@@ -174,18 +201,31 @@ class BindSymbolsOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         element = element_type(self.input)
-        require(is_integer(element) or element == i1, f"expected integers, got {element}")
+        require(is_integer(element) or element == i1, f"expected integers, got {element}", "C1")
         count = product(dims_of(self.input)).value
         require(
             count == len(self.symbols),
             f"{len(self.symbols)} symbols for {self.input.type}",
+            "C2",
         )
         return []
 
 
 @irdl_op_definition
 class IotaOp(CoreOp):
-    """The i64 tensor of shape `dims` whose elements are their own index along `axis`."""
+    """
+    The i64 tensor of shape `dims` whose elements are their own index along `axis`.
+
+    Constraints:
+
+    - (C1) `axis` is one of the dimensions.
+
+    Example:
+
+    ```mlir
+    %i = core.iota {dims = #core.dims<[2, 3]>, axis = #builtin.int<1>} : tensor<2x3xi64>
+    ```
+    """
 
     name = "core.iota"
     dims = prop_def(DimsAttr)
@@ -198,7 +238,7 @@ class IotaOp(CoreOp):
         super().__init__([], {"dims": DimsAttr.of(dims), "axis": IntAttr(axis)})
 
     def infer(self) -> Sequence[Attribute]:
-        require_axis(self.axis.data, len(self.dims.data))
+        require_axis(self.axis.data, len(self.dims.data), "C1")
         return [tensor(i64, self.dims.data)]
 
 

@@ -40,7 +40,15 @@ Symbols: TypeAlias = ArrayAttr[StringAttr]
 
 @irdl_op_definition
 class YieldOp(IRDLOperation):
-    """The values that a region gives to its op."""
+    """
+    The values that a region gives to its op.
+
+    Example:
+
+    ```mlir
+    core.yield %c, %x : tensor<i1>, tensor<4xf32>
+    ```
+    """
 
     name = "core.yield"
     values = var_operand_def()
@@ -57,6 +65,11 @@ def yielded(region: Region) -> tuple[SSAValue, ...]:
     if not isinstance(last, YieldOp):
         raise VerifyException("the region does not end with core.yield")
     return tuple(last.values)
+
+
+def _require_yield(region: Region, label: str) -> None:
+    ends = isinstance(region.block.last_op, YieldOp)
+    require(ends, "the region does not end with core.yield", label)
 
 
 def names_in(symbols: Symbols | None) -> list[str]:
@@ -122,6 +135,8 @@ class IfOp(IRDLOperation):
     - (C1) both regions yield values of the result types, but for the dimensions that are one of
       `result_symbols`; before infer-shapes a type may have no rank where another has one.
     - (C2) each of `result_symbols` is one dimension of one result, by itself.
+    - (C3) the condition is i1.
+    - (C4) both regions end with `core.yield`.
 
     Example:
 
@@ -180,16 +195,16 @@ class IfOp(IRDLOperation):
         return made_dims(self.results, self.symbols)
 
     def verify_(self) -> None:
-        require(element_type(self.condition) == i1, "the condition is not i1")
+        require(element_type(self.condition) == i1, "the condition is not i1", "C3")
         made = self.made_dims
         for region in self.regions:
+            _require_yield(region, "C4")
             values = yielded(region)
             types = [value.type for value in values]
             expected = _but_for([result.type for result in self.results], values, made)
-            require(
-                _agree(types, expected), f"a region yields {_list(types)}, not {_list(expected)}"
-            )  # C1
-        _require_one_each(self.symbols, made, "result")  # C2
+            fits = _agree(types, expected)
+            require(fits, f"a region yields {_list(types)}, not {_list(expected)}", "C1")
+        _require_one_each(self.symbols, made, "result", "C2")
 
 
 @irdl_op_definition
@@ -221,21 +236,27 @@ class LoopOp(IRDLOperation):
     - (C3) a scan output has its yielded type with `count` in front.
     - (C4) each of `carried_symbols` is one dimension of one carried argument, by itself, and the
       same dimension of the result is its partner in `result_symbols`.
+    - (C5) the region's first argument is `tensor<i64>`.
+    - (C6) the region ends with `core.yield`, which gives the condition, the carried values and one
+      value a scan output.
 
     Example:
 
     ```mlir
-    %r, %s = core.loop trip %n cond %c carry %x {count = "t"} : ... {
+    %r, %s = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %x : tensor<4xf32>
+        -> tensor<4xf32>, tensor<?x4xf32, #core.tensor<dims = [t, 4]>> {
     ^bb0(%i : tensor<i64>, %v : tensor<4xf32>):
-      ...
-      core.yield %next, %w, %w : tensor<i1>, tensor<4xf32>, tensor<4xf32>
-    }
+      %w = core.add %v, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      core.yield %c, %w, %w : tensor<i1>, tensor<4xf32>, tensor<4xf32>
+    } {count = "t"}
     %g = core.loop trip %n : tensor<i64> carry %x : tensor<4xf32>
         -> tensor<?xf32, #core.tensor<dims = [r]>> {
-    ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>):
-      %w = core.concat %v, %x ... -> tensor<?xf32, #core.tensor<dims = [s + 4]>>
-      core.yield %w : tensor<?xf32, #core.tensor<dims = [s + 4]>>
-    } {carried_symbols = ["s"], result_symbols = ["r"]}
+    ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [p]>>):
+      %w = core.concat %v, %x {axis = #builtin.int<0>}
+          : (tensor<?xf32, #core.tensor<dims = [p]>>, tensor<4xf32>)
+          -> tensor<?xf32, #core.tensor<dims = [p + 4]>>
+      core.yield %w : tensor<?xf32, #core.tensor<dims = [p + 4]>>
+    } {carried_symbols = ["p"], result_symbols = ["r"]}
     ```
     """
 
@@ -268,7 +289,7 @@ class LoopOp(IRDLOperation):
         carried_symbols: Sequence[str] = (),
         result_symbols: Sequence[str] = (),
     ):
-        _require_pairs(carried_symbols, result_symbols)
+        _require_pairs(carried_symbols, result_symbols, "C4")
         values = yielded(body)[condition is not None :]
         partners = dict(zip(carried_symbols, result_symbols, strict=True))
         made = made_dims(body.block.args[1 : 1 + len(inits)], carried_symbols)
@@ -291,7 +312,7 @@ class LoopOp(IRDLOperation):
 
     @staticmethod
     def _stacked(value: SSAValue, count: str | None) -> Attribute:
-        require(count is not None, "a loop with scan outputs needs a symbol for its count")
+        require(count is not None, "a loop with scan outputs needs a symbol for its count", "C3")
         return tensor(element_type(value), [Expr.symbol(count or ""), *dims_of(value)])
 
     @property
@@ -340,43 +361,51 @@ class LoopOp(IRDLOperation):
         return yielded(self.body)[int(self.condition is not None) + len(self.inits) :]
 
     def verify_(self) -> None:
-        if self.trip_count is not None:  # C1
-            require(element_type(self.trip_count) == i64, "the trip count is not i64")
-        if self.condition is not None:  # C1
-            require(element_type(self.condition) == i1, "the condition is not i1")
-            require(self.yielded_condition is not None, "the region yields no condition")
+        if self.trip_count is not None:
+            require(element_type(self.trip_count) == i64, "the trip count is not i64", "C1")
+        if self.condition is not None:
+            require(element_type(self.condition) == i1, "the condition is not i1", "C1")
         arguments = list(self.body.block.arg_types)
         require(
             bool(arguments) and arguments[0] == tensor(i64, []),
             "the region's first argument is not tensor<i64>",
+            "C5",
         )
+        _require_yield(self.body, "C6")
+        if self.condition is not None:
+            require(len(yielded(self.body)) > 0, "the region yields no condition", "C6")
         self._verify_carried()
-        scans = self.results[len(self.inits) :]
-        require(len(scans) == len(self.yielded_scans), "scan outputs and yielded values differ")
-        for result, value in zip(scans, self.yielded_scans, strict=True):  # C3
+        scans, values = self.results[len(self.inits) :], self.yielded_scans
+        require(
+            len(scans) == len(values), f"{len(values)} values for {len(scans)} scan outputs", "C6"
+        )
+        for result, value in zip(scans, values, strict=True):
             if not (is_ranked(result) and is_ranked(value)):
                 continue  # before infer-shapes
             expected = self._stacked(value, self.count.data if self.count else None)
             known = rank_of(result) > 0 and dims_of(result)[1:] == dims_of(value)
-            require(result.type == expected or known, f"scan output {result.type}, not {expected}")
+            fits = result.type == expected or known
+            require(fits, f"scan output {result.type}, not {expected}", "C3")
 
     def _verify_carried(self) -> None:
         carried, made = [value.type for value in self.inits], self.made_dims
         results = self.results[: len(carried)]
-        for name, values in (  # C2
+        for name, values in (
             ("arguments", self.carried_args),
             ("yielded values", self.yielded_carried),
             ("results", results),
         ):
             types = [value.type for value in values]
             expected = _but_for(carried, values, made)
-            require(_agree(types, expected), f"{name} {_list(types)} differ from {_list(expected)}")
+            fits = _agree(types, expected)
+            require(fits, f"{name} {_list(types)} differ from {_list(expected)}", "C2")
         names, partners = names_in(self.carried_symbols), names_in(self.result_symbols)
-        _require_pairs(names, partners)  # C4
-        _require_one_each(names, made, "carried argument")  # C4
-        require(  # C4
+        _require_pairs(names, partners, "C4")
+        _require_one_each(names, made, "carried argument", "C4")
+        require(
             made_dims(results, partners) == self.made_result_dims,
             f"the results' dimensions are not {partners}, where the arguments' are {names}",
+            "C4",
         )
 
 
@@ -385,15 +414,24 @@ class KernelOp(IRDLOperation):
     """
     Straight-line ops that become one C function. Arguments are all it uses; no control flow inside.
 
+    `layouts` says how each input, then each result lies in memory; without it all are row-major.
+
+    Constraints:
+
+    - (C1) the region's arguments have the types of the inputs.
+    - (C2) the region ends with `core.yield`, which gives values of the result types.
+    - (C3) `layouts` has one layout of the right rank for each input and result.
+    - (C4) no op in the region has a region.
+
+    Example:
+
     ```mlir
-    %y = core.kernel @conv1 (%x, %w) : (...) -> ... {
-    ^bb0(%a : ..., %b : ...):
-      ...
-      core.yield %r : ...
+    %z = core.kernel @add (%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%a : tensor<4xf32>, %b : tensor<4xf32>):
+      %c = core.add %a, %b : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      core.yield %c : tensor<4xf32>
     }
     ```
-
-    `layouts` says how each input, then each result lies in memory; without it all are row-major.
     """
 
     name = "core.kernel"
@@ -430,16 +468,18 @@ class KernelOp(IRDLOperation):
     def verify_(self) -> None:
         arguments = list(self.body.block.arg_types)
         types = [value.type for value in self.inputs]
-        require(arguments == types, f"arguments {_list(arguments)} differ from {_list(types)}")
+        fits = arguments == types
+        require(fits, f"arguments {_list(arguments)} differ from {_list(types)}", "C1")
+        _require_yield(self.body, "C2")
         types = [value.type for value in yielded(self.body)]
         results = [result.type for result in self.results]
-        require(types == results, f"yields {_list(types)}, not {_list(results)}")
+        require(types == results, f"yields {_list(types)}, not {_list(results)}", "C2")
         if self.layouts is not None:
             ranks = [rank_of(value) for value in (*self.inputs, *self.results)]
             found = [layout.rank for layout in self.layouts]
-            require(found == ranks, f"layouts of ranks {found} for values of ranks {ranks}")
+            require(found == ranks, f"layouts of ranks {found} for values of ranks {ranks}", "C3")
         for op in self.body.block.ops:
-            require(not op.regions, f"{op.name} has a region; a kernel is straight-line")
+            require(not op.regions, f"{op.name} has a region; a kernel is straight-line", "C4")
 
 
 def _joined_types(regions: Sequence[Region], symbols: Sequence[str]) -> list[Attribute]:
@@ -450,6 +490,7 @@ def _joined_types(regions: Sequence[Region], symbols: Sequence[str]) -> list[Att
     require(
         len(places) == len(symbols),
         f"{len(places)} dimensions of results differ, but there are {len(symbols)} symbols",
+        "C2",
     )
     for (index, axis), name in zip(places, symbols, strict=True):
         types[index] = with_dims(types[index], {axis: Expr.symbol(name)})
@@ -478,17 +519,22 @@ def _may_be_equal(one: Attribute, other: Attribute) -> bool:
     return element_type(one) == element_type(other)
 
 
-def _require_pairs(names: Sequence[str], partners: Sequence[str]) -> None:
+def _require_pairs(names: Sequence[str], partners: Sequence[str], label: str) -> None:
     require(
         len({*names, *partners}) == 2 * len(names) == 2 * len(partners),
         f"carried symbols {list(names)} and result symbols {list(partners)} are not pairs",
+        label,
     )
 
 
-def _require_one_each(names: Sequence[str], made: Sequence[Mapping[int, str]], what: str) -> None:
+def _require_one_each(
+    names: Sequence[str], made: Sequence[Mapping[int, str]], what: str, label: str
+) -> None:
     found = sorted(name for axes in made for name in axes.values())
     require(
-        found == sorted(names), f"symbols {list(names)} are not one dimension of one {what} each"
+        found == sorted(names),
+        f"symbols {list(names)} are not one dimension of one {what} each",
+        label,
     )
 
 

@@ -14,12 +14,17 @@ from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.str_enum import StrEnum
 
-from lowerdeck.dialects.core.base import FORMAT, CoreOp, SameTypeOp, require, require_same_element
+from lowerdeck.dialects.core.base import (
+    FORMAT,
+    CoreOp,
+    SameTypeOp,
+    require,
+    require_broadcast,
+    require_same_element,
+)
 from lowerdeck.dialects.core.types import (
-    broadcast,
     dims_of,
     element_type,
     i1,
@@ -40,16 +45,29 @@ class UnaryOp(SameTypeOp, ABC):
 
 
 class FloatUnaryOp(UnaryOp, ABC):
-    """A function of one floating-point element."""
+    """
+    A function of one floating-point element.
+
+    Constraints:
+
+    - (C1) the element type is a float.
+    """
 
     def infer(self) -> Sequence[Attribute]:
         element = element_type(self.input)
-        require(is_float(element), f"expected a floating-point tensor, got {element}")
+        require(is_float(element), f"expected a floating-point tensor, got {element}", "C1")
         return super().infer()
 
 
 class BinaryOp(CoreOp, ABC):
-    """A function of two elements of one type."""
+    """
+    A function of two elements of one type.
+
+    Constraints:
+
+    - (C1) both operands have the same element type.
+    - (C2) their dimensions broadcast.
+    """
 
     lhs = operand_def()
     rhs = operand_def()
@@ -59,13 +77,21 @@ class BinaryOp(CoreOp, ABC):
         super().__init__([lhs, rhs])
 
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands)
-        return [tensor(element, broadcast([dims_of(self.lhs), dims_of(self.rhs)]))]
+        element = require_same_element(self.operands, "C1")
+        return [tensor(element, require_broadcast([dims_of(self.lhs), dims_of(self.rhs)], "C2"))]
 
 
 @irdl_op_definition
 class NegOp(UnaryOp):
-    """-x."""
+    """
+    -x.
+
+    Example:
+
+    ```mlir
+    %r = core.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.neg"
     traits = traits_def(Pure())
@@ -74,7 +100,15 @@ class NegOp(UnaryOp):
 
 @irdl_op_definition
 class AbsOp(UnaryOp):
-    """|x|; the smallest integer maps to itself."""
+    """
+    |x|; the smallest integer maps to itself.
+
+    Example:
+
+    ```mlir
+    %r = core.abs %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.abs"
     traits = traits_def(Pure())
@@ -83,7 +117,15 @@ class AbsOp(UnaryOp):
 
 @irdl_op_definition
 class SignOp(UnaryOp):
-    """-1, 0 or 1; NaN gives NaN."""
+    """
+    -1, 0 or 1; NaN gives NaN.
+
+    Example:
+
+    ```mlir
+    %r = core.sign %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.sign"
     traits = traits_def(Pure())
@@ -92,7 +134,15 @@ class SignOp(UnaryOp):
 
 @irdl_op_definition
 class NotOp(UnaryOp):
-    """The complement of i1, or of every bit of an integer."""
+    """
+    The complement of i1, or of every bit of an integer.
+
+    Example:
+
+    ```mlir
+    %r = core.not %x : (tensor<2x3xi32>) -> tensor<2x3xi32>
+    ```
+    """
 
     name = "core.not"
     traits = traits_def(Pure())
@@ -102,7 +152,15 @@ class NotOp(UnaryOp):
 def _float_unary(name: str, doc: str) -> type[FloatUnaryOp]:
     """One class per function that the C library and numpy know under one name."""
     fields = {
-        "__doc__": doc,
+        "__doc__": f"""
+    {doc}
+
+    Example:
+
+    ```mlir
+    %r = core.{name} %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
+    """,
         "__module__": __name__,
         "name": f"core.{name}",
         "traits": traits_def(Pure()),
@@ -158,7 +216,15 @@ FLOAT_UNARY: tuple[type[FloatUnaryOp], ...] = (
 
 @irdl_op_definition
 class AddOp(BinaryOp):
-    """x + y."""
+    """
+    x + y.
+
+    Example:
+
+    ```mlir
+    %r = core.add %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.add"
     traits = traits_def(Pure())
@@ -167,7 +233,15 @@ class AddOp(BinaryOp):
 
 @irdl_op_definition
 class SubOp(BinaryOp):
-    """x - y."""
+    """
+    x - y.
+
+    Example:
+
+    ```mlir
+    %r = core.sub %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.sub"
     traits = traits_def(Pure())
@@ -176,7 +250,15 @@ class SubOp(BinaryOp):
 
 @irdl_op_definition
 class MulOp(BinaryOp):
-    """x * y."""
+    """
+    x * y.
+
+    Example:
+
+    ```mlir
+    %r = core.mul %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.mul"
     traits = traits_def(Pure())
@@ -185,7 +267,15 @@ class MulOp(BinaryOp):
 
 @irdl_op_definition
 class DivOp(BinaryOp):
-    """x / y; integers are rounded toward zero, and division by zero gives zero."""
+    """
+    x / y; integers are rounded toward zero, and division by zero gives zero.
+
+    Example:
+
+    ```mlir
+    %r = core.div %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.div"
     traits = traits_def(Pure())
@@ -194,7 +284,15 @@ class DivOp(BinaryOp):
 
 @irdl_op_definition
 class RemOp(BinaryOp):
-    """The remainder with the sign of x, as C's fmod; integer division by zero gives zero."""
+    """
+    The remainder with the sign of x, as C's fmod; integer division by zero gives zero.
+
+    Example:
+
+    ```mlir
+    %r = core.rem %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.rem"
     traits = traits_def(Pure())
@@ -203,7 +301,15 @@ class RemOp(BinaryOp):
 
 @irdl_op_definition
 class ModOp(BinaryOp):
-    """The remainder with the sign of y, as Python's %; integer division by zero gives zero."""
+    """
+    The remainder with the sign of y, as Python's %; integer division by zero gives zero.
+
+    Example:
+
+    ```mlir
+    %r = core.mod %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.mod"
     traits = traits_def(Pure())
@@ -212,7 +318,15 @@ class ModOp(BinaryOp):
 
 @irdl_op_definition
 class PowOp(BinaryOp):
-    """x to the power y; integer powers wrap, negative integer exponents round toward zero."""
+    """
+    x to the power y; integer powers wrap, negative integer exponents round toward zero.
+
+    Example:
+
+    ```mlir
+    %r = core.pow %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.pow"
     traits = traits_def(Pure())
@@ -221,7 +335,15 @@ class PowOp(BinaryOp):
 
 @irdl_op_definition
 class MaxOp(BinaryOp):
-    """The larger of x and y; NaN if one of them is."""
+    """
+    The larger of x and y; NaN if one of them is.
+
+    Example:
+
+    ```mlir
+    %r = core.max %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.max"
     traits = traits_def(Pure())
@@ -230,7 +352,15 @@ class MaxOp(BinaryOp):
 
 @irdl_op_definition
 class MinOp(BinaryOp):
-    """The smaller of x and y; NaN if one of them is."""
+    """
+    The smaller of x and y; NaN if one of them is.
+
+    Example:
+
+    ```mlir
+    %r = core.min %x, %y : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.min"
     traits = traits_def(Pure())
@@ -238,17 +368,33 @@ class MinOp(BinaryOp):
 
 
 class BitwiseOp(BinaryOp, ABC):
-    """A function of the bits of i1 or integers."""
+    """
+    A function of the bits of i1 or integers.
+
+    Constraints:
+
+    - (C3) the element type is i1 or an integer.
+    """
 
     def infer(self) -> Sequence[Attribute]:
         element = element_type(self.lhs)
-        require(element == i1 or is_integer(element), f"expected integers or i1, got {element}")
+        require(
+            element == i1 or is_integer(element), f"expected integers or i1, got {element}", "C3"
+        )
         return super().infer()
 
 
 @irdl_op_definition
 class AndOp(BitwiseOp):
-    """x and y, bit by bit."""
+    """
+    x and y, bit by bit.
+
+    Example:
+
+    ```mlir
+    %r = core.and %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    ```
+    """
 
     name = "core.and"
     traits = traits_def(Pure())
@@ -257,7 +403,15 @@ class AndOp(BitwiseOp):
 
 @irdl_op_definition
 class OrOp(BitwiseOp):
-    """x or y, bit by bit."""
+    """
+    x or y, bit by bit.
+
+    Example:
+
+    ```mlir
+    %r = core.or %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    ```
+    """
 
     name = "core.or"
     traits = traits_def(Pure())
@@ -266,7 +420,15 @@ class OrOp(BitwiseOp):
 
 @irdl_op_definition
 class XorOp(BitwiseOp):
-    """x xor y, bit by bit."""
+    """
+    x xor y, bit by bit.
+
+    Example:
+
+    ```mlir
+    %r = core.xor %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    ```
+    """
 
     name = "core.xor"
     traits = traits_def(Pure())
@@ -275,7 +437,15 @@ class XorOp(BitwiseOp):
 
 @irdl_op_definition
 class ShlOp(BitwiseOp):
-    """x shifted left by y bits; zero if y is at least the width."""
+    """
+    x shifted left by y bits; zero if y is at least the width.
+
+    Example:
+
+    ```mlir
+    %r = core.shl %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    ```
+    """
 
     name = "core.shl"
     traits = traits_def(Pure())
@@ -284,7 +454,15 @@ class ShlOp(BitwiseOp):
 
 @irdl_op_definition
 class ShrOp(BitwiseOp):
-    """Unsigned x shifted right by y bits; zero if y is at least the width."""
+    """
+    Unsigned x shifted right by y bits; zero if y is at least the width.
+
+    Example:
+
+    ```mlir
+    %r = core.shr %x, %y : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+    ```
+    """
 
     name = "core.shr"
     traits = traits_def(Pure())
@@ -304,7 +482,21 @@ class Predicate(StrEnum):
 
 @irdl_op_definition
 class CompareOp(CoreOp):
-    """`x predicate y` as i1, where `predicate` is one of eq, ne, lt, le, gt, ge."""
+    """
+    `x predicate y` as i1.
+
+    Constraints:
+
+    - (C1) both operands have the same element type.
+    - (C2) their dimensions broadcast.
+    - (C3) `predicate` is one of eq, ne, lt, le, gt, ge.
+
+    Example:
+
+    ```mlir
+    %r = core.compare %x, %y {predicate = "lt"} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    ```
+    """
 
     name = "core.compare"
     lhs = operand_def()
@@ -318,15 +510,32 @@ class CompareOp(CoreOp):
         super().__init__([lhs, rhs], {"predicate": StringAttr(predicate)})
 
     def infer(self) -> Sequence[Attribute]:
-        if self.predicate.data not in set(Predicate):
-            raise VerifyException(f"'{self.predicate.data}' is not one of {', '.join(Predicate)}")
-        require_same_element(self.operands)
-        return [tensor(i1, broadcast([dims_of(self.lhs), dims_of(self.rhs)]))]
+        predicate = self.predicate.data
+        require(
+            predicate in set(Predicate), f"'{predicate}' is not one of {', '.join(Predicate)}", "C3"
+        )
+        require_same_element(self.operands, "C1")
+        return [tensor(i1, require_broadcast([dims_of(self.lhs), dims_of(self.rhs)], "C2"))]
 
 
 @irdl_op_definition
 class SelectOp(CoreOp):
-    """x where the condition holds, else y."""
+    """
+    x where the condition holds, else y.
+
+    Constraints:
+
+    - (C1) the condition is i1.
+    - (C2) x and y have the same element type.
+    - (C3) all dimensions broadcast.
+
+    Example:
+
+    ```mlir
+    %r = core.select %c, %x, %y
+        : (tensor<2x1xi1>, tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.select"
     condition = operand_def()
@@ -340,9 +549,10 @@ class SelectOp(CoreOp):
         super().__init__([condition, on_true, on_false])
 
     def infer(self) -> Sequence[Attribute]:
-        require(element_type(self.condition) == i1, "the condition is not i1")
-        element = require_same_element([self.on_true, self.on_false])
-        return [tensor(element, broadcast([dims_of(value) for value in self.operands]))]
+        require(element_type(self.condition) == i1, "the condition is not i1", "C1")
+        element = require_same_element([self.on_true, self.on_false], "C2")
+        shapes = [dims_of(value) for value in self.operands]
+        return [tensor(element, require_broadcast(shapes, "C3"))]
 
 
 @irdl_op_definition
@@ -352,6 +562,12 @@ class CastOp(CoreOp):
 
     To a float: nearest, halves to even. Float to integer: toward zero, and what does not fit (or
     is NaN) is unspecified but harmless. Integer to integer: modulo 2^width. To i1: x != 0.
+
+    Example:
+
+    ```mlir
+    %r = core.cast %x {to = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    ```
     """
 
     name = "core.cast"

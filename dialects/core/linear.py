@@ -24,12 +24,12 @@ from lowerdeck.dialects.core.base import (
     int_array,
     require,
     require_axis,
+    require_broadcast,
     require_same_element,
 )
 from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
     DimsAttr,
-    broadcast,
     dims_of,
     element_type,
     is_float,
@@ -46,20 +46,25 @@ def window_sizes(
     dilations: Sequence[int],
     pads_begin: Sequence[ExprLike],
     pads_end: Sequence[ExprLike],
+    label: str = "",
 ) -> list[Expr]:
-    """The number of window positions in each spatial dimension, rounded down."""
+    """
+    The number of window positions in each spatial dimension, rounded down; VerifyException, with
+    the label of the constraint, if there are no such windows.
+    """
     lists = (dims, kernel, strides, dilations, pads_begin, pads_end)
     require(
         len({len(values) for values in lists}) == 1,
         f"kernel, strides, dilations and pads need {len(dims)} entries each",
+        label,
     )
-    require(all(stride > 0 for stride in strides), "a stride is not positive")
-    require(all(dilation > 0 for dilation in dilations), "a dilation is not positive")
+    require(all(stride > 0 for stride in strides), "a stride is not positive", label)
+    require(all(dilation > 0 for dilation in dilations), "a dilation is not positive", label)
     sizes: list[Expr] = []
     for dim, k, stride, dilation, begin, end in zip(*lists, strict=True):
         extent = (Expr.of(k) - 1) * dilation + 1
         size = (dim + begin + end - extent) // stride + 1
-        require(size.value is None or size.value >= 0, f"a window of {extent} exceeds {dim}")
+        require(size.value is None or size.value >= 0, f"a window of {extent} exceeds {dim}", label)
         sizes.append(size)
     return sizes
 
@@ -72,8 +77,20 @@ class ConvOp(CoreOp):
 
     Constraints:
 
-    - (C1) C and M are multiples of `groups`, and the weight has C / groups input channels.
-    - (C2) bias has M elements.
+    - (C1) all operands have the same element type.
+    - (C2) input and weight have the same rank, at least 3.
+    - (C3) C and M are multiples of `groups`, and the weight has C / groups input channels.
+    - (C4) the bias has M elements.
+    - (C5) strides, dilations and pads have one entry a spatial dimension, strides and dilations are
+      positive, and a window fits into the padded input, where that is known.
+
+    Example:
+
+    ```mlir
+    %y = core.conv %x, %w, %b {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>}
+        : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<4xf32>) -> tensor<1x4x4x4xf32>
+    ```
     """
 
     name = "core.conv"
@@ -113,16 +130,17 @@ class ConvOp(CoreOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands)
+        element = require_same_element(self.operands, "C1")
         x, w, groups = dims_of(self.input), dims_of(self.weight), self.groups.data
-        require(len(x) == len(w) >= 3, f"input of rank {len(x)} with a weight of rank {len(w)}")
-        require(groups > 0, "groups is not positive")
-        require(  # C1
+        _require_ranks(x, w, "C2")
+        require(groups > 0, "groups is not positive", "C3")
+        require(
             w[1].value is None or x[1].value is None or x[1] == w[1] * groups,
             f"input has {x[1]} channels, but the weight expects {w[1] * groups}",
+            "C3",
         )
-        require((w[0].value or 0) % groups == 0, f"{w[0]} channels in {groups} groups")  # C1
-        _require_bias(self.bias, w[0])  # C2
+        require((w[0].value or 0) % groups == 0, f"{w[0]} channels in {groups} groups", "C3")
+        _require_bias(self.bias, w[0], "C4")
         sizes = window_sizes(
             x[2:],
             w[2:],
@@ -130,6 +148,7 @@ class ConvOp(CoreOp):
             ints(self.dilations),
             self.pads_begin.data,
             self.pads_end.data,
+            "C5",
         )
         return [tensor(element, [x[0], w[0], *sizes])]
 
@@ -142,6 +161,23 @@ class ConvTransposeOp(CoreOp):
     i * stride + k * dilation - pads_begin, and
     size = (dim - 1) * stride + (kernel - 1) * dilation + 1 + output_padding
            - pads_begin - pads_end.
+
+    Constraints:
+
+    - (C1) all operands have the same element type.
+    - (C2) input and weight have the same rank, at least 3.
+    - (C3) C is a multiple of `groups`, and the weight has C input channels.
+    - (C4) the bias has M elements.
+    - (C5) strides, dilations, pads and output padding have one entry a spatial dimension.
+
+    Example:
+
+    ```mlir
+    %y = core.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
+        pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>,
+        output_padding = array<i64: 1, 1>, groups = #builtin.int<1>}
+        : (tensor<1x4x5x5xf32>, tensor<4x3x3x3xf32>) -> tensor<1x3x12x12xf32>
+    ```
     """
 
     name = "core.conv_transpose"
@@ -184,15 +220,17 @@ class ConvTransposeOp(CoreOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands)
+        element = require_same_element(self.operands, "C1")
         x, w, groups = dims_of(self.input), dims_of(self.weight), self.groups.data
-        require(len(x) == len(w) >= 3, f"input of rank {len(x)} with a weight of rank {len(w)}")
-        require(groups > 0 and (w[0].value or 0) % groups == 0, f"{groups} groups")
+        _require_ranks(x, w, "C2")
+        require(groups > 0, "groups is not positive", "C3")
+        require((w[0].value or 0) % groups == 0, f"{w[0]} channels in {groups} groups", "C3")
         require(
             w[0].value is None or x[1].value is None or x[1] == w[0],
             f"input has {x[1]} channels, but the weight expects {w[0]}",
+            "C3",
         )
-        _require_bias(self.bias, w[1] * groups)
+        _require_bias(self.bias, w[1] * groups, "C4")
         lists = (
             x[2:],
             w[2:],
@@ -202,7 +240,9 @@ class ConvTransposeOp(CoreOp):
             self.pads_end.data,
             ints(self.output_padding),
         )
-        require(len({len(values) for values in lists}) == 1, "window lists of different lengths")
+        require(
+            len({len(values) for values in lists}) == 1, "window lists of different lengths", "C5"
+        )
         sizes = [
             (dim - 1) * stride + (k - 1) * dilation + 1 + extra - begin - end
             for dim, k, stride, dilation, begin, end, extra in zip(*lists, strict=True)
@@ -210,9 +250,19 @@ class ConvTransposeOp(CoreOp):
         return [tensor(element, [x[0], w[1] * groups, *sizes])]
 
 
-def _require_bias(bias: SSAValue | None, channels: Expr) -> None:
+def _require_ranks(input: Sequence[Expr], weight: Sequence[Expr], label: str) -> None:
     require(
-        bias is None or dims_of(bias) == (channels,), f"the bias does not have {channels} elements"
+        len(input) == len(weight) >= 3,
+        f"input of rank {len(input)} with a weight of rank {len(weight)}",
+        label,
+    )
+
+
+def _require_bias(bias: SSAValue | None, channels: Expr, label: str) -> None:
+    require(
+        bias is None or dims_of(bias) == (channels,),
+        f"the bias does not have {channels} elements",
+        label,
     )
 
 
@@ -222,6 +272,19 @@ class MatmulOp(CoreOp):
     Matrix product of [batch..., M, K] and [batch..., K, N]; batch dimensions broadcast.
 
     Integers wrap around; floats accumulate in at least their own precision.
+
+    Constraints:
+
+    - (C1) both operands have the same element type.
+    - (C2) each operand has at least two dimensions.
+    - (C3) both operands agree in K, where both sizes are known.
+    - (C4) the batch dimensions broadcast.
+
+    Example:
+
+    ```mlir
+    %z = core.matmul %x, %y : (tensor<5x2x3xf32>, tensor<3x4xf32>) -> tensor<5x2x4xf32>
+    ```
     """
 
     name = "core.matmul"
@@ -235,14 +298,16 @@ class MatmulOp(CoreOp):
         super().__init__([lhs, rhs])
 
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands)
+        element = require_same_element(self.operands, "C1")
         lhs, rhs = dims_of(self.lhs), dims_of(self.rhs)
-        require(min(len(lhs), len(rhs)) >= 2, "a matrix has at least two dimensions")
+        require(min(len(lhs), len(rhs)) >= 2, "a matrix has at least two dimensions", "C2")
         require(
             None in (lhs[-1].value, rhs[-2].value) or lhs[-1] == rhs[-2],
             f"cannot multiply rows of {lhs[-1]} with columns of {rhs[-2]}",
+            "C3",
         )
-        return [tensor(element, [*broadcast([lhs[:-2], rhs[:-2]]), lhs[-2], rhs[-1]])]
+        batch = require_broadcast([lhs[:-2], rhs[:-2]], "C4")
+        return [tensor(element, [*batch, lhs[-2], rhs[-1]])]
 
 
 @irdl_op_definition
@@ -250,7 +315,21 @@ class BatchNormOp(SameTypeOp):
     """
     (x - mean) / sqrt(variance + epsilon) * scale + bias, per channel of dimension `axis`.
 
-    The four parameters have one element a channel.
+    Constraints:
+
+    - (C1) the input is a tensor of floats.
+    - (C2) all operands have the same element type.
+    - (C3) `axis` is one of the dimensions.
+    - (C4) scale, bias, mean and variance are vectors with one element a channel.
+
+    Example:
+
+    ```mlir
+    %y = core.batch_norm %x, %scale, %bias, %mean, %variance
+        {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>}
+        : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
+        -> tensor<2x3x4xf32>
+    ```
     """
 
     name = "core.batch_norm"
@@ -281,16 +360,17 @@ class BatchNormOp(SameTypeOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        require(is_float(element_type(self.input)), "expected a floating-point tensor")
-        require_same_element(self.operands)
+        require(is_float(element_type(self.input)), "expected a floating-point tensor", "C1")
+        require_same_element(self.operands, "C2")
         dims = dims_of(self.input)
-        channels = dims[require_axis(self.axis.data, len(dims))]
+        channels = dims[require_axis(self.axis.data, len(dims), "C3")]
         for parameter in self.operands[1:]:
-            require(rank_of(parameter) == 1, "a parameter is not a vector")
+            require(rank_of(parameter) == 1, "a parameter is not a vector", "C4")
             size = dims_of(parameter)[0]
             require(
                 None in (size.value, channels.value) or size == channels,
                 f"a parameter has {size} elements for {channels} channels",
+                "C4",
             )
         return super().infer()
 
@@ -300,6 +380,20 @@ class LayerNormOp(SameTypeOp):
     """
     (x - mean) / sqrt(variance + epsilon) * scale + bias, where mean and (biased) variance are taken
     over the dimensions from `axis` on; scale and bias broadcast to x.
+
+    Constraints:
+
+    - (C1) the input is a tensor of floats.
+    - (C2) all operands have the same element type.
+    - (C3) `axis` is one of the dimensions.
+    - (C4) scale and bias broadcast to the input's dimensions and do not exceed them.
+
+    Example:
+
+    ```mlir
+    %y = core.layer_norm %x, %scale, %bias {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>}
+        : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+    ```
     """
 
     name = "core.layer_norm"
@@ -326,12 +420,13 @@ class LayerNormOp(SameTypeOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        require(is_float(element_type(self.input)), "expected a floating-point tensor")
-        require_same_element(self.operands)
+        require(is_float(element_type(self.input)), "expected a floating-point tensor", "C1")
+        require_same_element(self.operands, "C2")
         dims = dims_of(self.input)
-        require_axis(self.axis.data, len(dims))
+        require_axis(self.axis.data, len(dims), "C3")
         for parameter in self.operands[1:]:
-            require(broadcast([dims, dims_of(parameter)]) == dims, "a parameter exceeds the input")
+            whole = require_broadcast([dims, dims_of(parameter)], "C4")
+            require(whole == dims, "a parameter exceeds the input", "C4")
         return super().infer()
 
 

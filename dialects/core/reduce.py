@@ -35,7 +35,19 @@ class ReduceOp(CoreOp):
     Combine the elements along `axes` by `kind`: sum, prod, max or min.
 
     Of no elements: 0, 1, the lowest and the highest value (infinities for floats). Max and min give
-    NaN if an element is NaN. i1 allows max (any) and min (all). The axes are sorted and distinct.
+    NaN if an element is NaN. i1 allows max (any) and min (all).
+
+    Constraints:
+
+    - (C1) `axes` are dimensions of the input, sorted and distinct.
+    - (C2) `kind` is one of sum, prod, max, min.
+
+    Example:
+
+    ```mlir
+    %r = core.reduce %x {kind = "sum", axes = array<i64: 0, 2>, keep_dims = false}
+        : (tensor<2x3x4xf32>) -> tensor<3xf32>
+    ```
     """
 
     name = "core.reduce"
@@ -59,11 +71,11 @@ class ReduceOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         kinds = ("sum", "prod", "max", "min")
-        require(self.kind.data in kinds, f"kind '{self.kind.data}' is not one of {kinds}")
+        require(self.kind.data in kinds, f"kind '{self.kind.data}' is not one of {kinds}", "C2")
         dims, axes = dims_of(self.input), ints(self.axes)
-        require(axes == sorted(set(axes)), f"axes {axes} are not sorted and distinct")
+        require(axes == sorted(set(axes)), f"axes {axes} are not sorted and distinct", "C1")
         for axis in axes:
-            require_axis(axis, len(dims))
+            require_axis(axis, len(dims), "C1")
         keep = bool(self.keep_dims.value.data)
         return [tensor(element_type(self.input), _reduced(dims, axes, keep))]
 
@@ -74,6 +86,19 @@ class ArgReduceOp(CoreOp):
     The i64 index of the largest (`kind` max) or smallest (min) element along `axis`.
 
     Of equal elements the first is taken, or the last with `last_index`.
+
+    Constraints:
+
+    - (C1) `axis` is one of the dimensions.
+    - (C2) `kind` is max or min.
+
+    Example:
+
+    ```mlir
+    %i = core.arg_reduce %x
+        {kind = "max", axis = #builtin.int<1>, keep_dims = true, last_index = false}
+        : (tensor<2x3xf32>) -> tensor<2x1xi64>
+    ```
     """
 
     name = "core.arg_reduce"
@@ -105,9 +130,10 @@ class ArgReduceOp(CoreOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        require(self.kind.data in ("max", "min"), f"kind '{self.kind.data}' is not max or min")
+        kind = self.kind.data
+        require(kind in ("max", "min"), f"kind '{kind}' is not max or min", "C2")
         dims = dims_of(self.input)
-        axis = require_axis(self.axis.data, len(dims))
+        axis = require_axis(self.axis.data, len(dims), "C1")
         return [tensor(i64, _reduced(dims, [axis], bool(self.keep_dims.value.data)))]
 
 
@@ -117,6 +143,17 @@ class SoftmaxOp(SameTypeOp):
     exp(x - m) / sum(exp(x - m)) along `axis`, where m is the maximum along it.
 
     Each of the four steps is rounded to the element type if that is half precision.
+
+    Constraints:
+
+    - (C1) the element type is a float.
+    - (C2) `axis` is one of the dimensions.
+
+    Example:
+
+    ```mlir
+    %y = core.softmax %x {axis = #builtin.int<1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
     """
 
     name = "core.softmax"
@@ -130,8 +167,8 @@ class SoftmaxOp(SameTypeOp):
         super().__init__([input], {"axis": IntAttr(axis)})
 
     def infer(self) -> Sequence[Attribute]:
-        require(is_float(element_type(self.input)), "expected a floating-point tensor")
-        require_axis(self.axis.data, len(dims_of(self.input)))
+        require(is_float(element_type(self.input)), "expected a floating-point tensor", "C1")
+        require_axis(self.axis.data, len(dims_of(self.input)), "C2")
         return super().infer()
 
 
@@ -140,6 +177,19 @@ class CumulativeOp(SameTypeOp):
     """
     Running `kind` (sum or prod) along `axis`: up to and including the element, or before it with
     `exclusive`; from the end with `reverse`.
+
+    Constraints:
+
+    - (C1) `axis` is one of the dimensions.
+    - (C2) `kind` is sum or prod.
+
+    Example:
+
+    ```mlir
+    %y = core.cumulative %x
+        {kind = "sum", axis = #builtin.int<0>, exclusive = false, reverse = true}
+        : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    ```
     """
 
     name = "core.cumulative"
@@ -171,8 +221,9 @@ class CumulativeOp(SameTypeOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        require(self.kind.data in ("sum", "prod"), f"kind '{self.kind.data}' is not sum or prod")
-        require_axis(self.axis.data, len(dims_of(self.input)))
+        kind = self.kind.data
+        require(kind in ("sum", "prod"), f"kind '{kind}' is not sum or prod", "C2")
+        require_axis(self.axis.data, len(dims_of(self.input)), "C1")
         return super().infer()
 
 
@@ -185,6 +236,23 @@ class PoolOp(CoreOp):
     is nothing else; of equal elements, such as zeros, it is the first. An average divides by the
     number of elements in the window; with `count_pads` padding counts, except for the last
     `overhang` of `pads_end`, which only makes room for a last window that hangs over.
+
+    Constraints:
+
+    - (C1) the input has at least three dimensions.
+    - (C2) `overhang` has one entry a spatial dimension.
+    - (C3) kernel, strides, dilations and pads have one entry a spatial dimension, strides and
+      dilations are positive, and a window fits into the padded input, where that is known.
+    - (C4) `kind` is one of max, sum, average.
+
+    Example:
+
+    ```mlir
+    %y = core.pool %x {kind = "max", kernel = #core.dims<[3, 3]>, strides = array<i64: 2, 2>,
+        dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>,
+        pads_end = #core.dims<[1, 1]>, overhang = #core.dims<[0, 0]>, count_pads = false}
+        : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
+    ```
     """
 
     name = "core.pool"
@@ -231,10 +299,10 @@ class PoolOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         kinds = ("max", "sum", "average")
-        require(self.kind.data in kinds, f"kind '{self.kind.data}' is not one of {kinds}")
-        dims = dims_of(self.input)
-        require(len(dims) >= 3, f"expected [N, C, spatial...], got rank {len(dims)}")
-        require(len(self.overhang.data) == len(dims) - 2, "overhang needs one entry a dimension")
+        require(self.kind.data in kinds, f"kind '{self.kind.data}' is not one of {kinds}", "C4")
+        dims, overhang = dims_of(self.input), self.overhang.data
+        require(len(dims) >= 3, f"expected [N, C, spatial...], got rank {len(dims)}", "C1")
+        require(len(overhang) == len(dims) - 2, "overhang needs one entry a dimension", "C2")
         sizes = window_sizes(
             dims[2:],
             self.kernel.data,
@@ -242,6 +310,7 @@ class PoolOp(CoreOp):
             ints(self.dilations),
             self.pads_begin.data,
             self.pads_end.data,
+            "C3",
         )
         return [tensor(element_type(self.input), [*dims[:2], *sizes])]
 

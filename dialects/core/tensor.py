@@ -27,11 +27,11 @@ from lowerdeck.dialects.core.base import (
     int_array,
     require,
     require_axis,
+    require_broadcast,
     require_same_element,
 )
 from lowerdeck.dialects.core.types import (
     DimsAttr,
-    broadcast,
     dims_of,
     element_type,
     i64,
@@ -57,6 +57,12 @@ class ReshapeOp(CoreOp):
     Constraints:
 
     - (C1) the number of elements stays, where both numbers are known.
+
+    Example:
+
+    ```mlir
+    %y = core.reshape %x {dims = #core.dims<[2, 12]>} : (tensor<2x3x4xf32>) -> tensor<2x12xf32>
+    ```
     """
 
     name = "core.reshape"
@@ -71,9 +77,10 @@ class ReshapeOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         before, after = product(dims_of(self.input)).value, product(self.dims.data).value
-        require(  # C1
+        require(
             None in (before, after) or before == after,
             f"cannot reshape {before} elements to [{', '.join(map(str, self.dims.data))}]",
+            "C1",
         )
         return [tensor(element_type(self.input), self.dims.data)]
 
@@ -86,6 +93,13 @@ class TransposeOp(CoreOp):
     Constraints:
 
     - (C1) `permutation` is a permutation of `0 .. rank(input) - 1`.
+
+    Example:
+
+    ```mlir
+    %y = core.transpose %x {permutation = array<i64: 0, 3, 1, 2>}
+        : (tensor<1x8x6x3xf32>) -> tensor<1x3x8x6xf32>
+    ```
     """
 
     name = "core.transpose"
@@ -101,9 +115,10 @@ class TransposeOp(CoreOp):
     def infer(self) -> Sequence[Attribute]:
         dims = dims_of(self.input)
         permutation = ints(self.permutation)
-        require(  # C1
+        require(
             sorted(permutation) == list(range(len(dims))),
             f"permutation {permutation} is not a permutation of the {len(dims)} dimensions",
+            "C1",
         )
         return [tensor(element_type(self.input), [dims[axis] for axis in permutation])]
 
@@ -117,6 +132,13 @@ class ChannelShuffleOp(SameTypeOp):
     Constraints:
 
     - (C1) there is a dimension 1, and its size C is a multiple of `groups`.
+
+    Example:
+
+    ```mlir
+    %y = core.channel_shuffle %x {groups = #builtin.int<2>}
+        : (tensor<1x6x4x4xf32>) -> tensor<1x6x4x4xf32>
+    ```
     """
 
     name = "core.channel_shuffle"
@@ -131,14 +153,28 @@ class ChannelShuffleOp(SameTypeOp):
 
     def infer(self) -> Sequence[Attribute]:
         dims, groups = dims_of(self.input), self.groups.data
-        channels = dims[require_axis(1, len(dims))]
-        require(groups > 0 and channels % groups == 0, f"{channels} channels in {groups} groups")
+        channels = dims[require_axis(1, len(dims), "C1")]
+        divided = groups > 0 and channels % groups == 0
+        require(divided, f"{channels} channels in {groups} groups", "C1")
         return super().infer()
 
 
 @irdl_op_definition
 class BroadcastOp(CoreOp):
-    """Repeat the input along missing dimensions and dimensions of one, as numpy, up to `dims`."""
+    """
+    Repeat the input along missing dimensions and dimensions of one, as numpy, up to `dims`.
+
+    Constraints:
+
+    - (C1) the input has at most as many dimensions as the result.
+    - (C2) the input's dimensions broadcast with `dims`.
+
+    Example:
+
+    ```mlir
+    %y = core.broadcast %x {dims = #core.dims<[5, 2, 3]>} : (tensor<2x1xf32>) -> tensor<5x2x3xf32>
+    ```
+    """
 
     name = "core.broadcast"
     input = operand_def()
@@ -152,8 +188,9 @@ class BroadcastOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         dims = self.dims.data
-        require(len(dims) >= rank_of(self.input), "the result has fewer dimensions than the input")
-        broadcast([dims_of(self.input), dims])
+        fits = len(dims) >= rank_of(self.input)
+        require(fits, "the result has fewer dimensions than the input", "C1")
+        require_broadcast([dims_of(self.input), dims], "C2")
         return [tensor(element_type(self.input), dims)]
 
 
@@ -163,7 +200,20 @@ class SliceOp(CoreOp):
     Element i of the result is element `starts + i * steps` of the input, in each dimension.
 
     `starts` and `sizes` are resolved: no negative start counts from the end, nothing is clamped.
-    A step may be negative, never zero. All three have one entry a dimension.
+    A step may be negative, never zero.
+
+    Constraints:
+
+    - (C1) starts, sizes and steps have one entry a dimension.
+    - (C2) no step is zero, and no size is negative.
+    - (C3) the first and the last element lie in the input, where all of this is known.
+
+    Example:
+
+    ```mlir
+    %y = core.slice %x {starts = #core.dims<[0, 7]>, sizes = #core.dims<[1, 4]>,
+        steps = #core.dims<[1, -2]>} : (tensor<2x8xf32>) -> tensor<1x4xf32>
+    ```
     """
 
     name = "core.slice"
@@ -198,6 +248,7 @@ class SliceOp(CoreOp):
         require(
             all(len(values) == len(dims) for values in lists),
             f"starts, sizes and steps need {len(dims)} entries each",
+            "C1",
         )
         for dim, start, size, step in zip(dims, *lists, strict=True):
             _require_within(dim, start, size, step)
@@ -205,15 +256,15 @@ class SliceOp(CoreOp):
 
 
 def _require_within(dim: Expr, start: Expr, size: Expr, step: Expr) -> None:
-    """The first and last element lie in the input, where all of this is known."""
-    require(step.value != 0, "a step is zero")
-    require((size.value or 0) >= 0, f"size {size} is negative")
+    require(step.value != 0, "a step is zero", "C2")
+    require((size.value or 0) >= 0, f"size {size} is negative", "C2")
     if size.value == 0 or None in (dim.value, start.value, size.value, step.value):
         return
     for index in (start, start + (size - 1) * step):
         require(
             0 <= (index.value or 0) < (dim.value or 0),
             f"element {index} is outside of a dimension of {dim}",
+            "C3",
         )
 
 
@@ -224,6 +275,21 @@ class PadOp(CoreOp):
 
     `mode` says what is added: constant (the scalar operand `value`, zero without it), edge (the
     border element), reflect (mirrored without repeating the border), wrap (periodic).
+
+    Constraints:
+
+    - (C1) `begin` and `end` have one entry a dimension.
+    - (C2) no amount is negative.
+    - (C3) the value is a scalar of the input's element type.
+    - (C4) `mode` is one of constant, edge, reflect, wrap.
+
+    Example:
+
+    ```mlir
+    %y = core.pad %x, %v
+        {begin = #core.dims<[0, 1]>, end = #core.dims<[0, 2]>, mode = "constant"}
+        : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x6xf32>
+    ```
     """
 
     name = "core.pad"
@@ -251,15 +317,16 @@ class PadOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         dims, begin, end = dims_of(self.input), self.begin.data, self.end.data
-        require(len(dims) == len(begin) == len(end), f"begin and end need {len(dims)} entries")
-        modes = ("constant", "edge", "reflect", "wrap")
-        require(self.mode.data in modes, f"mode '{self.mode.data}' is not one of {modes}")
         require(
-            all((pad.value or 0) >= 0 for pad in (*begin, *end)), "a negative amount: slice instead"
+            len(dims) == len(begin) == len(end), f"begin and end need {len(dims)} entries", "C1"
         )
+        modes = ("constant", "edge", "reflect", "wrap")
+        require(self.mode.data in modes, f"mode '{self.mode.data}' is not one of {modes}", "C4")
+        grows = all((pad.value or 0) >= 0 for pad in (*begin, *end))
+        require(grows, "a negative amount: slice instead", "C2")
         if self.value is not None:
-            require_same_element([self.input, self.value])
-            require(rank_of(self.value) == 0, "the value is not a scalar")
+            require_same_element([self.input, self.value], "C3")
+            require(rank_of(self.value) == 0, "the value is not a scalar", "C3")
         sizes = [dim + b + e for dim, b, e in zip(dims, begin, end, strict=True)]
         return [tensor(element_type(self.input), sizes)]
 
@@ -271,7 +338,17 @@ class ConcatOp(CoreOp):
 
     Constraints:
 
-    - (C1) all other dimensions are equal; where they are not known to be, the first input's count.
+    - (C1) there is at least one operand.
+    - (C2) all operands have the same element type and the same rank.
+    - (C3) `axis` is one of the dimensions.
+    - (C4) all other dimensions are equal; where they are not known to be, the first input's count.
+
+    Example:
+
+    ```mlir
+    %z = core.concat %x, %y {axis = #builtin.int<1>}
+        : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+    ```
     """
 
     name = "core.concat"
@@ -285,15 +362,15 @@ class ConcatOp(CoreOp):
         super().__init__([inputs], {"axis": IntAttr(axis)})
 
     def infer(self) -> Sequence[Attribute]:
-        require(len(self.inputs) > 0, "no operands")
-        element = require_same_element(self.inputs)
+        require(len(self.inputs) > 0, "no operands", "C1")
+        element = require_same_element(self.inputs, "C2")
         shapes = [dims_of(value) for value in self.inputs]
-        axis = require_axis(self.axis.data, len(shapes[0]))
+        axis = require_axis(self.axis.data, len(shapes[0]), "C3")
         for shape in shapes:
-            require(len(shape) == len(shapes[0]), "operands have different ranks")
+            require(len(shape) == len(shapes[0]), "operands have different ranks", "C2")
             for k, (dim, first) in enumerate(zip(shape, shapes[0], strict=True)):
                 differ = None not in (dim.value, first.value) and dim != first
-                require(k == axis or not differ, f"dimension {k} is {first} and {dim}")  # C1
+                require(k == axis or not differ, f"dimension {k} is {first} and {dim}", "C4")
         total = sum((shape[axis] for shape in shapes), Expr.const(0))
         return [tensor(element, [*shapes[0][:axis], total, *shapes[0][axis + 1 :]])]
 
@@ -307,6 +384,7 @@ class SplitOp(CoreOp):
 
     - (C1) there is a result for each of `sizes`, and at least one.
     - (C2) no size is negative, and together they are the dimension, where that is known.
+    - (C3) `axis` is one of the dimensions.
 
     Example:
 
@@ -342,23 +420,23 @@ class SplitOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         dims, sizes = dims_of(self.input), self.sizes.data
-        axis = require_axis(self.axis.data, len(dims))
-        require(  # C1
-            len(self.results) == len(sizes) > 0, f"{len(sizes)} sizes for {len(self.results)} parts"
-        )
-        require(all((size.value or 0) >= 0 for size in sizes), "a size is negative")  # C2
+        axis = require_axis(self.axis.data, len(dims), "C3")
+        parts = len(self.results)
+        require(parts == len(sizes) > 0, f"{len(sizes)} sizes for {parts} parts", "C1")
+        require(all((size.value or 0) >= 0 for size in sizes), "a size is negative", "C2")
         total = sum(sizes, Expr.const(0))
-        require(  # C2
+        require(
             None in (total.value, dims[axis].value) or total == dims[axis],
             f"parts of {total} elements together in a dimension of {dims[axis]}",
+            "C2",
         )
         element = element_type(self.input)
         return [tensor(element, [*dims[:axis], size, *dims[axis + 1 :]]) for size in sizes]
 
 
-def _require_indices(indices: SSAValue) -> None:
+def _require_indices(indices: SSAValue, label: str) -> None:
     element = element_type(indices)
-    require(is_integer(element), f"expected integer indices, got {element}")
+    require(is_integer(element), f"expected integer indices, got {element}", label)
 
 
 @irdl_op_definition
@@ -367,6 +445,18 @@ class GatherOp(CoreOp):
     result[a..., i..., b...] = input[a..., indices[i...], b...], where a has `axis` dimensions.
 
     A negative index counts from the end; one outside of the dimension is a run-time error.
+
+    Constraints:
+
+    - (C1) the indices are integers.
+    - (C2) `axis` is one of the input's dimensions.
+
+    Example:
+
+    ```mlir
+    %y = core.gather %x, %i {axis = #builtin.int<1>}
+        : (tensor<2x9x3xf32>, tensor<4x5xi64>) -> tensor<2x4x5x3xf32>
+    ```
     """
 
     name = "core.gather"
@@ -381,16 +471,33 @@ class GatherOp(CoreOp):
         super().__init__([input, indices], {"axis": IntAttr(axis)})
 
     def infer(self) -> Sequence[Attribute]:
-        _require_indices(self.indices)
+        _require_indices(self.indices, "C1")
         dims = dims_of(self.input)
-        axis = require_axis(self.axis.data, len(dims))
+        axis = require_axis(self.axis.data, len(dims), "C2")
         shape = [*dims[:axis], *dims_of(self.indices), *dims[axis + 1 :]]
         return [tensor(element_type(self.input), shape)]
 
 
 @irdl_op_definition
 class GatherElementsOp(CoreOp):
-    """result[i..., j, k...] = input[i..., indices[i..., j, k...], k...] along `axis`."""
+    """
+    result[i..., j, k...] = input[i..., indices[i..., j, k...], k...] along `axis`.
+
+    Indices are as those of `core.gather`.
+
+    Constraints:
+
+    - (C1) the indices are integers.
+    - (C2) `axis` is one of the dimensions.
+    - (C3) input and indices have the same rank.
+
+    Example:
+
+    ```mlir
+    %y = core.gather_elements %x, %i {axis = #builtin.int<1>}
+        : (tensor<2x9xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+    ```
+    """
 
     name = "core.gather_elements"
     input = operand_def()
@@ -404,9 +511,9 @@ class GatherElementsOp(CoreOp):
         super().__init__([input, indices], {"axis": IntAttr(axis)})
 
     def infer(self) -> Sequence[Attribute]:
-        _require_indices(self.indices)
-        require_axis(self.axis.data, rank_of(self.input))
-        require(rank_of(self.indices) == rank_of(self.input), "ranks differ")
+        _require_indices(self.indices, "C1")
+        require_axis(self.axis.data, rank_of(self.input), "C2")
+        require(rank_of(self.indices) == rank_of(self.input), "ranks differ", "C3")
         return [tensor(element_type(self.input), dims_of(self.indices))]
 
 
@@ -415,6 +522,19 @@ class GatherNdOp(CoreOp):
     """
     The last dimension of `indices` (static, k long) addresses the k dimensions of the input after
     the first `batch_dims`, which both share; the rest of the input's dimensions are copied.
+
+    Constraints:
+
+    - (C1) the indices are integers.
+    - (C2) the last dimension of the indices is a number.
+    - (C3) the input has at least `batch_dims` + k dimensions.
+
+    Example:
+
+    ```mlir
+    %y = core.gather_nd %x, %i {batch_dims = #builtin.int<1>}
+        : (tensor<2x9x8x3xf32>, tensor<2x5x2xi64>) -> tensor<2x5x3xf32>
+    ```
     """
 
     name = "core.gather_nd"
@@ -429,11 +549,12 @@ class GatherNdOp(CoreOp):
         super().__init__([input, indices], {"batch_dims": IntAttr(batch_dims)})
 
     def infer(self) -> Sequence[Attribute]:
-        _require_indices(self.indices)
+        _require_indices(self.indices, "C1")
         dims, indices, batch = dims_of(self.input), dims_of(self.indices), self.batch_dims.data
         depth = indices[-1].value if indices else None
-        require(depth is not None, "the last dimension of the indices must be a number")
-        require(batch + (depth or 0) <= len(dims), "the indices are longer than the input's rank")
+        require(depth is not None, "the last dimension of the indices must be a number", "C2")
+        fits = batch + (depth or 0) <= len(dims)
+        require(fits, "the indices are longer than the input's rank", "C3")
         shape = [*indices[:-1], *dims[batch + (depth or 0) :]]
         return [tensor(element_type(self.input), shape)]
 
@@ -442,8 +563,8 @@ REDUCTIONS = ("none", "add", "mul", "max", "min")
 """How scattered elements meet what is there, or each other."""
 
 
-def _require_reduction(reduction: str) -> None:
-    require(reduction in REDUCTIONS, f"reduction '{reduction}' is not one of {REDUCTIONS}")
+def _require_reduction(reduction: str, label: str) -> None:
+    require(reduction in REDUCTIONS, f"reduction '{reduction}' is not one of {REDUCTIONS}", label)
 
 
 @irdl_op_definition
@@ -451,6 +572,21 @@ class ScatterElementsOp(CoreOp):
     """
     A copy of the input in which element (i..., indices[i..., j, k...], k...) along `axis` meets
     updates[i..., j, k...], in C order of the updates.
+
+    Constraints:
+
+    - (C1) the indices are integers.
+    - (C2) input and updates have the same element type.
+    - (C3) `axis` is one of the dimensions.
+    - (C4) indices and updates have the same dimensions.
+    - (C5) `reduction` is one of none, add, mul, max, min.
+
+    Example:
+
+    ```mlir
+    %y = core.scatter_elements %x, %i, %u {axis = #builtin.int<1>, reduction = "add"}
+        : (tensor<2x9xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x9xf32>
+    ```
     """
 
     name = "core.scatter_elements"
@@ -477,11 +613,11 @@ class ScatterElementsOp(CoreOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        _require_indices(self.indices)
-        _require_reduction(self.reduction.data)
-        require_same_element([self.input, self.updates])
-        require_axis(self.axis.data, rank_of(self.input))
-        require(dims_of(self.indices) == dims_of(self.updates), "indices and updates differ")
+        _require_indices(self.indices, "C1")
+        _require_reduction(self.reduction.data, "C5")
+        require_same_element([self.input, self.updates], "C2")
+        require_axis(self.axis.data, rank_of(self.input), "C3")
+        require(dims_of(self.indices) == dims_of(self.updates), "indices and updates differ", "C4")
         return [self.input.type]
 
 
@@ -490,6 +626,22 @@ class ScatterNdOp(CoreOp):
     """
     A copy of the input in which the slices that `indices` addresses (its last dimension, static)
     meet the slices of `updates`, in C order of the updates.
+
+    Constraints:
+
+    - (C1) the indices are integers.
+    - (C2) input and updates have the same element type.
+    - (C3) the last dimension of the indices, k, is a number.
+    - (C4) the updates have the rank of the indices without the last dimension, and of the input
+      without the first k.
+    - (C5) `reduction` is one of none, add, mul, max, min.
+
+    Example:
+
+    ```mlir
+    %y = core.scatter_nd %x, %i, %u {reduction = "none"}
+        : (tensor<9x8x3xf32>, tensor<5x2xi64>, tensor<5x3xf32>) -> tensor<9x8x3xf32>
+    ```
     """
 
     name = "core.scatter_nd"
@@ -507,13 +659,13 @@ class ScatterNdOp(CoreOp):
         super().__init__([input, indices, updates], {"reduction": StringAttr(reduction)})
 
     def infer(self) -> Sequence[Attribute]:
-        _require_indices(self.indices)
-        _require_reduction(self.reduction.data)
-        require_same_element([self.input, self.updates])
+        _require_indices(self.indices, "C1")
+        _require_reduction(self.reduction.data, "C5")
+        require_same_element([self.input, self.updates], "C2")
         depth = dims_of(self.indices)[-1].value if rank_of(self.indices) else None
-        require(depth is not None, "the last dimension of the indices must be a number")
+        require(depth is not None, "the last dimension of the indices must be a number", "C3")
         expected = (*dims_of(self.indices)[:-1], *dims_of(self.input)[depth or 0 :])
-        require(len(expected) == rank_of(self.updates), "the updates have the wrong rank")
+        require(len(expected) == rank_of(self.updates), "the updates have the wrong rank", "C4")
         return [self.input.type]
 
 
@@ -523,6 +675,18 @@ class TopKOp(CoreOp):
     The `k` largest (or smallest) elements along `axis`, best first, and their i64 indices.
 
     Of equal elements the one with the lower index comes first; NaN counts as largest.
+
+    Constraints:
+
+    - (C1) `axis` is one of the dimensions.
+    - (C2) `k` is one expression.
+
+    Example:
+
+    ```mlir
+    %v, %i = core.top_k %x {k = #core.dims<[5]>, axis = #builtin.int<1>, largest = true}
+        : (tensor<2x9xf32>) -> (tensor<2x5xf32>, tensor<2x5xi64>)
+    ```
     """
 
     name = "core.top_k"
@@ -548,15 +712,23 @@ class TopKOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         dims = list(dims_of(self.input))
-        axis = require_axis(self.axis.data, len(dims))
-        require(len(self.k.data) == 1, "k is one number")
+        axis = require_axis(self.axis.data, len(dims), "C1")
+        require(len(self.k.data) == 1, "k is one number", "C2")
         dims[axis] = self.k.data[0]
         return [tensor(element_type(self.input), dims), tensor(i64, dims)]
 
 
 @irdl_op_definition
 class CountNonzeroOp(CoreOp):
-    """The number of elements that are not zero, as an i64 scalar."""
+    """
+    The number of elements that are not zero, as an i64 scalar.
+
+    Example:
+
+    ```mlir
+    %n = core.count_nonzero %x : (tensor<2x3xf32>) -> tensor<i64>
+    ```
+    """
 
     name = "core.count_nonzero"
     input = operand_def()
@@ -573,7 +745,20 @@ class CountNonzeroOp(CoreOp):
 
 @irdl_op_definition
 class NonzeroOp(CoreOp):
-    """The i64 indices of the `count` elements that are not zero, [rank, count], in C order."""
+    """
+    The i64 indices of the `count` elements that are not zero, [rank, count], in C order.
+
+    Constraints:
+
+    - (C1) `count` is one expression.
+
+    Example:
+
+    ```mlir
+    %i = core.nonzero %x {count = #core.dims<[u0]>}
+        : (tensor<2x3xf32>) -> tensor<2x?xi64, #core.tensor<dims = [2, u0]>>
+    ```
+    """
 
     name = "core.nonzero"
     input = operand_def()
@@ -586,7 +771,7 @@ class NonzeroOp(CoreOp):
         super().__init__([input], {"count": DimsAttr.of([count])})
 
     def infer(self) -> Sequence[Attribute]:
-        require(len(self.count.data) == 1, "count is one number")
+        require(len(self.count.data) == 1, "count is one number", "C1")
         return [tensor(i64, [rank_of(self.input), self.count.data[0]])]
 
 

@@ -205,7 +205,7 @@ def dims_of(type_: Attribute | SSAValue) -> tuple[Expr, ...]:
     if DYNAMIC_INDEX in shape:
         raise VerifyException(
             f"{type_} has a dimension without identity: write its dimensions as "
-            "#core.tensor<dims = [...]>"
+            "#core.tensor<dims = [...]> (T2)"
         )
     return exprs(shape)
 

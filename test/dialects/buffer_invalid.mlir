@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --verify-diagnostics --split-input-file | filecheck %s
 
-// CHECK: op 'buffer.func': 2 outputs of 1 buffers
-buffer.func @func_outputs {
+// CHECK: op 'buffer.func': 2 outputs of 1 buffers (C1)
+buffer.func @func_c1_outputs {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %i = buffer.apply <[0]>
   buffer.return
@@ -9,8 +9,8 @@ buffer.func @func_outputs {
 
 // -----
 
-// CHECK: op 'buffer.func': expected a buffer, got f32
-buffer.func @func_arguments {
+// CHECK: op 'buffer.func': expected a buffer, got f32 (C1)
+buffer.func @func_c1_arguments {
 ^bb0(%x : f32):
   %i = buffer.apply <[0]>
   buffer.return
@@ -18,8 +18,8 @@ buffer.func @func_arguments {
 
 // -----
 
-// CHECK: op 'buffer.func': the function does not end with buffer.return
-buffer.func @func_return {
+// CHECK: op 'buffer.func': the function does not end with buffer.return (C2)
+buffer.func @func_c2_return {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %i = buffer.apply <[0]>
 } {symbols = ["n"], outputs = #builtin.int<1>}
@@ -35,8 +35,8 @@ buffer.func @strides {
 
 // -----
 
-// CHECK: op 'buffer.load': 1 indices for a buffer of rank 2
-buffer.func @load_rank {
+// CHECK: op 'buffer.load': 1 indices for a buffer of rank 2 (C1)
+buffer.func @load_c1_rank {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0]> : !buffer.ref<[4, s0] x f32> -> f32
   buffer.return
@@ -44,8 +44,8 @@ buffer.func @load_rank {
 
 // -----
 
-// CHECK: op 'buffer.load': a load from !buffer.ref<[4, s0] x f32> does not give f64
-buffer.func @load_type {
+// CHECK: op 'buffer.load': a load from !buffer.ref<[4, s0] x f32> does not give f64 (C4)
+buffer.func @load_c4_type {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f64
   buffer.return
@@ -53,8 +53,8 @@ buffer.func @load_type {
 
 // -----
 
-// CHECK: op 'buffer.load': 'd0' has no operand
-buffer.func @load_operand {
+// CHECK: op 'buffer.load': 'd0' has no operand (C2)
+buffer.func @load_c2_operand {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, d0]> : !buffer.ref<[4, s0] x f32> -> f32
   buffer.return
@@ -62,8 +62,8 @@ buffer.func @load_operand {
 
 // -----
 
-// CHECK: op 'buffer.load': 'n' is neither an operand dK nor a symbol sK
-buffer.func @load_symbol {
+// CHECK: op 'buffer.load': 'n' is neither an operand dK nor a symbol sK (C2)
+buffer.func @load_c2_symbol {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, n]> : !buffer.ref<[4, s0] x f32> -> f32
   buffer.return
@@ -71,8 +71,8 @@ buffer.func @load_symbol {
 
 // -----
 
-// CHECK: op 'buffer.store': 3 indices for a buffer of rank 2
-buffer.func @store_rank {
+// CHECK: op 'buffer.store': 3 indices for a buffer of rank 2 (C1)
+buffer.func @store_c1_rank {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
   buffer.store %v, %x <[0, 0, 0]> : f32, !buffer.ref<[4, s0] x f32>
@@ -81,8 +81,8 @@ buffer.func @store_rank {
 
 // -----
 
-// CHECK: op 'buffer.store': cannot store f32 to !buffer.ref<[1] x f64>
-buffer.func @store_type {
+// CHECK: op 'buffer.store': cannot store f32 to !buffer.ref<[1] x f64> (C4)
+buffer.func @store_c4_type {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>, %y : !buffer.ref<[1] x f64>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
   buffer.store %v, %y <[0]> : f32, !buffer.ref<[1] x f64>
@@ -91,8 +91,8 @@ buffer.func @store_type {
 
 // -----
 
-// CHECK: op 'buffer.apply': one expression is expected
-buffer.func @apply_count {
+// CHECK: op 'buffer.apply': one expression is expected (C1)
+buffer.func @apply_c1_count {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %i = buffer.apply <[0, 1]>
   buffer.return
@@ -100,8 +100,8 @@ buffer.func @apply_count {
 
 // -----
 
-// CHECK: op 'buffer.apply': 'd1' has no operand
-buffer.func @apply_operand {
+// CHECK: op 'buffer.apply': 'd1' has no operand (C2)
+buffer.func @apply_c2_operand {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %i = buffer.apply <[0]>
   %j = buffer.apply(%i) <[d0 + d1]>
@@ -110,8 +110,8 @@ buffer.func @apply_operand {
 
 // -----
 
-// CHECK: op 'buffer.for': the range is [lower, upper, step]
-buffer.func @for_range {
+// CHECK: op 'buffer.for': the range is [lower, upper, step] (C1)
+buffer.func @for_c1_range {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
   buffer.for <[0, 4]> {
@@ -123,8 +123,8 @@ buffer.func @for_range {
 
 // -----
 
-// CHECK: op 'buffer.for': the body does not end with buffer.yield
-buffer.func @for_yield {
+// CHECK: op 'buffer.for': the body does not end with buffer.yield (C3)
+buffer.func @for_c3_yield {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
   buffer.for <[0, 4, 1]> {
@@ -136,8 +136,8 @@ buffer.func @for_yield {
 
 // -----
 
-// CHECK: op 'buffer.for': carried values change their types
-buffer.func @for_carried {
+// CHECK: op 'buffer.for': carried values change their types (C3)
+buffer.func @for_c3_carried {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
   %r = buffer.for <[0, 4, 1]> carry %v : f32 -> f32 {
@@ -149,8 +149,8 @@ buffer.func @for_carried {
 
 // -----
 
-// CHECK: op 'buffer.for': carried values change their types
-buffer.func @for_yielded {
+// CHECK: op 'buffer.for': carried values change their types (C3)
+buffer.func @for_c3_yielded {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
   %r = buffer.for <[0, 4, 1]> carry %v : f32 -> f32 {
@@ -162,8 +162,8 @@ buffer.func @for_yielded {
 
 // -----
 
-// CHECK: op 'buffer.for': a parallel loop carries no values
-buffer.func @for_parallel {
+// CHECK: op 'buffer.for': a parallel loop carries no values (C4)
+buffer.func @for_c4_parallel {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
   %r = buffer.for <[0, 4, 1]> carry %v : f32 -> f32 {
@@ -175,8 +175,8 @@ buffer.func @for_parallel {
 
 // -----
 
-// CHECK: op 'buffer.check_index': 'd0' has no operand
-buffer.func @check_index {
+// CHECK: op 'buffer.check_index': 'd0' has no operand (C2)
+buffer.func @check_index_c2 {
 ^bb0(%y : !buffer.ref<[1] x i64>):
   %k = buffer.load %y <[0]> : !buffer.ref<[1] x i64> -> i64
   %i = buffer.check_index %k <[d0]>
@@ -185,8 +185,8 @@ buffer.func @check_index {
 
 // -----
 
-// CHECK: op 'buffer.view': a view keeps the element type
-buffer.func @view {
+// CHECK: op 'buffer.view': a view keeps the element type (C1)
+buffer.func @view_c1 {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.view %x {offset = #core.dims<[0]>} : !buffer.ref<[4, s0] x f32> -> !buffer.ref<[4] x f64>
   buffer.return
@@ -194,8 +194,8 @@ buffer.func @view {
 
 // -----
 
-// CHECK: op 'buffer.loop': slots are pairs of buffers of one type
-buffer.func @loop_pairs {
+// CHECK: op 'buffer.loop': slots are pairs of buffers of one type (C1)
+buffer.func @loop_c1_pairs {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[4] x f32>
   %b = buffer.alloc {dynamic = false} : !buffer.ref<[5] x f32>
@@ -208,8 +208,8 @@ buffer.func @loop_pairs {
 
 // -----
 
-// CHECK: op 'buffer.loop': slots are pairs of buffers of one type
-buffer.func @loop_odd {
+// CHECK: op 'buffer.loop': slots are pairs of buffers of one type (C1)
+buffer.func @loop_c1_odd {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[4] x f32>
   %b = buffer.alloc {dynamic = false} : !buffer.ref<[5] x f32>
@@ -222,8 +222,8 @@ buffer.func @loop_odd {
 
 // -----
 
-// CHECK: op 'buffer.loop': the region has other arguments than slots
-buffer.func @loop_arguments {
+// CHECK: op 'buffer.loop': the region has other arguments than slots (C2)
+buffer.func @loop_c2_arguments {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[4] x f32>
   %b = buffer.alloc {dynamic = false} : !buffer.ref<[5] x f32>
@@ -236,8 +236,8 @@ buffer.func @loop_arguments {
 
 // -----
 
-// CHECK: op 'buffer.loop': the region's arguments: found !buffer.ref<[4] x f32>, expected !buffer.ref<[k + 1] x f32>
-buffer.func @own_type {
+// CHECK: op 'buffer.loop': the region's arguments: found !buffer.ref<[4] x f32>, expected !buffer.ref<[k + 1] x f32> (C4)
+buffer.func @loop_c4_own_type {
 ^bb0(%t : !buffer.ref<[] x i64>):
   %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
   %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[q] x f32> {
@@ -250,8 +250,8 @@ buffer.func @own_type {
 
 // -----
 
-// CHECK: op 'buffer.loop': what the region yields: found !buffer.ref<[k, 1] x f32>, expected !buffer.ref<[k] x f32>
-buffer.func @own_rank {
+// CHECK: op 'buffer.loop': what the region yields: found !buffer.ref<[k, 1] x f32>, expected !buffer.ref<[k] x f32> (C5)
+buffer.func @loop_c5_own_rank {
 ^bb0(%t : !buffer.ref<[] x i64>):
   %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
   %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[q] x f32> {
@@ -264,8 +264,8 @@ buffer.func @own_rank {
 
 // -----
 
-// CHECK: op 'buffer.loop': a buffer is yielded twice
-buffer.func @own_twice {
+// CHECK: op 'buffer.loop': a buffer is yielded twice (C5)
+buffer.func @loop_c5_own_twice {
 ^bb0(%t : !buffer.ref<[] x i64>):
   %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
   %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[q] x f32> {
@@ -278,8 +278,8 @@ buffer.func @own_twice {
 
 // -----
 
-// CHECK: op 'buffer.loop': the results are not the arguments with the result symbols
-buffer.func @own_result {
+// CHECK: op 'buffer.loop': the results are not the arguments with the result symbols (C6)
+buffer.func @loop_c6_own_result {
 ^bb0(%t : !buffer.ref<[] x i64>):
   %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
   %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[k] x f32> {
@@ -292,8 +292,8 @@ buffer.func @own_result {
 
 // -----
 
-// CHECK: op 'buffer.loop': carried symbols and result symbols are pairs
-buffer.func @own_pairs {
+// CHECK: op 'buffer.loop': carried symbols and result symbols are pairs (C3)
+buffer.func @loop_c3_own_pairs {
 ^bb0(%t : !buffer.ref<[] x i64>):
   %a = buffer.alloc {dynamic = true} : !buffer.ref<[4] x f32>
   %s = buffer.loop trip %t : !buffer.ref<[] x i64> own %a : !buffer.ref<[4] x f32> -> !buffer.ref<[q] x f32> {
@@ -306,8 +306,8 @@ buffer.func @own_pairs {
 
 // -----
 
-// CHECK: op 'buffer.if': what the region yields: found 0 buffers, expected 1
-buffer.func @if_yields {
+// CHECK: op 'buffer.if': what the region yields: found 0 buffers, expected 1 (C1)
+buffer.func @if_c1_yields {
 ^bb0(%c : !buffer.ref<[] x i1>):
   %r = buffer.if %c : !buffer.ref<[] x i1> -> !buffer.ref<[p] x f32> {
     %a = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>
@@ -320,8 +320,8 @@ buffer.func @if_yields {
 
 // -----
 
-// CHECK: op 'buffer.transpose': !buffer.ref<[4, 8] x f32> is not a dense square
-buffer.func @transpose_of_a_rectangle {
+// CHECK: op 'buffer.transpose': !buffer.ref<[4, 8] x f32> is not a dense square (C1)
+buffer.func @transpose_c1_of_a_rectangle {
   %t = buffer.scratch : !buffer.ref<[4, 8] x f32>
   buffer.transpose %t : !buffer.ref<[4, 8] x f32>
   buffer.return
@@ -329,8 +329,8 @@ buffer.func @transpose_of_a_rectangle {
 
 // -----
 
-// CHECK: op 'buffer.transpose': no vector has 6 lanes
-buffer.func @transpose_of_six {
+// CHECK: op 'buffer.transpose': no vector has 6 lanes (C2)
+buffer.func @transpose_c2_of_six {
   %t = buffer.scratch : !buffer.ref<[6, 6] x f32>
   buffer.transpose %t : !buffer.ref<[6, 6] x f32>
   buffer.return
@@ -338,8 +338,8 @@ buffer.func @transpose_of_six {
 
 // -----
 
-// CHECK: op 'buffer.transpose': expected elements of f32, got f64
-buffer.func @transpose_of_f64 {
+// CHECK: op 'buffer.transpose': expected elements of f32, got f64 (C3)
+buffer.func @transpose_c3_of_f64 {
   %t = buffer.scratch : !buffer.ref<[4, 4] x f64>
   buffer.transpose %t : !buffer.ref<[4, 4] x f64>
   buffer.return
@@ -347,7 +347,7 @@ buffer.func @transpose_of_f64 {
 
 // -----
 
-// CHECK: the region has other arguments than the section
+// CHECK: op 'buffer.section': the region has other arguments than the section (C1)
 "buffer.func"() <{sym_name = "run", symbols = [], outputs = #builtin.int<0>}> ({
 ^bb0(%x : !buffer.ref<[4] x f32>):
   "buffer.section"(%x) ({
@@ -358,7 +358,7 @@ buffer.func @transpose_of_f64 {
 
 // -----
 
-// CHECK: what the region yields: found 0 buffers, expected 1
+// CHECK: op 'buffer.section': what the region yields: found 0 buffers, expected 1 (C2)
 "buffer.func"() <{sym_name = "run", symbols = [], outputs = #builtin.int<0>}> ({
 ^bb0(%x : !buffer.ref<[4] x f32>):
   %r = "buffer.section"(%x) ({
@@ -370,8 +370,8 @@ buffer.func @transpose_of_f64 {
 
 // -----
 
-// CHECK: op 'buffer.weight': the blob has 4 bytes, but 8 are expected
-buffer.func @run {
+// CHECK: op 'buffer.weight': the blob has 4 bytes, but 8 are expected (C2)
+buffer.func @weight_c2 {
 ^bb0(%x : !buffer.ref<[2] x f32>):
   %w = buffer.weight {value = #core.blob<"0x0000803F">} : !buffer.ref<[2] x f32>
   buffer.return
@@ -379,8 +379,8 @@ buffer.func @run {
 
 // -----
 
-// CHECK: op 'buffer.weight': the blob has 16 bytes, but 12 are expected
-buffer.func @run {
+// CHECK: op 'buffer.weight': the blob has 16 bytes, but 12 are expected (C2)
+buffer.func @weight_c2 {
 ^bb0(%x : !buffer.ref<[2] x f32>):
   %w = buffer.weight {value = #core.blob<"0x0000803F0000803F0000803F0000803F">, layout = #core.layout<0/2, 0 mod 2>, dims = #core.dims<[3]>} : !buffer.ref<[2, 2] x f32>
   buffer.return
@@ -388,8 +388,8 @@ buffer.func @run {
 
 // -----
 
-// CHECK: op 'buffer.weight': #core.layout<0/2, 0 mod 2> makes no !buffer.ref<[3, 2] x f32> of the dimensions
-buffer.func @run {
+// CHECK: op 'buffer.weight': #core.layout<0/2, 0 mod 2> makes no !buffer.ref<[3, 2] x f32> of the dimensions #core.dims<[3]> (C1)
+buffer.func @weight_c1 {
 ^bb0(%x : !buffer.ref<[2] x f32>):
   %w = buffer.weight {value = #core.blob<"0x0000803F0000803F0000803F">, layout = #core.layout<0/2, 0 mod 2>, dims = #core.dims<[3]>} : !buffer.ref<[3, 2] x f32>
   buffer.return
@@ -397,9 +397,149 @@ buffer.func @run {
 
 // -----
 
-// CHECK: op 'buffer.weight': a constant to be packed needs a layout and dimensions
-buffer.func @run {
+// CHECK: op 'buffer.weight': a constant to be packed needs a layout and dimensions (C1)
+buffer.func @weight_c1 {
 ^bb0(%x : !buffer.ref<[2] x f32>):
   %w = buffer.weight {value = #core.blob<"0x0000803F0000803F0000803F">, dims = #core.dims<[3]>} : !buffer.ref<[3] x f32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.for': 'd0' has no operand (C2)
+buffer.func @for_c2 {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  buffer.for <[0, d0, 1]> {
+  ^bb1(%i : index):
+    buffer.yield
+  } {parallel = false}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.for': mode 'split' is not one of ('lanes', 'unroll') (C5)
+buffer.func @for_c5 {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i : index):
+    buffer.yield
+  } {parallel = false, mode = "split"}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.load': the elements of the last dimension do not lie side by side (C3)
+buffer.func @load_c3 {
+^bb0(%x : !buffer.ref<[4, 8] x f32, [1, 4]>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, 8] x f32, [1, 4]> -> vector<4xf32>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.store': 'd0' has no operand (C2)
+buffer.func @store_c2 {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32
+  buffer.store %v, %x <[0, d0]> : f32, !buffer.ref<[4, s0] x f32>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.store': the elements of the last dimension do not lie side by side (C3)
+buffer.func @store_c3 {
+^bb0(%x : !buffer.ref<[4, 8] x f32, [1, 4]>):
+  %v = "test.op"() : () -> vector<4xf32>
+  buffer.store %v, %x <[0, 0]> : vector<4xf32>, !buffer.ref<[4, 8] x f32, [1, 4]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.check_index': one expression is expected (C1)
+buffer.func @check_index_c1 {
+^bb0(%x : !buffer.ref<[1] x i64>):
+  %k = buffer.load %x <[0]> : !buffer.ref<[1] x i64> -> i64
+  %i = buffer.check_index %k <[4, 4]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.scratch': its size is not a number, or it is not dense (C1)
+buffer.func @scratch_c1 {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %t = buffer.scratch : !buffer.ref<[s0] x f32>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.scratch': its size is not a number, or it is not dense (C1)
+buffer.func @scratch_c1_strides {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %t = buffer.scratch : !buffer.ref<[4, 8] x f32, [1, 4]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.compare': a comparison of vector<8xf32> does not give a mask (C1)
+buffer.func @compare_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %m = buffer.compare %v, %v {predicate = "lt"} : vector<8xf32> -> vector<8xi1>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.compare': predicate 'above' is not one of ('eq', 'ne', 'lt', 'le', 'gt', 'ge') (C2)
+buffer.func @compare_c2 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %m = buffer.compare %v, %v {predicate = "above"} : vector<8xf32> -> vector<8xi32>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.convert': a conversion keeps the lanes (C1)
+buffer.func @convert_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %i = buffer.convert %v : vector<8xf32> -> vector<4xi32>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.reduce': the result does not have the type of a lane (C1)
+buffer.func @reduce_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %s = buffer.reduce %v {kind = "add"} : vector<8xf32> -> f64
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.reduce': kind 'mean' is not one of ('add', 'mul', 'max', 'min') (C2)
+buffer.func @reduce_c2 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %s = buffer.reduce %v {kind = "mean"} : vector<8xf32> -> f32
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.require': predicate 'less' is not one of ('eq', 'le', 'broadcast', 'index') (C1)
+buffer.func @require_c1 {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  buffer.require <[4]> "less" <[5]>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}

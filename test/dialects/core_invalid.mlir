@@ -1,30 +1,30 @@
 // RUN: opt-tool %s --verify-diagnostics --split-input-file | filecheck %s
 
-// CHECK: op 'core.exp': result 0 has type tensor<3x2xf32>, but its operands give tensor<2x3xf32>
-func.func @result_type(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.exp': result 0 has type tensor<3x2xf32>, but its operands give tensor<2x3xf32> (T1)
+func.func @exp_t1_result_type(%x : tensor<2x3xf32>) {
   %r = core.exp %x : (tensor<2x3xf32>) -> tensor<3x2xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.add': tensor<?x3xf32> has a dimension without identity: write its dimensions as #core.tensor<dims = [...]>
-func.func @dimension_without_identity(%x : tensor<?x3xf32>, %y : tensor<?x3xf32>) {
+// CHECK: op 'core.add': tensor<?x3xf32> has a dimension without identity: write its dimensions as #core.tensor<dims = [...]> (T2)
+func.func @add_t2_dimension_without_identity(%x : tensor<?x3xf32>, %y : tensor<?x3xf32>) {
   %r = core.add %x, %y : (tensor<?x3xf32>, tensor<?x3xf32>) -> tensor<?x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.constant': the blob has 3 bytes, but 4 are expected
-func.func @constant_c1_size() {
+// CHECK: op 'core.constant': the blob has 3 bytes, but 4 are expected (C2)
+func.func @constant_c2_size() {
   %c = core.constant #core.blob<"0x000080"> : tensor<1xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.constant': a constant has the dynamic type tensor<?xf32, #core.tensor<dims = [n]>>
+// CHECK: op 'core.constant': a constant has the dynamic type tensor<?xf32, #core.tensor<dims = [n]>> (C1)
 func.func @constant_c1_shape() {
   %c = core.constant #core.blob<"0x0000803F"> : tensor<?xf32, #core.tensor<dims = [n]>>
   func.return
@@ -32,87 +32,87 @@ func.func @constant_c1_shape() {
 
 // -----
 
-// CHECK: op 'core.from_dims': 2 values do not fill the shape [3]
-func.func @from_dims() {
+// CHECK: op 'core.from_dims': 2 values do not fill the shape [3] (C1)
+func.func @from_dims_c1() {
   %c = core.from_dims {values = #core.dims<[n, 2]>, shape = array<i64: 3>} : tensor<3xi64>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.bind_symbols': 1 symbols for tensor<2xi64>
-func.func @bind_symbols_count(%x : tensor<2xi64>) {
+// CHECK: op 'core.bind_symbols': 1 symbols for tensor<2xi64> (C2)
+func.func @bind_symbols_c2_count(%x : tensor<2xi64>) {
   core.bind_symbols %x {symbols = ["n"]} : tensor<2xi64>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.bind_symbols': expected integers, got f32
-func.func @bind_symbols_type(%x : tensor<1xf32>) {
+// CHECK: op 'core.bind_symbols': expected integers, got f32 (C1)
+func.func @bind_symbols_c1_type(%x : tensor<1xf32>) {
   core.bind_symbols %x {symbols = ["n"]} : tensor<1xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.iota': axis 2 is out of range for rank 2
-func.func @iota() {
+// CHECK: op 'core.iota': axis 2 is out of range for rank 2 (C1)
+func.func @iota_c1() {
   %c = core.iota {dims = #core.dims<[n, 2]>, axis = #builtin.int<2>} : tensor<?x2xi64, #core.tensor<dims = [n, 2]>>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.exp': expected a floating-point tensor, got i32
-func.func @float_unary(%x : tensor<2xi32>) {
+// CHECK: op 'core.exp': expected a floating-point tensor, got i32 (C1)
+func.func @exp_c1_float_unary(%x : tensor<2xi32>) {
   %r = core.exp %x : (tensor<2xi32>) -> tensor<2xi32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.add': operands have different element types: f32, i32
-func.func @element_types(%x : tensor<2xf32>, %y : tensor<2xi32>) {
+// CHECK: op 'core.add': operands have different element types: f32, i32 (C1)
+func.func @add_c1_element_types(%x : tensor<2xf32>, %y : tensor<2xi32>) {
   %r = core.add %x, %y : (tensor<2xf32>, tensor<2xi32>) -> tensor<2xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.add': cannot broadcast [2] with [3]
-func.func @broadcast_shapes(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+// CHECK: op 'core.add': cannot broadcast [2] with [3] (C2)
+func.func @add_c2_broadcast_shapes(%x : tensor<2xf32>, %y : tensor<3xf32>) {
   %r = core.add %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.and': expected integers or i1, got f32
-func.func @bitwise(%x : tensor<2xf32>, %y : tensor<2xf32>) {
+// CHECK: op 'core.and': expected integers or i1, got f32 (C3)
+func.func @and_c3_bitwise(%x : tensor<2xf32>, %y : tensor<2xf32>) {
   %r = core.and %x, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.compare': 'above' is not one of eq, ne, lt, le, gt, ge
-func.func @predicate(%x : tensor<2xf32>, %y : tensor<2xf32>) {
+// CHECK: op 'core.compare': 'above' is not one of eq, ne, lt, le, gt, ge (C3)
+func.func @compare_c3_predicate(%x : tensor<2xf32>, %y : tensor<2xf32>) {
   %r = core.compare %x, %y {predicate = "above"} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.select': the condition is not i1
-func.func @select(%x : tensor<2xi32>, %y : tensor<2xf32>, %z : tensor<2xf32>) {
+// CHECK: op 'core.select': the condition is not i1 (C1)
+func.func @select_c1(%x : tensor<2xi32>, %y : tensor<2xf32>, %z : tensor<2xf32>) {
   %r = core.select %x, %y, %z : (tensor<2xi32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.split': 3 sizes for 2 parts
+// CHECK: op 'core.split': 3 sizes for 2 parts (C1)
 func.func @split_c1(%x : tensor<2x3xf32>) {
   %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[1, 1, 1]>} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>)
   func.return
@@ -120,7 +120,7 @@ func.func @split_c1(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.split': a size is negative
+// CHECK: op 'core.split': a size is negative (C2)
 func.func @split_c2_size(%x : tensor<2x3xf32>) {
   %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[4, -1]>} : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x?xf32>)
   func.return
@@ -128,7 +128,7 @@ func.func @split_c2_size(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.split': parts of 3 elements together in a dimension of 2
+// CHECK: op 'core.split': parts of 3 elements together in a dimension of 2 (C2)
 func.func @split_c2_total(%x : tensor<2x3xf32>) {
   %a, %b = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[2, 1]>} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<1x3xf32>)
   func.return
@@ -136,7 +136,7 @@ func.func @split_c2_total(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.reshape': cannot reshape 6 elements to [7]
+// CHECK: op 'core.reshape': cannot reshape 6 elements to [7] (C1)
 func.func @reshape_c1(%x : tensor<2x3xf32>) {
   %r = core.reshape %x {dims = #core.dims<[7]>} : (tensor<2x3xf32>) -> tensor<7xf32>
   func.return
@@ -144,7 +144,7 @@ func.func @reshape_c1(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.transpose': permutation [0, 0] is not a permutation of the 2 dimensions
+// CHECK: op 'core.transpose': permutation [0, 0] is not a permutation of the 2 dimensions (C1)
 func.func @transpose_c1_0(%x : tensor<2x3xf32>) {
   %r = core.transpose %x {permutation = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
@@ -152,7 +152,7 @@ func.func @transpose_c1_0(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.transpose': permutation [0] is not a permutation of the 2 dimensions
+// CHECK: op 'core.transpose': permutation [0] is not a permutation of the 2 dimensions (C1)
 func.func @transpose_c1_1(%x : tensor<2x3xf32>) {
   %r = core.transpose %x {permutation = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
@@ -160,7 +160,7 @@ func.func @transpose_c1_1(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.transpose': permutation [0, 2] is not a permutation of the 2 dimensions
+// CHECK: op 'core.transpose': permutation [0, 2] is not a permutation of the 2 dimensions (C1)
 func.func @transpose_c1_2(%x : tensor<2x3xf32>) {
   %r = core.transpose %x {permutation = array<i64: 0, 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
@@ -168,7 +168,7 @@ func.func @transpose_c1_2(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.transpose': permutation [1, 0, 2] is not a permutation of the 2 dimensions
+// CHECK: op 'core.transpose': permutation [1, 0, 2] is not a permutation of the 2 dimensions (C1)
 func.func @transpose_c1_3(%x : tensor<2x3xf32>) {
   %r = core.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
@@ -176,528 +176,528 @@ func.func @transpose_c1_3(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.broadcast': the result has fewer dimensions than the input
-func.func @broadcast_rank(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.broadcast': the result has fewer dimensions than the input (C1)
+func.func @broadcast_c1_rank(%x : tensor<2x3xf32>) {
   %r = core.broadcast %x {dims = #core.dims<[3]>} : (tensor<2x3xf32>) -> tensor<3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.broadcast': cannot broadcast [2, 3] with [2, 4]
-func.func @broadcast_dims(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.broadcast': cannot broadcast [2, 3] with [2, 4] (C2)
+func.func @broadcast_c2_dims(%x : tensor<2x3xf32>) {
   %r = core.broadcast %x {dims = #core.dims<[2, 4]>} : (tensor<2x3xf32>) -> tensor<2x4xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.slice': starts, sizes and steps need 2 entries each
-func.func @slice_lists(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.slice': starts, sizes and steps need 2 entries each (C1)
+func.func @slice_c1_lists(%x : tensor<2x3xf32>) {
   %r = core.slice %x {starts = #core.dims<[0]>, sizes = #core.dims<[2, 3]>, steps = #core.dims<[1, 1]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.slice': a step is zero
-func.func @slice_step(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.slice': a step is zero (C2)
+func.func @slice_c2_step(%x : tensor<2x3xf32>) {
   %r = core.slice %x {starts = #core.dims<[0, 0]>, sizes = #core.dims<[2, 3]>, steps = #core.dims<[1, 0]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.slice': size -1 is negative
-func.func @slice_size(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.slice': size -1 is negative (C2)
+func.func @slice_c2_size(%x : tensor<2x3xf32>) {
   %r = core.slice %x {starts = #core.dims<[0, 0]>, sizes = #core.dims<[2, -1]>, steps = #core.dims<[1, 1]>} : (tensor<2x3xf32>) -> tensor<2x0xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.slice': element 3 is outside of a dimension of 3
-func.func @slice_last(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.slice': element 3 is outside of a dimension of 3 (C3)
+func.func @slice_c3_last(%x : tensor<2x3xf32>) {
   %r = core.slice %x {starts = #core.dims<[0, 1]>, sizes = #core.dims<[2, 3]>, steps = #core.dims<[1, 1]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.slice': element -1 is outside of a dimension of 3
-func.func @slice_negative_step(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.slice': element -1 is outside of a dimension of 3 (C3)
+func.func @slice_c3_negative_step(%x : tensor<2x3xf32>) {
   %r = core.slice %x {starts = #core.dims<[0, 1]>, sizes = #core.dims<[2, 3]>, steps = #core.dims<[1, -1]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pad': begin and end need 2 entries
-func.func @pad_lists(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.pad': begin and end need 2 entries (C1)
+func.func @pad_c1_lists(%x : tensor<2x3xf32>) {
   %r = core.pad %x {begin = #core.dims<[0]>, end = #core.dims<[0, 0]>, mode = "edge"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pad': mode 'mirror' is not one of ('constant', 'edge', 'reflect', 'wrap')
-func.func @pad_mode(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.pad': mode 'mirror' is not one of ('constant', 'edge', 'reflect', 'wrap') (C4)
+func.func @pad_c4_mode(%x : tensor<2x3xf32>) {
   %r = core.pad %x {begin = #core.dims<[0, 0]>, end = #core.dims<[0, 0]>, mode = "mirror"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pad': a negative amount: slice instead
-func.func @pad_negative(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.pad': a negative amount: slice instead (C2)
+func.func @pad_c2_negative(%x : tensor<2x3xf32>) {
   %r = core.pad %x {begin = #core.dims<[0, 0]>, end = #core.dims<[-1, 0]>, mode = "edge"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pad': the value is not a scalar
-func.func @pad_value(%x : tensor<2x3xf32>, %y : tensor<1xf32>) {
+// CHECK: op 'core.pad': the value is not a scalar (C3)
+func.func @pad_c3_value(%x : tensor<2x3xf32>, %y : tensor<1xf32>) {
   %r = core.pad %x, %y {begin = #core.dims<[0, 0]>, end = #core.dims<[0, 0]>, mode = "constant"} : (tensor<2x3xf32>, tensor<1xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pad': operands have different element types: f32, f64
-func.func @pad_value_type(%x : tensor<2x3xf32>, %y : tensor<f64>) {
+// CHECK: op 'core.pad': operands have different element types: f32, f64 (C3)
+func.func @pad_c3_value_type(%x : tensor<2x3xf32>, %y : tensor<f64>) {
   %r = core.pad %x, %y {begin = #core.dims<[0, 0]>, end = #core.dims<[0, 0]>, mode = "constant"} : (tensor<2x3xf32>, tensor<f64>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.concat': dimension 0 is 2 and 4
-func.func @concat_c1(%x : tensor<2x3xf32>, %y : tensor<4x3xf32>) {
+// CHECK: op 'core.concat': dimension 0 is 2 and 4 (C4)
+func.func @concat_c4(%x : tensor<2x3xf32>, %y : tensor<4x3xf32>) {
   %r = core.concat %x, %y {axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x6xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.concat': operands have different ranks
-func.func @concat_ranks(%x : tensor<2x3xf32>, %y : tensor<2xf32>) {
+// CHECK: op 'core.concat': operands have different ranks (C2)
+func.func @concat_c2_ranks(%x : tensor<2x3xf32>, %y : tensor<2xf32>) {
   %r = core.concat %x, %y {axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x6xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.concat': axis 2 is out of range for rank 2
-func.func @concat_axis(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.concat': axis 2 is out of range for rank 2 (C3)
+func.func @concat_c3_axis(%x : tensor<2x3xf32>) {
   %r = core.concat %x {axis = #builtin.int<2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.concat': no operands
-func.func @concat_none() {
+// CHECK: op 'core.concat': no operands (C1)
+func.func @concat_c1_none() {
   %r = core.concat {axis = #builtin.int<0>} : () -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.gather': expected integer indices, got f32
-func.func @gather_indices(%x : tensor<2x3xf32>, %y : tensor<2xf32>) {
+// CHECK: op 'core.gather': expected integer indices, got f32 (C1)
+func.func @gather_c1_indices(%x : tensor<2x3xf32>, %y : tensor<2xf32>) {
   %r = core.gather %x, %y {axis = #builtin.int<0>} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.gather': axis -1 is out of range for rank 2
-func.func @gather_axis(%x : tensor<2x3xf32>, %y : tensor<2xi64>) {
+// CHECK: op 'core.gather': axis -1 is out of range for rank 2 (C2)
+func.func @gather_c2_axis(%x : tensor<2x3xf32>, %y : tensor<2xi64>) {
   %r = core.gather %x, %y {axis = #builtin.int<-1>} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.gather_elements': ranks differ
-func.func @gather_elements(%x : tensor<2x3xf32>, %y : tensor<2xi64>) {
+// CHECK: op 'core.gather_elements': ranks differ (C3)
+func.func @gather_elements_c3(%x : tensor<2x3xf32>, %y : tensor<2xi64>) {
   %r = core.gather_elements %x, %y {axis = #builtin.int<0>} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.gather_nd': the last dimension of the indices must be a number
-func.func @gather_nd_depth(%x : tensor<2x3xf32>, %y : tensor<?xi64, #core.tensor<dims = [n]>>) {
+// CHECK: op 'core.gather_nd': the last dimension of the indices must be a number (C2)
+func.func @gather_nd_c2_depth(%x : tensor<2x3xf32>, %y : tensor<?xi64, #core.tensor<dims = [n]>>) {
   %r = core.gather_nd %x, %y {batch_dims = #builtin.int<0>} : (tensor<2x3xf32>, tensor<?xi64, #core.tensor<dims = [n]>>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.gather_nd': the indices are longer than the input's rank
-func.func @gather_nd_rank(%x : tensor<2x3xf32>, %y : tensor<2x2xi64>) {
+// CHECK: op 'core.gather_nd': the indices are longer than the input's rank (C3)
+func.func @gather_nd_c3_rank(%x : tensor<2x3xf32>, %y : tensor<2x2xi64>) {
   %r = core.gather_nd %x, %y {batch_dims = #builtin.int<1>} : (tensor<2x3xf32>, tensor<2x2xi64>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.scatter_elements': reduction 'sub' is not one of ('none', 'add', 'mul', 'max', 'min')
-func.func @scatter_elements_reduction(%x : tensor<2x3xf32>, %y : tensor<2x3xi64>, %z : tensor<2x3xf32>) {
+// CHECK: op 'core.scatter_elements': reduction 'sub' is not one of ('none', 'add', 'mul', 'max', 'min') (C5)
+func.func @scatter_elements_c5_reduction(%x : tensor<2x3xf32>, %y : tensor<2x3xi64>, %z : tensor<2x3xf32>) {
   %r = core.scatter_elements %x, %y, %z {axis = #builtin.int<0>, reduction = "sub"} : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.scatter_elements': indices and updates differ
-func.func @scatter_elements_updates(%x : tensor<2x3xf32>, %y : tensor<1x3xi64>, %z : tensor<2x3xf32>) {
+// CHECK: op 'core.scatter_elements': indices and updates differ (C4)
+func.func @scatter_elements_c4_updates(%x : tensor<2x3xf32>, %y : tensor<1x3xi64>, %z : tensor<2x3xf32>) {
   %r = core.scatter_elements %x, %y, %z {axis = #builtin.int<0>, reduction = "add"} : (tensor<2x3xf32>, tensor<1x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.scatter_nd': the last dimension of the indices must be a number
-func.func @scatter_nd_depth(%x : tensor<2x3xf32>, %y : tensor<?xi64, #core.tensor<dims = [n]>>, %z : tensor<f32>) {
+// CHECK: op 'core.scatter_nd': the last dimension of the indices must be a number (C3)
+func.func @scatter_nd_c3_depth(%x : tensor<2x3xf32>, %y : tensor<?xi64, #core.tensor<dims = [n]>>, %z : tensor<f32>) {
   %r = core.scatter_nd %x, %y, %z {reduction = "none"} : (tensor<2x3xf32>, tensor<?xi64, #core.tensor<dims = [n]>>, tensor<f32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.scatter_nd': the updates have the wrong rank
-func.func @scatter_nd_updates(%x : tensor<2x3xf32>, %y : tensor<2x1xi64>, %z : tensor<2xf32>) {
+// CHECK: op 'core.scatter_nd': the updates have the wrong rank (C4)
+func.func @scatter_nd_c4_updates(%x : tensor<2x3xf32>, %y : tensor<2x1xi64>, %z : tensor<2xf32>) {
   %r = core.scatter_nd %x, %y, %z {reduction = "none"} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.top_k': k is one number
-func.func @top_k(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.top_k': k is one number (C2)
+func.func @top_k_c2(%x : tensor<2x3xf32>) {
   %r, %s = core.top_k %x {k = #core.dims<[1, 2]>, axis = #builtin.int<1>, largest = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.nonzero': count is one number
-func.func @nonzero(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.nonzero': count is one number (C1)
+func.func @nonzero_c1(%x : tensor<2x3xf32>) {
   %r = core.nonzero %x {count = #core.dims<[1, 2]>} : (tensor<2x3xf32>) -> tensor<2x1xi64>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': input has 6 channels, but the weight expects 4
-func.func @conv_c1_input(%x : tensor<1x6x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
+// CHECK: op 'core.conv': input has 6 channels, but the weight expects 4 (C3)
+func.func @conv_c3_input(%x : tensor<1x6x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
   %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x6x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': 5 channels in 2 groups
-func.func @conv_c1_output(%x : tensor<1x4x9x9xf32>, %y : tensor<5x2x3x3xf32>) {
+// CHECK: op 'core.conv': 5 channels in 2 groups (C3)
+func.func @conv_c3_output(%x : tensor<1x4x9x9xf32>, %y : tensor<5x2x3x3xf32>) {
   %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<5x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': the bias does not have 6 elements
-func.func @conv_c2(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>, %z : tensor<4xf32>) {
+// CHECK: op 'core.conv': the bias does not have 6 elements (C4)
+func.func @conv_c4(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>, %z : tensor<4xf32>) {
   %r = core.conv %x, %y, %z {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>, tensor<4xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': groups is not positive
-func.func @conv_groups(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
+// CHECK: op 'core.conv': groups is not positive (C3)
+func.func @conv_c3_groups(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
   %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<0>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': input of rank 4 with a weight of rank 3
-func.func @conv_rank(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3xf32>) {
+// CHECK: op 'core.conv': input of rank 4 with a weight of rank 3 (C2)
+func.func @conv_c2_rank(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3xf32>) {
   %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': kernel, strides, dilations and pads need 2 entries each
-func.func @conv_lists(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
+// CHECK: op 'core.conv': kernel, strides, dilations and pads need 2 entries each (C5)
+func.func @conv_c5_lists(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
   %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': a stride is not positive
-func.func @conv_stride(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
+// CHECK: op 'core.conv': a stride is not positive (C5)
+func.func @conv_c5_stride(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
   %r = core.conv %x, %y {strides = array<i64: 1, 0>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': a dilation is not positive
-func.func @conv_dilation(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
+// CHECK: op 'core.conv': a dilation is not positive (C5)
+func.func @conv_c5_dilation(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
   %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 0, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv': a window of 3 exceeds 1
-func.func @conv_window(%x : tensor<1x4x1x9xf32>, %y : tensor<6x2x3x3xf32>) {
+// CHECK: op 'core.conv': a window of 3 exceeds 1 (C5)
+func.func @conv_c5_window(%x : tensor<1x4x1x9xf32>, %y : tensor<6x2x3x3xf32>) {
   %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x1x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv_transpose': input has 4 channels, but the weight expects 2
-func.func @conv_transpose_channels(%x : tensor<1x4x9x9xf32>, %y : tensor<2x3x3x3xf32>) {
+// CHECK: op 'core.conv_transpose': input has 4 channels, but the weight expects 2 (C3)
+func.func @conv_transpose_c3_channels(%x : tensor<1x4x9x9xf32>, %y : tensor<2x3x3x3xf32>) {
   %r = core.conv_transpose %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<2x3x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv_transpose': 3 groups
-func.func @conv_transpose_groups(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>) {
+// CHECK: op 'core.conv_transpose': 4 channels in 3 groups (C3)
+func.func @conv_transpose_c3_groups(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>) {
   %r = core.conv_transpose %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<3>} : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv_transpose': the bias does not have 6 elements
-func.func @conv_transpose_bias(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>, %z : tensor<3xf32>) {
+// CHECK: op 'core.conv_transpose': the bias does not have 6 elements (C4)
+func.func @conv_transpose_c4_bias(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>, %z : tensor<3xf32>) {
   %r = core.conv_transpose %x, %y, %z {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>, tensor<3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.conv_transpose': window lists of different lengths
-func.func @conv_transpose_lists(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>) {
+// CHECK: op 'core.conv_transpose': window lists of different lengths (C5)
+func.func @conv_transpose_c5_lists(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>) {
   %r = core.conv_transpose %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.matmul': a matrix has at least two dimensions
-func.func @matmul_rank(%x : tensor<3xf32>, %y : tensor<3x4xf32>) {
+// CHECK: op 'core.matmul': a matrix has at least two dimensions (C2)
+func.func @matmul_c2_rank(%x : tensor<3xf32>, %y : tensor<3x4xf32>) {
   %r = core.matmul %x, %y : (tensor<3xf32>, tensor<3x4xf32>) -> tensor<4xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.matmul': cannot multiply rows of 3 with columns of 4
-func.func @matmul_inner(%x : tensor<2x3xf32>, %y : tensor<4x5xf32>) {
+// CHECK: op 'core.matmul': cannot multiply rows of 3 with columns of 4 (C3)
+func.func @matmul_c3_inner(%x : tensor<2x3xf32>, %y : tensor<4x5xf32>) {
   %r = core.matmul %x, %y : (tensor<2x3xf32>, tensor<4x5xf32>) -> tensor<2x5xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.matmul': cannot broadcast [2] with [3]
-func.func @matmul_batch(%x : tensor<2x1x3xf32>, %y : tensor<3x3x4xf32>) {
+// CHECK: op 'core.matmul': cannot broadcast [2] with [3] (C4)
+func.func @matmul_c4_batch(%x : tensor<2x1x3xf32>, %y : tensor<3x3x4xf32>) {
   %r = core.matmul %x, %y : (tensor<2x1x3xf32>, tensor<3x3x4xf32>) -> tensor<2x1x4xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.batch_norm': a parameter is not a vector
-func.func @batch_norm_vector(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %z : tensor<3xf32>, %u : tensor<f32>, %v : tensor<3xf32>) {
+// CHECK: op 'core.batch_norm': a parameter is not a vector (C4)
+func.func @batch_norm_c4_vector(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %z : tensor<3xf32>, %u : tensor<f32>, %v : tensor<3xf32>) {
   %r = core.batch_norm %x, %y, %z, %u, %v {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>, tensor<3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.batch_norm': a parameter has 2 elements for 3 channels
-func.func @batch_norm_channels(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %z : tensor<3xf32>, %u : tensor<2xf32>, %v : tensor<3xf32>) {
+// CHECK: op 'core.batch_norm': a parameter has 2 elements for 3 channels (C4)
+func.func @batch_norm_c4_channels(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %z : tensor<3xf32>, %u : tensor<2xf32>, %v : tensor<3xf32>) {
   %r = core.batch_norm %x, %y, %z, %u, %v {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.layer_norm': a parameter exceeds the input
-func.func @layer_norm(%x : tensor<2x3xf32>, %y : tensor<2x2x3xf32>) {
+// CHECK: op 'core.layer_norm': a parameter exceeds the input (C4)
+func.func @layer_norm_c4(%x : tensor<2x3xf32>, %y : tensor<2x2x3xf32>) {
   %r = core.layer_norm %x, %y {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<2x2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.layer_norm': expected a floating-point tensor
-func.func @layer_norm_type(%x : tensor<2x3xi32>, %y : tensor<3xi32>) {
+// CHECK: op 'core.layer_norm': expected a floating-point tensor (C1)
+func.func @layer_norm_c1_type(%x : tensor<2x3xi32>, %y : tensor<3xi32>) {
   %r = core.layer_norm %x, %y {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.channel_shuffle': 3 channels in 2 groups
-func.func @channel_shuffle(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.channel_shuffle': 3 channels in 2 groups (C1)
+func.func @channel_shuffle_c1(%x : tensor<2x3xf32>) {
   %r = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.channel_shuffle': 3 channels in 0 groups
-func.func @channel_shuffle_groups(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.channel_shuffle': 3 channels in 0 groups (C1)
+func.func @channel_shuffle_c1_groups(%x : tensor<2x3xf32>) {
   %r = core.channel_shuffle %x {groups = #builtin.int<0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.attention': expected f32 or f64, got f16
-func.func @attention_type(%q : tensor<2x3x4xf16>) {
+// CHECK: op 'core.attention': expected f32 or f64, got f16 (C1)
+func.func @attention_c1_type(%q : tensor<2x3x4xf16>) {
   %r = core.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<2x3x4xf16>, tensor<2x3x4xf16>, tensor<2x3x4xf16>) -> tensor<2x3x4xf16>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.attention': query, key and value need one rank from 3 on
-func.func @attention_rank(%q : tensor<3x4xf32>) {
+// CHECK: op 'core.attention': query, key and value need the same rank, at least 3 (C2)
+func.func @attention_c2_rank(%q : tensor<3x4xf32>) {
   %r = core.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<3x4xf32>, tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.attention': [1, 4] instead of [3, 4]
-func.func @attention_heads(%q : tensor<2x3x4xf32>, %k : tensor<2x1x4xf32>) {
+// CHECK: op 'core.attention': [1, 4] instead of [3, 4] (C2)
+func.func @attention_c2_heads(%q : tensor<2x3x4xf32>, %k : tensor<2x1x4xf32>) {
   %r = core.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x1x4xf32>, tensor<2x1x4xf32>) -> tensor<2x3x4xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.attention': [2, 3] instead of [5, 3]
-func.func @attention_keys(%q : tensor<2x3x4xf32>, %k : tensor<5x3x4xf32>) {
+// CHECK: op 'core.attention': [2, 3] instead of [5, 3] (C2)
+func.func @attention_c2_keys(%q : tensor<2x3x4xf32>, %k : tensor<5x3x4xf32>) {
   %r = core.attention %q, %k, %q {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<5x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.attention': a mask [7, 3, 2, 2] of [3, 2, 2]
-func.func @attention_mask(%q : tensor<2x3x4xf32>, %m : tensor<7x3x2x2xf32>) {
+// CHECK: op 'core.attention': a mask [7, 3, 2, 2] of [3, 2, 2] (C3)
+func.func @attention_c3_mask(%q : tensor<2x3x4xf32>, %m : tensor<7x3x2x2xf32>) {
   %r = core.attention %q, %q, %q, %m {scale = 1.0 : f64} : (tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<2x3x4xf32>, tensor<7x3x2x2xf32>) -> tensor<2x3x4xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.reduce': kind 'mean' is not one of ('sum', 'prod', 'max', 'min')
-func.func @reduce_kind(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.reduce': kind 'mean' is not one of ('sum', 'prod', 'max', 'min') (C2)
+func.func @reduce_c2_kind(%x : tensor<2x3xf32>) {
   %r = core.reduce %x {kind = "mean", axes = array<i64: 0>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<f32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.reduce': axes [1, 0] are not sorted and distinct
-func.func @reduce_order(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.reduce': axes [1, 0] are not sorted and distinct (C1)
+func.func @reduce_c1_order(%x : tensor<2x3xf32>) {
   %r = core.reduce %x {kind = "sum", axes = array<i64: 1, 0>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<f32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.reduce': axes [0, 0] are not sorted and distinct
-func.func @reduce_twice(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.reduce': axes [0, 0] are not sorted and distinct (C1)
+func.func @reduce_c1_twice(%x : tensor<2x3xf32>) {
   %r = core.reduce %x {kind = "sum", axes = array<i64: 0, 0>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<f32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.reduce': axis 2 is out of range for rank 2
-func.func @reduce_axis(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.reduce': axis 2 is out of range for rank 2 (C1)
+func.func @reduce_c1_axis(%x : tensor<2x3xf32>) {
   %r = core.reduce %x {kind = "sum", axes = array<i64: 0, 2>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<f32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.arg_reduce': kind 'sum' is not max or min
-func.func @arg_reduce(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.arg_reduce': kind 'sum' is not max or min (C2)
+func.func @arg_reduce_c2(%x : tensor<2x3xf32>) {
   %r = core.arg_reduce %x {kind = "sum", axis = #builtin.int<0>, keep_dims = false, last_index = false} : (tensor<2x3xf32>) -> tensor<3xi64>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.softmax': axis 2 is out of range for rank 2
-func.func @softmax(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.softmax': axis 2 is out of range for rank 2 (C2)
+func.func @softmax_c2(%x : tensor<2x3xf32>) {
   %r = core.softmax %x {axis = #builtin.int<2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.cumulative': kind 'max' is not sum or prod
-func.func @cumulative(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.cumulative': kind 'max' is not sum or prod (C2)
+func.func @cumulative_c2(%x : tensor<2x3xf32>) {
   %r = core.cumulative %x {kind = "max", axis = #builtin.int<0>, exclusive = false, reverse = false} : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pool': kind 'min' is not one of ('max', 'sum', 'average')
-func.func @pool_kind(%x : tensor<1x4x9x9xf32>) {
+// CHECK: op 'core.pool': kind 'min' is not one of ('max', 'sum', 'average') (C4)
+func.func @pool_c4_kind(%x : tensor<1x4x9x9xf32>) {
   %r = core.pool %x {kind = "min", kernel = #core.dims<[3, 3]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, overhang = #core.dims<[0, 0]>, count_pads = false} : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pool': expected [N, C, spatial...], got rank 2
-func.func @pool_rank(%x : tensor<2x3xf32>) {
+// CHECK: op 'core.pool': expected [N, C, spatial...], got rank 2 (C1)
+func.func @pool_c1_rank(%x : tensor<2x3xf32>) {
   %r = core.pool %x {kind = "max", kernel = #core.dims<[3, 3]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, overhang = #core.dims<[0, 0]>, count_pads = false} : (tensor<2x3xf32>) -> tensor<1x4x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pool': overhang needs one entry a dimension
-func.func @pool_overhang(%x : tensor<1x4x9x9xf32>) {
+// CHECK: op 'core.pool': overhang needs one entry a dimension (C2)
+func.func @pool_c2_overhang(%x : tensor<1x4x9x9xf32>) {
   %r = core.pool %x {kind = "max", kernel = #core.dims<[3, 3]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, overhang = #core.dims<[0]>, count_pads = false} : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.pool': kernel, strides, dilations and pads need 2 entries each
-func.func @pool_kernel(%x : tensor<1x4x9x9xf32>) {
+// CHECK: op 'core.pool': kernel, strides, dilations and pads need 2 entries each (C3)
+func.func @pool_c3_kernel(%x : tensor<1x4x9x9xf32>) {
   %r = core.pool %x {kind = "max", kernel = #core.dims<[3]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, overhang = #core.dims<[0, 0]>, count_pads = false} : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.if': the condition is not i1
-func.func @if_condition(%c : tensor<i64>, %x : tensor<2xf32>) {
+// CHECK: op 'core.if': the condition is not i1 (C3)
+func.func @if_c3_condition(%c : tensor<i64>, %x : tensor<2xf32>) {
   %y = core.if %c : tensor<i64> -> tensor<2xf32> {
     core.yield %x : tensor<2xf32>
   } else {
@@ -708,7 +708,7 @@ func.func @if_condition(%c : tensor<i64>, %x : tensor<2xf32>) {
 
 // -----
 
-// CHECK: op 'core.if': a region yields (tensor<3xf32>), not (tensor<2xf32>)
+// CHECK: op 'core.if': a region yields (tensor<3xf32>), not (tensor<2xf32>) (C1)
 func.func @if_c1(%c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %y = core.if %c : tensor<i1> -> tensor<2xf32> {
     core.yield %x : tensor<2xf32>
@@ -720,7 +720,7 @@ func.func @if_c1(%c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
 
 // -----
 
-// CHECK: op 'core.if': a region yields (tensor<2xf32>, tensor<2xf32>), not (tensor<2xf32>)
+// CHECK: op 'core.if': a region yields (tensor<2xf32>, tensor<2xf32>), not (tensor<2xf32>) (C1)
 func.func @if_c1_count(%c : tensor<i1>, %x : tensor<2xf32>) {
   %y = core.if %c : tensor<i1> -> tensor<2xf32> {
     core.yield %x, %x : tensor<2xf32>, tensor<2xf32>
@@ -732,8 +732,8 @@ func.func @if_c1_count(%c : tensor<i1>, %x : tensor<2xf32>) {
 
 // -----
 
-// CHECK: op 'core.if': the region does not end with core.yield
-func.func @if_yield(%c : tensor<i1>) {
+// CHECK: op 'core.if': the region does not end with core.yield (C4)
+func.func @if_c4_yield(%c : tensor<i1>) {
   core.if %c : tensor<i1> {
     core.yield
   } else {
@@ -745,7 +745,7 @@ func.func @if_yield(%c : tensor<i1>) {
 
 // -----
 
-// CHECK: op 'core.loop': the trip count is not i64
+// CHECK: op 'core.loop': the trip count is not i64 (C1)
 func.func @loop_c1_trip_count(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop trip %c : tensor<i1> carry %x : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
@@ -756,7 +756,7 @@ func.func @loop_c1_trip_count(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf
 
 // -----
 
-// CHECK: op 'core.loop': the condition is not i1
+// CHECK: op 'core.loop': the condition is not i1 (C1)
 func.func @loop_c1_condition(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop cond %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
@@ -767,8 +767,8 @@ func.func @loop_c1_condition(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf3
 
 // -----
 
-// CHECK: op 'core.loop': the region's first argument is not tensor<i64>
-func.func @loop_iteration(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
+// CHECK: op 'core.loop': the region's first argument is not tensor<i64> (C5)
+func.func @loop_c5_iteration(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%v : tensor<2xf32>):
     core.yield %v : tensor<2xf32>
@@ -778,7 +778,7 @@ func.func @loop_iteration(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>,
 
 // -----
 
-// CHECK: op 'core.loop': arguments (tensor<3xf32>) differ from (tensor<2xf32>)
+// CHECK: op 'core.loop': arguments (tensor<3xf32>) differ from (tensor<2xf32>) (C2)
 func.func @loop_c2_arguments(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<3xf32>):
@@ -789,7 +789,7 @@ func.func @loop_c2_arguments(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf3
 
 // -----
 
-// CHECK: op 'core.loop': yielded values (tensor<3xf32>) differ from (tensor<2xf32>)
+// CHECK: op 'core.loop': yielded values (tensor<3xf32>) differ from (tensor<2xf32>) (C2)
 func.func @loop_c2_yielded(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
@@ -800,7 +800,7 @@ func.func @loop_c2_yielded(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>
 
 // -----
 
-// CHECK: op 'core.loop': results (tensor<3xf32>) differ from (tensor<2xf32>)
+// CHECK: op 'core.loop': results (tensor<3xf32>) differ from (tensor<2xf32>) (C2)
 func.func @loop_c2_results(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<3xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
@@ -811,8 +811,8 @@ func.func @loop_c2_results(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>
 
 // -----
 
-// CHECK: op 'core.loop': scan outputs and yielded values differ
-func.func @loop_scans(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
+// CHECK: op 'core.loop': 1 values for 0 scan outputs (C6)
+func.func @loop_c6_scans(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
     core.yield %v, %v : tensor<2xf32>, tensor<2xf32>
@@ -822,7 +822,7 @@ func.func @loop_scans(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z 
 
 // -----
 
-// CHECK: op 'core.loop': scan output tensor<?x2xf32, #core.tensor<dims = [t, 2]>>, not tensor<?x3xf32, #core.tensor<dims = [t, 3]>>
+// CHECK: op 'core.loop': scan output tensor<?x2xf32, #core.tensor<dims = [t, 2]>>, not tensor<?x3xf32, #core.tensor<dims = [t, 3]>> (C3)
 func.func @loop_c3(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop trip %n : tensor<i64> -> tensor<?x2xf32, #core.tensor<dims = [t, 2]>> {
   ^bb0(%i : tensor<i64>):
@@ -833,7 +833,7 @@ func.func @loop_c3(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : t
 
 // -----
 
-// CHECK: op 'core.loop': a loop with scan outputs needs a symbol for its count
+// CHECK: op 'core.loop': a loop with scan outputs needs a symbol for its count (C3)
 func.func @loop_c3_count(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, %z : tensor<3xf32>) {
   %r = core.loop trip %n : tensor<i64> -> tensor<?x2xf32, #core.tensor<dims = [t, 2]>> {
   ^bb0(%i : tensor<i64>):
@@ -844,8 +844,8 @@ func.func @loop_c3_count(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>, 
 
 // -----
 
-// CHECK: op 'core.kernel': arguments (tensor<3xf32>) differ from (tensor<2xf32>)
-func.func @kernel_arguments(%x : tensor<2xf32>) {
+// CHECK: op 'core.kernel': arguments (tensor<3xf32>) differ from (tensor<2xf32>) (C1)
+func.func @kernel_c1_arguments(%x : tensor<2xf32>) {
   %y = core.kernel @k (%x) : (tensor<2xf32>) -> tensor<2xf32> {
   ^bb0(%v : tensor<3xf32>):
     core.yield %v : tensor<3xf32>
@@ -855,8 +855,8 @@ func.func @kernel_arguments(%x : tensor<2xf32>) {
 
 // -----
 
-// CHECK: op 'core.kernel': yields (tensor<2xf32>), not (tensor<3xf32>)
-func.func @kernel_results(%x : tensor<2xf32>) {
+// CHECK: op 'core.kernel': yields (tensor<2xf32>), not (tensor<3xf32>) (C2)
+func.func @kernel_c2_results(%x : tensor<2xf32>) {
   %y = core.kernel @k (%x) : (tensor<2xf32>) -> tensor<3xf32> {
   ^bb0(%v : tensor<2xf32>):
     core.yield %v : tensor<2xf32>
@@ -866,8 +866,8 @@ func.func @kernel_results(%x : tensor<2xf32>) {
 
 // -----
 
-// CHECK: op 'core.kernel': core.kernel has a region; a kernel is straight-line
-func.func @kernel_regions(%x : tensor<2xf32>) {
+// CHECK: op 'core.kernel': core.kernel has a region; a kernel is straight-line (C4)
+func.func @kernel_c4_regions(%x : tensor<2xf32>) {
   %y = core.kernel @k (%x) : (tensor<2xf32>) -> tensor<2xf32> {
   ^bb0(%v : tensor<2xf32>):
     %w = core.kernel @inner (%v) : (tensor<2xf32>) -> tensor<2xf32> {
@@ -881,7 +881,7 @@ func.func @kernel_regions(%x : tensor<2xf32>) {
 
 // -----
 
-// CHECK: op 'core.loop': yielded values (tensor<?x3xf32, #core.tensor<dims = [s + 1, 3]>>) differ from (tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>)
+// CHECK: op 'core.loop': yielded values (tensor<?x3xf32, #core.tensor<dims = [s + 1, 3]>>) differ from (tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>) (C2)
 func.func @loop_c2_other_dimension(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
@@ -893,7 +893,7 @@ func.func @loop_c2_other_dimension(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : 
 
 // -----
 
-// CHECK: op 'core.loop': yielded values (tensor<2xf32>) differ from
+// CHECK: op 'core.loop': yielded values (tensor<2xf32>) differ from (tensor<2x2xf32>) (C2)
 func.func @loop_c2_rank(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
@@ -905,7 +905,7 @@ func.func @loop_c2_rank(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2x
 
 // -----
 
-// CHECK: op 'core.loop': yielded values (tensor<4x2xi64>) differ from (tensor<4x2xf32>)
+// CHECK: op 'core.loop': yielded values (tensor<4x2xi64>) differ from (tensor<4x2xf32>) (C2)
 func.func @loop_c2_element(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
@@ -917,8 +917,8 @@ func.func @loop_c2_element(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?
 
 // -----
 
-// CHECK: op 'core.loop': the results' dimensions are not ['r'], where the arguments' are ['s']
-func.func @loop_c2_result_expression(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+// CHECK: op 'core.loop': the results' dimensions are not ['r'], where the arguments' are ['s'] (C4)
+func.func @loop_c4_result_expression(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r + 1, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
     %w = "test.op"() : () -> tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
@@ -929,8 +929,8 @@ func.func @loop_c2_result_expression(%n : tensor<i64>, %x : tensor<1x2xf32>, %y 
 
 // -----
 
-// CHECK: op 'core.loop': arguments (tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>) differ from (tensor<1x2xf32>)
-func.func @loop_c4_expression(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
+// CHECK: op 'core.loop': arguments (tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>) differ from (tensor<1x2xf32>) (C2)
+func.func @loop_c2_expression(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>):
     %w = "test.op"() : () -> tensor<?x2xf32, #core.tensor<dims = [s + 1, 2]>>
@@ -941,7 +941,7 @@ func.func @loop_c4_expression(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tenso
 
 // -----
 
-// CHECK: op 'core.loop': symbols ['s', 'q'] are not one dimension of one carried argument each
+// CHECK: op 'core.loop': symbols ['s', 'q'] are not one dimension of one carried argument each (C4)
 func.func @loop_c4_unused(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
@@ -953,7 +953,7 @@ func.func @loop_c4_unused(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x
 
 // -----
 
-// CHECK: op 'core.loop': symbols ['s'] are not one dimension of one carried argument each
+// CHECK: op 'core.loop': symbols ['s'] are not one dimension of one carried argument each (C4)
 func.func @loop_c4_twice(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x?xf32, #core.tensor<dims = [r, r]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x?xf32, #core.tensor<dims = [s, s]>>):
@@ -965,7 +965,7 @@ func.func @loop_c4_twice(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2
 
 // -----
 
-// CHECK: op 'core.loop': carried symbols ['s'] and result symbols [] are not pairs
+// CHECK: op 'core.loop': carried symbols ['s'] and result symbols [] are not pairs (C4)
 func.func @loop_c4_pairs(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
@@ -977,7 +977,7 @@ func.func @loop_c4_pairs(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2
 
 // -----
 
-// CHECK: op 'core.loop': carried symbols ['s'] and result symbols ['s'] are not pairs
+// CHECK: op 'core.loop': carried symbols ['s'] and result symbols ['s'] are not pairs (C4)
 func.func @loop_c4_same_name(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<1x2xf32> -> tensor<?x2xf32, #core.tensor<dims = [s, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x2xf32, #core.tensor<dims = [s, 2]>>):
@@ -989,7 +989,7 @@ func.func @loop_c4_same_name(%n : tensor<i64>, %x : tensor<1x2xf32>, %y : tensor
 
 // -----
 
-// CHECK: op 'core.if': a region yields (tensor<1x3xf32>), not (tensor<1x2xf32>)
+// CHECK: op 'core.if': a region yields (tensor<1x3xf32>), not (tensor<1x2xf32>) (C1)
 func.func @if_c1_other_dimension(%c : tensor<i1>, %x : tensor<1x3xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.if %c : tensor<i1> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
     core.yield %x : tensor<1x3xf32>
@@ -1001,7 +1001,7 @@ func.func @if_c1_other_dimension(%c : tensor<i1>, %x : tensor<1x3xf32>, %y : ten
 
 // -----
 
-// CHECK: op 'core.if': a region yields (tensor<2xf32>), not
+// CHECK: op 'core.if': a region yields (tensor<2xf32>), not (tensor<2x2xf32>) (C1)
 func.func @if_c1_rank(%c : tensor<i1>, %x : tensor<2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.if %c : tensor<i1> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
     core.yield %x : tensor<2xf32>
@@ -1013,7 +1013,7 @@ func.func @if_c1_rank(%c : tensor<i1>, %x : tensor<2xf32>, %y : tensor<?x2xf32, 
 
 // -----
 
-// CHECK: op 'core.if': symbols ['r'] are not one dimension of one result each
+// CHECK: op 'core.if': symbols ['r'] are not one dimension of one result each (C2)
 func.func @if_c2_twice(%c : tensor<i1>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.if %c : tensor<i1> -> tensor<?x?xf32, #core.tensor<dims = [r, r]>> {
     core.yield %x : tensor<1x2xf32>
@@ -1025,12 +1025,247 @@ func.func @if_c2_twice(%c : tensor<i1>, %x : tensor<1x2xf32>, %y : tensor<?x2xf3
 
 // -----
 
-// CHECK: op 'core.if': symbols ['r', 'q'] are not one dimension of one result each
+// CHECK: op 'core.if': symbols ['r', 'q'] are not one dimension of one result each (C2)
 func.func @if_c2_unused(%c : tensor<i1>, %x : tensor<1x2xf32>, %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) {
   %r = core.if %c : tensor<i1> -> tensor<?x2xf32, #core.tensor<dims = [r, 2]>> {
     core.yield %x : tensor<1x2xf32>
   } else {
     core.yield %y : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
   } {result_symbols = ["r", "q"]}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.gather': a tensor of 79 dimensions, expected up to 64 (T3)
+func.func @gather_t3(%x : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>, %i : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xi64>) {
+  %r = core.gather %x, %i {axis = #builtin.int<0>} : (tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>, tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xi64>) -> tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.compare': operands have different element types: f32, i32 (C1)
+func.func @compare_c1(%x : tensor<2xf32>, %y : tensor<2xi32>) {
+  %r = core.compare %x, %y {predicate = "lt"} : (tensor<2xf32>, tensor<2xi32>) -> tensor<2xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.compare': cannot broadcast [2] with [3] (C2)
+func.func @compare_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.compare %x, %y {predicate = "lt"} : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xi1>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.select': operands have different element types: f32, i32 (C2)
+func.func @select_c2(%c : tensor<2xi1>, %x : tensor<2xf32>, %y : tensor<2xi32>) {
+  %r = core.select %c, %x, %y : (tensor<2xi1>, tensor<2xf32>, tensor<2xi32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.select': cannot broadcast [3] with [2] with [2] (C3)
+func.func @select_c3(%c : tensor<3xi1>, %x : tensor<2xf32>, %y : tensor<2xf32>) {
+  %r = core.select %c, %x, %y : (tensor<3xi1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.split': axis 2 is out of range for rank 2 (C3)
+func.func @split_c3(%x : tensor<2x3xf32>) {
+  %r = core.split %x {axis = #builtin.int<2>, sizes = #core.dims<[2]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.gather_elements': expected integer indices, got f32 (C1)
+func.func @gather_elements_c1(%x : tensor<2x3xf32>) {
+  %r = core.gather_elements %x, %x {axis = #builtin.int<0>} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.gather_elements': axis 2 is out of range for rank 2 (C2)
+func.func @gather_elements_c2(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>) {
+  %r = core.gather_elements %x, %i {axis = #builtin.int<2>} : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.gather_nd': expected integer indices, got f32 (C1)
+func.func @gather_nd_c1(%x : tensor<2x3xf32>, %i : tensor<2xf32>) {
+  %r = core.gather_nd %x, %i {batch_dims = #builtin.int<0>} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<f32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.scatter_elements': expected integer indices, got f32 (C1)
+func.func @scatter_elements_c1(%x : tensor<2x3xf32>, %i : tensor<2x3xf32>, %u : tensor<2x3xf32>) {
+  %r = core.scatter_elements %x, %i, %u {axis = #builtin.int<0>, reduction = "none"} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.scatter_elements': operands have different element types: f32, f64 (C2)
+func.func @scatter_elements_c2(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>, %u : tensor<2x3xf64>) {
+  %r = core.scatter_elements %x, %i, %u {axis = #builtin.int<0>, reduction = "none"} : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf64>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.scatter_elements': axis -1 is out of range for rank 2 (C3)
+func.func @scatter_elements_c3(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>, %u : tensor<2x3xf32>) {
+  %r = core.scatter_elements %x, %i, %u {axis = #builtin.int<-1>, reduction = "none"} : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.scatter_nd': expected integer indices, got f32 (C1)
+func.func @scatter_nd_c1(%x : tensor<2x3xf32>, %i : tensor<1xf32>, %u : tensor<3xf32>) {
+  %r = core.scatter_nd %x, %i, %u {reduction = "none"} : (tensor<2x3xf32>, tensor<1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.scatter_nd': operands have different element types: f32, f64 (C2)
+func.func @scatter_nd_c2(%x : tensor<2x3xf32>, %i : tensor<1xi64>, %u : tensor<3xf64>) {
+  %r = core.scatter_nd %x, %i, %u {reduction = "none"} : (tensor<2x3xf32>, tensor<1xi64>, tensor<3xf64>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.scatter_nd': reduction 'sub' is not one of ('none', 'add', 'mul', 'max', 'min') (C5)
+func.func @scatter_nd_c5(%x : tensor<2x3xf32>, %i : tensor<1xi64>, %u : tensor<3xf32>) {
+  %r = core.scatter_nd %x, %i, %u {reduction = "sub"} : (tensor<2x3xf32>, tensor<1xi64>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.top_k': axis 2 is out of range for rank 2 (C1)
+func.func @top_k_c1(%x : tensor<2x3xf32>) {
+  %v, %i = core.top_k %x {k = #core.dims<[1]>, axis = #builtin.int<2>, largest = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv': operands have different element types: f32, f64 (C1)
+func.func @conv_c1(%x : tensor<1x4x9x9xf32>, %w : tensor<4x4x3x3xf64>) {
+  %r = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x4x9x9xf32>, tensor<4x4x3x3xf64>) -> tensor<1x4x7x7xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv_transpose': operands have different element types: f32, f64 (C1)
+func.func @conv_transpose_c1(%x : tensor<1x4x9x9xf32>, %w : tensor<4x4x3x3xf64>) {
+  %r = core.conv_transpose %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<1>} : (tensor<1x4x9x9xf32>, tensor<4x4x3x3xf64>) -> tensor<1x4x11x11xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv_transpose': input of rank 4 with a weight of rank 3 (C2)
+func.func @conv_transpose_c2(%x : tensor<1x4x9x9xf32>, %w : tensor<4x4x3xf32>) {
+  %r = core.conv_transpose %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<1>} : (tensor<1x4x9x9xf32>, tensor<4x4x3xf32>) -> tensor<1x4x11x11xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.matmul': operands have different element types: f32, f64 (C1)
+func.func @matmul_c1(%x : tensor<2x3xf32>, %y : tensor<3x4xf64>) {
+  %r = core.matmul %x, %y : (tensor<2x3xf32>, tensor<3x4xf64>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.batch_norm': expected a floating-point tensor (C1)
+func.func @batch_norm_c1(%x : tensor<2x3xi32>, %p : tensor<3xi32>, %q : tensor<3xi32>) {
+  %r = core.batch_norm %x, %p, %p, %p, %q {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.batch_norm': operands have different element types: f32, f64 (C2)
+func.func @batch_norm_c2(%x : tensor<2x3xf32>, %p : tensor<3xf32>, %q : tensor<3xf64>) {
+  %r = core.batch_norm %x, %p, %p, %p, %q {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf64>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.batch_norm': axis 2 is out of range for rank 2 (C3)
+func.func @batch_norm_c3(%x : tensor<2x3xf32>, %p : tensor<3xf32>, %q : tensor<3xf32>) {
+  %r = core.batch_norm %x, %p, %p, %p, %q {epsilon = 1.0e-05 : f64, axis = #builtin.int<2>} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.layer_norm': operands have different element types: f32, f64 (C2)
+func.func @layer_norm_c2(%x : tensor<2x3xf32>, %p : tensor<3xf64>) {
+  %r = core.layer_norm %x, %p {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<3xf64>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.layer_norm': axis 2 is out of range for rank 2 (C3)
+func.func @layer_norm_c3(%x : tensor<2x3xf32>, %p : tensor<3xf32>) {
+  %r = core.layer_norm %x, %p {epsilon = 1.0e-05 : f64, axis = #builtin.int<2>} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.arg_reduce': axis 2 is out of range for rank 2 (C1)
+func.func @arg_reduce_c1(%x : tensor<2x3xf32>) {
+  %r = core.arg_reduce %x {kind = "max", axis = #builtin.int<2>, keep_dims = false, last_index = false} : (tensor<2x3xf32>) -> tensor<2xi64>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.softmax': expected a floating-point tensor (C1)
+func.func @softmax_c1(%x : tensor<2x3xi32>) {
+  %r = core.softmax %x {axis = #builtin.int<1>} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.cumulative': axis 2 is out of range for rank 2 (C1)
+func.func @cumulative_c1(%x : tensor<2x3xf32>) {
+  %r = core.cumulative %x {kind = "sum", axis = #builtin.int<2>, exclusive = false, reverse = false} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.kernel': layouts of ranks [2, 1] for values of ranks [2, 2] (C3)
+func.func @kernel_c3(%x : tensor<2x3xf32>) {
+  %y = core.kernel @k (%x) : (tensor<2x3xf32>) -> tensor<2x3xf32> {
+  ^bb0(%v : tensor<2x3xf32>):
+    core.yield %v : tensor<2x3xf32>
+  } {layouts = [#core.layout<0, 1>, #core.layout<0>]}
   func.return
 }

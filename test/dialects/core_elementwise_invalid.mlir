@@ -1,0 +1,391 @@
+// RUN: opt-tool %s --verify-diagnostics --split-input-file | filecheck %s
+
+// CHECK: op 'core.log': expected a floating-point tensor, got i32 (C1)
+func.func @log_c1(%x : tensor<2xi32>) {
+  %r = core.log %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sqrt': expected a floating-point tensor, got i32 (C1)
+func.func @sqrt_c1(%x : tensor<2xi32>) {
+  %r = core.sqrt %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.floor': expected a floating-point tensor, got i32 (C1)
+func.func @floor_c1(%x : tensor<2xi32>) {
+  %r = core.floor %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.ceil': expected a floating-point tensor, got i32 (C1)
+func.func @ceil_c1(%x : tensor<2xi32>) {
+  %r = core.ceil %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.round': expected a floating-point tensor, got i32 (C1)
+func.func @round_c1(%x : tensor<2xi32>) {
+  %r = core.round %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.erf': expected a floating-point tensor, got i32 (C1)
+func.func @erf_c1(%x : tensor<2xi32>) {
+  %r = core.erf %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sin': expected a floating-point tensor, got i32 (C1)
+func.func @sin_c1(%x : tensor<2xi32>) {
+  %r = core.sin %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.cos': expected a floating-point tensor, got i32 (C1)
+func.func @cos_c1(%x : tensor<2xi32>) {
+  %r = core.cos %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.tan': expected a floating-point tensor, got i32 (C1)
+func.func @tan_c1(%x : tensor<2xi32>) {
+  %r = core.tan %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.asin': expected a floating-point tensor, got i32 (C1)
+func.func @asin_c1(%x : tensor<2xi32>) {
+  %r = core.asin %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.acos': expected a floating-point tensor, got i32 (C1)
+func.func @acos_c1(%x : tensor<2xi32>) {
+  %r = core.acos %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.atan': expected a floating-point tensor, got i32 (C1)
+func.func @atan_c1(%x : tensor<2xi32>) {
+  %r = core.atan %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sinh': expected a floating-point tensor, got i32 (C1)
+func.func @sinh_c1(%x : tensor<2xi32>) {
+  %r = core.sinh %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.cosh': expected a floating-point tensor, got i32 (C1)
+func.func @cosh_c1(%x : tensor<2xi32>) {
+  %r = core.cosh %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.tanh': expected a floating-point tensor, got i32 (C1)
+func.func @tanh_c1(%x : tensor<2xi32>) {
+  %r = core.tanh %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.asinh': expected a floating-point tensor, got i32 (C1)
+func.func @asinh_c1(%x : tensor<2xi32>) {
+  %r = core.asinh %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.acosh': expected a floating-point tensor, got i32 (C1)
+func.func @acosh_c1(%x : tensor<2xi32>) {
+  %r = core.acosh %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.atanh': expected a floating-point tensor, got i32 (C1)
+func.func @atanh_c1(%x : tensor<2xi32>) {
+  %r = core.atanh %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sigmoid': expected a floating-point tensor, got i32 (C1)
+func.func @sigmoid_c1(%x : tensor<2xi32>) {
+  %r = core.sigmoid %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sub': operands have different element types: f32, i64 (C1)
+func.func @sub_c1(%x : tensor<2xf32>, %y : tensor<2xi64>) {
+  %r = core.sub %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.sub': cannot broadcast [2] with [3] (C2)
+func.func @sub_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.sub %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.mul': operands have different element types: f32, i64 (C1)
+func.func @mul_c1(%x : tensor<2xf32>, %y : tensor<2xi64>) {
+  %r = core.mul %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.mul': cannot broadcast [2] with [3] (C2)
+func.func @mul_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.mul %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.div': operands have different element types: f32, i64 (C1)
+func.func @div_c1(%x : tensor<2xf32>, %y : tensor<2xi64>) {
+  %r = core.div %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.div': cannot broadcast [2] with [3] (C2)
+func.func @div_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.div %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.rem': operands have different element types: f32, i64 (C1)
+func.func @rem_c1(%x : tensor<2xf32>, %y : tensor<2xi64>) {
+  %r = core.rem %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.rem': cannot broadcast [2] with [3] (C2)
+func.func @rem_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.rem %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.mod': operands have different element types: f32, i64 (C1)
+func.func @mod_c1(%x : tensor<2xf32>, %y : tensor<2xi64>) {
+  %r = core.mod %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.mod': cannot broadcast [2] with [3] (C2)
+func.func @mod_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.mod %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.pow': operands have different element types: f32, i64 (C1)
+func.func @pow_c1(%x : tensor<2xf32>, %y : tensor<2xi64>) {
+  %r = core.pow %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.pow': cannot broadcast [2] with [3] (C2)
+func.func @pow_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.pow %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.max': operands have different element types: f32, i64 (C1)
+func.func @max_c1(%x : tensor<2xf32>, %y : tensor<2xi64>) {
+  %r = core.max %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.max': cannot broadcast [2] with [3] (C2)
+func.func @max_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.max %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.min': operands have different element types: f32, i64 (C1)
+func.func @min_c1(%x : tensor<2xf32>, %y : tensor<2xi64>) {
+  %r = core.min %x, %y : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.min': cannot broadcast [2] with [3] (C2)
+func.func @min_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
+  %r = core.min %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.and': operands have different element types: i32, i64 (C1)
+func.func @and_c1(%x : tensor<2xi32>, %y : tensor<2xi64>) {
+  %r = core.and %x, %y : (tensor<2xi32>, tensor<2xi64>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.and': cannot broadcast [2] with [3] (C2)
+func.func @and_c2(%x : tensor<2xi32>, %y : tensor<3xi32>) {
+  %r = core.and %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.or': operands have different element types: i32, i64 (C1)
+func.func @or_c1(%x : tensor<2xi32>, %y : tensor<2xi64>) {
+  %r = core.or %x, %y : (tensor<2xi32>, tensor<2xi64>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.or': cannot broadcast [2] with [3] (C2)
+func.func @or_c2(%x : tensor<2xi32>, %y : tensor<3xi32>) {
+  %r = core.or %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.or': expected integers or i1, got f32 (C3)
+func.func @or_c3(%x : tensor<2xf32>, %y : tensor<2xf32>) {
+  %r = core.or %x, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.xor': operands have different element types: i32, i64 (C1)
+func.func @xor_c1(%x : tensor<2xi32>, %y : tensor<2xi64>) {
+  %r = core.xor %x, %y : (tensor<2xi32>, tensor<2xi64>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.xor': cannot broadcast [2] with [3] (C2)
+func.func @xor_c2(%x : tensor<2xi32>, %y : tensor<3xi32>) {
+  %r = core.xor %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.xor': expected integers or i1, got f32 (C3)
+func.func @xor_c3(%x : tensor<2xf32>, %y : tensor<2xf32>) {
+  %r = core.xor %x, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.shl': operands have different element types: i32, i64 (C1)
+func.func @shl_c1(%x : tensor<2xi32>, %y : tensor<2xi64>) {
+  %r = core.shl %x, %y : (tensor<2xi32>, tensor<2xi64>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.shl': cannot broadcast [2] with [3] (C2)
+func.func @shl_c2(%x : tensor<2xi32>, %y : tensor<3xi32>) {
+  %r = core.shl %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.shl': expected integers or i1, got f32 (C3)
+func.func @shl_c3(%x : tensor<2xf32>, %y : tensor<2xf32>) {
+  %r = core.shl %x, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.shr': operands have different element types: i32, i64 (C1)
+func.func @shr_c1(%x : tensor<2xi32>, %y : tensor<2xi64>) {
+  %r = core.shr %x, %y : (tensor<2xi32>, tensor<2xi64>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.shr': cannot broadcast [2] with [3] (C2)
+func.func @shr_c2(%x : tensor<2xi32>, %y : tensor<3xi32>) {
+  %r = core.shr %x, %y : (tensor<2xi32>, tensor<3xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.shr': expected integers or i1, got f32 (C3)
+func.func @shr_c3(%x : tensor<2xf32>, %y : tensor<2xf32>) {
+  %r = core.shr %x, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+  func.return
+}
