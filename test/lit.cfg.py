@@ -38,7 +38,4 @@ config.substitutions.append(
     ("LOWERDECK_GENERIC_ROUNDTRIP", "opt-tool %s --print-op-generic | opt-tool | filecheck %s")
 )
 config.substitutions.append(("LOWERDECK_ROUNDTRIP", "opt-tool %s | opt-tool | filecheck %s"))
-config.substitutions.append(("%python", sys.executable))
-config.substitutions.append(
-    ("%examples", os.path.join(os.path.dirname(config.test_source_root), "examples"))
-)
+config.substitutions.append(("%pythonpath", os.environ.get("PYTHONPATH", "")))

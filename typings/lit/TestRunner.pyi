@@ -1,0 +1,1 @@
+import subprocess as subprocess
