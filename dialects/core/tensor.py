@@ -580,6 +580,7 @@ class ScatterElementsOp(CoreOp):
     - (C3) `axis` is one of the dimensions.
     - (C4) indices and updates have the same dimensions.
     - (C5) `reduction` is one of none, add, mul, max, min.
+    - (C6) input and indices have the same rank.
 
     Example:
 
@@ -617,6 +618,7 @@ class ScatterElementsOp(CoreOp):
         _require_reduction(self.reduction.data, "C5")
         require_same_element([self.input, self.updates], "C2")
         require_axis(self.axis.data, rank_of(self.input), "C3")
+        require(rank_of(self.indices) == rank_of(self.input), "ranks differ", "C6")
         require(dims_of(self.indices) == dims_of(self.updates), "indices and updates differ", "C4")
         return [self.input.type]
 
@@ -635,6 +637,7 @@ class ScatterNdOp(CoreOp):
     - (C4) the updates have the rank of the indices without the last dimension, and of the input
       without the first k.
     - (C5) `reduction` is one of none, add, mul, max, min.
+    - (C6) k is at most the input's rank.
 
     Example:
 
@@ -664,6 +667,8 @@ class ScatterNdOp(CoreOp):
         require_same_element([self.input, self.updates], "C2")
         depth = dims_of(self.indices)[-1].value if rank_of(self.indices) else None
         require(depth is not None, "the last dimension of the indices must be a number", "C3")
+        is_inside = (depth or 0) <= rank_of(self.input)
+        require(is_inside, "the indices are longer than the input's rank", "C6")
         expected = (*dims_of(self.indices)[:-1], *dims_of(self.input)[depth or 0 :])
         require(len(expected) == rank_of(self.updates), "the updates have the wrong rank", "C4")
         return [self.input.type]

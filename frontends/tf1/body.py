@@ -18,7 +18,7 @@ from lowerdeck.dialects.tf1.ops import VALUE, VARIABLES, Tf1Op, expected_types, 
 from lowerdeck.dialects.tf1.signatures import Signature, signature_of
 from lowerdeck.frontends.errors import Problem
 from lowerdeck.frontends.tf1.attributes import node_attributes
-from lowerdeck.frontends.tf1.functions import ARGUMENT, Function, Library
+from lowerdeck.frontends.tf1.functions import Function, Library
 from lowerdeck.frontends.tf1.graph import NEXT_ITERATION, PLACEHOLDERS, Graph, Node, Port
 from lowerdeck.frontends.tf1.restore import Variables
 from lowerdeck.frontends.tf1.tensors import tensor_value
@@ -107,7 +107,8 @@ class BodyImport:
         asked = [*(port.node for port in results), *effects]
         self.nodes = self.graph.needed(asked, self._fed)
         self._report_unreadable(asked)
-        self._checked = {node.name: self._check(node) for node in self.nodes if node.op != ARGUMENT}
+        checked = (node for node in self.nodes if not self._is_argument(node))
+        self._checked = {node.name: self._check(node) for node in checked}
         self._check_edges()
         found = [self._check_port(None, port) for port in results]
         if self._function is not None and None not in found:
@@ -126,6 +127,10 @@ class BodyImport:
                 self.report(None, f"there is no node '{name}' for an output")
             for reader in dict.fromkeys(filter(None, readers)):
                 self.report(self.graph.nodes[reader], f"its input '{name}' is not in the graph")
+
+    def _is_argument(self, node: Node) -> bool:
+        """Whether a node stands for an argument of the function; a graph can only pretend so."""
+        return node.name in self._arguments
 
     def _check(self, node: Node) -> Checked | None:
         """The node with its attributes, and what is wrong with it reported."""
@@ -208,7 +213,7 @@ class BodyImport:
     def _check_edges(self) -> None:
         position = {node.name: index for index, node in enumerate(self.nodes)}
         for node in self.nodes:
-            if node.name in self._fed or node.op == ARGUMENT:
+            if node.name in self._fed or self._is_argument(node):
                 continue
             for index, port in enumerate(node.inputs):
                 found = self._check_port(node, port)
@@ -251,7 +256,7 @@ class BodyImport:
         depended_on = {name for node in self.nodes for name in node.controls} | {*effects}
         ops: dict[str, Tf1Op] = {}
         for node in self.nodes:
-            if node.op != ARGUMENT:
+            if not self._is_argument(node):
                 ops[node.name] = self._op(node, node.name in depended_on, placeholder_type)
         for node in self.nodes:
             # Cycles are closed only now that all results are there.

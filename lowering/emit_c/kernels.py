@@ -488,7 +488,10 @@ def _splat(op: Operation, a: str) -> str:
 
 
 def _fma(op: Operation, a: str, b: str, c: str) -> str:
-    return f"{a} * {b} + {c}"
+    type_ = op.results[0].type
+    if lanes_of(type_):
+        return f"{a} * {b} + {c}"
+    return f"lowerdeck_fma_{type_}({a}, {b}, {c})"
 
 
 def _reinterpret(op: Operation, a: str) -> str:

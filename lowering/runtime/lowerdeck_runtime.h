@@ -91,6 +91,21 @@ static inline float lowerdeck_min_f32(float a, float b) { return a < b || a != a
 static inline double lowerdeck_max_f64(double a, double b) { return a > b || a != a ? a : b; }
 static inline double lowerdeck_min_f64(double a, double b) { return a < b || a != a ? a : b; }
 
+/*
+ * Rounded once where the processor can. Compilers may take a * b + c apart again where they vectorize
+ * a sum in its order, so that some columns of a product would be rounded in another way than others.
+ */
+#if defined(FP_FAST_FMAF)
+static inline float lowerdeck_fma_f32(float a, float b, float c) { return fmaf(a, b, c); }
+#else
+static inline float lowerdeck_fma_f32(float a, float b, float c) { return a * b + c; }
+#endif
+#if defined(FP_FAST_FMA)
+static inline double lowerdeck_fma_f64(double a, double b, double c) { return fma(a, b, c); }
+#else
+static inline double lowerdeck_fma_f64(double a, double b, double c) { return a * b + c; }
+#endif
+
 /* A literal that compilers do not compare with the range of a narrower type to warn of it. */
 static inline int64_t lowerdeck_number(int64_t x) { return x; }
 

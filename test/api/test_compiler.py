@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 import pytest
 from numpy.typing import NDArray
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import lowerdeck
 from lowerdeck import compiler
@@ -501,3 +501,19 @@ def test_dimension_expressions() -> None:
     assert not Dimension("n + 1").is_symbol
     with pytest.raises(ValueError, match="no dimension expression"):
         Dimension("n; exit()")
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_columns_of_equal_weights_have_equal_sums(rows: int) -> None:
+    """Those of a whole vector and the rest: where numbers are large, softmax shows one last bit."""
+    constants = [
+        numpy_helper.from_array(np.full((1000, 1001), 0.02, np.float32), "w"),
+        numpy_helper.from_array(np.full(1001, 0.02, np.float32), "b"),
+    ]
+    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"])
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 1000])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [rows, 1001])
+    model = helper.make_model(helper.make_graph([node], "g", [x], [y], constants))
+    numbers = np.random.default_rng(0).uniform(0, 1e6, (rows, 1000)).astype(np.float32)
+    sums = lowerdeck.compile(model)({"x": numbers})["y"]
+    assert np.array_equal(sums, np.broadcast_to(sums[:, :1], sums.shape))

@@ -1269,3 +1269,19 @@ func.func @kernel_c3(%x : tensor<2x3xf32>) {
   } {layouts = [#core.layout<0, 1>, #core.layout<0>]}
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.scatter_elements': ranks differ (C6)
+func.func @scatter_elements_c6(%x : tensor<2x3xf32>, %i : tensor<2xi64>, %u : tensor<2xf32>) {
+  %r = core.scatter_elements %x, %i, %u {axis = #builtin.int<0>, reduction = "none"} : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<2x3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.scatter_nd': the indices are longer than the input's rank (C6)
+func.func @scatter_nd_c6(%x : tensor<2x3xf32>, %i : tensor<3xi64>, %u : tensor<f32>) {
+  %r = core.scatter_nd %x, %i, %u {reduction = "none"} : (tensor<2x3xf32>, tensor<3xi64>, tensor<f32>) -> tensor<2x3xf32>
+  func.return
+}

@@ -6,6 +6,7 @@ import random
 import resource
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from .tf1_graphs import (  # noqa: TID251  (these are tests, not the folder of s
     FLOAT,
     const,
     doubling_loop,
+    graph,
     node,
 )
 
@@ -129,3 +131,18 @@ def test_counts_of_inputs(count: int, tmp_path: Path) -> None:
 def test_names_of_many_digits(name: str, tmp_path: Path) -> None:
     proto = GraphDef(node=[const(name, np.zeros(2)), node("y", "Neg", name, T=FLOAT)])
     imports(tmp_path / "graph.pb", proto.SerializeToString())
+
+
+@pytest.mark.parametrize("attributes", [{}, {"T": FLOAT}, {"T": FLOAT, "index": 0}])
+def test_argument_of_no_function(attributes: dict[str, Any], tmp_path: Path) -> None:
+    """What stands for an argument in a function's body is an operator like any other in a graph."""
+    proto = graph(node("x", "_Arg", **attributes), node("y", "Neg", "x", T=FLOAT))
+    path = tmp_path / "m.pb"
+    path.write_bytes(proto.SerializeToString())
+    if "index" in attributes:
+        assert "tf1._Arg" in str(load_model(path))
+    else:
+        with pytest.raises(
+            FrontendError, match=r"node 'x' \(_Arg\): the attribute '\w+' is missing"
+        ):
+            load_model(path)

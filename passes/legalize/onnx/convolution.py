@@ -94,6 +94,8 @@ def _output_sizes(
     shape = lower.attrs.opt_ints("output_shape")
     if shape is not None:
         # Some exporters write the batch and channels as well.
+        if len(shape) not in (len(dims), len(dims) + 2):
+            lower.refuse(f"an output_shape of {len(shape)} numbers", str(len(dims)))
         return [Expr.const(size) for size in shape[-len(dims) :]]
     if auto_pad.startswith("SAME"):
         return [dim * stride for dim, stride in zip(dims, strides, strict=True)]

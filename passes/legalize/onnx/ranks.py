@@ -13,12 +13,16 @@ _IMAGE = range(3, 1 << 16)
 _Ranks = Mapping[str, "int | range"]
 """By formal input."""
 
+_CONVOLUTION: _Ranks = {"X": _IMAGE, "W": _IMAGE, "B": 1}
+
 _RECURRENT: _Ranks = {"X": 3, "W": 3, "R": 3, "B": 2, "sequence_lens": 1, "initial_h": 3}
 
 _RANKS: Mapping[str, _Ranks] = MappingProxyType(
     {
         "AffineGrid": {"theta": 3, "size": 1},
         "Col2Im": {"input": 3, "image_shape": 1, "block_shape": 1},
+        "Conv": _CONVOLUTION,
+        "ConvTranspose": _CONVOLUTION,
         "DepthToSpace": {"input": 4},
         "GridSample": {"X": _IMAGE, "grid": _IMAGE},
         "GroupNormalization": {"X": range(2, 1 << 16), "scale": 1, "bias": 1},

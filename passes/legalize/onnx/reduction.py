@@ -134,8 +134,10 @@ def legalize_cumulative(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         return lower.add(CumulativeOp(kind, x, axis, exclusive, reverse))
 
     rank = rank_of(x)
-    if (number := lower.ints(axis)) is not None:
-        return [along(lower.axis(number[0], rank))]
+    if (numbers := lower.ints(axis)) is not None:
+        if len(numbers) != 1:
+            lower.refuse(f"'axis' of {len(numbers)} numbers", "one number")
+        return [along(lower.axis(numbers[0], rank))]
     axis = lower.reshape(axis, [])
     negative = lower.compare("lt", axis, lower.scalar(0, axis))
     axis = lower.select(negative, lower.add(AddOp(axis, lower.scalar(rank, axis))), axis)

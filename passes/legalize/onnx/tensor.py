@@ -204,7 +204,7 @@ def legalize_tile(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 @legalizes("DepthToSpace")
 def legalize_depth_to_space(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    x, block = lower.operand("input"), lower.attrs.int("blocksize")
+    x, block = lower.operand("input"), _block_size(lower)
     mode = "DCR"
     if op.since_version >= 11:
         mode = lower.attrs.string("mode", among=("DCR", "CRD"))
@@ -221,7 +221,7 @@ def legalize_depth_to_space(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 @legalizes("SpaceToDepth")
 def legalize_space_to_depth(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    x, block = lower.operand("input"), lower.attrs.int("blocksize")
+    x, block = lower.operand("input"), _block_size(lower)
     n, c, h, w = _image(lower, x)
     mode = "DCR"
     if op.since_version >= 28:
@@ -229,6 +229,13 @@ def legalize_space_to_depth(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     apart = lower.reshape(x, [n, c, h // block, block, w // block, block])
     apart = lower.transpose(apart, [0, 3, 5, 1, 2, 4] if mode == "DCR" else [0, 1, 3, 5, 2, 4])
     return [lower.reshape(apart, [n, c * (block * block), h // block, w // block])]
+
+
+def _block_size(lower: OnnxLegalizer) -> int:
+    size = lower.attrs.int("blocksize")
+    if size < 1:
+        lower.refuse(f"blocksize {size}", "a number from 1 on")
+    return size
 
 
 def _image(lower: OnnxLegalizer, x: SSAValue) -> tuple[Expr, Expr, Expr, Expr]:

@@ -226,3 +226,56 @@ def test_results_of_more_dimensions_than_there_can_be(tmp_path: Path) -> None:
 def test_statistics_of_a_vector(tmp_path: Path) -> None:
     node = make_node("BatchNormalization", [*"xsbmv"], ["y"], "n", training_mode=1)
     assert "2 or more dimensions" in refusal(tmp_path, node, x=[4], s=[1], b=[1], m=[1], v=[1])
+
+
+@pytest.mark.parametrize("op_type", ["Conv", "ConvTranspose"])
+@pytest.mark.parametrize(
+    ("x", "w"), [([], []), ([2, 3], [3, 3]), ([1, 3, 5], [3]), ([1, 3, 5], [])]
+)
+def test_convolution_of_few_dimensions(
+    op_type: str, x: list[int], w: list[int], tmp_path: Path
+) -> None:
+    node = make_node(op_type, ["x", "w"], ["y"], "conv")
+    assert "3 or more dimensions" in refusal(tmp_path, node, x=x, w=w)
+
+
+def test_convolution_with_a_bias_for_what_is_no_channel(tmp_path: Path) -> None:
+    node = make_node("Conv", ["x", "w", "b"], ["y"], "conv")
+    assert "1 dimensions" in refusal(tmp_path, node, x=[1, 3, 5], w=[4, 3, 3], b=[4, 1])
+
+
+@pytest.mark.parametrize("op_type", ["CumSum", "CumProd"])
+@pytest.mark.parametrize("axes", [[], [0, 1]])
+def test_running_sum_over_no_or_two_axes(op_type: str, axes: list[int], tmp_path: Path) -> None:
+    node = make_node(op_type, ["x", "axis"], ["y"], "node")
+    opset = 14 if op_type == "CumSum" else 26
+    text = refusal(tmp_path, node, opset, x=[2, 3], axis=np.array(axes, np.int64))
+    assert f"'axis' of {len(axes)} numbers, expected one number" in text
+
+
+@pytest.mark.parametrize("op_type", ["SpaceToDepth", "DepthToSpace"])
+@pytest.mark.parametrize("size", [-1, 0])
+def test_blocks_of_nothing(op_type: str, size: int, tmp_path: Path) -> None:
+    node = make_node(op_type, ["x"], ["y"], "node", blocksize=size)
+    assert f"blocksize {size}" in refusal(tmp_path, node, x=[1, 4, 4, 4])
+
+
+def test_scatter_with_indices_of_another_rank(tmp_path: Path) -> None:
+    node = make_node("ScatterElements", ["x", "i", "u"], ["y"], "node")
+    inputs = {"x": [2, 2], "i": np.array([0, 1]), "u": [2]}
+    assert "ranks differ" in refusal(tmp_path, node, **inputs)
+
+
+def test_scatter_with_indices_longer_than_the_rank(tmp_path: Path) -> None:
+    node = make_node("ScatterND", ["x", "i", "u"], ["y"], "node")
+    inputs = {"x": [2, 2], "i": np.array([[0, 1, 0]]), "u": [1]}
+    assert "the indices are longer" in refusal(tmp_path, node, **inputs)
+
+
+@pytest.mark.parametrize("shape", [[9], [9, 9, 9]])
+def test_transposed_convolution_to_a_shape_of_another_rank(
+    shape: list[int], tmp_path: Path
+) -> None:
+    node = make_node("ConvTranspose", ["x", "w"], ["y"], "conv", output_shape=shape)
+    text = refusal(tmp_path, node, x=[1, 3, 4, 4], w=[3, 2, 3, 3])
+    assert f"an output_shape of {len(shape)} numbers, expected 2" in text
