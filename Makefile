@@ -10,13 +10,14 @@ SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 APT_INSTALL := $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format protos clean c-compiler
+.PHONY: help demo test lint format docs protos clean c-compiler
 
 help:
 	@echo "make demo    compile the example models to C, run them, compare with their frameworks"
 	@echo "make test    lint, type check and run all tests"
 	@echo "make lint    ruff, import contracts and pyright"
 	@echo "make format  rewrite the sources in the project's format"
+	@echo "make docs    generate the reference pages of docs/ from the definitions again"
 	@echo "make protos  generate the Python modules of the .proto files again"
 	@echo "make clean   remove what the other targets made, .venv included"
 
@@ -43,6 +44,9 @@ lint: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
+
+docs: $(VENV)/.installed
+	$(BIN)/python -m lowerdeck.tools.gen_docs
 
 # The code that this protoc writes demands no version of protobuf. Through typings/, paths of
 # files are those of the modules.

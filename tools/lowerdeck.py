@@ -36,14 +36,15 @@ def main(args: Sequence[str] | None = None) -> int:
     """The exit status of one command."""
 
     def run() -> int:
-        namespace = _parser().parse_args(args)
+        namespace = argument_parser().parse_args(args)
         command: Command = namespace.command
         return command(namespace)
 
     return run_tool("lowerdeck", run)
 
 
-def _parser() -> argparse.ArgumentParser:
+def argument_parser() -> argparse.ArgumentParser:
+    """The commands and their arguments."""
     parser = _Parser(prog="lowerdeck", description="Compile trained models to plain C.")
     parser.add_argument("--version", action="version", version=f"lowerdeck {_version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)

@@ -54,6 +54,7 @@ def registered_passes() -> dict[str, PassFactory]:
 class OptTool(xDSLOptMain):
     """The tool for one command line; `main` runs it."""
 
+    description = "Apply passes to IR text or to a model."
     version_format = "opt-tool of lowerdeck (xdsl {xdsl_version})"
 
     def __init__(self, args: Sequence[str] | None = None) -> None:
@@ -62,7 +63,7 @@ class OptTool(xDSLOptMain):
         self._inputs: Mapping[str, NDArray[Any]] | None = None
         self.timings: list[tuple[str, float]] = []
         self._started = 0.0
-        super().__init__("Apply passes to IR text or to a model.", args)
+        super().__init__(self.description, args)
 
     # What is available
 
