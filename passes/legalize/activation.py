@@ -2,46 +2,46 @@
 
 from __future__ import annotations
 
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.special import log1p
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
-def relu(x: Quantity) -> Quantity:
+def relu(x: TensorValue) -> TensorValue:
     """max(x, 0)"""
     return x.maximum(0)
 
 
-def leaky_relu(x: Quantity, alpha: float) -> Quantity:
+def leaky_relu(x: TensorValue, alpha: float) -> TensorValue:
     """x, or alpha * x below zero"""
     return x.lt(0).where(x * alpha, x)
 
 
-def thresholded_relu(x: Quantity, alpha: float) -> Quantity:
+def thresholded_relu(x: TensorValue, alpha: float) -> TensorValue:
     """x above alpha, else 0"""
     return x.gt(alpha).where(x, 0)
 
 
-def elu(x: Quantity, alpha: float) -> Quantity:
+def elu(x: TensorValue, alpha: float) -> TensorValue:
     """x, or alpha * (exp(x) - 1) below zero"""
     return x.lt(0).where((x.minimum(0).exp() - 1) * alpha, x)
 
 
-def hard_sigmoid(x: Quantity, alpha: float, beta: float) -> Quantity:
+def hard_sigmoid(x: TensorValue, alpha: float, beta: float) -> TensorValue:
     """max(0, min(1, alpha * x + beta))"""
     return (x * alpha + beta).minimum(1).maximum(0)
 
 
-def softsign(x: Quantity) -> Quantity:
+def softsign(x: TensorValue) -> TensorValue:
     """x / (1 + |x|)"""
     return x / (x.abs() + 1)
 
 
-def softplus(x: Quantity) -> Quantity:
+def softplus(x: TensorValue) -> TensorValue:
     """log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|))"""
     return x.maximum(0) + log1p((-x.abs()).exp())
 
 
-def log_softmax(x: Quantity, axis: int) -> Quantity:
+def log_softmax(x: TensorValue, axis: int) -> TensorValue:
     """x - m - log(sum(exp(x - m))), where m is the maximum along the axis"""
     centered = x - x.reduce("max", [axis], keep_dims=True)
     return centered - centered.exp().reduce("sum", [axis], keep_dims=True).log()

@@ -7,37 +7,45 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.types import dims_of, f64, i64, is_float
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.sizes import is_nonnegative, size_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
-def range_of(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> SSAValue:
+def range_of(
+    builder: Legalizer, start: TensorValue, limit: TensorValue, delta: TensorValue
+) -> SSAValue:
     """start + i * delta for i below max(ceil((limit - start) / delta), 0), of scalars."""
     if is_float(start.element):
-        count = _float_count(lower, start, limit, delta)
+        count = _float_count(builder, start, limit, delta)
     else:
-        count = _integer_count(lower, *(part.cast(i64) for part in (start, limit, delta)))
-    indices = Quantity.iota(lower, count).cast(start.element)
+        count = _integer_count(builder, *(part.cast(i64) for part in (start, limit, delta)))
+    indices = TensorValue.iota(builder, count).cast(start.element)
     return (start + indices * delta).value
 
 
-def _float_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
+def _float_count(
+    builder: Legalizer, start: TensorValue, limit: TensorValue, delta: TensorValue
+) -> Expr:
     wide = [part.cast(f64) for part in (start, limit, delta)]
     count = ((wide[1] - wide[0]) / wide[2]).ceil().maximum(0.0).cast(i64)
-    return size_of(lower, count.value, "the length")
+    return size_of(builder, count.value, "the length")
 
 
-def _integer_count(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Expr:
-    first, last, step = (lower.require_expr(q.value, "a bound") for q in (start, limit, delta))
+def _integer_count(
+    builder: Legalizer, start: TensorValue, limit: TensorValue, delta: TensorValue
+) -> Expr:
+    first, last, step = (builder.require_expr(q.value, "a bound") for q in (start, limit, delta))
     if step == 0:
-        lower.refuse("a delta of 0", "another number")
-    are_sizes = all(b.value is not None or is_nonnegative(lower, b) for b in (first, last))
+        builder.refuse("a delta of 0", "another number")
+    are_sizes = all(b.value is not None or is_nonnegative(builder, b) for b in (first, last))
     if step.value is not None and (are_sizes or (first == 0 and step == 1)):
         return maximum((last - first).ceildiv(step), 0)
-    return size_of(lower, _count_of_any(lower, start, limit, delta).value, "the length")
+    return size_of(builder, _count_of_any(builder, start, limit, delta).value, "the length")
 
 
-def _count_of_any(lower: Legalizer, start: Quantity, limit: Quantity, delta: Quantity) -> Quantity:
+def _count_of_any(
+    builder: Legalizer, start: TensorValue, limit: TensorValue, delta: TensorValue
+) -> TensorValue:
     """
     The length for any three numbers: their difference may be beyond all integers, so quotients and
     remainders are compared. -1, which is no length, for a delta of 0 and more than there can be.
@@ -48,11 +56,11 @@ def _count_of_any(lower: Legalizer, start: Quantity, limit: Quantity, delta: Qua
     is_some = (forward & limit.gt(start)) | (delta.lt(0) & limit.lt(start))
     estimate = (limit.cast(f64) - start.cast(f64)) / delta.cast(f64)
     is_impossible = delta.eq(0) | estimate.gt(float(1 << 60))
-    none, impossible = (Quantity.number(lower, number, i64) for number in (0, -1))
+    none, impossible = (TensorValue.number(builder, number, i64) for number in (0, -1))
     return is_impossible.where(impossible, is_some.where(count, none))
 
 
-def diagonals(lower: Legalizer, x: SSAValue) -> Quantity:
+def diagonals(builder: Legalizer, x: SSAValue) -> TensorValue:
     """The i64 matrix column - row for the last two dimensions of `x`."""
-    rows, columns = (Quantity.iota(lower, dim) for dim in dims_of(x)[-2:])
+    rows, columns = (TensorValue.iota(builder, dim) for dim in dims_of(x)[-2:])
     return columns.column(2, 1) - rows.column(2, 0)

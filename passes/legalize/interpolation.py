@@ -7,23 +7,23 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import rank_of
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def weighted_taps(
-    lower: CoreBuilder, x: SSAValue, axis: int, index: Quantity, weights: Quantity
+    builder: CoreBuilder, x: SSAValue, axis: int, index: TensorValue, weights: TensorValue
 ) -> SSAValue:
     """The sum of elements along `axis` at `index` times `weights`, both [places, neighbors]."""
-    total: Quantity | None = None
+    total: TensorValue | None = None
     for tap in range(index.dims[1].value or 0):
-        part = Quantity(lower, lower.add(GatherOp(x, index.pick(1, tap).value, axis)))
+        part = TensorValue(builder, builder.add(GatherOp(x, index.pick(1, tap).value, axis)))
         term = part * weights.pick(1, tap).column(rank_of(x), axis)
         total = term if total is None else total + term
     assert total is not None
     return total.value
 
 
-def cubic_weights(after: Quantity, a: float) -> list[Quantity]:
+def cubic_weights(after: TensorValue, a: float) -> list[TensorValue]:
     """Keys' cubic convolution for the four neighbors of a place that lies `after` the second."""
     before = 1.0 - after
     return [
@@ -34,11 +34,11 @@ def cubic_weights(after: Quantity, a: float) -> list[Quantity]:
     ]
 
 
-def inner_cubic(x: Quantity, a: float) -> Quantity:
+def inner_cubic(x: TensorValue, a: float) -> TensorValue:
     """The kernel up to a distance of one."""
     return (x * (a + 2) - (a + 3)) * x * x + 1.0
 
 
-def outer_cubic(x: Quantity, a: float) -> Quantity:
+def outer_cubic(x: TensorValue, a: float) -> TensorValue:
     """The kernel at distances between one and two."""
     return ((x * a - 5 * a) * x + 8 * a) * x - 4 * a

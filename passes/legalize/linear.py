@@ -13,21 +13,21 @@ from lowerdeck.dialects.core.linear import ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.quantity import index_vector
+from lowerdeck.passes.legalize.tensor_value import index_vector
 
 
-def matmul(lower: Legalizer, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+def matmul(builder: Legalizer, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """numpy.matmul: a vector is a row on the left, a column on the right."""
     is_row, is_column = rank_of(lhs) == 1, rank_of(rhs) == 1
-    lhs = lower.unsqueeze(lhs, [0]) if is_row else lhs
-    rhs = lower.unsqueeze(rhs, [1]) if is_column else rhs
-    result = lower.add(MatmulOp(lhs, rhs))
+    lhs = builder.unsqueeze(lhs, [0]) if is_row else lhs
+    rhs = builder.unsqueeze(rhs, [1]) if is_column else rhs
+    result = builder.add(MatmulOp(lhs, rhs))
     rank = rank_of(result)
-    return lower.squeeze(result, [rank - 2] * is_row + [rank - 1] * is_column)
+    return builder.squeeze(result, [rank - 2] * is_row + [rank - 1] * is_column)
 
 
 def transposed_convolution(
-    lower: Legalizer, x: SSAValue, weight: SSAValue, bias: SSAValue | None = None, **window: Any
+    builder: Legalizer, x: SSAValue, weight: SSAValue, bias: SSAValue | None = None, **window: Any
 ) -> SSAValue:
     """
     A transposed convolution. Every input is added to many outputs where these lie in memory, so
@@ -35,9 +35,9 @@ def transposed_convolution(
     """
     element = element_type(x)
     if element in (f16, bf16):
-        x, weight = lower.cast(x, f32), lower.cast(weight, f32)
-        bias = None if bias is None else lower.cast(bias, f32)
-    return lower.cast(lower.add(ConvTransposeOp(x, weight, bias, **window)), element)
+        x, weight = builder.cast(x, f32), builder.cast(weight, f32)
+        bias = None if bias is None else builder.cast(bias, f32)
+    return builder.cast(builder.add(ConvTransposeOp(x, weight, bias, **window)), element)
 
 
 @dataclass(frozen=True)
@@ -51,21 +51,21 @@ class _Factor:
         return dims_of(self.value)[self.labels.index(label)]
 
 
-def einsum(lower: Legalizer, equation: str, operands: Sequence[SSAValue]) -> SSAValue:
+def einsum(builder: Legalizer, equation: str, operands: Sequence[SSAValue]) -> SSAValue:
     """
     Sums of products by labels, from left to right: two factors at a time are one matrix product
     (labels that both have and that are not needed any more), or a broadcast product.
     """
-    terms, output = _parse_equation(lower, equation, operands)
+    terms, output = _parse_equation(builder, equation, operands)
     factors = [
-        _diagonal(lower, value, labels) for value, labels in zip(operands, terms, strict=True)
+        _diagonal(builder, value, labels) for value, labels in zip(operands, terms, strict=True)
     ]
-    total = _sum_out(lower, factors[0], [*output, *_labels(factors[1:])])
+    total = _sum_out(builder, factors[0], [*output, *_labels(factors[1:])])
     for k, factor in enumerate(factors[1:], 2):
         needed = [*output, *_labels(factors[k:])]
-        total = _multiply(lower, total, factor, needed)
-    total = _sum_out(lower, total, output)
-    return lower.transpose(total.value, [total.labels.index(label) for label in output])
+        total = _multiply(builder, total, factor, needed)
+    total = _sum_out(builder, total, output)
+    return builder.transpose(total.value, [total.labels.index(label) for label in output])
 
 
 def _labels(factors: Sequence[_Factor]) -> set[str]:
@@ -73,90 +73,90 @@ def _labels(factors: Sequence[_Factor]) -> set[str]:
 
 
 def _parse_equation(
-    lower: Legalizer, equation: str, operands: Sequence[SSAValue]
+    builder: Legalizer, equation: str, operands: Sequence[SSAValue]
 ) -> tuple[list[list[str]], list[str]]:
     """The labels of every operand and of the result; dimensions of `...` get labels `...0` etc."""
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(operands):
-        lower.refuse(f"'{equation}' for {len(operands)} operands", "a term for each")
+        builder.refuse(f"'{equation}' for {len(operands)} operands", "a term for each")
     terms = [
-        _term(lower, text, rank_of(value)) for text, value in zip(texts, operands, strict=True)
+        _term(builder, text, rank_of(value)) for text, value in zip(texts, operands, strict=True)
     ]
     flat = [label for term in terms for label in term]
     ellipsis = sorted({label for label in flat if label.startswith("...")}, reverse=True)
     if arrow:
         output = _term(
-            lower, right, len(right.replace("...", "")) + len(ellipsis) * ("..." in right)
+            builder, right, len(right.replace("...", "")) + len(ellipsis) * ("..." in right)
         )
     else:
         output = ellipsis + sorted(
             label for label in set(flat) if flat.count(label) == 1 and len(label) == 1
         )
     if len(set(output)) != len(output) or not set(output) <= set(flat):
-        lower.refuse(f"the result '{right}'", "each of its labels once, and in an operand")
+        builder.refuse(f"the result '{right}'", "each of its labels once, and in an operand")
     return terms, output
 
 
-def _term(lower: Legalizer, text: str, rank: int) -> list[str]:
+def _term(builder: Legalizer, text: str, rank: int) -> list[str]:
     """The labels of one term; the last dimension of `...` is number 0."""
     before, dots, after = text.partition("...")
     hidden = rank - len(before) - len(after)
     letters = before + after
     if not all(letter.isalpha() for letter in letters) or hidden < 0 or (hidden and not dots):
-        lower.refuse(f"the term '{text}' for {rank} dimensions", "a letter for each")
+        builder.refuse(f"the term '{text}' for {rank} dimensions", "a letter for each")
     return [*before, *(f"...{k:03}" for k in reversed(range(hidden))), *after]
 
 
-def _diagonal(lower: Legalizer, value: SSAValue, labels: Sequence[str]) -> _Factor:
+def _diagonal(builder: Legalizer, value: SSAValue, labels: Sequence[str]) -> _Factor:
     """A factor in which a label that occurs twice is one dimension: the diagonal."""
     labels = list(labels)
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            value = _on_diagonal(lower, value, first, second)
+            value = _on_diagonal(builder, value, first, second)
             del labels[second]
     return _Factor(value, tuple(labels))
 
 
-def _on_diagonal(lower: Legalizer, value: SSAValue, first: int, second: int) -> SSAValue:
+def _on_diagonal(builder: Legalizer, value: SSAValue, first: int, second: int) -> SSAValue:
     dims = dims_of(value)
-    rows = index_vector(lower, dims[first], len(dims), first)
-    columns = index_vector(lower, dims[second], len(dims), second)
-    masked = lower.select(rows.eq(columns).value, value, lower.scalar(0, value))
-    return lower.reduce("sum", masked, [second])
+    rows = index_vector(builder, dims[first], len(dims), first)
+    columns = index_vector(builder, dims[second], len(dims), second)
+    masked = builder.select(rows.eq(columns).value, value, builder.scalar(0, value))
+    return builder.reduce("sum", masked, [second])
 
 
-def _sum_out(lower: Legalizer, factor: _Factor, needed: Sequence[str]) -> _Factor:
+def _sum_out(builder: Legalizer, factor: _Factor, needed: Sequence[str]) -> _Factor:
     """The factor summed over the labels that are not needed any more."""
     axes = [k for k, label in enumerate(factor.labels) if label not in needed]
     kept = tuple(label for label in factor.labels if label in needed)
-    return _Factor(lower.reduce("sum", factor.value, axes), kept)
+    return _Factor(builder.reduce("sum", factor.value, axes), kept)
 
 
-def _multiply(lower: Legalizer, lhs: _Factor, rhs: _Factor, needed: Sequence[str]) -> _Factor:
+def _multiply(builder: Legalizer, lhs: _Factor, rhs: _Factor, needed: Sequence[str]) -> _Factor:
     """The product of two factors, summed over the labels that are not needed any more."""
-    lhs = _sum_out(lower, lhs, [*needed, *rhs.labels])
-    rhs = _sum_out(lower, rhs, [*needed, *lhs.labels])
+    lhs = _sum_out(builder, lhs, [*needed, *rhs.labels])
+    rhs = _sum_out(builder, rhs, [*needed, *lhs.labels])
     shared = [label for label in lhs.labels if label in rhs.labels]
     batch = [label for label in shared if label in needed]
     summed = [label for label in shared if label not in needed]
     rows = [label for label in lhs.labels if label not in shared]
     columns = [label for label in rhs.labels if label not in shared]
     sizes = {label: _size(label, lhs, rhs) for label in summed}
-    left = _matrix(lower, lhs, batch, rows, summed, sizes)
-    right = _matrix(lower, rhs, batch, summed, columns, sizes)
+    left = _matrix(builder, lhs, batch, rows, summed, sizes)
+    right = _matrix(builder, rhs, batch, summed, columns, sizes)
     if summed:
-        result = lower.add(MatmulOp(left, right))
+        result = builder.add(MatmulOp(left, right))
     else:
-        result = lower.add(MulOp(left, right))
+        result = builder.add(MulOp(left, right))
     dims = [
         *dims_of(result)[: len(batch)],
         *map(lhs.dim, rows),
         *map(rhs.dim, columns),
     ]
-    return _Factor(lower.reshape(result, dims), (*batch, *rows, *columns))
+    return _Factor(builder.reshape(result, dims), (*batch, *rows, *columns))
 
 
 def _size(label: str, lhs: _Factor, rhs: _Factor) -> Expr:
@@ -165,7 +165,7 @@ def _size(label: str, lhs: _Factor, rhs: _Factor) -> Expr:
 
 
 def _matrix(
-    lower: Legalizer,
+    builder: Legalizer,
     factor: _Factor,
     batch: Sequence[str],
     rows: Sequence[str],
@@ -174,8 +174,8 @@ def _matrix(
 ) -> SSAValue:
     """The factor as [batch..., rows, columns]."""
     order = [*batch, *rows, *columns]
-    value = lower.transpose(factor.value, [factor.labels.index(label) for label in order])
+    value = builder.transpose(factor.value, [factor.labels.index(label) for label in order])
     dims = [sizes.get(label, factor.dim(label)) for label in order]
-    value = lower.broadcast(value, dims)
+    value = builder.broadcast(value, dims)
     head, row = len(batch), len(batch) + len(rows)
-    return lower.reshape(value, [*dims[:head], product(dims[head:row]), product(dims[row:])])
+    return builder.reshape(value, [*dims[:head], product(dims[head:row]), product(dims[row:])])

@@ -11,7 +11,6 @@ from lowerdeck.dialects.core.tensor import ConcatOp, PadOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.sizes import (
     UNBOUNDED,
     Axes,
@@ -20,33 +19,34 @@ from lowerdeck.passes.legalize.sizes import (
     limited,
     sizes_of,
 )
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
-def concat(lower: Legalizer, values: Sequence[SSAValue], axis: int) -> SSAValue:
+def concat(builder: Legalizer, values: Sequence[SSAValue], axis: int) -> SSAValue:
     """Tensors joined along an axis."""
-    return values[0] if len(values) == 1 else lower.add(ConcatOp(values, axis))
+    return values[0] if len(values) == 1 else builder.add(ConcatOp(values, axis))
 
 
 # Slices
 
 
-def signs_known(lower: Legalizer, steps: SSAValue) -> bool:
+def signs_known(builder: Legalizer, steps: SSAValue) -> bool:
     """True if every step is known to go forward, or backward."""
-    elements = lower.symbols.elements(steps)
+    elements = builder.symbols.elements(steps)
     if elements is None:
         return False
-    return all(step is not None and _sign(lower, step) for step in elements.reshape(-1))
+    return all(step is not None and _sign(builder, step) for step in elements.reshape(-1))
 
 
-def _sign(lower: Legalizer, step: Expr) -> int:
+def _sign(builder: Legalizer, step: Expr) -> int:
     """1 or -1; 0 if it is not known."""
-    if is_nonnegative(lower, step - 1):
+    if is_nonnegative(builder, step - 1):
         return 1
-    return -1 if is_nonnegative(lower, -step - 1) else 0
+    return -1 if is_nonnegative(builder, -step - 1) else 0
 
 
 def sliced(
-    lower: Legalizer,
+    builder: Legalizer,
     x: SSAValue,
     axes: Sequence[int],
     starts: Sequence[Expr],
@@ -63,85 +63,89 @@ def sliced(
     it begins there, as those of ONNX do.
     """
     if not len(axes) == len(starts) == len(ends) == len(steps):
-        lower.refuse(f"{len(starts)} starts, {len(ends)} ends, {len(steps)} steps", f"{len(axes)}")
+        builder.refuse(
+            f"{len(starts)} starts, {len(ends)} ends, {len(steps)} steps", f"{len(axes)}"
+        )
     all_starts: list[ExprLike] = [0] * rank_of(x)
     all_steps: list[ExprLike] = [1] * rank_of(x)
     sizes = list(dims_of(x))
     for axis, *bounds_and_step in zip(axes, starts, ends, steps, strict=True):
         start, end, step = map(limited, bounds_and_step)
         dim = sizes[axis]
-        if _sign(lower, step) > 0:
-            bounds = _forward(lower, dim, start, end, step)
+        if _sign(builder, step) > 0:
+            bounds = _forward(builder, dim, start, end, step)
         else:
-            bounds = _backward(lower, dim, start, end, step, -1 if may_start_before else 0)
+            bounds = _backward(builder, dim, start, end, step, -1 if may_start_before else 0)
         all_starts[axis], sizes[axis] = bounds
         all_steps[axis] = step
-    return lower.slice(x, all_starts, sizes, all_steps)
+    return builder.slice(x, all_starts, sizes, all_steps)
 
 
-def _forward(lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr) -> tuple[Expr, Expr]:
+def _forward(
+    builder: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr
+) -> tuple[Expr, Expr]:
     """
     First element and number of elements of start:end:step for a positive step.
 
     A start past the end that is a number or a size is left as it is: then there are no elements.
     """
-    first, last = from_front(lower, start, dim), _forward_end(lower, dim, end)
+    first, last = from_front(builder, start, dim), _forward_end(builder, dim, end)
     distance = last - first
-    if not is_nonnegative(lower, first):
+    if not is_nonnegative(builder, first):
         if start.value is None:
             # It may be any number: sums stay small if everything lies in the dimension first.
             first = minimum(maximum(first, 0), dim)
             distance = last - first
         else:
             first, distance = maximum(first, 0), minimum(distance, last)
-    return _counted(lower, first, distance, step)
+    return _counted(builder, first, distance, step)
 
 
-def _forward_end(lower: Legalizer, dim: Expr, end: Expr) -> Expr:
+def _forward_end(builder: Legalizer, dim: Expr, end: Expr) -> Expr:
     if end.value is not None and end.value >= UNBOUNDED:
         return dim
-    last = from_front(lower, end, dim)
-    if is_nonnegative(lower, last - dim):
+    last = from_front(builder, end, dim)
+    if is_nonnegative(builder, last - dim):
         return dim
-    if end.value is None and not is_nonnegative(lower, last):
+    if end.value is None and not is_nonnegative(builder, last):
         last = maximum(last, 0)
-    return _at_most(lower, last, dim)
+    return _at_most(builder, last, dim)
 
 
 def _backward(
-    lower: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr, lowest: int
+    builder: Legalizer, dim: Expr, start: Expr, end: Expr, step: Expr, lowest: int
 ) -> tuple[Expr, Expr]:
     """As `_forward` for a negative step; the first element is not before `lowest`."""
     """First element and number of elements of start:end:step for a negative step."""
     if start == -1 or (start.value is not None and start.value >= UNBOUNDED):
         first = dim - 1
     else:
-        first = from_front(lower, start, dim)
-        first = first if is_nonnegative(lower, first) else maximum(first, lowest)
-        first = _at_most(lower, first, dim - 1)
+        first = from_front(builder, start, dim)
+        first = first if is_nonnegative(builder, first) else maximum(first, lowest)
+        first = _at_most(builder, first, dim - 1)
     if end.value is not None and end.value <= -UNBOUNDED:
         last = Expr.const(-1)
     else:
-        last = from_front(lower, end, dim)
-        last = last if is_nonnegative(lower, last + 1) else maximum(last, -1)
-        last = last if end.value is not None else _at_most(lower, last, dim)
-    return _counted(lower, first, first - last, -step)
+        last = from_front(builder, end, dim)
+        last = last if is_nonnegative(builder, last + 1) else maximum(last, -1)
+        last = last if end.value is not None else _at_most(builder, last, dim)
+    return _counted(builder, first, first - last, -step)
 
 
-def _counted(lower: Legalizer, first: Expr, distance: Expr, step: Expr) -> tuple[Expr, Expr]:
+def _counted(builder: Legalizer, first: Expr, distance: Expr, step: Expr) -> tuple[Expr, Expr]:
     """`first`, and how many elements `step` apart lie in a distance."""
     count = distance.ceildiv(step)
-    if not is_nonnegative(lower, distance):
+    if not is_nonnegative(builder, distance):
         count = maximum(count, 0)
     return (Expr.const(0), count) if count == 0 else (first, count)
 
 
-def _at_most(lower: Legalizer, index: Expr, limit: Expr) -> Expr:
-    return index if is_nonnegative(lower, limit - index) else minimum(index, limit)
+def _at_most(builder: Legalizer, index: Expr, limit: Expr) -> Expr:
+    return index if is_nonnegative(builder, limit - index) else minimum(index, limit)
 
 
 def sliced_at_run_time(
-    lower: Legalizer,
+    builder: Legalizer,
     x: SSAValue,
     axes: Axes,
     starts: SSAValue,
@@ -151,16 +155,16 @@ def sliced_at_run_time(
     """Axes or directions come from data: everything is resolved by arithmetic on vectors."""
     rank = rank_of(x)
     if axes.known is not None:
-        axes = Axes(None, Quantity(lower, np.array(axes.known, np.int64)))
+        axes = Axes(None, TensorValue(builder, np.array(axes.known, np.int64)))
     first, last, step = (
-        axes.spread(lower, Quantity.of(lower, value), rank, fill)
+        axes.spread(builder, TensorValue.of(builder, value), rank, fill)
         for value, fill in ((starts, 0), (ends, np.iinfo(np.int64).max), (steps, 1))
     )
-    dims = Quantity(lower, lower.dims(dims_of(x)))
+    dims = TensorValue(builder, builder.dims(dims_of(x)))
     step = step.clip(-UNBOUNDED, UNBOUNDED)
     back = step.lt(0)
-    zero = Quantity.number(lower, 0, i64)
-    low = back.where(Quantity.number(lower, -1, i64), zero)
+    zero = TensorValue.number(builder, 0, i64)
+    low = back.where(TensorValue.number(builder, -1, i64), zero)
     high = back.where(dims - 1, dims)
     # The lowest end for a negative step stays below every index that counts from the end.
     first = first.lt(0).where(first + dims, first).clip(low.maximum(0), high)
@@ -168,12 +172,13 @@ def sliced_at_run_time(
     stride = step.abs().maximum(1)
     distance = back.where(first - last, last - first).maximum(0)
     # A step of zero gives no size at all, which is found out when the program runs.
-    sizes = step.eq(0).where(Quantity.number(lower, -1, i64), (distance + stride - 1) // stride)
-    return lower.slice(
+    count = (distance + stride - 1) // stride
+    sizes = step.eq(0).where(TensorValue.number(builder, -1, i64), count)
+    return builder.slice(
         x,
-        lower.require_exprs(first.value, "starts"),
-        sizes_of(lower, sizes.value, "sizes"),
-        lower.require_exprs(step.value, "steps"),
+        builder.require_exprs(first.value, "starts"),
+        sizes_of(builder, sizes.value, "sizes"),
+        builder.require_exprs(step.value, "steps"),
     )
 
 
@@ -181,7 +186,7 @@ def sliced_at_run_time(
 
 
 def pad(
-    lower: Legalizer,
+    builder: Legalizer,
     x: SSAValue,
     begin: Sequence[Expr],
     end: Sequence[Expr],
@@ -190,52 +195,52 @@ def pad(
 ) -> SSAValue:
     """`x` with elements added, or removed by negative amounts, which comes first."""
     if not len(begin) == len(end) == rank_of(x):
-        lower.refuse(f"{len(begin)} and {len(end)} amounts to pad by", f"{rank_of(x)} of each")
-    cut_begin, cut_end = ([_cut(lower, amount) for amount in side] for side in (begin, end))
+        builder.refuse(f"{len(begin)} and {len(end)} amounts to pad by", f"{rank_of(x)} of each")
+    cut_begin, cut_end = ([_cut(builder, amount) for amount in side] for side in (begin, end))
     sizes = [d - b - e for d, b, e in zip(dims_of(x), cut_begin, cut_end, strict=True)]
-    x = lower.slice(x, cut_begin, sizes)
-    begin = [_added(lower, amount) for amount in begin]
-    end = [_added(lower, amount) for amount in end]
+    x = builder.slice(x, cut_begin, sizes)
+    begin = [_added(builder, amount) for amount in begin]
+    end = [_added(builder, amount) for amount in end]
     if all(amount == 0 for amount in (*begin, *end)):
         return x
     if mode != "constant":
-        return lower.add(PadOp(x, begin, end, None, mode))
-    return lower.add(PadOp(x, begin, end, lower.scalar(0, x) if value is None else value))
+        return builder.add(PadOp(x, begin, end, None, mode))
+    return builder.add(PadOp(x, begin, end, builder.scalar(0, x) if value is None else value))
 
 
 _MOST = 1 << 54
 """Elements that a tensor never has, and some of which can be added up."""
 
 
-def _added(lower: Legalizer, amount: Expr) -> Expr:
+def _added(builder: Legalizer, amount: Expr) -> Expr:
     """How much a positive amount adds; what is beyond all memory stays so, but sums of it fit."""
-    added = positive_part(lower, amount)
-    is_any = added != 0 and not is_nonnegative(lower, amount)
+    added = positive_part(builder, amount)
+    is_any = added != 0 and not is_nonnegative(builder, amount)
     return minimum(added, _MOST) if is_any else added
 
 
-def _cut(lower: Legalizer, amount: Expr) -> Expr:
+def _cut(builder: Legalizer, amount: Expr) -> Expr:
     """How much a negative amount takes away; limited first, the least number has no negative."""
-    if amount.value is not None or is_nonnegative(lower, amount):
-        return positive_part(lower, -amount)
+    if amount.value is not None or is_nonnegative(builder, amount):
+        return positive_part(builder, -amount)
     return -maximum(minimum(amount, 0), -UNBOUNDED)
 
 
-def positive_part(lower: Legalizer, amount: Expr) -> Expr:
+def positive_part(builder: Legalizer, amount: Expr) -> Expr:
     """The amount, or 0 if it is negative."""
-    if is_nonnegative(lower, -amount):
+    if is_nonnegative(builder, -amount):
         return Expr.const(0)
-    return amount if is_nonnegative(lower, amount) else maximum(amount, 0)
+    return amount if is_nonnegative(builder, amount) else maximum(amount, 0)
 
 
 # Repetition
 
 
-def tile(lower: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
+def tile(builder: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
     """`x` repeated along each dimension."""
     dims = dims_of(x)
     if len(repeats) != len(dims):
-        lower.refuse(f"{len(repeats)} repeats", f"{len(dims)}")
+        builder.refuse(f"{len(repeats)} repeats", f"{len(dims)}")
     inner: list[ExprLike] = []
     outer: list[ExprLike] = []
     for dim, repeat in zip(dims, repeats, strict=True):
@@ -244,5 +249,5 @@ def tile(lower: Legalizer, x: SSAValue, repeats: Sequence[Expr]) -> SSAValue:
             outer.append(repeat)
         inner.append(dim)
         outer.append(dim)
-    wide = lower.broadcast(lower.reshape(x, inner), outer)
-    return lower.reshape(wide, [dim * repeat for dim, repeat in zip(dims, repeats, strict=True)])
+    wide = builder.broadcast(builder.reshape(x, inner), outer)
+    return builder.reshape(wide, [dim * repeat for dim, repeat in zip(dims, repeats, strict=True)])

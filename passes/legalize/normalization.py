@@ -21,39 +21,41 @@ def wide_element(value: SSAValue) -> Attribute:
 
 
 def moments(
-    lower: CoreBuilder, x: SSAValue, axes: Sequence[int]
+    builder: CoreBuilder, x: SSAValue, axes: Sequence[int]
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
     """The mean, x - mean, and the variance along `axes`, which stay as ones."""
-    center = mean(lower, x, axes, keep_dims=True)
-    rest = lower.add(SubOp(x, center))
-    return center, rest, mean(lower, lower.add(MulOp(rest, rest)), axes, keep_dims=True)
+    center = mean(builder, x, axes, keep_dims=True)
+    rest = builder.add(SubOp(x, center))
+    return center, rest, mean(builder, builder.add(MulOp(rest, rest)), axes, keep_dims=True)
 
 
-def deviation(lower: CoreBuilder, variance: SSAValue, epsilon: float) -> SSAValue:
+def deviation(builder: CoreBuilder, variance: SSAValue, epsilon: float) -> SSAValue:
     """sqrt(variance + epsilon)"""
-    return lower.add(SqrtOp(lower.add(AddOp(variance, lower.scalar(epsilon, variance)))))
+    return builder.add(SqrtOp(builder.add(AddOp(variance, builder.scalar(epsilon, variance)))))
 
 
-def sum_of_squares(lower: CoreBuilder, x: SSAValue, axis: int, before: int, after: int) -> SSAValue:
+def sum_of_squares(
+    builder: CoreBuilder, x: SSAValue, axis: int, before: int, after: int
+) -> SSAValue:
     """The sum of the squares of an element and its `before` and `after` neighbors along `axis`."""
     dims = dims_of(x)
-    square = lower.add(MulOp(x, x))
+    square = builder.add(MulOp(x, x))
     pool = PoolOp(
         "sum",
-        lower.reshape(square, [product(dims[:axis]), 1, dims[axis], product(dims[axis + 1 :])]),
+        builder.reshape(square, [product(dims[:axis]), 1, dims[axis], product(dims[axis + 1 :])]),
         kernel=[before + 1 + after, 1],
         strides=[1, 1],
         dilations=[1, 1],
         pads_begin=[before, 0],
         pads_end=[after, 0],
     )
-    return lower.reshape(lower.add(pool), dims)
+    return builder.reshape(builder.add(pool), dims)
 
 
 def by_neighbors(
-    lower: CoreBuilder, x: SSAValue, total: SSAValue, alpha: float, bias: float, beta: float
+    builder: CoreBuilder, x: SSAValue, total: SSAValue, alpha: float, bias: float, beta: float
 ) -> SSAValue:
     """x / (bias + alpha * total)^beta"""
-    scaled = lower.add(MulOp(total, lower.scalar(alpha, x)))
-    base = lower.add(AddOp(scaled, lower.scalar(bias, x)))
-    return lower.add(DivOp(x, lower.add(PowOp(base, lower.scalar(beta, x)))))
+    scaled = builder.add(MulOp(total, builder.scalar(alpha, x)))
+    base = builder.add(AddOp(scaled, builder.scalar(bias, x)))
+    return builder.add(DivOp(x, builder.add(PowOp(base, builder.scalar(beta, x)))))

@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.types import element_type, i64, is_float, numpy_dty
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.windows import Window
 
 MAX_TAPS = 1024
@@ -22,7 +22,7 @@ MAX_TAPS = 1024
 
 
 def pool(
-    lower: CoreBuilder, kind: str, x: SSAValue, window: Window, *, count_pads: bool = False
+    builder: CoreBuilder, kind: str, x: SSAValue, window: Window, *, count_pads: bool = False
 ) -> SSAValue:
     """Each window of [N, C, spatial...] combined."""
     op = PoolOp(
@@ -36,21 +36,21 @@ def pool(
         overhang=window.overhang,
         count_pads=count_pads,
     )
-    return lower.add(op)
+    return builder.add(op)
 
 
 def max_places(
-    lower: CoreBuilder, value: SSAValue, places: SSAValue, window: Window, dims: Sequence[Expr]
+    builder: CoreBuilder, value: SSAValue, places: SSAValue, window: Window, dims: Sequence[Expr]
 ) -> SSAValue:
     """
     The `places` of the first largest elements; the windows have the dimensions `dims`. NaN is
     passed over, unless there is nothing else: then it is the first element.
     """
-    return largest(lower, value, places, window, dims)[1]
+    return largest(builder, value, places, window, dims)[1]
 
 
 def largest(
-    lower: CoreBuilder,
+    builder: CoreBuilder,
     value: SSAValue,
     places: SSAValue,
     window: Window,
@@ -70,12 +70,12 @@ def largest(
         refuse(f"indices of windows of {list(map(str, window.kernel))}", "small windows")
     element = element_type(value)
     lowest = -np.inf if is_float(element) else np.iinfo(numpy_dtype(element)).min
-    x = padded(lower, value, window, lower.scalar(lowest, value))
-    index = padded(lower, places, window, lower.scalar(-1, i64))
-    best, where = Quantity(lower, x), Quantity(lower, index)
+    x = padded(builder, value, window, builder.scalar(lowest, value))
+    index = padded(builder, places, window, builder.scalar(-1, i64))
+    best, where = TensorValue(builder, x), TensorValue(builder, index)
     for number, offset in enumerate(cartesian(*map(range, kernel))):
-        here = tap(lower, x, window, dims, offset)
-        place = tap(lower, index, window, dims, offset)
+        here = tap(builder, x, window, dims, offset)
+        place = tap(builder, index, window, dims, offset)
         if number == 0:
             best, where = here, place
             continue
@@ -86,16 +86,16 @@ def largest(
     return best.value, where.value
 
 
-def padded(lower: CoreBuilder, x: SSAValue, window: Window, value: SSAValue) -> SSAValue:
+def padded(builder: CoreBuilder, x: SSAValue, window: Window, value: SSAValue) -> SSAValue:
     """[N, C, spatial...] with the padding of a window, of the scalar `value`."""
     if window.is_whole:
         return x
-    return lower.add(PadOp(x, [0, 0, *window.begin], [0, 0, *window.end], value))
+    return builder.add(PadOp(x, [0, 0, *window.begin], [0, 0, *window.end], value))
 
 
 def tap(
-    lower: CoreBuilder, x: SSAValue, window: Window, dims: Sequence[Expr], offset: Sequence[int]
-) -> Quantity:
+    builder: CoreBuilder, x: SSAValue, window: Window, dims: Sequence[Expr], offset: Sequence[int]
+) -> TensorValue:
     """One element of every window."""
     starts = [0, 0, *(t * d for t, d in zip(offset, window.dilations, strict=True))]
-    return Quantity(lower, lower.slice(x, starts, dims, [1, 1, *window.strides]))
+    return TensorValue(builder, builder.slice(x, starts, dims, [1, 1, *window.strides]))

@@ -14,14 +14,14 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 L = TypeVar("L", bound=CoreBuilder)
-State: TypeAlias = "tuple[Quantity, ...]"
+State: TypeAlias = "tuple[TensorValue, ...]"
 
 
 def run_steps(
-    lower: L,
+    builder: L,
     count: Expr,
     states: Sequence[SSAValue],
     step: Callable[[L, Expr, State], tuple[State, State]],
@@ -32,19 +32,19 @@ def run_steps(
     `step` gets a builder inside of the loop, the number of the step and the states, and gives the
     next states and the outputs.
     """
-    symbol = lower.symbols.fresh(nonnegative=True)
+    symbol = builder.symbols.fresh(nonnegative=True)
     block = Block(arg_types=[tensor(i64, []), *(state.type for state in states)])
     number, *before = block.args
     index = Expr.symbol(symbol)
-    lower.symbols.know(number, [index])
-    inner = copy(lower)
+    builder.symbols.know(number, [index])
+    inner = copy(builder)
     inner.point = InsertPoint.at_end(block)
-    after, outputs = step(inner, index, tuple(Quantity(inner, state) for state in before))
+    after, outputs = step(inner, index, tuple(TensorValue(inner, state) for state in before))
     inner.insert(YieldOp([*(state.value for state in after), *(out.value for out in outputs)]))
-    made = lower.symbols.fresh(nonnegative=True) if outputs else None
-    trips = lower.dims([count], [])
+    made = builder.symbols.fresh(nonnegative=True) if outputs else None
+    trips = builder.dims([count], [])
     loop = LoopOp(trips, None, list(states), Region(block), iteration=symbol, count=made)
-    results = list(lower.insert(loop))
+    results = list(builder.insert(loop))
     stacked = [_with_length(value, count) for value in results[len(states) :]]
     return results[: len(states)], stacked
 
@@ -55,14 +55,15 @@ def _with_length(value: SSAValue, count: Expr) -> SSAValue:
     return Rewriter.replace_value_with_new_type(value, type_)
 
 
-def times(x: Quantity, weights: SSAValue) -> Quantity:
+def times(x: TensorValue, weights: SSAValue) -> TensorValue:
     """The matrix product of `x` and weights."""
-    return Quantity(x.lower, x.lower.add(MatmulOp(x.value, weights)))
+    return TensorValue(x.builder, x.builder.add(MatmulOp(x.value, weights)))
 
 
-def parts(x: Quantity, count: int, size: Expr) -> list[Quantity]:
+def parts(x: TensorValue, count: int, size: Expr) -> list[TensorValue]:
     """The last dimension in `count` parts."""
     axis = len(x.dims) - 1
     return [
-        Quantity(x.lower, x.lower.slice_axis(x.value, axis, size * k, size)) for k in range(count)
+        TensorValue(x.builder, x.builder.slice_axis(x.value, axis, size * k, size))
+        for k in range(count)
     ]

@@ -12,38 +12,38 @@ from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32,
 from lowerdeck.dialects.dims import product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.quantity import Quantity, index_vector
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
 
 def mean(
-    lower: CoreBuilder, value: SSAValue, axes: Sequence[int], keep_dims: bool = False
+    builder: CoreBuilder, value: SSAValue, axes: Sequence[int], keep_dims: bool = False
 ) -> SSAValue:
     """The mean along `axes`; of half precision it is computed in f32, where counts are exact."""
     element = element_type(value)
     wide = f32 if element in (f16, bf16) else element
     dims = dims_of(value)
-    total = lower.reduce("sum", lower.cast(value, wide), axes, keep_dims)
-    count = lower.cast(lower.dims([product(dims[axis] for axis in axes)], []), wide)
-    return lower.cast(lower.add(DivOp(total, count)), element)
+    total = builder.reduce("sum", builder.cast(value, wide), axes, keep_dims)
+    count = builder.cast(builder.dims([product(dims[axis] for axis in axes)], []), wide)
+    return builder.cast(builder.add(DivOp(total, count)), element)
 
 
 class ReducedAxes:
     """Reduction along axes that are known."""
 
-    def __init__(self, lower: Legalizer, rank: int, axes: Sequence[int]) -> None:
-        self.lower, self.rank, self.axes = lower, rank, axes
+    def __init__(self, builder: Legalizer, rank: int, axes: Sequence[int]) -> None:
+        self.builder, self.rank, self.axes = builder, rank, axes
 
     def reduce(self, kind: str, x: SSAValue, keep: bool) -> SSAValue:
         """The elements along the axes combined."""
-        return self.lower.reduce(kind, x, self.axes, keep)
+        return self.builder.reduce(kind, x, self.axes, keep)
 
     def drop(self, x: SSAValue) -> SSAValue:
         """`x` without the axes, along which it has been reduced to one."""
-        return self.lower.squeeze(x, self.axes)
+        return self.builder.squeeze(x, self.axes)
 
     def mean(self, x: SSAValue, keep: bool) -> SSAValue:
         """The mean along the axes."""
-        return mean(self.lower, x, self.axes, keep)
+        return mean(self.builder, x, self.axes, keep)
 
 
 class DynamicAxes(ReducedAxes):
@@ -54,35 +54,35 @@ class DynamicAxes(ReducedAxes):
     either of them: its start and size follow from a symbol that is 1 for an axis, else 0.
     """
 
-    def __init__(self, lower: Legalizer, rank: int, axes: SSAValue, count: int) -> None:
-        super().__init__(lower, rank, [])
+    def __init__(self, builder: Legalizer, rank: int, axes: SSAValue, count: int) -> None:
+        super().__init__(builder, rank, [])
         self.count = count
-        column = Quantity(lower, lower.reshape(lower.cast(axes, i64), [count, 1]))
-        index = index_vector(lower, rank, 2, 1)
+        column = TensorValue(builder, builder.reshape(builder.cast(axes, i64), [count, 1]))
+        index = index_vector(builder, rank, 2, 1)
         self.mask = (index.eq(column) | index.eq(column + rank)).reduce("max", [0])
-        self.flags = lower.require_exprs(self.mask.cast(i64).value, "axes")
+        self.flags = builder.require_exprs(self.mask.cast(i64).value, "axes")
 
     def reduce(self, kind: str, x: SSAValue, keep: bool) -> SSAValue:
-        lower = self.lower
+        builder = self.builder
         for axis, flag in enumerate(self.flags):
-            reduced = lower.reduce(kind, x, [axis], keep_dims=True)
+            reduced = builder.reduce(kind, x, [axis], keep_dims=True)
             size = 1 + (dims_of(x)[axis] - 1) * (1 - flag)
-            x = lower.slice_axis(lower.add(ConcatOp([reduced, x], axis)), axis, 1 - flag, size)
+            x = builder.slice_axis(builder.add(ConcatOp([reduced, x], axis)), axis, 1 - flag, size)
         return x if keep else self.drop(x)
 
     def drop(self, x: SSAValue) -> SSAValue:
-        lower = self.lower
-        kept = lower.add(NonzeroOp((~self.mask).value, self.rank - self.count))
-        indices = lower.reshape(kept, [self.rank - self.count])
-        sizes = lower.add(GatherOp(lower.dims(dims_of(x)), indices, 0))
-        return lower.reshape(x, lower.require_exprs(sizes, "sizes"))
+        builder = self.builder
+        kept = builder.add(NonzeroOp((~self.mask).value, self.rank - self.count))
+        indices = builder.reshape(kept, [self.rank - self.count])
+        sizes = builder.add(GatherOp(builder.dims(dims_of(x)), indices, 0))
+        return builder.reshape(x, builder.require_exprs(sizes, "sizes"))
 
     def mean(self, x: SSAValue, keep: bool) -> SSAValue:
         element = element_type(x)
-        wide = self.lower.cast(x, f32 if element in (f16, bf16) else element)
+        wide = self.builder.cast(x, f32 if element in (f16, bf16) else element)
         total = self.reduce("sum", wide, keep)
         count = product(
             1 + (dim - 1) * flag for dim, flag in zip(dims_of(x), self.flags, strict=True)
         )
-        number = self.lower.cast(self.lower.dims([count], []), wide)
-        return self.lower.cast(self.lower.add(DivOp(total, number)), element)
+        number = self.builder.cast(self.builder.dims([count], []), wide)
+        return self.builder.cast(self.builder.add(DivOp(total, number)), element)

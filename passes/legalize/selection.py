@@ -8,27 +8,27 @@ from lowerdeck.dialects.core.tensor import CountNonzeroOp, GatherNdOp, NonzeroOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.quantity import Quantity, stack
 from lowerdeck.passes.legalize.sizes import size_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 
-def nonzero(lower: Legalizer, x: SSAValue) -> SSAValue:
+def nonzero(builder: Legalizer, x: SSAValue) -> SSAValue:
     """The i64 indices [rank, count] of the elements that are not zero."""
-    count = size_of(lower, lower.add(CountNonzeroOp(x)), "the number of non-zero elements")
-    return lower.add(NonzeroOp(x, count))
+    count = size_of(builder, builder.add(CountNonzeroOp(x)), "the number of non-zero elements")
+    return builder.add(NonzeroOp(x, count))
 
 
-def one_hot(indices: Quantity, depth: Expr, axis: int) -> Quantity:
+def one_hot(indices: TensorValue, depth: Expr, axis: int) -> TensorValue:
     """i1: a new dimension of `depth` at `axis`, where only the place of the index holds."""
-    lower, rank = indices.lower, len(indices.dims)
+    builder, rank = indices.builder, len(indices.dims)
     dims = list(indices.dims)
     dims.insert(axis, Expr.const(1))
-    places = Quantity.iota(lower, depth).cast(indices.element).column(rank + 1, axis)
+    places = TensorValue.iota(builder, depth).cast(indices.element).column(rank + 1, axis)
     return indices.reshape(dims).eq(places)
 
 
 def reverse_sequence(
-    lower: Legalizer, x: SSAValue, lengths: Quantity, batch: int, time: int
+    builder: Legalizer, x: SSAValue, lengths: TensorValue, batch: int, time: int
 ) -> SSAValue:
     """
     `x` with the first `lengths[b]` (i64) elements along `time` in reverse in each part of `batch`.
@@ -36,9 +36,9 @@ def reverse_sequence(
     The two axes are the first two.
     """
     length = lengths.column(2, batch)
-    place = Quantity.iota(lower, dims_of(x)[time]).column(2, time)
+    place = TensorValue.iota(builder, dims_of(x)[time]).column(2, time)
     source = place.lt(length).where(length - 1 - place, place)
-    row = Quantity.iota(lower, dims_of(x)[batch]).column(2, batch)
+    row = TensorValue.iota(builder, dims_of(x)[batch]).column(2, batch)
     grid = [part.broadcast(dims_of(x)[:2]) for part in (row, source)]
     indices = stack(grid if batch == 0 else grid[::-1], 2)
-    return lower.add(GatherNdOp(x, indices.value))
+    return builder.add(GatherNdOp(x, indices.value))

@@ -12,53 +12,53 @@ from lowerdeck.dialects.core.tensor import ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, i64, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 UNBOUNDED = 2**31 - 1
 """Bounds from here on mean "to the end": no dimension is as long."""
 
 
-def sizes_of(lower: Legalizer, value: SSAValue, what: str) -> list[Expr]:
+def sizes_of(builder: Legalizer, value: SSAValue, what: str) -> list[Expr]:
     """The elements of an integer tensor, which are sizes: what data decides is not negative."""
-    sizes = lower.require_exprs(value, what)
+    sizes = builder.require_exprs(value, what)
     for size in sizes:
         if size.value is not None and size.value < 0:
-            lower.refuse(f"{what} {size}", "no negative number")
-    lower.symbols.assume_nonnegative(sizes)
+            builder.refuse(f"{what} {size}", "no negative number")
+    builder.symbols.assume_nonnegative(sizes)
     return sizes
 
 
-def size_of(lower: Legalizer, value: SSAValue, what: str) -> Expr:
+def size_of(builder: Legalizer, value: SSAValue, what: str) -> Expr:
     """`sizes_of` for a tensor of one element."""
-    return single(lower, sizes_of(lower, value, what), what)
+    return single(builder, sizes_of(builder, value, what), what)
 
 
-def single(lower: Legalizer, values: Sequence[Expr], what: str) -> Expr:
+def single(builder: Legalizer, values: Sequence[Expr], what: str) -> Expr:
     """The only one of `values`."""
     if len(values) != 1:
-        lower.refuse(f"{len(values)} numbers as {what}", "one")
+        builder.refuse(f"{len(values)} numbers as {what}", "one")
     return values[0]
 
 
-def length_of(lower: Legalizer, value: SSAValue, what: str) -> int:
+def length_of(builder: Legalizer, value: SSAValue, what: str) -> int:
     """The number of elements of a vector (or scalar), which must be static."""
     shape = static_shape(value)
     if shape is None or len(shape) > 1:
-        lower.refuse(f"{what} of type {value.type}", "a vector of known length")
+        builder.refuse(f"{what} of type {value.type}", "a vector of known length")
     return shape[0] if shape else 1
 
 
-def is_nonnegative(lower: Legalizer, value: Expr) -> bool:
+def is_nonnegative(builder: Legalizer, value: Expr) -> bool:
     """True if the expression is known to be at least zero."""
-    bound = lower.symbols.lower_bound(value)
+    bound = builder.symbols.lower_bound(value)
     return bound is not None and bound >= 0
 
 
-def from_front(lower: Legalizer, index: Expr, dim: Expr) -> Expr:
+def from_front(builder: Legalizer, index: Expr, dim: Expr) -> Expr:
     """An index of which negative ones count from the end of `dim`."""
-    if is_nonnegative(lower, index):
+    if is_nonnegative(builder, index):
         return index
-    if index.value is not None or is_nonnegative(lower, -index - 1):
+    if index.value is not None or is_nonnegative(builder, -index - 1):
         return dim + index
     # A factor that is minus one where the index is negative, else zero. It is limited before it is
     # multiplied: the least number has no negative.
@@ -82,34 +82,34 @@ class Axes:
     """
 
     known: list[int] | None
-    runtime: Quantity | None = None
+    runtime: TensorValue | None = None
 
     @staticmethod
-    def of(lower: Legalizer, value: SSAValue, rank: int) -> Axes:
+    def of(builder: Legalizer, value: SSAValue, rank: int) -> Axes:
         """The axes that an operand gives."""
-        if (numbers := lower.ints(value)) is not None:
-            return Axes(lower.axes(numbers, rank))
-        count = length_of(lower, value, "axes")
-        return Axes(None, (Quantity.of(lower, value).cast(i64) % rank).reshape([count]))
+        if (numbers := builder.ints(value)) is not None:
+            return Axes(builder.axes(numbers, rank))
+        count = length_of(builder, value, "axes")
+        return Axes(None, (TensorValue.of(builder, value).cast(i64) % rank).reshape([count]))
 
     @property
     def count(self) -> int:
         """The number of axes."""
         return len(self.known or ()) if self.runtime is None else self.runtime.dims[0].value or 0
 
-    def spread(self, lower: Legalizer, values: Quantity, rank: int, fill: int) -> Quantity:
+    def spread(self, builder: Legalizer, values: TensorValue, rank: int, fill: int) -> TensorValue:
         """The i64 vector with an entry a dimension: those of `values` at the axes, else `fill`."""
         assert self.runtime is not None
-        filled = lower.tensor(np.full(rank, fill, np.int64))
+        filled = builder.tensor(np.full(rank, fill, np.int64))
         op = ScatterElementsOp(filled, self.runtime.value, values.cast(i64).value, 0)
-        return Quantity(lower, lower.add(op))
+        return TensorValue(builder, builder.add(op))
 
 
-def axes_of_one(lower: Legalizer, x: SSAValue) -> list[int]:
+def axes_of_one(builder: Legalizer, x: SSAValue) -> list[int]:
     """The dimensions that are one; refused if that is not known of a dimension."""
     unknown = [str(dim) for dim in dims_of(x) if dim.value is None]
     if unknown:
-        lower.refuse(
+        builder.refuse(
             f"no axes for dimensions {', '.join(unknown)}",
             "axes, or an input of static shape",
             "fix the input shape of the model",
@@ -117,33 +117,35 @@ def axes_of_one(lower: Legalizer, x: SSAValue) -> list[int]:
     return [axis for axis, dim in enumerate(dims_of(x)) if dim == 1]
 
 
-def resolved_shape(lower: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: bool) -> list[Expr]:
+def resolved_shape(
+    builder: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: bool
+) -> list[Expr]:
     """
     The dimensions that Reshape gives to `x`: -1 is what is left, 0 (unless allowed) copies.
 
     Elements that only data decides are resolved at run time.
     """
     dims = dims_of(x)
-    elements = lower.symbols.elements(shape)
+    elements = builder.symbols.elements(shape)
     if elements is None:
-        lower.refuse(f"a shape of type {shape.type}", "a vector of known length")
+        builder.refuse(f"a shape of type {shape.type}", "a vector of known length")
     entries: list[Expr | None] = list(elements.reshape(-1))
     resolved: list[Expr] = []
     for axis, entry in enumerate(entries):
-        if entry is None or not (entry == -1 or is_nonnegative(lower, entry)):
-            return _resolved_at_run_time(lower, x, shape, allow_zero)
+        if entry is None or not (entry == -1 or is_nonnegative(builder, entry)):
+            return _resolved_at_run_time(builder, x, shape, allow_zero)
         if entry == 0 and not allow_zero:
             if axis >= len(dims):
-                lower.refuse(f"a copied dimension {axis}", f"less than {len(dims)}")
+                builder.refuse(f"a copied dimension {axis}", f"less than {len(dims)}")
             entry = dims[axis]
         resolved.append(entry)
     missing = [axis for axis, entry in enumerate(resolved) if entry == -1]
     if len(missing) > 1:
-        lower.refuse("more than one -1 in the shape", "at most one")
+        builder.refuse("more than one -1 in the shape", "at most one")
     for axis in missing:
         rest = product(entry for k, entry in enumerate(resolved) if k != axis)
         if rest == 0:
-            lower.refuse(
+            builder.refuse(
                 "-1 beside dimensions of 0", "a shape that says how long each dimension is"
             )
         resolved[axis] = product(dims) // rest
@@ -151,47 +153,47 @@ def resolved_shape(lower: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: b
 
 
 def _resolved_at_run_time(
-    lower: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: bool
+    builder: Legalizer, x: SSAValue, shape: SSAValue, allow_zero: bool
 ) -> list[Expr]:
-    count = length_of(lower, shape, "the shape")
+    count = length_of(builder, shape, "the shape")
     dims = [*dims_of(x), *[Expr.const(0)] * count][:count]
-    entries = Quantity.of(lower, shape)
+    entries = TensorValue.of(builder, shape)
     if not allow_zero:
-        entries = entries.eq(0).where(Quantity(lower, lower.dims(dims)), entries)
+        entries = entries.eq(0).where(TensorValue(builder, builder.dims(dims)), entries)
     missing = entries.eq(-1)
-    rest = missing.where(Quantity.number(lower, 1, i64), entries).reduce("prod", [0])
-    total = Quantity.dim(lower, product(dims_of(x)))
+    rest = missing.where(TensorValue.number(builder, 1, i64), entries).reduce("prod", [0])
+    total = TensorValue.dim(builder, product(dims_of(x)))
     resolved = missing.where(total // rest, entries)
-    return sizes_of(lower, resolved.value, "the shape")
+    return sizes_of(builder, resolved.value, "the shape")
 
 
-def kept_dims(lower: Legalizer, x: SSAValue, axes: Axes) -> list[Expr]:
+def kept_dims(builder: Legalizer, x: SSAValue, axes: Axes) -> list[Expr]:
     """The dimensions of `x` without those at axes that only data decides."""
     rank, count = rank_of(x), axes.count
-    _, order = _order(lower, axes, rank)
+    _, order = _order(builder, axes, rank)
     # Kept dimensions first, in their order: removed ones are counted behind them.
-    rows = Quantity(lower, np.arange(rank - count, dtype=np.int64)).reshape([rank - count, 1])
-    dims = Quantity(lower, lower.dims(dims_of(x)))
+    rows = TensorValue(builder, np.arange(rank - count, dtype=np.int64)).reshape([rank - count, 1])
+    dims = TensorValue(builder, builder.dims(dims_of(x)))
     chosen = rows.eq(order.reshape([1, rank])).cast(i64) * dims.reshape([1, rank])
-    return sizes_of(lower, chosen.reduce("sum", [1]).value, "the dimensions")
+    return sizes_of(builder, chosen.reduce("sum", [1]).value, "the dimensions")
 
 
-def extended_dims(lower: Legalizer, x: SSAValue, axes: Axes) -> list[Expr]:
+def extended_dims(builder: Legalizer, x: SSAValue, axes: Axes) -> list[Expr]:
     """The dimensions of `x` with ones inserted at axes that only data decides."""
     rank = rank_of(x) + axes.count
     if rank_of(x) == 0:
         return [Expr.const(1)] * rank
-    marked, order = _order(lower, axes, rank)
-    dims = Quantity(lower, lower.dims(dims_of(x)))
-    columns = Quantity(lower, np.arange(rank_of(x), dtype=np.int64)).reshape([1, rank_of(x)])
+    marked, order = _order(builder, axes, rank)
+    dims = TensorValue(builder, builder.dims(dims_of(x)))
+    columns = TensorValue(builder, np.arange(rank_of(x), dtype=np.int64)).reshape([1, rank_of(x)])
     chosen = order.reshape([rank, 1]).eq(columns).cast(i64) * dims.reshape([1, rank_of(x)])
-    return sizes_of(lower, (chosen.reduce("sum", [1]) + marked).value, "the dimensions")
+    return sizes_of(builder, (chosen.reduce("sum", [1]) + marked).value, "the dimensions")
 
 
-def _order(lower: Legalizer, axes: Axes, rank: int) -> tuple[Quantity, Quantity]:
+def _order(builder: Legalizer, axes: Axes, rank: int) -> tuple[TensorValue, TensorValue]:
     """For each dimension 1 if it is an axis; how many others precede it (`rank` if it is)."""
-    ones = Quantity(lower, np.ones(axes.count, np.int64))
-    marked = axes.spread(lower, ones, rank, 0)
-    before = Quantity(lower, np.tril(np.ones((rank, rank), np.int64), -1))
+    ones = TensorValue(builder, np.ones(axes.count, np.int64))
+    marked = axes.spread(builder, ones, rank, 0)
+    before = TensorValue(builder, np.tril(np.ones((rank, rank), np.int64), -1))
     count = (before * (1 - marked).reshape([1, rank])).reduce("sum", [1])
-    return marked, marked.eq(1).where(Quantity.number(lower, rank, i64), count)
+    return marked, marked.eq(1).where(TensorValue.number(builder, rank, i64), count)

@@ -6,22 +6,22 @@ import math
 
 from lowerdeck.dialects.core.elementwise import SinhOp, UnaryOp
 from lowerdeck.dialects.core.types import f64
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
-def apply(function: type[UnaryOp], x: Quantity) -> Quantity:
-    """A function of one element that `Quantity` has no method for."""
-    return Quantity(x.lower, x.lower.add(function(x.value)))
+def apply(function: type[UnaryOp], x: TensorValue) -> TensorValue:
+    """A function of one element that `TensorValue` has no method for."""
+    return TensorValue(x.builder, x.builder.add(function(x.value)))
 
 
-def log1p(x: Quantity) -> Quantity:
+def log1p(x: TensorValue) -> TensorValue:
     """log(1 + x), also where 1 + x rounds x away: what was lost scales with the logarithm"""
     total = x + 1
     exact = total.log() * (x / (total - 1))
     return total.eq(1).where(x, total.abs().lt(math.inf).where(exact, total.log()))
 
 
-def expm1(x: Quantity) -> Quantity:
+def expm1(x: TensorValue) -> TensorValue:
     """exp(x) - 1 = 2 exp(x / 2) sinh(x / 2), where the difference cancels nothing"""
     half = x * 0.5
     small = apply(SinhOp, half.clip(-1, 1)) * half.exp() * 2
@@ -65,7 +65,7 @@ Fitted to 50 digits; the first half gives the precision of f32.
 """
 
 
-def erfc(x: Quantity) -> Quantity:
+def erfc(x: TensorValue) -> TensorValue:
     """1 - erf(x), with its relative precision where it is small; x is f32 or f64"""
     size = x.abs()
     t = 2 / (size + 2)
@@ -74,7 +74,7 @@ def erfc(x: Quantity) -> Quantity:
     return x.lt(0).where(2 - tail, tail)
 
 
-def _chebyshev(t: Quantity, coefficients: tuple[float, ...]) -> Quantity:
+def _chebyshev(t: TensorValue, coefficients: tuple[float, ...]) -> TensorValue:
     """The sum of Chebyshev polynomials over 0 .. 1, by Clenshaw's recurrence."""
     first, *others, last = coefficients
     twice = t * 4 - 2

@@ -13,7 +13,7 @@ class HandlerTable(Generic[H]):
     Handlers by the name of the operator:
 
         @legalizes("Relu", "Relu6")
-        def legalize_relu(op, lower): ...
+        def legalize_relu(op, builder): ...
     """
 
     def __init__(self) -> None:

@@ -14,11 +14,11 @@ from lowerdeck.dialects.core.types import i64, is_float, tensor
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.quantity import Quantity, concat
 from lowerdeck.passes.legalize.selection import nonzero
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 
-def unique(lower: Legalizer, x: Quantity, axis: int, ordered: bool) -> list[SSAValue]:
+def unique(builder: Legalizer, x: TensorValue, axis: int, ordered: bool) -> list[SSAValue]:
     """
     The different parts along `axis`, and of each the first place and the number, and for each part
     of the input its place among them: values, first places, places, numbers.
@@ -28,74 +28,78 @@ def unique(lower: Legalizer, x: Quantity, axis: int, ordered: bool) -> list[SSAV
     count = x.dims[axis]
     front = x.transpose([axis, *(k for k in range(len(x.dims)) if k != axis)])
     rows = front.reshape([count, product(front.dims[1:])])
-    order = _sorted_rows(lower, rows)
-    starts = _starts(lower, _rows_at(lower, rows, order))
-    group = _running(lower, starts) - 1
-    firsts = _nonzero_places(lower, starts.value)
+    order = _sorted_rows(builder, rows)
+    starts = _starts(builder, _rows_at(builder, rows, order))
+    group = _running(builder, starts) - 1
+    firsts = _nonzero_places(builder, starts.value)
     total = firsts.dims[0]
-    indices = _rows_at(lower, order, firsts)
-    bounds = concat([firsts, Quantity.dim(lower, count).reshape([1])], 0)
-    counts = Quantity(lower, lower.slice(bounds.value, [1], [total])) - firsts
+    indices = _rows_at(builder, order, firsts)
+    bounds = concat([firsts, TensorValue.dim(builder, count).reshape([1])], 0)
+    counts = TensorValue(builder, builder.slice(bounds.value, [1], [total])) - firsts
     if not ordered:
-        rank = _order(lower, indices)
-        indices, counts = (_rows_at(lower, part, rank) for part in (indices, counts))
-        place = _scattered(lower, total, rank, Quantity.iota(lower, total))
-        group = _rows_at(lower, place, group)
-    inverse = _scattered(lower, count, order, group)
-    values = lower.add(GatherOp(x.value, indices.value, axis))
+        rank = _order(builder, indices)
+        indices, counts = (_rows_at(builder, part, rank) for part in (indices, counts))
+        place = _scattered(builder, total, rank, TensorValue.iota(builder, total))
+        group = _rows_at(builder, place, group)
+    inverse = _scattered(builder, count, order, group)
+    values = builder.add(GatherOp(x.value, indices.value, axis))
     return [values, indices.value, inverse.value, counts.value]
 
 
-def _order(lower: Legalizer, keys: Quantity) -> Quantity:
+def _order(builder: Legalizer, keys: TensorValue) -> TensorValue:
     """The places of a vector's elements in ascending order; of equal ones in their order."""
     top = TopKOp(keys.value, keys.dims[0], 0, largest=False)
-    return Quantity(lower, lower.insert(top)[1])
+    return TensorValue(builder, builder.insert(top)[1])
 
 
-def _rows_at(lower: CoreBuilder, rows: Quantity, places: Quantity) -> Quantity:
-    return Quantity(lower, lower.add(GatherOp(rows.value, places.value, 0)))
+def _rows_at(builder: CoreBuilder, rows: TensorValue, places: TensorValue) -> TensorValue:
+    return TensorValue(builder, builder.add(GatherOp(rows.value, places.value, 0)))
 
 
-def _sorted_rows(lower: Legalizer, rows: Quantity) -> Quantity:
+def _sorted_rows(builder: Legalizer, rows: TensorValue) -> TensorValue:
     """The order of the rows: stable sorts by each column, from the last to the first."""
     count, columns = rows.dims
     if columns == 1:
-        return _order(lower, rows.reshape([count]))
-    table, start = rows.value, Quantity.iota(lower, count).value
+        return _order(builder, rows.reshape([count]))
+    table, start = rows.value, TensorValue.iota(builder, count).value
     block = Block(arg_types=[tensor(i64, []), start.type])
-    inner = copy(lower)
+    inner = copy(builder)
     inner.point = InsertPoint.at_end(block)
-    iteration = lower.symbols.fresh(nonnegative=True)
-    column = Quantity(inner, table).pick(1, columns - 1 - Expr.symbol(iteration))
-    order = Quantity(inner, block.args[1])
+    iteration = builder.symbols.fresh(nonnegative=True)
+    column = TensorValue(inner, table).pick(1, columns - 1 - Expr.symbol(iteration))
+    order = TensorValue(inner, block.args[1])
     inner.insert(
         YieldOp([_rows_at(inner, order, _order(inner, _rows_at(inner, column, order))).value])
     )
-    trips = lower.dims([columns], [])
+    trips = builder.dims([columns], [])
     loop = LoopOp(trips, None, [start], Region(block), iteration=iteration)
-    return Quantity(lower, lower.insert(loop)[0])
+    return TensorValue(builder, builder.insert(loop)[0])
 
 
-def _starts(lower: Legalizer, rows: Quantity) -> Quantity:
+def _starts(builder: Legalizer, rows: TensorValue) -> TensorValue:
     """i1: whether a sorted row differs from the one before; NaN is one element."""
-    places = Quantity.iota(lower, rows.dims[0])
-    before = _rows_at(lower, rows, (places - 1).maximum(0))
+    places = TensorValue.iota(builder, rows.dims[0])
+    before = _rows_at(builder, rows, (places - 1).maximum(0))
     differ = before.ne(rows)
     if is_float(rows.element):
         differ = differ & (before.eq(before) | rows.eq(rows))
     return differ.reduce("max", [1]) | places.eq(0)
 
 
-def _running(lower: Legalizer, flags: Quantity) -> Quantity:
-    return Quantity(lower, lower.add(CumulativeOp("sum", flags.cast(i64).value, 0)))
+def _running(builder: Legalizer, flags: TensorValue) -> TensorValue:
+    return TensorValue(builder, builder.add(CumulativeOp("sum", flags.cast(i64).value, 0)))
 
 
-def _nonzero_places(lower: Legalizer, flags: SSAValue) -> Quantity:
-    found = nonzero(lower, flags)
-    return Quantity(lower, lower.squeeze(found, [0]))
+def _nonzero_places(builder: Legalizer, flags: SSAValue) -> TensorValue:
+    found = nonzero(builder, flags)
+    return TensorValue(builder, builder.squeeze(found, [0]))
 
 
-def _scattered(lower: Legalizer, size: Expr, places: Quantity, values: Quantity) -> Quantity:
+def _scattered(
+    builder: Legalizer, size: Expr, places: TensorValue, values: TensorValue
+) -> TensorValue:
     """A vector with each value at its place."""
-    empty = lower.broadcast(lower.scalar(0, i64), [size])
-    return Quantity(lower, lower.add(ScatterElementsOp(empty, places.value, values.value, 0)))
+    empty = builder.broadcast(builder.scalar(0, i64), [size])
+    return TensorValue(
+        builder, builder.add(ScatterElementsOp(empty, places.value, values.value, 0))
+    )

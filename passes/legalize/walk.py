@@ -152,20 +152,20 @@ class FunctionWalk(ABC):
         return False
 
     def handle(
-        self, op: Operation, lower: Legalizer, handler: Callable[[], Sequence[SSAValue | None]]
+        self, op: Operation, builder: Legalizer, handler: Callable[[], Sequence[SSAValue | None]]
     ) -> None:
         """
-        Replace `op` by the values that `handler` builds with `lower`: missing ones by none. Values
+        Replace `op` by what `handler` builds with `builder`: missing values by none. Those
         of optional results at the end that the node does not have are left out.
         """
         try:
             results = list(handler())
         except (RefusalError, VerifyException, ZeroDivisionError, PoisonedError):
-            _erase_unused(lower.created)
+            _erase_unused(builder.created)
             raise
         results = [*results, *[None] * len(op.results)][: len(op.results)]
-        self.replace(op, [self._materialized(value, lower) for value in results])
-        _erase_unused(lower.created)
+        self.replace(op, [self._materialized(value, builder) for value in results])
+        _erase_unused(builder.created)
 
     def substitute(
         self, op: Operation, ops: Sequence[Operation], values: Sequence[SSAValue | None]
@@ -190,12 +190,12 @@ class FunctionWalk(ABC):
         op.detach()
         op.erase()
 
-    def _materialized(self, value: SSAValue | None, lower: Legalizer) -> SSAValue | None:
+    def _materialized(self, value: SSAValue | None, builder: Legalizer) -> SSAValue | None:
         """Shape arithmetic that is known as expressions does not stay as data."""
         if value is None or not isinstance(value.type, TensorType):
             return value
         owner = value.owner
-        if isinstance(owner, Block | ConstantOp | FromDimsOp) or owner not in lower.created:
+        if isinstance(owner, Block | ConstantOp | FromDimsOp) or owner not in builder.created:
             return value
         elements = self.symbols.elements(value)
         if elements is None or any(element is None for element in elements.reshape(-1)):
@@ -203,8 +203,8 @@ class FunctionWalk(ABC):
         dims: list[Expr] = list(elements.reshape(-1))
         if (numbers := constants(dims)) is not None:
             array = np.array(numbers, object).astype(numpy_dtype(element_type(value)))
-            return lower.tensor(array.reshape(elements.shape))
-        return lower.cast(lower.dims(dims, elements.shape), value)
+            return builder.tensor(array.reshape(elements.shape))
+        return builder.cast(builder.dims(dims, elements.shape), value)
 
 
 def _require_ranks(op: Operation) -> None:

@@ -13,144 +13,144 @@ from lowerdeck.dialects.core.types import dims_of, f32, rank_of
 from lowerdeck.passes.legalize import activation
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 @legalizes("AbsVal")
-def legalize_abs_val(lower: CaffeLegalizer) -> Results:
-    return [lower.quantity.abs().value]
+def legalize_abs_val(builder: CaffeLegalizer) -> Results:
+    return [builder.bottom.abs().value]
 
 
 @legalizes("BNLL")
-def legalize_bnll(lower: CaffeLegalizer) -> Results:
+def legalize_bnll(builder: CaffeLegalizer) -> Results:
     """log(1 + exp(x))"""
-    return [activation.softplus(lower.quantity).value]
+    return [activation.softplus(builder.bottom).value]
 
 
 @legalizes("Clip")
-def legalize_clip(lower: CaffeLegalizer) -> Results:
+def legalize_clip(builder: CaffeLegalizer) -> Results:
     """max(min, min(x, max)), where C++ chooses the constant if x is NaN."""
-    p = lower.layer.clip_param
-    below = lower.quantity.minimum(p.max)
+    p = builder.layer.clip_param
+    below = builder.bottom.minimum(p.max)
     return [below.ge(p.min).where(below, p.min).value]
 
 
 @legalizes("Dropout")
-def legalize_dropout(lower: CaffeLegalizer) -> Results:
+def legalize_dropout(builder: CaffeLegalizer) -> Results:
     """Nothing is dropped in tests; what is kept in training is scaled there."""
-    return [lower.x]
+    return [builder.x]
 
 
 @legalizes("ELU")
-def legalize_elu(lower: CaffeLegalizer) -> Results:
-    return [activation.elu(lower.quantity, lower.layer.elu_param.alpha).value]
+def legalize_elu(builder: CaffeLegalizer) -> Results:
+    return [activation.elu(builder.bottom, builder.layer.elu_param.alpha).value]
 
 
 @legalizes("Exp")
-def legalize_exp(lower: CaffeLegalizer) -> Results:
+def legalize_exp(builder: CaffeLegalizer) -> Results:
     """base^(shift + scale x), computed as base^shift exp(log(base) scale x); base -1 is e."""
-    p = lower.layer.exp_param
-    inner = _log_base(lower, p.base) * np.float32(p.scale)
+    p = builder.layer.exp_param
+    inner = _log_base(builder, p.base) * np.float32(p.scale)
     with np.errstate(over="ignore"):
         outer = np.float32(np.power(np.e if p.base == -1 else p.base, p.shift))
-    powers = _times(lower.quantity, float(inner)).exp()
+    powers = _times(builder.bottom, float(inner)).exp()
     return [_times(powers, float(outer)).value]
 
 
 @legalizes("Log")
-def legalize_log(lower: CaffeLegalizer) -> Results:
+def legalize_log(builder: CaffeLegalizer) -> Results:
     """log(shift + scale x) / log(base); base -1 is e."""
-    p = lower.layer.log_param
-    log_base = _log_base(lower, p.base)
+    p = builder.layer.log_param
+    log_base = _log_base(builder, p.base)
     if log_base == 0:
-        lower.refuse("base 1", "a base whose logarithm is not zero")
-    logarithm = _plus(_times(lower.quantity, p.scale), p.shift).log()
+        builder.refuse("base 1", "a base whose logarithm is not zero")
+    logarithm = _plus(_times(builder.bottom, p.scale), p.shift).log()
     return [_times(logarithm, float(1 / log_base)).value]
 
 
-def _log_base(lower: CaffeLegalizer, base: float) -> np.float32:
+def _log_base(builder: CaffeLegalizer, base: float) -> np.float32:
     if base == -1:
         return np.float32(1)
     if not 0 < base < np.inf:
-        lower.refuse(f"base {base}", "a positive number, or -1 for e")
+        builder.refuse(f"base {base}", "a positive number, or -1 for e")
     return np.float32(np.log(base))
 
 
-def _times(x: Quantity, factor: float) -> Quantity:
+def _times(x: TensorValue, factor: float) -> TensorValue:
     return x if factor == 1 else x * factor
 
 
-def _plus(x: Quantity, shift: float) -> Quantity:
+def _plus(x: TensorValue, shift: float) -> TensorValue:
     return x if shift == 0 else x + shift
 
 
 @legalizes("Power")
-def legalize_power(lower: CaffeLegalizer) -> Results:
+def legalize_power(builder: CaffeLegalizer) -> Results:
     """(shift + scale x)^power; what does not depend on x is a constant, whatever x is."""
-    p = lower.layer.power_param
+    p = builder.layer.power_param
     if p.power * p.scale == 0:
         with np.errstate(all="ignore"):
             value = np.power(np.float32(p.shift), np.float32(p.power)) if p.power else 1.0
-        return [lower.broadcast(lower.scalar(float(value), f32), lower.shape)]
-    base = _plus(_times(lower.quantity, p.scale), p.shift).value
-    return [base if p.power == 1 else lower.add(PowOp(base, lower.scalar(p.power, base)))]
+        return [builder.broadcast(builder.scalar(float(value), f32), builder.shape)]
+    base = _plus(_times(builder.bottom, p.scale), p.shift).value
+    return [base if p.power == 1 else builder.add(PowOp(base, builder.scalar(p.power, base)))]
 
 
 @legalizes("PReLU")
-def legalize_prelu(lower: CaffeLegalizer) -> Results:
+def legalize_prelu(builder: CaffeLegalizer) -> Results:
     """x, or slope * x below zero; one slope a channel, or one for all."""
-    x = lower.quantity
-    return [x.lt(0).where(x * lower.along(lower.blobs[0], 1), x).value]
+    x = builder.bottom
+    return [x.lt(0).where(x * builder.along(builder.blobs[0], 1), x).value]
 
 
 @legalizes("ReLU")
-def legalize_relu(lower: CaffeLegalizer) -> Results:
+def legalize_relu(builder: CaffeLegalizer) -> Results:
     """max(x, 0), or x and slope * x below zero."""
-    slope = lower.layer.relu_param.negative_slope
-    x = lower.quantity
+    slope = builder.layer.relu_param.negative_slope
+    x = builder.bottom
     return [(activation.leaky_relu(x, slope) if slope else activation.relu(x)).value]
 
 
 @legalizes("Sigmoid")
-def legalize_sigmoid(lower: CaffeLegalizer) -> Results:
-    return [lower.add(SigmoidOp(lower.x))]
+def legalize_sigmoid(builder: CaffeLegalizer) -> Results:
+    return [builder.add(SigmoidOp(builder.x))]
 
 
 @legalizes("Softmax")
-def legalize_softmax(lower: CaffeLegalizer) -> Results:
-    axis = lower.axis(lower.layer.softmax_param.axis, rank_of(lower.x))
-    return [lower.add(SoftmaxOp(lower.x, axis))]
+def legalize_softmax(builder: CaffeLegalizer) -> Results:
+    axis = builder.axis(builder.layer.softmax_param.axis, rank_of(builder.x))
+    return [builder.add(SoftmaxOp(builder.x, axis))]
 
 
 @legalizes("Swish")
-def legalize_swish(lower: CaffeLegalizer) -> Results:
+def legalize_swish(builder: CaffeLegalizer) -> Results:
     """x * sigmoid(beta x)"""
-    x = lower.quantity
-    gate = apply(SigmoidOp, _times(x, lower.layer.swish_param.beta))
+    x = builder.bottom
+    gate = apply(SigmoidOp, _times(x, builder.layer.swish_param.beta))
     return [(x * gate).value]
 
 
 @legalizes("TanH")
-def legalize_tanh(lower: CaffeLegalizer) -> Results:
-    return [lower.add(TanhOp(lower.x))]
+def legalize_tanh(builder: CaffeLegalizer) -> Results:
+    return [builder.add(TanhOp(builder.x))]
 
 
 @legalizes("Threshold")
-def legalize_threshold(lower: CaffeLegalizer) -> Results:
+def legalize_threshold(builder: CaffeLegalizer) -> Results:
     """1 above the threshold, else 0; at the threshold and for NaN it is 0."""
-    above = lower.quantity.gt(lower.layer.threshold_param.threshold)
+    above = builder.bottom.gt(builder.layer.threshold_param.threshold)
     return [above.cast(f32).value]
 
 
 @legalizes("Eltwise")
-def legalize_eltwise(lower: CaffeLegalizer) -> Results:
+def legalize_eltwise(builder: CaffeLegalizer) -> Results:
     """The product, maximum, or sum with coefficients, of blobs of one shape, in their order."""
-    p = lower.layer.eltwise_param
-    if len({dims_of(bottom) for bottom in lower.bottoms}) > 1:
-        types = ", ".join(str(bottom.type) for bottom in lower.bottoms)
-        lower.refuse(f"bottoms of types {types}", "equal ones")
-    values = [Quantity(lower, bottom) for bottom in lower.bottoms]
+    p = builder.layer.eltwise_param
+    if len({dims_of(bottom) for bottom in builder.bottoms}) > 1:
+        types = ", ".join(str(bottom.type) for bottom in builder.bottoms)
+        builder.refuse(f"bottoms of types {types}", "equal ones")
+    values = [TensorValue(builder, bottom) for bottom in builder.bottoms]
     match p.operation:
         case EltwiseParameter.PROD:
             result = reduce(lambda x, y: x * y, values)

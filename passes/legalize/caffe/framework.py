@@ -5,8 +5,8 @@ A handler sees one layer whose operands are `core` values with exact types alrea
 ops before it, and returns a value for each of its tops:
 
     @legalizes("AbsVal")
-    def legalize_abs_val(lower: CaffeLegalizer) -> Results:
-        return [lower.quantity.abs().value]
+    def legalize_abs_val(builder: CaffeLegalizer) -> Results:
+        return [builder.bottom.abs().value]
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ class _CaffeWalk(FunctionWalk):
 
     def convert(self, op: Operation) -> None:
         assert isinstance(op, CaffeOp)
-        lower = CaffeLegalizer(op, self.symbols)
-        handler = handler_of(lower.layer.type)
+        builder = CaffeLegalizer(op, self.symbols)
+        handler = handler_of(builder.layer.type)
         if handler is None:
-            raise RefusalError(f"no legalization for {lower.layer.type}")
+            raise RefusalError(f"no legalization for {builder.layer.type}")
 
         def results() -> Results:
             try:
-                _check_shapes(lower)
-                return handler(lower)
+                _check_shapes(builder)
+                return handler(builder)
             except ShapeError as error:
                 raise RefusalError(str(error)) from None
 
-        self.handle(op, lower, results)
-        for absorbed in lower.absorbed:
+        self.handle(op, builder, results)
+        for absorbed in builder.absorbed:
             _erase(absorbed)
 
 
@@ -65,16 +65,16 @@ def _erase(op: Operation) -> None:
             _erase(producer)
 
 
-def _check_shapes(lower: CaffeLegalizer) -> None:
+def _check_shapes(builder: CaffeLegalizer) -> None:
     """Refuse what Caffe's layer refuses, if the shapes of the bottoms are numbers."""
-    shapes = [static_shape(bottom) for bottom in lower.bottoms]
+    shapes = [static_shape(bottom) for bottom in builder.bottoms]
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes):
         return
-    expected = layer_shapes(lower.layer, known, len(lower.op.results)).blobs
-    for number, (blob, shape) in enumerate(zip(lower.blobs, expected, strict=True)):
+    expected = layer_shapes(builder.layer, known, len(builder.op.results)).blobs
+    for number, (blob, shape) in enumerate(zip(builder.blobs, expected, strict=True)):
         if static_shape(blob) != shape:
-            lower.refuse(f"blob {number} of type {blob.type}", f"the shape {list(shape)}")
+            builder.refuse(f"blob {number} of type {blob.type}", f"the shape {list(shape)}")
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from lowerdeck.dialects.caffe.ops import CaffeOp
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.passes.legalize.legalizer import Legalizer
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.provenance import derive
 
 
@@ -39,9 +39,9 @@ class CaffeLegalizer(Legalizer):
         return dims_of(self.x)
 
     @property
-    def quantity(self) -> Quantity:
-        """The first bottom."""
-        return Quantity(self, self.x)
+    def bottom(self) -> TensorValue:
+        """The first bottom, for arithmetic."""
+        return TensorValue(self, self.x)
 
     def wants(self, index: int) -> bool:
         """True if top `index` is used."""
@@ -53,8 +53,8 @@ class CaffeLegalizer(Legalizer):
         self.absorbed.append(op)
         self.location = derive([op.location, self.location])
 
-    def along(self, value: SSAValue, axis: int) -> Quantity:
+    def along(self, value: SSAValue, axis: int) -> TensorValue:
         """`value` so that it broadcasts from dimension `axis` of the first bottom on."""
         behind = rank_of(self.x) - axis - rank_of(value)
         dims: list[ExprLike] = [*dims_of(value), *[1] * behind]
-        return Quantity(self, self.reshape(value, dims))
+        return TensorValue(self, self.reshape(value, dims))

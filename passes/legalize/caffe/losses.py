@@ -16,8 +16,8 @@ from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
     "SigmoidCrossEntropyLoss",
     "SoftmaxWithLoss",
 )
-def legalize_loss(lower: CaffeLegalizer) -> Results:
-    lower.refuse(
+def legalize_loss(builder: CaffeLegalizer) -> Results:
+    builder.refuse(
         "a layer that compares with labels",
         "a net for deployment",
         "choose blobs before it with --output, or remove it from the net",
@@ -25,8 +25,8 @@ def legalize_loss(lower: CaffeLegalizer) -> Results:
 
 
 @legalizes("DetectionOutput")
-def legalize_detection_output(lower: CaffeLegalizer) -> Results:
-    lower.refuse(
+def legalize_detection_output(builder: CaffeLegalizer) -> Results:
+    builder.refuse(
         "detections whose number depends on data",
         "shapes that are known",
         "choose blobs before it with --output",

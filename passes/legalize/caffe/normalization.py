@@ -19,8 +19,8 @@ from lowerdeck.passes.legalize.normalization import (
     sum_of_squares,
 )
 from lowerdeck.passes.legalize.pooling import pool
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.reduction import mean
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.windows import Window
 from lowerdeck.passes.values import uniform_value
 
@@ -28,56 +28,56 @@ from lowerdeck.passes.values import uniform_value
 
 
 @legalizes("BatchNorm")
-def legalize_batch_norm(lower: CaffeLegalizer) -> Results:
+def legalize_batch_norm(builder: CaffeLegalizer) -> Results:
     """
     (x - mean) / sqrt(variance + eps) with the stored statistics, which are sums: the third blob is
     what they are divided by, where 0 makes zeros of them. There is no scale and no bias.
 
     With `use_global_stats: false` the statistics are those of the batch.
     """
-    p = lower.layer.batch_norm_param
+    p = builder.layer.batch_norm_param
     if p.HasField("use_global_stats") and not p.use_global_stats:
-        return [_by_own_moments(lower, p.eps)]
-    mean_, variance = (_unscaled(lower, blob) for blob in lower.blobs[:2])
+        return [_by_own_moments(builder, p.eps)]
+    mean_, variance = (_unscaled(builder, blob) for blob in builder.blobs[:2])
     channels = dims_of(mean_)[0].value or 0
-    x = lower.x if rank_of(lower.x) > 1 else lower.unsqueeze(lower.x, [1])
-    ones, zeros = (lower.tensor(np.full(channels, number, np.float32)) for number in (1, 0))
-    result = lower.add(BatchNormOp(x, ones, zeros, mean_, variance, p.eps))
-    return [lower.reshape(result, lower.shape)]
+    x = builder.x if rank_of(builder.x) > 1 else builder.unsqueeze(builder.x, [1])
+    ones, zeros = (builder.tensor(np.full(channels, number, np.float32)) for number in (1, 0))
+    result = builder.add(BatchNormOp(x, ones, zeros, mean_, variance, p.eps))
+    return [builder.reshape(result, builder.shape)]
 
 
-def _unscaled(lower: CaffeLegalizer, blob: SSAValue) -> SSAValue:
+def _unscaled(builder: CaffeLegalizer, blob: SSAValue) -> SSAValue:
     """A sum of statistics times 1 / factor, or 0 if the factor is 0."""
-    factor = Quantity(lower, lower.blobs[2])
-    zero, one = (Quantity.number(lower, number, f32) for number in (0, 1))
-    return (Quantity(lower, blob) * factor.eq(0).where(zero, one / factor)).value
+    factor = TensorValue(builder, builder.blobs[2])
+    zero, one = (TensorValue.number(builder, number, f32) for number in (0, 1))
+    return (TensorValue(builder, blob) * factor.eq(0).where(zero, one / factor)).value
 
 
-def _by_own_moments(lower: CaffeLegalizer, epsilon: float) -> SSAValue:
-    axes = [axis for axis in range(rank_of(lower.x)) if axis != 1]
-    _, centered, variance = moments(lower, lower.x, axes)
-    return lower.add(DivOp(centered, deviation(lower, variance, epsilon)))
+def _by_own_moments(builder: CaffeLegalizer, epsilon: float) -> SSAValue:
+    axes = [axis for axis in range(rank_of(builder.x)) if axis != 1]
+    _, centered, variance = moments(builder, builder.x, axes)
+    return builder.add(DivOp(centered, deviation(builder, variance, epsilon)))
 
 
 @legalizes("Scale")
-def legalize_scale(lower: CaffeLegalizer) -> Results:
+def legalize_scale(builder: CaffeLegalizer) -> Results:
     """
     x * scale + bias, along the dimensions from `axis` on that the scale has.
 
     The scale is the first blob or the second bottom; both may have a bias behind them. Behind a
     BatchNorm layer whose only user this is, scale and bias become those of its `core.batch_norm`.
     """
-    p = lower.layer.scale_param
-    learned = len(lower.bottoms) == 1
-    scale = lower.blobs[0] if learned else lower.bottoms[1]
-    bias = lower.blobs[-1] if p.bias_term else None
-    axis = _start(lower, p.axis, scale)
-    normalization = lower.x.owner
+    p = builder.layer.scale_param
+    learned = len(builder.bottoms) == 1
+    scale = builder.blobs[0] if learned else builder.bottoms[1]
+    bias = builder.blobs[-1] if p.bias_term else None
+    axis = _start(builder, p.axis, scale)
+    normalization = builder.x.owner
     if learned and isinstance(normalization, BatchNormOp):
         if _is_plain(normalization) and (axis, rank_of(scale)) == (normalization.axis.data, 1):
-            return [_scaled_normalization(lower, normalization, scale, bias)]
-    result = lower.quantity * lower.along(scale, axis)
-    return [result.value if bias is None else (result + lower.along(bias, axis)).value]
+            return [_scaled_normalization(builder, normalization, scale, bias)]
+    result = builder.bottom * builder.along(scale, axis)
+    return [result.value if bias is None else (result + builder.along(bias, axis)).value]
 
 
 def _is_plain(op: BatchNormOp) -> bool:
@@ -87,9 +87,9 @@ def _is_plain(op: BatchNormOp) -> bool:
 
 
 def _scaled_normalization(
-    lower: CaffeLegalizer, op: BatchNormOp, scale: SSAValue, bias: SSAValue | None
+    builder: CaffeLegalizer, op: BatchNormOp, scale: SSAValue, bias: SSAValue | None
 ) -> SSAValue:
-    lower.absorb(op)
+    builder.absorb(op)
     new = BatchNormOp(
         op.input,
         scale,
@@ -99,62 +99,64 @@ def _scaled_normalization(
         op.epsilon.value.data,
         op.axis.data,
     )
-    return lower.add(new)
+    return builder.add(new)
 
 
-def _start(lower: CaffeLegalizer, axis: int, value: SSAValue) -> int:
+def _start(builder: CaffeLegalizer, axis: int, value: SSAValue) -> int:
     """The dimension from which on `value` runs; a single number runs along none."""
-    return lower.axis(axis, rank_of(lower.x)) if rank_of(value) else 0
+    return builder.axis(axis, rank_of(builder.x)) if rank_of(value) else 0
 
 
 @legalizes("Bias")
-def legalize_bias(lower: CaffeLegalizer) -> Results:
+def legalize_bias(builder: CaffeLegalizer) -> Results:
     """x + bias, as Scale has it."""
-    bias = lower.blobs[0] if len(lower.bottoms) == 1 else lower.bottoms[1]
-    axis = _start(lower, lower.layer.bias_param.axis, bias)
-    return [(lower.quantity + lower.along(bias, axis)).value]
+    bias = builder.blobs[0] if len(builder.bottoms) == 1 else builder.bottoms[1]
+    axis = _start(builder, builder.layer.bias_param.axis, bias)
+    return [(builder.bottom + builder.along(bias, axis)).value]
 
 
 # By what is in the blob
 
 
 @legalizes("LRN")
-def legalize_lrn(lower: CaffeLegalizer) -> Results:
+def legalize_lrn(builder: CaffeLegalizer) -> Results:
     """
     Across channels x / (k + alpha / size * sum of squares)^beta; within a channel the squares of a
     window are averaged with its padding, and k is 1 whatever it says.
     """
-    p = lower.layer.lrn_param
+    p = builder.layer.lrn_param
     size, reach = p.local_size, (p.local_size - 1) // 2
     if p.norm_region == LRNParameter.ACROSS_CHANNELS:
-        total = sum_of_squares(lower, lower.x, 1, reach, reach)
-        return [by_neighbors(lower, lower.x, total, p.alpha / size, p.k, p.beta)]
+        total = sum_of_squares(builder, builder.x, 1, reach, reach)
+        return [by_neighbors(builder, builder.x, total, p.alpha / size, p.k, p.beta)]
     ones, pads = [1, 1], list(exprs([reach, reach]))
     window = Window(exprs([size, size]), ones, ones, pads, pads, list(exprs([0, 0])))
-    square = lower.add(MulOp(lower.x, lower.x))
-    average = pool(lower, "average", square, window, count_pads=True)
-    return [by_neighbors(lower, lower.x, average, p.alpha, 1, p.beta)]
+    square = builder.add(MulOp(builder.x, builder.x))
+    average = pool(builder, "average", square, window, count_pads=True)
+    return [by_neighbors(builder, builder.x, average, p.alpha, 1, p.beta)]
 
 
 @legalizes("MVN")
-def legalize_mvn(lower: CaffeLegalizer) -> Results:
+def legalize_mvn(builder: CaffeLegalizer) -> Results:
     """(x - mean) / (sqrt(variance) + eps) for each channel, or each item."""
-    p = lower.layer.mvn_param
-    axes = list(range(1 if p.across_channels else 2, rank_of(lower.x)))
-    center = mean(lower, lower.x, axes, keep_dims=True)
-    rest = lower.add(SubOp(lower.x, center))
+    p = builder.layer.mvn_param
+    axes = list(range(1 if p.across_channels else 2, rank_of(builder.x)))
+    center = mean(builder, builder.x, axes, keep_dims=True)
+    rest = builder.add(SubOp(builder.x, center))
     if not p.normalize_variance:
         return [rest]
-    variance = mean(lower, lower.add(MulOp(rest, rest)), axes, keep_dims=True)
-    spread = lower.add(AddOp(lower.add(SqrtOp(variance)), lower.scalar(p.eps, f32)))
-    return [lower.add(DivOp(rest, spread))]
+    variance = mean(builder, builder.add(MulOp(rest, rest)), axes, keep_dims=True)
+    spread = builder.add(AddOp(builder.add(SqrtOp(variance)), builder.scalar(p.eps, f32)))
+    return [builder.add(DivOp(rest, spread))]
 
 
 @legalizes("Normalize")
-def legalize_normalize(lower: CaffeLegalizer) -> Results:
+def legalize_normalize(builder: CaffeLegalizer) -> Results:
     """x / sqrt(sum of squares + eps) * scale; the sum is over channels, or all of an item."""
-    p = lower.layer.norm_param
-    axes = list(range(1, rank_of(lower.x))) if p.across_spatial else [1]
-    total = (lower.quantity * lower.quantity).reduce("sum", axes, keep_dims=True)
-    norm = lower.add(SqrtOp((total + p.eps).value))
-    return [(lower.quantity / Quantity(lower, norm) * lower.along(lower.blobs[0], 1)).value]
+    p = builder.layer.norm_param
+    axes = list(range(1, rank_of(builder.x))) if p.across_spatial else [1]
+    total = (builder.bottom * builder.bottom).reduce("sum", axes, keep_dims=True)
+    norm = builder.add(SqrtOp((total + p.eps).value))
+    return [
+        (builder.bottom / TensorValue(builder, norm) * builder.along(builder.blobs[0], 1)).value
+    ]

@@ -17,7 +17,7 @@ from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.movement import concat
 from lowerdeck.passes.legalize.pooling import max_places, padded, pool
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.windows import Window
 
 _LOWEST = float(np.finfo(np.float32).min)
@@ -25,7 +25,7 @@ _LOWEST = float(np.finfo(np.float32).min)
 
 
 @legalizes("Pooling")
-def legalize_pooling(lower: CaffeLegalizer) -> Results:
+def legalize_pooling(builder: CaffeLegalizer) -> Results:
     """
     The maximum of each window with its place in the plane, or the average.
 
@@ -33,51 +33,51 @@ def legalize_pooling(lower: CaffeLegalizer) -> Results:
     is left out if it begins there. An average divides by what the window has of blob and padding,
     which an end behind the padding does not count in.
     """
-    p = lower.layer.pooling_param
+    p = builder.layer.pooling_param
     if p.pool == PoolingParameter.STOCHASTIC:
-        lower.refuse("stochastic pooling", "MAX or AVE, which are defined for tests")
-    plane = _plane(lower)
+        builder.refuse("stochastic pooling", "MAX or AVE, which are defined for tests")
+    plane = _plane(builder)
     windows = pool_windows(p, *plane)
-    result = _pooled(lower, p, windows, plane)
-    if not lower.wants(1):
+    result = _pooled(builder, p, windows, plane)
+    if not builder.wants(1):
         return [result]
     window = _window(windows, plane)
-    places = max_places(lower, lower.x, _places(lower), window, dims_of(result))
-    return [result, lower.cast(places, f32)]
+    places = max_places(builder, builder.x, _places(builder), window, dims_of(result))
+    return [result, builder.cast(places, f32)]
 
 
 @legalizes("SPP")
-def legalize_spp(lower: CaffeLegalizer) -> Results:
+def legalize_spp(builder: CaffeLegalizer) -> Results:
     """Pools of 1, 2, 4, ... windows a dimension, all of them in one row."""
-    p, plane = lower.layer.spp_param, _plane(lower)
+    p, plane = builder.layer.spp_param, _plane(builder)
     levels: list[SSAValue] = []
     for level in range(p.pyramid_height):
         pooling = pyramid_level(p, level, *plane)
-        levels.append(_pooled(lower, pooling, pool_windows(pooling, *plane), plane))
+        levels.append(_pooled(builder, pooling, pool_windows(pooling, *plane), plane))
     if len(levels) == 1:
         return levels
-    return [concat(lower, [lower.flatten(value, 1) for value in levels], 1)]
+    return [concat(builder, [builder.flatten(value, 1) for value in levels], 1)]
 
 
-def _plane(lower: CaffeLegalizer) -> tuple[int, int]:
+def _plane(builder: CaffeLegalizer) -> tuple[int, int]:
     """Height and width of the bottom."""
-    if rank_of(lower.x) != 4:
-        lower.refuse(f"a bottom of {rank_of(lower.x)} dimensions", "4")
-    height, width = lower.shape[2:]
+    if rank_of(builder.x) != 4:
+        builder.refuse(f"a bottom of {rank_of(builder.x)} dimensions", "4")
+    height, width = builder.shape[2:]
     if height.value is None or width.value is None:
-        lower.refuse(f"a plane of {height} by {width}", "numbers", "give the shape of the input")
+        builder.refuse(f"a plane of {height} by {width}", "numbers", "give the shape of the input")
     return height.value, width.value
 
 
-def _places(lower: CaffeLegalizer) -> SSAValue:
+def _places(builder: CaffeLegalizer) -> SSAValue:
     """The position of each element in its plane."""
-    dims = lower.shape
-    line = lower.add(IotaOp([product(dims[2:])]))
-    return lower.broadcast(lower.reshape(line, [1, 1, *dims[2:]]), dims)
+    dims = builder.shape
+    line = builder.add(IotaOp([product(dims[2:])]))
+    return builder.broadcast(builder.reshape(line, [1, 1, *dims[2:]]), dims)
 
 
 def _pooled(
-    lower: CaffeLegalizer,
+    builder: CaffeLegalizer,
     parameters: PoolingParameter,
     windows: PoolWindows,
     plane: tuple[int, int],
@@ -85,15 +85,17 @@ def _pooled(
     window = _window(windows, plane)
     is_max = parameters.pool == PoolingParameter.MAX
     if not _has_window_outside(windows, plane):
-        return pool(lower, "max" if is_max else "average", lower.x, window, count_pads=not is_max)
+        return pool(
+            builder, "max" if is_max else "average", builder.x, window, count_pads=not is_max
+        )
     # The windows without elements need values of their own: they are padded by hand.
     zeros = list(exprs([0, 0]))
     dense = Window(window.kernel, window.strides, window.dilations, zeros, zeros, zeros)
-    filled = padded(lower, lower.x, window, lower.scalar(_LOWEST if is_max else 0, lower.x))
+    filled = padded(builder, builder.x, window, builder.scalar(_LOWEST if is_max else 0, builder.x))
     if is_max:
-        return pool(lower, "max", filled, dense)
-    total = Quantity(lower, pool(lower, "sum", filled, dense))
-    return (total / Quantity(lower, _areas(windows, plane))).value
+        return pool(builder, "max", filled, dense)
+    total = TensorValue(builder, pool(builder, "sum", filled, dense))
+    return (total / TensorValue(builder, _areas(windows, plane))).value
 
 
 def _window(windows: PoolWindows, plane: Sequence[int]) -> Window:

@@ -11,48 +11,48 @@ from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 
 
 @legalizes("Parameter")
-def legalize_parameter(lower: CaffeLegalizer) -> Results:
+def legalize_parameter(builder: CaffeLegalizer) -> Results:
     """The blob."""
-    return lower.blobs
+    return builder.blobs
 
 
 @legalizes("DummyData")
-def legalize_dummy_data(lower: CaffeLegalizer) -> Results:
+def legalize_dummy_data(builder: CaffeLegalizer) -> Results:
     """Constants of one value; random ones are refused."""
-    p = lower.layer.dummy_data_param
+    p = builder.layer.dummy_data_param
     random = [filler.type for filler in p.data_filler if filler.type != "constant"]
     if random:
-        lower.refuse(
+        builder.refuse(
             f"data from a filler of type '{random[0]}'",
             "'constant'",
             "make the tops inputs by giving their shapes with --input-shape",
         )
-    tops = len(lower.op.results)
-    shapes = layer_shapes(lower.layer, [], tops).tops
+    tops = len(builder.op.results)
+    shapes = layer_shapes(builder.layer, [], tops).tops
     values = [filler.value for filler in p.data_filler] or [0.0]
     values = values * tops if len(values) == 1 else values
-    scalars = [lower.scalar(value, f32) for value in values]
-    return [lower.broadcast(value, shape) for value, shape in zip(scalars, shapes, strict=True)]
+    scalars = [builder.scalar(value, f32) for value in values]
+    return [builder.broadcast(value, shape) for value, shape in zip(scalars, shapes, strict=True)]
 
 
 @legalizes("PriorBox")
-def legalize_prior_box(lower: CaffeLegalizer) -> Results:
+def legalize_prior_box(builder: CaffeLegalizer) -> Results:
     """
     Boxes around the centers of the first bottom's cells, as parts of the second one's size, and
     their variances: a constant.
     """
-    shapes = [static_shape(bottom) for bottom in lower.bottoms]
+    shapes = [static_shape(bottom) for bottom in builder.bottoms]
     if None in shapes:
-        lower.refuse("bottoms of unknown sizes", "numbers", "give the shape of the input")
-    rows, columns = (dim.value or 0 for dim in dims_of(lower.x)[2:])
-    p = lower.layer.prior_box_param
-    size = [dim.value or 0 for dim in dims_of(lower.bottoms[1])[2:]]
+        builder.refuse("bottoms of unknown sizes", "numbers", "give the shape of the input")
+    rows, columns = (dim.value or 0 for dim in dims_of(builder.x)[2:])
+    p = builder.layer.prior_box_param
+    size = [dim.value or 0 for dim in dims_of(builder.bottoms[1])[2:]]
     height, width = p.img_h or p.img_size or size[0], p.img_w or p.img_size or size[1]
     step_h = p.step_h or p.step or height / rows
     step_w = p.step_w or p.step or width / columns
     center_y = ((np.arange(rows) + p.offset) * step_h)[:, None, None]
     center_x = ((np.arange(columns) + p.offset) * step_w)[None, :, None]
-    half_w, half_h = np.array(_box_sizes(lower)).T / 2
+    half_w, half_h = np.array(_box_sizes(builder)).T / 2
     corners = (
         (center_x - half_w) / width,
         (center_y - half_h) / height,
@@ -63,19 +63,19 @@ def legalize_prior_box(lower: CaffeLegalizer) -> Results:
     boxes = np.stack([np.broadcast_to(corner, whole) for corner in corners], -1).reshape(-1)
     boxes = boxes.clip(0, 1) if p.clip else boxes
     variances = np.resize(list(p.variance) or [0.1], boxes.size)
-    return [lower.tensor(np.stack([boxes, variances])[None].astype(np.float32))]
+    return [builder.tensor(np.stack([boxes, variances])[None].astype(np.float32))]
 
 
-def _box_sizes(lower: CaffeLegalizer) -> list[tuple[float, float]]:
+def _box_sizes(builder: CaffeLegalizer) -> list[tuple[float, float]]:
     """Widths and heights in the order of the boxes of a cell."""
-    p = lower.layer.prior_box_param
+    p = builder.layer.prior_box_param
     sizes: list[tuple[float, float]] = []
     for index, least in enumerate(p.min_size):
         sizes.append((least, least))
         if p.max_size:
             middle = float(np.sqrt(least * p.max_size[index]))
             sizes.append((middle, middle))
-        for ratio in prior_ratios(lower.layer)[1:]:
+        for ratio in prior_ratios(builder.layer)[1:]:
             root = float(np.sqrt(ratio))
             sizes.append((least * root, least / root))
     return sizes

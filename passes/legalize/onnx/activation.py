@@ -32,165 +32,165 @@ from lowerdeck.passes.legalize.activation import (
 )
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Quantity, index_vector
 from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 
 
-def _operand(lower: OnnxLegalizer, index: int = 0) -> Quantity:
+def _operand(builder: OnnxLegalizer, index: int = 0) -> TensorValue:
     """An operand; half precision is computed in f32 and rounded once."""
-    lower.attrs.ignore("consumed_inputs")
-    x = Quantity(lower, lower.operand(index))
+    builder.attrs.ignore("consumed_inputs")
+    x = TensorValue(builder, builder.operand(index))
     return x.cast(f32) if x.element in (f16, bf16) else x
 
 
-def _result(lower: OnnxLegalizer, y: Quantity) -> Results:
-    return [y.cast(element_type(lower.operand(0))).value]
+def _result(builder: OnnxLegalizer, y: TensorValue) -> Results:
+    return [y.cast(element_type(builder.operand(0))).value]
 
 
 @legalizes("Relu")
-def legalize_relu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_relu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """max(x, 0)"""
-    lower.attrs.ignore("consumed_inputs")
-    return [relu(Quantity(lower, lower.operand(0))).value]
+    builder.attrs.ignore("consumed_inputs")
+    return [relu(TensorValue(builder, builder.operand(0))).value]
 
 
 @legalizes("LeakyRelu")
-def legalize_leaky_relu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_leaky_relu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x, or alpha * x below zero"""
-    return _result(lower, leaky_relu(_operand(lower), lower.attrs.float("alpha")))
+    return _result(builder, leaky_relu(_operand(builder), builder.attrs.float("alpha")))
 
 
 @legalizes("PRelu")
-def legalize_prelu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_prelu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x, or slope * x below zero; before opset 7 a vector of slopes belongs to the channels."""
-    x, slope = _operand(lower), _operand(lower, 1)
+    x, slope = _operand(builder), _operand(builder, 1)
     if op.since_version < 7 and len(slope.dims) == 1 and slope.dims[0] != 1:
         slope = slope.reshape([slope.dims[0], *[1] * (len(x.dims) - 2)])
-    return _result(lower, x.lt(0).where(x * slope, x))
+    return _result(builder, x.lt(0).where(x * slope, x))
 
 
 @legalizes("ThresholdedRelu")
-def legalize_thresholded_relu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_thresholded_relu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x above alpha, else 0"""
-    return _result(lower, thresholded_relu(_operand(lower), lower.attrs.float("alpha")))
+    return _result(builder, thresholded_relu(_operand(builder), builder.attrs.float("alpha")))
 
 
 @legalizes("Elu")
-def legalize_elu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_elu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x, or alpha * (exp(x) - 1) below zero"""
-    return _result(lower, elu(_operand(lower), lower.attrs.float("alpha")))
+    return _result(builder, elu(_operand(builder), builder.attrs.float("alpha")))
 
 
 @legalizes("Selu")
-def legalize_selu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_selu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """gamma * (x, or alpha * (exp(x) - 1) from zero down)"""
-    x = _operand(lower)
-    return _result(lower, elu(x, lower.attrs.float("alpha")) * lower.attrs.float("gamma"))
+    x = _operand(builder)
+    return _result(builder, elu(x, builder.attrs.float("alpha")) * builder.attrs.float("gamma"))
 
 
 @legalizes("Celu")
-def legalize_celu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_celu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """max(0, x) + min(0, alpha * (exp(x / alpha) - 1))"""
-    x, alpha = _operand(lower), lower.attrs.float("alpha")
-    return _result(lower, x.maximum(0) + (((x / alpha).exp() - 1) * alpha).minimum(0))
+    x, alpha = _operand(builder), builder.attrs.float("alpha")
+    return _result(builder, x.maximum(0) + (((x / alpha).exp() - 1) * alpha).minimum(0))
 
 
 @legalizes("Gelu")
-def legalize_gelu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_gelu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x / 2 * (1 + erf(x / sqrt(2))), or its approximation by tanh"""
-    x = _operand(lower)
-    if lower.attrs.string("approximate", among=("none", "tanh")) == "none":
+    x = _operand(builder)
+    if builder.attrs.string("approximate", among=("none", "tanh")) == "none":
         inner = apply(ErfOp, x * math.sqrt(0.5))
     else:
         inner = apply(TanhOp, (x + x * x * x * 0.044715) * math.sqrt(2 / math.pi))
-    return _result(lower, x * 0.5 * (inner + 1))
+    return _result(builder, x * 0.5 * (inner + 1))
 
 
 @legalizes("Sigmoid")
-def legalize_sigmoid(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_sigmoid(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """1 / (1 + exp(-x))"""
-    return _result(lower, apply(SigmoidOp, _operand(lower)))
+    return _result(builder, apply(SigmoidOp, _operand(builder)))
 
 
 @legalizes("HardSigmoid")
-def legalize_hard_sigmoid(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_hard_sigmoid(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """max(0, min(1, alpha * x + beta))"""
-    alpha, beta = lower.attrs.float("alpha"), lower.attrs.float("beta")
-    return _result(lower, hard_sigmoid(_operand(lower), alpha, beta))
+    alpha, beta = builder.attrs.float("alpha"), builder.attrs.float("beta")
+    return _result(builder, hard_sigmoid(_operand(builder), alpha, beta))
 
 
 @legalizes("HardSwish")
-def legalize_hard_swish(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_hard_swish(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x * max(0, min(1, alpha * x + 0.5)), where alpha is 1 / 6 as the f32 that attributes are."""
-    x = _operand(lower)
-    return _result(lower, x * hard_sigmoid(x, float(np.float32(1 / 6)), 0.5))
+    x = _operand(builder)
+    return _result(builder, x * hard_sigmoid(x, float(np.float32(1 / 6)), 0.5))
 
 
 @legalizes("Swish")
-def legalize_swish(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_swish(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x * sigmoid(alpha * x)"""
-    x, alpha = _operand(lower), lower.attrs.float("alpha")
-    return _result(lower, x * apply(SigmoidOp, x if alpha == 1 else x * alpha))
+    x, alpha = _operand(builder), builder.attrs.float("alpha")
+    return _result(builder, x * apply(SigmoidOp, x if alpha == 1 else x * alpha))
 
 
 @legalizes("Mish")
-def legalize_mish(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_mish(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x * tanh(log(1 + exp(x)))"""
-    x = _operand(lower)
-    return _result(lower, x * apply(TanhOp, softplus(x)))
+    x = _operand(builder)
+    return _result(builder, x * apply(TanhOp, softplus(x)))
 
 
 @legalizes("Softplus")
-def legalize_softplus(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_softplus(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """log(1 + exp(x))"""
-    return _result(lower, softplus(_operand(lower)))
+    return _result(builder, softplus(_operand(builder)))
 
 
 @legalizes("Softsign")
-def legalize_softsign(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_softsign(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x / (1 + |x|)"""
-    return _result(lower, softsign(_operand(lower)))
+    return _result(builder, softsign(_operand(builder)))
 
 
 @legalizes("Shrink")
-def legalize_shrink(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_shrink(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x + bias below -lambd, x - bias above lambd, else 0; integers are rounded in the end."""
-    x, bias, lambd = _operand(lower), lower.attrs.float("bias"), lower.attrs.float("lambd")
+    x, bias, lambd = _operand(builder), builder.attrs.float("bias"), builder.attrs.float("lambd")
     x = x if is_float(x.element) else x.cast(f64)
-    return _result(lower, x.lt(-lambd).where(x + bias, x.gt(lambd).where(x - bias, 0)))
+    return _result(builder, x.lt(-lambd).where(x + bias, x.gt(lambd).where(x - bias, 0)))
 
 
 # Along an axis
 
 
 @legalizes("Softmax", "LogSoftmax", "Hardmax", until=12)
-def legalize_flat_softmax(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_flat_softmax(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The function on the rows of a matrix: the dimensions from `axis` on are one row."""
-    x = lower.operand(0)
+    x = builder.operand(0)
     rank = rank_of(x)
-    axis = lower.attrs.int("axis")
-    axis = axis if axis == rank else lower.axis(axis, rank)
-    rows = lower.flatten(x, axis)
-    return [lower.reshape(_along(op, lower, rows, 1), dims_of(x))]
+    axis = builder.attrs.int("axis")
+    axis = axis if axis == rank else builder.axis(axis, rank)
+    rows = builder.flatten(x, axis)
+    return [builder.reshape(_along(op, builder, rows, 1), dims_of(x))]
 
 
 @legalizes("Softmax", "LogSoftmax", "Hardmax", since=13)
-def legalize_softmax(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_softmax(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The function along `axis`."""
-    x = lower.operand(0)
-    return [_along(op, lower, x, lower.axis(lower.attrs.int("axis"), rank_of(x)))]
+    x = builder.operand(0)
+    return [_along(op, builder, x, builder.axis(builder.attrs.int("axis"), rank_of(x)))]
 
 
-def _along(op: OnnxOp, lower: OnnxLegalizer, value: SSAValue, axis: int) -> SSAValue:
+def _along(op: OnnxOp, builder: OnnxLegalizer, value: SSAValue, axis: int) -> SSAValue:
     if op.op_type == "Softmax":
-        return lower.add(SoftmaxOp(value, axis))
+        return builder.add(SoftmaxOp(value, axis))
     if dims_of(value)[axis] == 0:
         return value
     element = element_type(value)
-    value = lower.cast(value, f32) if element in (f16, bf16) else value
-    x = Quantity(lower, value)
+    value = builder.cast(value, f32) if element in (f16, bf16) else value
+    x = TensorValue(builder, value)
     if op.op_type == "LogSoftmax":
         return log_softmax(x, axis).cast(element).value
-    best = Quantity(lower, lower.add(ArgReduceOp("max", value, axis, keep_dims=True)))
-    index = index_vector(lower, x.dims[axis], len(x.dims), axis)
+    best = TensorValue(builder, builder.add(ArgReduceOp("max", value, axis, keep_dims=True)))
+    index = index_vector(builder, x.dims[axis], len(x.dims), axis)
     return index.eq(best).cast(element).value

@@ -50,24 +50,24 @@ _ITERATION = tensor(i64, [])
 # Subgraphs
 
 
-def _require_body(lower: OnnxLegalizer, name: str, arguments: int, values: int) -> None:
+def _require_body(builder: OnnxLegalizer, name: str, arguments: int, values: int) -> None:
     """Refuse a subgraph that has other numbers of inputs and outputs than the node goes by."""
-    block = lower.op.region(name).block
+    block = builder.op.region(name).block
     end = block.last_op
     found = (len(block.args), 0 if end is None else len(end.operands))
     if found != (arguments, values):
-        lower.refuse(
+        builder.refuse(
             f"a subgraph '{name}' of {found[0]} inputs and {found[1]} outputs",
-            f"{arguments} and {values}: the node has {len(lower.inputs)} inputs and "
-            f"{len(lower.op.results)} outputs",
+            f"{arguments} and {values}: the node has {len(builder.inputs)} inputs and "
+            f"{len(builder.op.results)} outputs",
         )
 
 
-def _scalar_input(lower: OnnxLegalizer, name: str) -> SSAValue | None:
+def _scalar_input(builder: OnnxLegalizer, name: str) -> SSAValue | None:
     """The operand for a formal input that is one number, if it is present."""
-    value = lower.input(name)
+    value = builder.input(name)
     if value is not None and any(dim.value not in (None, 1) for dim in dims_of(value)):
-        lower.refuse(f"'{name}' of type {value.type}", "one element")
+        builder.refuse(f"'{name}' of type {value.type}", "one element")
     return value
 
 
@@ -75,7 +75,7 @@ def _scalar_input(lower: OnnxLegalizer, name: str) -> SSAValue | None:
 
 
 @legalizes("If")
-def legalize_if(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_if(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     A constant condition leaves the branch that it chooses; the other is not looked at.
 
@@ -83,26 +83,26 @@ def legalize_if(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     what follows goes into the branches.
     """
     for name in ("then_branch", "else_branch"):
-        _require_body(lower, name, 0, len(op.results))
-    condition = _scalar_input(lower, "cond")
+        _require_body(builder, name, 0, len(op.results))
+    condition = _scalar_input(builder, "cond")
     assert condition is not None
-    if (known := lower.constant(condition)) is not None:
+    if (known := builder.constant(condition)) is not None:
         name = "then_branch" if bool(known.reshape(-1)[0]) else "else_branch"
-        return inline(lower, lower.region(name))
-    regions = [lower.region(name) for name in BRANCHES]
-    structures = [_flatten_yield(lower, region) for region in regions]
+        return inline(builder, builder.region(name))
+    regions = [builder.region(name) for name in BRANCHES]
+    structures = [_flatten_yield(builder, region) for region in regions]
     if _differ_in_rank(structures):
         found = follow(
             op,
-            lower,
+            builder,
             condition,
-            lambda regions: _joined(lower, condition, regions),
-            lambda region: inline(lower, region),
+            lambda regions: _joined(builder, condition, regions),
+            lambda region: inline(builder, region),
         )
         if found is not None:
             return found
-    _require_alike(lower, structures)
-    return _if(lower, condition, regions, structures[0])
+    _require_alike(builder, structures)
+    return _if(builder, condition, regions, structures[0])
 
 
 def _differ_in_rank(structures: Sequence[Sequence[Structure]]) -> bool:
@@ -117,28 +117,28 @@ def _differ_in_rank(structures: Sequence[Sequence[Structure]]) -> bool:
 
 
 def _joined(
-    lower: OnnxLegalizer, condition: SSAValue, regions: Sequence[Region]
+    builder: OnnxLegalizer, condition: SSAValue, regions: Sequence[Region]
 ) -> list[SSAValue] | None:
     """The results of a `core.if`, or None if those of its branches differ in more than size."""
-    structures = [_flatten_yield(lower, region) for region in regions]
+    structures = [_flatten_yield(builder, region) for region in regions]
     if not all(map(_is_alike, *structures)):
         return None
-    return _if(lower, condition, regions, structures[0])
+    return _if(builder, condition, regions, structures[0])
 
 
 def _if(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     condition: SSAValue,
     regions: Sequence[Region],
     structures: Sequence[Structure],
 ) -> list[SSAValue]:
-    symbols = [lower.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
-    results = lower.insert(IfOp(condition, regions[0], regions[1], result_symbols=symbols))
+    symbols = [builder.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
+    results = builder.insert(IfOp(condition, regions[0], regions[1], result_symbols=symbols))
     tensors = iter(results)
-    return [rebuild(lower, tensors, structure) for structure in structures]
+    return [rebuild(builder, tensors, structure) for structure in structures]
 
 
-def inline(lower: OnnxLegalizer, region: Region) -> list[SSAValue]:
+def inline(builder: OnnxLegalizer, region: Region) -> list[SSAValue]:
     """Move the ops of a legalized region before the node; the values that the region yields."""
     block = region.block
     end = block.last_op
@@ -146,15 +146,15 @@ def inline(lower: OnnxLegalizer, region: Region) -> list[SSAValue]:
     values = list(end.values)
     end.detach()
     end.erase()
-    Rewriter.inline_block(block, InsertPoint.before(lower.op))
+    Rewriter.inline_block(block, InsertPoint.before(builder.op))
     return values
 
 
-def _flatten_yield(lower: OnnxLegalizer, region: Region) -> list[Structure]:
+def _flatten_yield(builder: OnnxLegalizer, region: Region) -> list[Structure]:
     """Let the region yield tensors only; what they make up."""
     end = region.block.last_op
     assert end is not None
-    pairs = [flatten(lower, value) for value in yielded(region)]
+    pairs = [flatten(builder, value) for value in yielded(region)]
     if any(structure.parts is not None for _, structure in pairs):
         new = YieldOp([value for flat, _ in pairs for value in flat])
         new.location = end.location
@@ -163,13 +163,13 @@ def _flatten_yield(lower: OnnxLegalizer, region: Region) -> list[Structure]:
     return [structure for _, structure in pairs]
 
 
-def _require_alike(lower: OnnxLegalizer, structures: Sequence[Sequence[Structure]]) -> None:
+def _require_alike(builder: OnnxLegalizer, structures: Sequence[Sequence[Structure]]) -> None:
     yes, no = structures
     if len(yes) != len(no):
-        lower.refuse(f"{len(yes)} results of then_branch, {len(no)} of else_branch", "as many")
+        builder.refuse(f"{len(yes)} results of then_branch, {len(no)} of else_branch", "as many")
     for index, (one, other) in enumerate(zip(yes, no, strict=True)):
         if not _is_alike(one, other):
-            lower.refuse(
+            builder.refuse(
                 f"result {index} of type {_text(one)} from then_branch and {_text(other)} from "
                 "else_branch",
                 "one rank and element type",
@@ -203,13 +203,13 @@ def _text(structure: Structure) -> str:
 
 
 def _require_outer_symbols(
-    lower: OnnxLegalizer, region: Region, own: Iterable[str], values: Sequence[SSAValue]
+    builder: OnnxLegalizer, region: Region, own: Iterable[str], values: Sequence[SSAValue]
 ) -> None:
     """Refuse values whose shape is known only inside of the region, which has `own` symbols."""
     inner = symbols_made_within(region).union(own)
     for value in values:
         if any(dim.symbols & inner for dim in dims_of(value)):
-            lower.refuse(
+            builder.refuse(
                 f"a scan output of type {value.type}, whose shape is decided inside of the loop",
                 "a shape that is known outside",
                 "pad the result to a fixed size",
@@ -220,51 +220,51 @@ def _require_outer_symbols(
 
 
 @legalizes("Loop")
-def legalize_loop(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_loop(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     A condition that is always true is dropped.
 
     A short loop is unrolled if it carries sequences, or values that change their size; a longer one
     gets symbols for these sizes.
     """
-    trips, condition = _scalar_input(lower, "M"), _scalar_input(lower, "cond")
+    trips, condition = _scalar_input(builder, "M"), _scalar_input(builder, "cond")
     inits = list(op.operands[2:])
-    _require_body(lower, "body", 2 + len(inits), 1 + max(len(inits), len(op.results)))
-    trip = None if trips is None else _expression(lower, trips)
+    _require_body(builder, "body", 2 + len(inits), 1 + max(len(inits), len(op.results)))
+    trip = None if trips is None else _expression(builder, trips)
     if any(isinstance(init.type, SequenceType | OptionalType) for init in inits):
-        return _unrolled(lower, trip, condition, inits, "sequences are carried")
-    iteration = lower.symbols.fresh(nonnegative=True)
+        return _unrolled(builder, trip, condition, inits, "sequences are carried")
+    iteration = builder.symbols.fresh(nonnegative=True)
     if trip is not None:
-        lower.symbols.assume_below(iteration, trip)
+        builder.symbols.assume_below(iteration, trip)
     declared = op.region("body").block.arg_types
 
     def body(types: Sequence[Attribute]) -> Region:
         arguments = [_ITERATION, tensor(i1, []), *types]
-        return lower.region("body", arguments, _loop_arguments(declared, iteration))
+        return builder.region("body", arguments, _loop_arguments(declared, iteration))
 
     region = body([init.type for init in inits])
     values = yielded(region)
     for value in values:
         if isinstance(value.type, SequenceType | OptionalType):
-            return _unrolled(lower, trip, condition, inits, "sequences are yielded")
+            return _unrolled(builder, trip, condition, inits, "sequences are yielded")
     changes = any(init.type != value.type for init, value in zip(inits, values[1:], strict=False))
-    goes_on = condition is None or (_is_true(lower, condition) and _is_true(lower, values[0]))
+    goes_on = condition is None or (_is_true(builder, condition) and _is_true(builder, values[0]))
     if changes and goes_on and _is_short(trip):
-        return _unrolled(lower, trip, condition, inits, "what is carried changes its size")
-    region, sizes = _with_sizes(lower, inits, body, region, 1)
+        return _unrolled(builder, trip, condition, inits, "what is carried changes its size")
+    region, sizes = _with_sizes(builder, inits, body, region, 1)
     values = yielded(region)
-    if condition is not None and _is_true(lower, condition) and _is_true(lower, values[0]):
+    if condition is not None and _is_true(builder, condition) and _is_true(builder, values[0]):
         condition = None
     if trips is None and condition is None:
-        lower.refuse("a loop without trip count whose condition is always true", "an end")
+        builder.refuse("a loop without trip count whose condition is always true", "an end")
     if condition is None:
         _yield(region, values[1:])
     count = None if condition is not None else trip
-    return _loop(lower, trips, condition, inits, region, iteration, count, sizes)
+    return _loop(builder, trips, condition, inits, region, iteration, count, sizes)
 
 
 def _with_sizes(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     inits: Sequence[SSAValue],
     body: Callable[[Sequence[Attribute]], Region],
     region: Region,
@@ -282,7 +282,7 @@ def _with_sizes(
         carried = yielded(region)[first : first + len(inits)]
         for index, (init, value) in enumerate(zip(inits, carried, strict=True)):
             if not _is_same_kind(init.type, value.type):
-                lower.refuse(
+                builder.refuse(
                     f"a loop in which carried value {index} starts as {init.type} and becomes "
                     f"{value.type}",
                     "values of one rank and element type",
@@ -291,7 +291,7 @@ def _with_sizes(
         if not places:
             return region, symbols
         for index, axis in places:
-            symbols.append(lower.symbols.fresh(nonnegative=True))
+            symbols.append(builder.symbols.fresh(nonnegative=True))
             types[index] = with_dims(types[index], {axis: Expr.symbol(symbols[-1])})
         region = body(types)
 
@@ -313,17 +313,17 @@ def _is_short(trip: Expr | None) -> bool:
     return trip is not None and trip.value is not None and trip.value <= UNROLL_LIMIT
 
 
-def _expression(lower: OnnxLegalizer, value: SSAValue) -> Expr | None:
+def _expression(builder: OnnxLegalizer, value: SSAValue) -> Expr | None:
     """A number of iterations, if it is known when compiling; never negative."""
-    elements = lower.symbols.elements(value)
+    elements = builder.symbols.elements(value)
     found: Expr | None = None if elements is None else elements.reshape(-1)[0]
-    if found is None or is_nonnegative(lower, found):
+    if found is None or is_nonnegative(builder, found):
         return found
     return maximum(found, 0)
 
 
-def _is_true(lower: OnnxLegalizer, value: SSAValue) -> bool:
-    array = lower.constant(value)
+def _is_true(builder: OnnxLegalizer, value: SSAValue) -> bool:
+    array = builder.constant(value)
     return array is not None and bool(array.all())
 
 
@@ -370,7 +370,7 @@ def _yield(region: Region, values: Sequence[SSAValue]) -> None:
 
 
 def _loop(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     trips: SSAValue | None,
     condition: SSAValue | None,
     inits: Sequence[SSAValue],
@@ -383,11 +383,11 @@ def _loop(
     values = yielded(region)[condition is not None :]
     scans = values[len(inits) :]
     if any(iteration in dim.symbols for value in scans for dim in dims_of(value)):
-        lower.refuse("a scan output whose shape changes between iterations", "a fixed shape")
-    _require_outer_symbols(lower, region, sizes, scans)
-    symbol = lower.symbols.fresh(nonnegative=True) if scans else None
+        builder.refuse("a scan output whose shape changes between iterations", "a fixed shape")
+    _require_outer_symbols(builder, region, sizes, scans)
+    symbol = builder.symbols.fresh(nonnegative=True) if scans else None
     if trips is not None:
-        trips = lower.reshape(trips, [])
+        trips = builder.reshape(trips, [])
     loop = LoopOp(
         trips,
         condition,
@@ -396,9 +396,9 @@ def _loop(
         iteration=iteration,
         count=symbol,
         carried_symbols=sizes,
-        result_symbols=[lower.symbols.fresh(nonnegative=True) for _ in sizes],
+        result_symbols=[builder.symbols.fresh(nonnegative=True) for _ in sizes],
     )
-    results = list(lower.insert(loop))
+    results = list(builder.insert(loop))
     if count is None:
         return results
     for index in range(len(inits), len(results)):
@@ -409,7 +409,7 @@ def _loop(
 
 
 def _unrolled(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     trip: Expr | None,
     condition: SSAValue | None,
     inits: Sequence[SSAValue],
@@ -417,26 +417,26 @@ def _unrolled(
 ) -> list[SSAValue]:
     """The iterations one after the other."""
     if trip is None or trip.value is None or trip.value > UNROLL_LIMIT:
-        lower.refuse(
+        builder.refuse(
             f"a loop in which {reason}",
             f"values of one type, or a constant trip count of up to {UNROLL_LIMIT}",
         )
-    if condition is not None and not _is_true(lower, condition):
-        lower.refuse(f"a loop with a condition in which {reason}", "values of one type")
-    carried, scans = list(inits), [list[SSAValue]() for _ in lower.op.results[len(inits) :]]
-    declared = lower.op.region("body").block.arg_types
+    if condition is not None and not _is_true(builder, condition):
+        builder.refuse(f"a loop with a condition in which {reason}", "values of one type")
+    carried, scans = list(inits), [list[SSAValue]() for _ in builder.op.results[len(inits) :]]
+    declared = builder.op.region("body").block.arg_types
     for index in range(trip.value):
-        region = lower.region("body", prepare=_substitution(index, carried, declared))
-        values = inline(lower, region)
+        region = builder.region("body", prepare=_substitution(index, carried, declared))
+        values = inline(builder, region)
         carried = values[1 : 1 + len(inits)]
         for rows, value in zip(scans, values[1 + len(inits) :], strict=True):
             rows.append(value)
-        if condition is None or _is_true(lower, values[0]):
+        if condition is None or _is_true(builder, values[0]):
             continue
-        if lower.constant(values[0]) is None:
-            lower.refuse(f"a loop with a condition in which {reason}", "values of one type")
+        if builder.constant(values[0]) is None:
+            builder.refuse(f"a loop with a condition in which {reason}", "values of one type")
         break
-    return [*carried, *(_stacked(lower, rows) for rows in scans)]
+    return [*carried, *(_stacked(builder, rows) for rows in scans)]
 
 
 def _substitution(
@@ -456,92 +456,92 @@ def _replace_args(block: Block, values: Sequence[SSAValue]) -> None:
         block.erase_arg(argument)
 
 
-def _stacked(lower: OnnxLegalizer, rows: Sequence[SSAValue]) -> SSAValue:
+def _stacked(builder: OnnxLegalizer, rows: Sequence[SSAValue]) -> SSAValue:
     if not rows:
-        lower.refuse("a scan output of no iterations", "at least one")
-    return concat(lower, [lower.unsqueeze(row, [0]) for row in rows], 0)
+        builder.refuse("a scan output of no iterations", "at least one")
+    return concat(builder, [builder.unsqueeze(row, [0]) for row in rows], 0)
 
 
 # Scan
 
 
 @legalizes("Scan", since=9)
-def legalize_scan(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_scan(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """A loop over slices of the scan inputs, along any axes and in either direction."""
-    plan = _ScanPlan(op, lower, list(op.operands), batched=False)
+    plan = _ScanPlan(op, builder, list(op.operands), batched=False)
     results = plan.run([])
     outputs = results[plan.states :]
-    axes = _of_each(lower, "scan_output_axes", len(outputs))
-    backward = _of_each(lower, "scan_output_directions", len(outputs))
+    axes = _of_each(builder, "scan_output_axes", len(outputs))
+    backward = _of_each(builder, "scan_output_directions", len(outputs))
     for k, value in enumerate(outputs):
-        value = _reversed(lower, value) if backward[k] else value
-        outputs[k] = _first_axis_to(lower, value, lower.axis(axes[k], rank_of(value)))
+        value = _reversed(builder, value) if backward[k] else value
+        outputs[k] = _first_axis_to(builder, value, builder.axis(axes[k], rank_of(value)))
     return [*results[: plan.states], *outputs]
 
 
-def _of_each(lower: OnnxLegalizer, name: str, count: int) -> list[int]:
+def _of_each(builder: OnnxLegalizer, name: str, count: int) -> list[int]:
     """A list of one number for each scan input or output, which are zeros if it is not given."""
-    found = lower.attrs.ints(name, default=[0] * count)
+    found = builder.attrs.ints(name, default=[0] * count)
     if len(found) != count:
-        lower.refuse(f"attribute '{name}' of {len(found)} numbers", str(count))
+        builder.refuse(f"attribute '{name}' of {len(found)} numbers", str(count))
     return found
 
 
-def _reversed(lower: OnnxLegalizer, value: SSAValue) -> SSAValue:
+def _reversed(builder: OnnxLegalizer, value: SSAValue) -> SSAValue:
     dims = dims_of(value)
     rest = [0] * (len(dims) - 1)
-    return lower.slice(value, [dims[0] - 1, *rest], dims, [-1, *[1] * len(rest)])
+    return builder.slice(value, [dims[0] - 1, *rest], dims, [-1, *[1] * len(rest)])
 
 
-def _first_axis_to(lower: OnnxLegalizer, value: SSAValue, axis: int) -> SSAValue:
+def _first_axis_to(builder: OnnxLegalizer, value: SSAValue, axis: int) -> SSAValue:
     order = list(range(1, rank_of(value)))
     order.insert(axis, 0)
-    return lower.transpose(value, order)
+    return builder.transpose(value, order)
 
 
 class _ScanPlan:
     """What a Scan runs over; `batched` values (version 8) have a leading batch dimension."""
 
     def __init__(
-        self, op: OnnxOp, lower: OnnxLegalizer, operands: Sequence[SSAValue], batched: bool
+        self, op: OnnxOp, builder: OnnxLegalizer, operands: Sequence[SSAValue], batched: bool
     ) -> None:
-        count = lower.attrs.int("num_scan_inputs")
+        count = builder.attrs.int("num_scan_inputs")
         if not 1 <= count <= len(operands):
-            lower.refuse(f"{count} scan inputs", f"1 to {len(operands)}, the node's inputs")
+            builder.refuse(f"{count} scan inputs", f"1 to {len(operands)}, the node's inputs")
         states = len(operands) - count
-        _require_body(lower, "body", len(operands), max(states, len(op.results)))
-        self.lower = lower
+        _require_body(builder, "body", len(operands), max(states, len(op.results)))
+        self.builder = builder
         self.states = states
         self.inits, self.scanned = operands[: self.states], operands[self.states :]
         name = "directions" if batched else "scan_input_directions"
-        self.backward = _of_each(lower, name, count)
-        axes = [0] * count if batched else _of_each(lower, "scan_input_axes", count)
+        self.backward = _of_each(builder, name, count)
+        axes = [0] * count if batched else _of_each(builder, "scan_input_axes", count)
         for value in operands:
             found = str(value.type)
             if not isinstance(value.type, TensorType) or rank_of(value) < batched:
-                lower.refuse(f"an operand of type {found}", "a tensor with a batch dimension")
+                builder.refuse(f"an operand of type {found}", "a tensor with a batch dimension")
         ranks = [rank_of(value) - batched for value in self.scanned]
-        self.axes = [lower.axis(axis, rank) for axis, rank in zip(axes, ranks, strict=True)]
+        self.axes = [builder.axis(axis, rank) for axis, rank in zip(axes, ranks, strict=True)]
         self.length = dims_of(self.scanned[0])[self.axes[0] + batched]
 
     def run(self, batch: Sequence[Expr]) -> list[SSAValue]:
-        """The loop at `lower`, for the elements at index `batch` of batched values."""
-        lower = self.lower
-        iteration = lower.symbols.fresh(nonnegative=True)
-        lower.symbols.assume_below(iteration, self.length)
-        inits = [part(lower, value, batch, 0) for value in self.inits]
+        """The loop at `builder`, for the elements at index `batch` of batched values."""
+        builder = self.builder
+        iteration = builder.symbols.fresh(nonnegative=True)
+        builder.symbols.assume_below(iteration, self.length)
+        inits = [part(builder, value, batch, 0) for value in self.inits]
 
         def body(types: Sequence[Attribute]) -> Region:
-            return lower.region(
+            return builder.region(
                 "body",
                 types,
                 lambda builder, block: self._arguments(builder, block, batch, iteration),
             )
 
         region = body([init.type for init in inits])
-        region, sizes = _with_sizes(lower, inits, body, region, 0)
-        trips = lower.dims([self.length], [])
-        return _loop(lower, trips, None, inits, region, iteration, self.length, sizes)
+        region, sizes = _with_sizes(builder, inits, body, region, 0)
+        trips = builder.dims([self.length], [])
+        return _loop(builder, trips, None, inits, region, iteration, self.length, sizes)
 
     def _arguments(
         self, builder: CoreBuilder, block: Block, batch: Sequence[Expr], iteration: str
@@ -566,21 +566,21 @@ def part(builder: CoreBuilder, value: SSAValue, index: Sequence[Expr], axis: int
 
 
 @legalizes("Scan", until=8)
-def legalize_scan_batched(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_scan_batched(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     Version 8 runs a scan for each element of a batch, over the first `sequence_lens` slices; what
     is behind them in the outputs is zero.
     """
-    plan = _ScanPlan(op, lower, list(op.operands[1:]), batched=True)
-    lens = lower.input("sequence_lens")
+    plan = _ScanPlan(op, builder, list(op.operands[1:]), batched=True)
+    lens = builder.input("sequence_lens")
     size = dims_of(op.operands[1])[0]
-    batch = lower.symbols.fresh(nonnegative=True)
-    lower.symbols.assume_below(batch, size)
+    batch = builder.symbols.fresh(nonnegative=True)
+    builder.symbols.assume_below(batch, size)
     block = Block(arg_types=[_ITERATION])
-    inner = copy(lower)
+    inner = copy(builder)
     inner.point = InsertPoint.at_end(block)
     whole = plan.length
-    plan.lower = inner
+    plan.builder = inner
     if lens is not None:
         own = part(inner, lens, [Expr.symbol(batch)], 0)
         plan.length = size_of(inner, own, "the length of a sequence")
@@ -589,5 +589,5 @@ def legalize_scan_batched(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         end = [whole - plan.length, *[Expr.const(0)] * (rank_of(results[k]) - 1)]
         results[k] = pad(inner, results[k], [Expr.const(0)] * rank_of(results[k]), end)
     inner.insert(YieldOp(results))
-    trips = lower.dims([size], [])
-    return _loop(lower, trips, None, [], Region(block), batch, size)
+    trips = builder.dims([size], [])
+    return _loop(builder, trips, None, [], Region(block), batch, size)

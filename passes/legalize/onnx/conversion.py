@@ -26,30 +26,30 @@ from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 
 
 @legalizes("Cast")
-def legalize_cast(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_cast(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The value in the element type `to`."""
     if op.since_version == 1:
-        to = onnx.TensorProto.DataType.Value(lower.attrs.string("to"))
+        to = onnx.TensorProto.DataType.Value(builder.attrs.string("to"))
     else:
-        to = lower.attrs.int("to")
-    saturate = _saturates(op, lower)
-    return [convert(lower, lower.operand(0), lower.element(to), saturate=saturate)]
+        to = builder.attrs.int("to")
+    saturate = _saturates(op, builder)
+    return [convert(builder, builder.operand(0), builder.element(to), saturate=saturate)]
 
 
 @legalizes("CastLike")
-def legalize_cast_like(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_cast_like(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The value in the element type of the second operand."""
-    to, saturate = element_type(lower.operand(1)), _saturates(op, lower)
-    return [convert(lower, lower.operand(0), to, saturate=saturate)]
+    to, saturate = element_type(builder.operand(1)), _saturates(op, builder)
+    return [convert(builder, builder.operand(0), to, saturate=saturate)]
 
 
-def _saturates(op: OnnxOp, lower: OnnxLegalizer) -> bool:
-    lower.attrs.ignore("round_mode")  # it concerns float8e8m0 alone, which is refused
-    return "saturate" not in op.schema.attributes or lower.attrs.flag("saturate")
+def _saturates(op: OnnxOp, builder: OnnxLegalizer) -> bool:
+    builder.attrs.ignore("round_mode")  # it concerns float8e8m0 alone, which is refused
+    return "saturate" not in op.schema.attributes or builder.attrs.flag("saturate")
 
 
 def convert(
-    lower: OnnxLegalizer, value: SSAValue, to: Attribute, *, saturate: bool = True
+    builder: OnnxLegalizer, value: SSAValue, to: Attribute, *, saturate: bool = True
 ) -> SSAValue:
     """
     The value in another element type.
@@ -60,19 +60,19 @@ def convert(
     """
     source = element_type(value)
     if isinstance(source, StringType) or isinstance(to, StringType | Float8E8M0FNUType):
-        lower.refuse(f"a conversion of {source} to {to}", "types of numbers")
+        builder.refuse(f"a conversion of {source} to {to}", "types of numbers")
     if source == to:
         return value
     if source not in COMPUTABLE:
-        value = lower.cast(value, i32 if is_integer(source) else f32)
+        value = builder.cast(value, i32 if is_integer(source) else f32)
     if to in COMPUTABLE or is_integer(to):
-        return lower.cast(value, to)
-    value = lower.cast(value, f32)
+        return builder.cast(value, to)
+    value = builder.cast(value, f32)
     if saturate or not _has_overflow(to):
         limit = _largest(to)
-        value = lower.add(MinOp(value, lower.scalar(limit, f32)))
-        value = lower.add(MaxOp(value, lower.scalar(-limit, f32)))
-    return lower.cast(value, to)
+        value = builder.add(MinOp(value, builder.scalar(limit, f32)))
+        value = builder.add(MaxOp(value, builder.scalar(-limit, f32)))
+    return builder.cast(value, to)
 
 
 def _has_overflow(element: Attribute) -> bool:

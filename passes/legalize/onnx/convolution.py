@@ -23,38 +23,38 @@ from lowerdeck.passes.legalize.onnx.windows import (
 
 
 @legalizes("Conv")
-def legalize_conv(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_conv(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """A convolution with explicit padding."""
-    x, w = lower.operand("X"), lower.operand("W")
-    kernel = read_kernel(lower, dims_of(w)[2:])
-    window = read_window(lower, dims_of(x)[2:], kernel)
+    x, w = builder.operand("X"), builder.operand("W")
+    kernel = read_kernel(builder, dims_of(w)[2:])
+    window = read_window(builder, dims_of(x)[2:], kernel)
     conv = ConvOp(
         x,
         w,
-        _bias(lower, dims_of(w)[0]),
+        _bias(builder, dims_of(w)[0]),
         strides=window.strides,
         dilations=window.dilations,
         pads_begin=window.begin,
         pads_end=window.end,
-        groups=lower.attrs.int("group"),
+        groups=builder.attrs.int("group"),
     )
-    return [lower.add(conv)]
+    return [builder.add(conv)]
 
 
 @legalizes("ConvTranspose")
-def legalize_conv_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_conv_transpose(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """A transposed convolution; `output_shape` or SAME determine the padding."""
-    x, w = lower.operand("X"), lower.operand("W")
-    groups = lower.attrs.int("group")
+    x, w = builder.operand("X"), builder.operand("W")
+    groups = builder.attrs.int("group")
     dims = dims_of(x)[2:]
-    kernel = read_kernel(lower, dims_of(w)[2:])
+    kernel = read_kernel(builder, dims_of(w)[2:])
     count = len(dims)
-    strides = read_list(lower, "strides", 1, count)
-    dilations = read_list(lower, "dilations", 1, count)
-    extra = read_list(lower, "output_padding", 0, count)
-    begin, end = read_pads(lower, count)
-    auto_pad = lower.attrs.string("auto_pad", among=AUTO_PADS)
-    sizes = _output_sizes(lower, dims, strides, auto_pad)
+    strides = read_list(builder, "strides", 1, count)
+    dilations = read_list(builder, "dilations", 1, count)
+    extra = read_list(builder, "output_padding", 0, count)
+    begin, end = read_pads(builder, count)
+    auto_pad = builder.attrs.string("auto_pad", among=AUTO_PADS)
+    sizes = _output_sizes(builder, dims, strides, auto_pad)
     if sizes is not None:
         whole = [
             (dim - 1) * stride + (k - 1) * dilation + 1 + more
@@ -64,10 +64,10 @@ def legalize_conv_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
         ]
         begin, end, extra = _distribute(whole, sizes, extra, upper=auto_pad == "SAME_UPPER")
     conv = transposed_convolution(
-        lower,
+        builder,
         x,
         w,
-        _bias(lower, dims_of(w)[1] * groups),
+        _bias(builder, dims_of(w)[1] * groups),
         strides=strides,
         dilations=dilations,
         pads_begin=begin,
@@ -78,24 +78,24 @@ def legalize_conv_transpose(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     return [conv]
 
 
-def _bias(lower: OnnxLegalizer, channels: Expr) -> SSAValue | None:
+def _bias(builder: OnnxLegalizer, channels: Expr) -> SSAValue | None:
     """The bias; one of unknown size has an element a channel."""
-    bias = lower.input("B")
+    bias = builder.input("B")
     if bias is None or rank_of(bias) != 1:
         return bias
     is_known = None not in (dims_of(bias)[0].value, channels.value)
-    return bias if is_known else lower.reshape(bias, [channels])
+    return bias if is_known else builder.reshape(bias, [channels])
 
 
 def _output_sizes(
-    lower: OnnxLegalizer, dims: Sequence[Expr], strides: Sequence[int], auto_pad: str
+    builder: OnnxLegalizer, dims: Sequence[Expr], strides: Sequence[int], auto_pad: str
 ) -> list[Expr] | None:
     """The spatial sizes of the result if the node states them."""
-    shape = lower.attrs.opt_ints("output_shape")
+    shape = builder.attrs.opt_ints("output_shape")
     if shape is not None:
         # Some exporters write the batch and channels as well.
         if len(shape) not in (len(dims), len(dims) + 2):
-            lower.refuse(f"an output_shape of {len(shape)} numbers", str(len(dims)))
+            builder.refuse(f"an output_shape of {len(shape)} numbers", str(len(dims)))
         return [Expr.const(size) for size in shape[-len(dims) :]]
     if auto_pad.startswith("SAME"):
         return [dim * stride for dim, stride in zip(dims, strides, strict=True)]

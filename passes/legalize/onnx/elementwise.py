@@ -91,26 +91,26 @@ _UNARY: Mapping[str, type[UnaryOp]] = {
 
 
 @legalizes(*_UNARY)
-def legalize_unary(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_unary(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The function of the same name."""
-    lower.attrs.ignore("consumed_inputs")
-    return [lower.add(_UNARY[op.op_type](lower.operand(0)))]
+    builder.attrs.ignore("consumed_inputs")
+    return [builder.add(_UNARY[op.op_type](builder.operand(0)))]
 
 
 @legalizes("Erf")
-def legalize_erf(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_erf(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Of integers it is that of f32, rounded toward zero."""
-    x = lower.operand(0)
-    wide = x if is_float(element_type(x)) else lower.cast(x, f32)
-    return [lower.cast(lower.add(ErfOp(wide)), x)]
+    x = builder.operand(0)
+    wide = x if is_float(element_type(x)) else builder.cast(x, f32)
+    return [builder.cast(builder.add(ErfOp(wide)), x)]
 
 
 @legalizes("Reciprocal")
-def legalize_reciprocal(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_reciprocal(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """1 / x"""
-    lower.attrs.ignore("consumed_inputs")
-    x = lower.operand(0)
-    return [lower.add(DivOp(lower.scalar(1, x), x))]
+    builder.attrs.ignore("consumed_inputs")
+    x = builder.operand(0)
+    return [builder.add(DivOp(builder.scalar(1, x), x))]
 
 
 # Binary
@@ -129,41 +129,41 @@ _COMPARISONS = {
 
 
 @legalizes(*_ARITHMETIC, *_LOGIC, until=6)
-def legalize_aligned_binary(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_aligned_binary(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The function of the same name, with explicit broadcasting."""
-    return [lower.add(_BINARY[op.op_type](*aligned(lower)))]
+    return [builder.add(_BINARY[op.op_type](*aligned(builder)))]
 
 
 @legalizes(*_BINARY, since=7)
-def legalize_binary(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_binary(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The function of the same name."""
-    return [lower.add(_BINARY[op.op_type](lower.operand(0), lower.operand(1)))]
+    return [builder.add(_BINARY[op.op_type](builder.operand(0), builder.operand(1)))]
 
 
 @legalizes("Equal", "Greater", "Less", until=6)
-def legalize_aligned_comparison(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_aligned_comparison(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """A comparison, with explicit broadcasting."""
-    return [lower.compare(_COMPARISONS[op.op_type], *aligned(lower))]
+    return [builder.compare(_COMPARISONS[op.op_type], *aligned(builder))]
 
 
 @legalizes(*_COMPARISONS, since=7)
-def legalize_comparison(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_comparison(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """A comparison."""
-    return [lower.compare(_COMPARISONS[op.op_type], lower.operand(0), lower.operand(1))]
+    return [builder.compare(_COMPARISONS[op.op_type], builder.operand(0), builder.operand(1))]
 
 
 @legalizes("Pow", until=6)
-def legalize_aligned_pow(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_aligned_pow(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x to the power y, with explicit broadcasting."""
-    return [lower.add(PowOp(*aligned(lower)))]
+    return [builder.add(PowOp(*aligned(builder)))]
 
 
 @legalizes("Pow", since=7)
-def legalize_pow(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_pow(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x to the power y, computed in a type that holds both and returned in that of x."""
-    x, y = lower.operand(0), lower.operand(1)
+    x, y = builder.operand(0), builder.operand(1)
     common = _power_type(element_type(x), element_type(y))
-    return [lower.cast(lower.add(PowOp(lower.cast(x, common), lower.cast(y, common))), x)]
+    return [builder.cast(builder.add(PowOp(builder.cast(x, common), builder.cast(y, common))), x)]
 
 
 def _power_type(base: Attribute, exponent: Attribute) -> Attribute:
@@ -177,30 +177,30 @@ def _power_type(base: Attribute, exponent: Attribute) -> Attribute:
 
 
 @legalizes("Mod")
-def legalize_mod(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_mod(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The remainder with the sign of the dividend (`fmod`), or with that of the divisor."""
-    x, y = lower.operand(0), lower.operand(1)
-    if lower.attrs.flag("fmod"):
-        return [lower.add(RemOp(x, y))]
-    return [lower.add(ModOp(x, y))]
+    x, y = builder.operand(0), builder.operand(1)
+    if builder.attrs.flag("fmod"):
+        return [builder.add(RemOp(x, y))]
+    return [builder.add(ModOp(x, y))]
 
 
 @legalizes("BitShift")
-def legalize_bit_shift(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_bit_shift(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x shifted by y bits; a signed x keeps its sign to the right, and may have negative y."""
-    x, y = lower.operand(0), lower.operand(1)
-    direction = lower.attrs.string("direction", among=("LEFT", "RIGHT"))
+    x, y = builder.operand(0), builder.operand(1)
+    direction = builder.attrs.string("direction", among=("LEFT", "RIGHT"))
     element = element_type(x)
     if is_unsigned(element):
-        return [lower.add(ShlOp(x, y) if direction == "LEFT" else ShrOp(x, y))]
-    width = lower.scalar(8 * numpy_dtype(element).itemsize, x)
-    is_negative = lower.compare("lt", x, zero := lower.scalar(0, x))
-    y = lower.select(lower.compare("lt", y, zero), width, y)
+        return [builder.add(ShlOp(x, y) if direction == "LEFT" else ShrOp(x, y))]
+    width = builder.scalar(8 * numpy_dtype(element).itemsize, x)
+    is_negative = builder.compare("lt", x, zero := builder.scalar(0, x))
+    y = builder.select(builder.compare("lt", y, zero), width, y)
     if direction == "LEFT":
-        return [lower.add(ShlOp(x, y))]
+        return [builder.add(ShlOp(x, y))]
     # The complement of a negative number is not negative: bits move in as zeros.
-    flipped = lower.add(NotOp(lower.add(ShrOp(lower.add(NotOp(x)), y))))
-    return [lower.select(is_negative, flipped, lower.add(ShrOp(x, y)))]
+    flipped = builder.add(NotOp(builder.add(ShrOp(builder.add(NotOp(x)), y))))
+    return [builder.select(is_negative, flipped, builder.add(ShrOp(x, y)))]
 
 
 # Any number of operands
@@ -209,48 +209,48 @@ _FOLDS: Mapping[str, type[BinaryOp]] = {"Max": MaxOp, "Min": MinOp, "Sum": AddOp
 
 
 @legalizes(*_FOLDS)
-def legalize_variadic(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_variadic(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """All operands combined from the left; `Mean` divides by their number."""
-    lower.attrs.ignore("consumed_inputs")
+    builder.attrs.ignore("consumed_inputs")
     fold = _FOLDS[op.op_type]
-    total = reduce(lambda x, y: lower.add(fold(x, y)), lower.inputs)
-    if op.op_type != "Mean" or len(lower.inputs) == 1:
+    total = reduce(lambda x, y: builder.add(fold(x, y)), builder.inputs)
+    if op.op_type != "Mean" or len(builder.inputs) == 1:
         return [total]
-    return [lower.add(DivOp(total, lower.scalar(len(lower.inputs), total)))]
+    return [builder.add(DivOp(total, builder.scalar(len(builder.inputs), total)))]
 
 
 # Choice
 
 
 @legalizes("Where")
-def legalize_where(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_where(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x where the condition holds, else y."""
-    return [lower.select(lower.operand(0), lower.operand(1), lower.operand(2))]
+    return [builder.select(builder.operand(0), builder.operand(1), builder.operand(2))]
 
 
 @legalizes("Clip", until=10)
-def legalize_clip_attributes(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_clip_attributes(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """min(max(x, `min`), `max`), where the bounds are attributes."""
-    lower.attrs.ignore("consumed_inputs")
-    x = lower.operand(0)
+    builder.attrs.ignore("consumed_inputs")
+    x = builder.operand(0)
     for name, clip in (("min", MaxOp), ("max", MinOp)):
-        if (bound := lower.attrs.opt_float(name)) is not None:
-            x = lower.add(clip(x, lower.scalar(bound, x)))
+        if (bound := builder.attrs.opt_float(name)) is not None:
+            x = builder.add(clip(x, builder.scalar(bound, x)))
     return [x]
 
 
 @legalizes("Clip", since=11)
-def legalize_clip(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_clip(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     min(max(x, `min`), `max`): `max` wins if the bounds are in disorder. What is equal to a bound
     stays: the second operand does, and the one that is no constant.
     """
-    x = lower.operand(0)
+    x = builder.operand(0)
     for name, clip in (("min", MaxOp), ("max", MinOp)):
-        if (bound := lower.input(name)) is not None:
-            is_known = lower.constant(bound) is not None
-            limit = lower.reshape(bound, [])
-            x = lower.add(clip(x, limit) if is_known else clip(limit, x))
+        if (bound := builder.input(name)) is not None:
+            is_known = builder.constant(bound) is not None
+            limit = builder.reshape(bound, [])
+            x = builder.add(clip(x, limit) if is_known else clip(limit, x))
     return [x]
 
 
@@ -258,20 +258,20 @@ def legalize_clip(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 
 @legalizes("IsNaN")
-def legalize_is_nan(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_is_nan(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x != x"""
-    x = lower.operand(0)
-    return [lower.compare("ne", x, x)]
+    x = builder.operand(0)
+    return [builder.compare("ne", x, x)]
 
 
 @legalizes("IsInf")
-def legalize_is_inf(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_is_inf(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """x is one of the infinities that the attributes select."""
-    x = lower.operand(0)
-    positive = lower.attrs.flag("detect_positive")
-    negative = lower.attrs.flag("detect_negative")
+    x = builder.operand(0)
+    positive = builder.attrs.flag("detect_positive")
+    negative = builder.attrs.flag("detect_negative")
     if positive and negative:
-        return [lower.compare("eq", lower.add(AbsOp(x)), lower.scalar(np.inf, x))]
+        return [builder.compare("eq", builder.add(AbsOp(x)), builder.scalar(np.inf, x))]
     if positive or negative:
-        return [lower.compare("eq", x, lower.scalar(np.inf if positive else -np.inf, x))]
-    return [lower.broadcast(lower.scalar(False, i1), dims_of(x))]
+        return [builder.compare("eq", x, builder.scalar(np.inf if positive else -np.inf, x))]
+    return [builder.broadcast(builder.scalar(False, i1), dims_of(x))]

@@ -5,11 +5,11 @@ A handler sees one node whose operands are `core` values with exact types alread
 before it, and returns a value for each of its results:
 
     @legalizes("Gelu", since=20)
-    def legalize_gelu(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-        x = lower.operand("X")
-        approximate = lower.attrs.string("approximate")
+    def legalize_gelu(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+        x = builder.operand("X")
+        approximate = builder.attrs.string("approximate")
         ...
-        return [lower.add(MulOp(x, cdf))]
+        return [builder.add(MulOp(x, cdf))]
 """
 
 from __future__ import annotations
@@ -66,18 +66,18 @@ class _OnnxWalk(FunctionWalk):
         handler = handler_of(op)
         if handler is None:
             return self._expand(op)
-        lower = OnnxLegalizer(op, self)
+        builder = OnnxLegalizer(op, self)
         for position, value in enumerate(op.operands):
             if is_tensor_of_unknown(value):
                 refuse(f"input {position} of unknown element type", "a type that the file states")
 
         def results() -> Sequence[SSAValue | None]:
-            require_ranks(lower)
-            values = handler(op, lower)
-            lower.attrs.require_read()
+            require_ranks(builder)
+            values = handler(op, builder)
+            builder.attrs.require_read()
             return values
 
-        return self.handle(op, lower, results)
+        return self.handle(op, builder, results)
 
     def _expand(self, op: OnnxOp) -> None:
         """Legalize the function that the schema gives for an operator without a handler."""

@@ -20,26 +20,28 @@ from lowerdeck.passes.legalize.movement import pad
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_list, read_numbers
-from lowerdeck.passes.legalize.quantity import Quantity, concat
 from lowerdeck.passes.legalize.selection import nonzero
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 
 @legalizes("Col2Im")
-def legalize_col2im(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_col2im(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     The sum of overlapping blocks [N, C * block, positions]: a transposed convolution, each of whose
     kernels is one in one place.
     """
-    x = lower.operand("input")
-    image = sizes_of(lower, lower.operand("image_shape"), "the image shape")
-    block = lower.require_ints(lower.operand("block_shape"), "a block shape")
+    x = builder.operand("input")
+    image = sizes_of(builder, builder.operand("image_shape"), "the image shape")
+    block = builder.require_ints(builder.operand("block_shape"), "a block shape")
     rank = len(block)
-    strides = read_list(lower, "strides", 1, rank)
-    dilations = read_list(lower, "dilations", 1, rank)
-    begin, end = read_numbers(lower, rank)
+    strides = read_list(builder, "strides", 1, rank)
+    dilations = read_list(builder, "dilations", 1, rank)
+    begin, end = read_numbers(builder, rank)
     if len(image) != rank:
-        lower.refuse(f"a block of {rank} dimensions in an image of {len(image)}", "the same number")
+        builder.refuse(
+            f"a block of {rank} dimensions in an image of {len(image)}", "the same number"
+        )
     places = [
         (size + b + e - (k - 1) * d - 1) // s + 1
         for size, b, e, k, d, s in zip(image, begin, end, block, dilations, strides, strict=True)
@@ -47,10 +49,10 @@ def legalize_col2im(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     size = int(np.prod(block))
     batch, rows = dims_of(x)[0], dims_of(x)[1]
     channels = rows // size
-    apart = lower.reshape(x, [batch * channels, size, *places])
-    kernel = lower.cast(lower.tensor(np.eye(size, dtype=np.int8).reshape(size, 1, *block)), x)
+    apart = builder.reshape(x, [batch * channels, size, *places])
+    kernel = builder.cast(builder.tensor(np.eye(size, dtype=np.int8).reshape(size, 1, *block)), x)
     whole = transposed_convolution(
-        lower,
+        builder,
         apart,
         kernel,
         strides=strides,
@@ -65,23 +67,23 @@ def legalize_col2im(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     ]
     cut = [Expr.const(-b) for b in begin]
     two = [Expr.const(0)] * 2
-    whole = pad(lower, whole, [*two, *cut], [*two, *missing])
-    return [lower.reshape(whole, [batch, channels, *image])]
+    whole = pad(builder, whole, [*two, *cut], [*two, *missing])
+    return [builder.reshape(whole, [batch, channels, *image])]
 
 
 @legalizes("MaxUnpool")
-def legalize_max_unpool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_max_unpool(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     Each value goes to the place, in the whole image that the window gives, that its index names.
 
     A larger `output_shape` has zeros behind that.
     """
-    x, indices = lower.operand("X"), lower.operand("I")
-    kernel = lower.attrs.ints("kernel_shape")
-    strides = read_list(lower, "strides", 1, len(kernel))
-    margins = [b + e for b, e in zip(*read_numbers(lower, len(kernel)), strict=True)]
+    x, indices = builder.operand("X"), builder.operand("I")
+    kernel = builder.attrs.ints("kernel_shape")
+    strides = read_list(builder, "strides", 1, len(kernel))
+    margins = [b + e for b, e in zip(*read_numbers(builder, len(kernel)), strict=True)]
     if rank_of(x) != len(kernel) + 2:
-        lower.refuse(f"a kernel of {len(kernel)} dimensions for {x.type}", f"{rank_of(x) - 2}")
+        builder.refuse(f"a kernel of {len(kernel)} dimensions for {x.type}", f"{rank_of(x) - 2}")
     n, c, *spatial = dims_of(x)
     image = [
         (dim - 1) * s - m + k
@@ -89,61 +91,61 @@ def legalize_max_unpool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     ]
     whole = product([n, c, *image])
     count = product(dims_of(x))
-    zeros = lower.broadcast(lower.scalar(0, x), [whole])
-    flat = lower.reshape(indices, [count])
-    result = lower.add(ScatterElementsOp(zeros, flat, lower.reshape(x, [count]), 0))
-    result = lower.reshape(result, [n, c, *image])
-    shape = lower.input("output_shape")
+    zeros = builder.broadcast(builder.scalar(0, x), [whole])
+    flat = builder.reshape(indices, [count])
+    result = builder.add(ScatterElementsOp(zeros, flat, builder.reshape(x, [count]), 0))
+    result = builder.reshape(result, [n, c, *image])
+    shape = builder.input("output_shape")
     if shape is None:
         return [result]
-    sizes = sizes_of(lower, shape, "the output shape")
+    sizes = sizes_of(builder, shape, "the output shape")
     if len(sizes) != rank_of(x):
-        lower.refuse(f"an output shape of {len(sizes)} numbers", f"{rank_of(x)}")
+        builder.refuse(f"an output shape of {len(sizes)} numbers", f"{rank_of(x)}")
     behind = [size - dim for size, dim in zip(sizes, dims_of(result), strict=True)]
-    return [pad(lower, result, [Expr.const(0)] * rank_of(x), behind)]
+    return [pad(builder, result, [Expr.const(0)] * rank_of(x), behind)]
 
 
 # NonMaxSuppression
 
 
 @legalizes("NonMaxSuppression")
-def legalize_non_max_suppression(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_non_max_suppression(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     For each image and class, over and over: take the best box that is left, and drop the boxes that
     overlap it. The rows of the result are [image, class, box], in that order.
 
     boxes [B, N, 4], scores [B, C, N].
     """
-    boxes = Quantity.of(lower, lower.operand("boxes"))
-    scores = Quantity.of(lower, lower.operand("scores"))
+    boxes = TensorValue.of(builder, builder.operand("boxes"))
+    scores = TensorValue.of(builder, builder.operand("scores"))
     count = scores.dims[2]
-    limit = lower.input("max_output_boxes_per_class")
-    most = Expr.const(0) if limit is None else _at_least_zero(lower, limit)
+    limit = builder.input("max_output_boxes_per_class")
+    most = Expr.const(0) if limit is None else _at_least_zero(builder, limit)
     rounds = minimum(most, count)
-    corners = _corners(boxes, center=lower.attrs.flag("center_point_box"))
-    threshold = lower.input("score_threshold")
+    corners = _corners(boxes, center=builder.attrs.flag("center_point_box"))
+    threshold = builder.input("score_threshold")
     alive = scores.eq(scores)
     if threshold is not None:
-        alive = scores.gt(Quantity.of(lower, threshold).reshape([]))
-    overlap = lower.input("iou_threshold")
-    bound = lower.scalar(0, f32) if overlap is None else lower.reshape(overlap, [])
-    chosen, valid = _rounds(lower, scores, corners, alive, bound, rounds)
+        alive = scores.gt(TensorValue.of(builder, threshold).reshape([]))
+    overlap = builder.input("iou_threshold")
+    bound = builder.scalar(0, f32) if overlap is None else builder.reshape(overlap, [])
+    chosen, valid = _rounds(builder, scores, corners, alive, bound, rounds)
     # [rounds, B, C] in the order of the result: [B, C, rounds].
-    ranked = nonzero(lower, lower.transpose(valid, [1, 2, 0]))
+    ranked = nonzero(builder, builder.transpose(valid, [1, 2, 0]))
     found = dims_of(ranked)[1]
-    rows = Quantity(lower, ranked).transpose([1, 0])
-    box = lower.add(GatherNdOp(lower.transpose(chosen, [1, 2, 0]), rows.value))
-    kept = lower.slice(rows.value, [0, 0], [found, 2])
-    result = concat([Quantity(lower, kept), Quantity(lower, box).reshape([found, 1])], 1)
+    rows = TensorValue(builder, ranked).transpose([1, 0])
+    box = builder.add(GatherNdOp(builder.transpose(chosen, [1, 2, 0]), rows.value))
+    kept = builder.slice(rows.value, [0, 0], [found, 2])
+    result = concat([TensorValue(builder, kept), TensorValue(builder, box).reshape([found, 1])], 1)
     return [result.value]
 
 
-def _at_least_zero(lower: OnnxLegalizer, value: SSAValue) -> Expr:
-    clipped = Quantity.of(lower, lower.reshape(value, [])).cast(i64).maximum(0)
-    return size_of(lower, clipped.value, "the number of boxes")
+def _at_least_zero(builder: OnnxLegalizer, value: SSAValue) -> Expr:
+    clipped = TensorValue.of(builder, builder.reshape(value, [])).cast(i64).maximum(0)
+    return size_of(builder, clipped.value, "the number of boxes")
 
 
-def _corners(boxes: Quantity, center: bool) -> list[Quantity]:
+def _corners(boxes: TensorValue, center: bool) -> list[TensorValue]:
     """The lower and upper ends of y and x, [B, N] each; boxes may name opposite corners."""
     a, b, c, d = (boxes.pick(2, k) for k in range(4))
     if center:
@@ -152,10 +154,10 @@ def _corners(boxes: Quantity, center: bool) -> list[Quantity]:
 
 
 def _rounds(
-    lower: OnnxLegalizer,
-    scores: Quantity,
-    corners: Sequence[Quantity],
-    alive: Quantity,
+    builder: OnnxLegalizer,
+    scores: TensorValue,
+    corners: Sequence[TensorValue],
+    alive: TensorValue,
     bound: SSAValue,
     rounds: Expr,
 ) -> tuple[SSAValue, SSAValue]:
@@ -166,46 +168,46 @@ def _rounds(
     whole = [corner.value for corner in corners]
     given = scores.value
     block = Block(arg_types=[tensor(i64, []), alive.value.type])
-    inner = lower.at(InsertPoint.at_end(block))
+    inner = builder.at(InsertPoint.at_end(block))
     taken, valid, left = _round(
-        inner, Quantity(inner, given), whole, Quantity(inner, block.args[1]), bound
+        inner, TensorValue(inner, given), whole, TensorValue(inner, block.args[1]), bound
     )
     inner.insert(YieldOp([_is_any(left), left.value, taken.value, valid.value]))
-    iteration, symbol = (lower.symbols.fresh(nonnegative=True) for _ in range(2))
+    iteration, symbol = (builder.symbols.fresh(nonnegative=True) for _ in range(2))
     loop = LoopOp(
-        lower.dims([rounds], []),
+        builder.dims([rounds], []),
         _is_any(alive),
         [alive.value],
         Region(block),
         iteration=iteration,
         count=symbol,
     )
-    _, chosen, had = lower.insert(loop)
+    _, chosen, had = builder.insert(loop)
     return chosen, had
 
 
-def _is_any(alive: Quantity) -> SSAValue:
+def _is_any(alive: TensorValue) -> SSAValue:
     """True if one element is."""
     return alive.cast(i64).reduce("sum", [0, 1, 2]).cast(i1).value
 
 
 def _round(
     builder: CoreBuilder,
-    scores: Quantity,
+    scores: TensorValue,
     corners: Sequence[SSAValue],
-    alive: Quantity,
+    alive: TensorValue,
     bound: SSAValue,
-) -> tuple[Quantity, Quantity, Quantity]:
+) -> tuple[TensorValue, TensorValue, TensorValue]:
     """The best box of each image and class, whether there is one, and which boxes are left."""
     batch, classes, count = scores.dims
-    lowest = Quantity.number(builder, -np.inf, scores.element)
+    lowest = TensorValue.number(builder, -np.inf, scores.element)
     ranked = alive.where(scores, lowest)
-    best = Quantity(builder, builder.add(ArgReduceOp("max", ranked.value, 2)))
+    best = TensorValue(builder, builder.add(ArgReduceOp("max", ranked.value, 2)))
     valid = alive.cast(i64).reduce("max", [2]).cast(i1)
     one: list[ExprLike] = [batch, classes, 1]
-    areas: list[Quantity] = []
-    overlaps: list[Quantity] = []
-    ends = [Quantity(builder, corner) for corner in corners]
+    areas: list[TensorValue] = []
+    overlaps: list[TensorValue] = []
+    ends = [TensorValue(builder, corner) for corner in corners]
     for low, high in ((ends[0], ends[2]), (ends[1], ends[3])):
         own = [_picked(builder, end, best).reshape(one) for end in (low, high)]
         others = [end.reshape([batch, 1, count]) for end in (low, high)]
@@ -216,13 +218,13 @@ def _round(
     shared = overlaps[0] * overlaps[1]
     union = areas[0] * areas[2] + areas[1] * areas[3] - shared
     ratio = shared / shared.gt(0.0).where(union, 1.0)
-    dropped = ratio.gt(Quantity(builder, bound)) & shared.gt(0.0)
-    index = Quantity.iota(builder, count).reshape([1, 1, count])
+    dropped = ratio.gt(TensorValue(builder, bound)) & shared.gt(0.0)
+    index = TensorValue.iota(builder, count).reshape([1, 1, count])
     left = alive & ~dropped & index.ne(best.reshape(one))
     return best, valid, left
 
 
-def _picked(builder: CoreBuilder, values: Quantity, index: Quantity) -> Quantity:
+def _picked(builder: CoreBuilder, values: TensorValue, index: TensorValue) -> TensorValue:
     """values [B, N] at index [B, C]."""
     places = index.reshape([*index.dims, 1])
-    return Quantity(builder, builder.add(GatherNdOp(values.value, places.value, 1)))
+    return TensorValue(builder, builder.add(GatherNdOp(values.value, places.value, 1)))

@@ -14,38 +14,38 @@ from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 
 
 @legalizes("MatMul")
-def legalize_matmul(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_matmul(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """A matrix product with broadcast batch dimensions."""
-    return [matmul(lower, lower.operand("A"), lower.operand("B"))]
+    return [matmul(builder, builder.operand("A"), builder.operand("B"))]
 
 
 @legalizes("Gemm")
-def legalize_gemm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_gemm(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     alpha * A * B + beta * C, A and B transposed on request.
 
     As in BLAS, C is not read if beta is 0: its infinities are not made NaN.
     """
-    lower.attrs.ignore("broadcast")  # numpy's rules include both of its cases
-    a, b, c = lower.operand("A"), lower.operand("B"), lower.input("C")
-    alpha, beta = lower.attrs.float("alpha"), lower.attrs.float("beta")
-    a = lower.transpose(a, [1, 0]) if lower.attrs.flag("transA") else a
-    b = lower.transpose(b, [1, 0]) if lower.attrs.flag("transB") else b
-    result = _scaled(lower, lower.add(MatmulOp(a, b)), alpha, "alpha")
+    builder.attrs.ignore("broadcast")  # numpy's rules include both of its cases
+    a, b, c = builder.operand("A"), builder.operand("B"), builder.input("C")
+    alpha, beta = builder.attrs.float("alpha"), builder.attrs.float("beta")
+    a = builder.transpose(a, [1, 0]) if builder.attrs.flag("transA") else a
+    b = builder.transpose(b, [1, 0]) if builder.attrs.flag("transB") else b
+    result = _scaled(builder, builder.add(MatmulOp(a, b)), alpha, "alpha")
     if c is None or beta == 0:
         return [result]
-    return [lower.add(AddOp(result, _scaled(lower, c, beta, "beta")))]
+    return [builder.add(AddOp(result, _scaled(builder, c, beta, "beta")))]
 
 
-def _scaled(lower: OnnxLegalizer, value: SSAValue, factor: float, name: str) -> SSAValue:
+def _scaled(builder: OnnxLegalizer, value: SSAValue, factor: float, name: str) -> SSAValue:
     if factor == 1:
         return value
     if not is_float(element_type(value)) and factor != int(factor):
-        lower.refuse(f"{name} {factor} for integers", "a whole number")
-    return lower.add(MulOp(value, lower.scalar(factor, value)))
+        builder.refuse(f"{name} {factor} for integers", "a whole number")
+    return builder.add(MulOp(value, builder.scalar(factor, value)))
 
 
 @legalizes("Einsum")
-def legalize_einsum(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_einsum(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Sums of products by labels."""
-    return [einsum(lower, lower.attrs.string("equation"), lower.inputs)]
+    return [einsum(builder, builder.attrs.string("equation"), builder.inputs)]

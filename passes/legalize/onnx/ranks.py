@@ -40,10 +40,10 @@ _RANKS: Mapping[str, _Ranks] = MappingProxyType(
 """By operator."""
 
 
-def require_ranks(lower: OnnxLegalizer) -> None:
+def require_ranks(builder: OnnxLegalizer) -> None:
     """Refuse a node if an input has another number of dimensions than the operator takes."""
-    for name, ranks in _RANKS.get(lower.op.op_type, {}).items():
-        if not any(formal.name == name for formal in lower.op.schema.inputs):
+    for name, ranks in _RANKS.get(builder.op.op_type, {}).items():
+        if not any(formal.name == name for formal in builder.op.schema.inputs):
             continue
-        if (value := lower.input(name)) is not None:
-            lower.require_rank(value, ranks, name)
+        if (value := builder.input(name)) is not None:
+            builder.require_rank(value, ranks, name)

@@ -24,11 +24,11 @@ from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize import activation as formulas
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.recurrent import State, parts, run_steps, times
 from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
-Function: TypeAlias = Callable[[Quantity], Quantity]
+Function: TypeAlias = Callable[[TensorValue], TensorValue]
 
 
 # Activation functions
@@ -38,15 +38,15 @@ Function: TypeAlias = Callable[[Quantity], Quantity]
 class _Kind:
     """An activation function and its parameters; None for one without a default."""
 
-    make: Callable[..., Quantity]
+    make: Callable[..., TensorValue]
     defaults: tuple[float | None, ...] = ()
 
 
-def _affine(x: Quantity, alpha: float, beta: float) -> Quantity:
+def _affine(x: TensorValue, alpha: float, beta: float) -> TensorValue:
     return x * alpha + beta
 
 
-def _scaled_tanh(x: Quantity, alpha: float, beta: float) -> Quantity:
+def _scaled_tanh(x: TensorValue, alpha: float, beta: float) -> TensorValue:
     return apply(TanhOp, x * beta) * alpha
 
 
@@ -66,29 +66,29 @@ _FUNCTIONS = {
 
 
 def _functions(
-    lower: OnnxLegalizer, defaults: Sequence[str], directions: int
+    builder: OnnxLegalizer, defaults: Sequence[str], directions: int
 ) -> list[list[Function]]:
     """The functions of each direction; those with parameters take them in order."""
     expected = [*defaults] * directions
-    names = lower.attrs.strings("activations", default=expected)
+    names = builder.attrs.strings("activations", default=expected)
     # The default in some schemas is for two directions, whatever the direction.
-    names = names if lower.attrs.has("activations") else expected
-    alphas = iter(lower.attrs.floats("activation_alpha", default=[]))
-    betas = iter(lower.attrs.floats("activation_beta", default=[]))
-    clip = lower.attrs.opt_float("clip")
+    names = names if builder.attrs.has("activations") else expected
+    alphas = iter(builder.attrs.floats("activation_alpha", default=[]))
+    betas = iter(builder.attrs.floats("activation_beta", default=[]))
+    clip = builder.attrs.opt_float("clip")
     count = len(defaults)
     if len(names) != len(expected):
-        lower.refuse(f"{len(names)} activations", str(len(expected)))
+        builder.refuse(f"{len(names)} activations", str(len(expected)))
     functions: list[Function] = []
     for name in names:
         if (kind := _FUNCTIONS.get(name.lower())) is None:
-            lower.refuse(f"activation '{name}'", f"one of {', '.join(sorted(_FUNCTIONS))}")
+            builder.refuse(f"activation '{name}'", f"one of {', '.join(sorted(_FUNCTIONS))}")
         sources = (alphas, betas)
         parameters = [
             next(source, default) for source, default in zip(sources, kind.defaults, strict=False)
         ]
         if None in parameters:
-            lower.refuse(f"activation '{name}' without parameters", "alpha and beta")
+            builder.refuse(f"activation '{name}' without parameters", "alpha and beta")
         # The cell state, argument of the third function of an LSTM, is not bounded: so has
         # ONNX Runtime it, where the specification leaves it open.
         bound = clip if len(functions) % count < 2 else None
@@ -99,7 +99,7 @@ def _functions(
 def _function(kind: _Kind, parameters: Sequence[float | None], clip: float | None) -> Function:
     """`clip` bounds the argument."""
 
-    def call(x: Quantity) -> Quantity:
+    def call(x: TensorValue) -> TensorValue:
         x = x if clip is None else x.clip(-clip, clip)
         return kind.make(x, *parameters)
 
@@ -126,7 +126,7 @@ class _Direction:
     is_reverse: bool
 
 
-Step: TypeAlias = "Callable[[OnnxLegalizer, Quantity, State], State]"
+Step: TypeAlias = "Callable[[OnnxLegalizer, TensorValue, State], State]"
 """From the input's projection and the states to the next states; the first one is the output."""
 
 
@@ -134,41 +134,41 @@ class _Sequence:
     """What all directions share: the input, and the sizes."""
 
     def __init__(
-        self, op: OnnxOp, lower: OnnxLegalizer, gates: int, functions: Sequence[str]
+        self, op: OnnxOp, builder: OnnxLegalizer, gates: int, functions: Sequence[str]
     ) -> None:
-        self.op, self.lower, self.gates = op, lower, gates
+        self.op, self.builder, self.gates = op, builder, gates
         has_layout = "layout" in op.schema.attributes
-        self.is_batch_major = has_layout and lower.attrs.flag("layout")
-        self.x = self._time_major(lower.operand("X"))
+        self.is_batch_major = has_layout and builder.attrs.flag("layout")
+        self.x = self._time_major(builder.operand("X"))
         self.time, self.batch, _ = dims_of(self.x)
-        self.hidden = dims_of(lower.operand("R"))[2]
-        lower.attrs.ignore("hidden_size", "output_sequence")  # the weights and outputs have them
-        direction = lower.attrs.string("direction", among=("forward", "reverse", "bidirectional"))
+        self.hidden = dims_of(builder.operand("R"))[2]
+        builder.attrs.ignore("hidden_size", "output_sequence")  # the weights and outputs have them
+        direction = builder.attrs.string("direction", among=("forward", "reverse", "bidirectional"))
         self.reversals = {"forward": [False], "reverse": [True]}.get(direction, [False, True])
-        if (count := dims_of(lower.operand("W"))[0]) != len(self.reversals):
-            lower.refuse(f"weights of {count} directions", f"{len(self.reversals)}: {direction}")
-        self.functions = _functions(lower, functions, len(self.reversals))
-        self.lengths = lower.input("sequence_lens")
+        if (count := dims_of(builder.operand("W"))[0]) != len(self.reversals):
+            builder.refuse(f"weights of {count} directions", f"{len(self.reversals)}: {direction}")
+        self.functions = _functions(builder, functions, len(self.reversals))
+        self.lengths = builder.input("sequence_lens")
 
     def _time_major(self, value: SSAValue) -> SSAValue:
-        return self.lower.transpose(value, [1, 0, 2]) if self.is_batch_major else value
+        return self.builder.transpose(value, [1, 0, 2]) if self.is_batch_major else value
 
     def _own(self, value: SSAValue, index: int) -> SSAValue:
         """The part of a parameter that belongs to one direction."""
-        return self.lower.squeeze(self.lower.slice_axis(value, 0, index, 1), [0])
+        return self.builder.squeeze(self.builder.slice_axis(value, 0, index, 1), [0])
 
     def direction(self, index: int, states: Sequence[str]) -> _Direction:
         """The parameters of a direction."""
-        lower = self.lower
-        bias, half = lower.input("B"), self.hidden * self.gates
+        builder = self.builder
+        bias, half = builder.input("B"), self.hidden * self.gates
         own = None if bias is None else self._own(bias, index)
         has_peepholes = any(formal.name == "P" for formal in self.op.schema.inputs)
-        peepholes = lower.input("P") if has_peepholes else None
+        peepholes = builder.input("P") if has_peepholes else None
         return _Direction(
-            w=self._own(lower.operand("W"), index),
-            r=self._own(lower.operand("R"), index),
-            input_bias=None if own is None else lower.slice(own, [0], [half]),
-            state_bias=None if own is None else lower.slice(own, [half], [half]),
+            w=self._own(builder.operand("W"), index),
+            r=self._own(builder.operand("R"), index),
+            input_bias=None if own is None else builder.slice(own, [0], [half]),
+            state_bias=None if own is None else builder.slice(own, [half], [half]),
             peepholes=None if peepholes is None else self._own(peepholes, index),
             states=[self._state(name, index) for name in states],
             functions=self.functions[index],
@@ -176,19 +176,19 @@ class _Sequence:
         )
 
     def _state(self, name: str, index: int) -> SSAValue:
-        lower = self.lower
-        if (given := lower.input(name)) is None:
-            zero = lower.scalar(0, self.x)
-            return lower.broadcast(zero, [self.batch, self.hidden])
+        builder = self.builder
+        if (given := builder.input(name)) is None:
+            zero = builder.scalar(0, self.x)
+            return builder.broadcast(zero, [self.batch, self.hidden])
         return self._own(self._time_major(given), index)
 
     def project(self, w: SSAValue, bias: SSAValue | None) -> SSAValue:
         """x * w^T + bias for all steps: [time, batch, gates * hidden]."""
-        lower = self.lower
-        rows = lower.reshape(self.x, [product([self.time, self.batch]), dims_of(self.x)[2]])
-        result = lower.add(MatmulOp(rows, lower.transpose(w, [1, 0])))
-        result = result if bias is None else lower.add(AddOp(result, bias))
-        return lower.reshape(result, [self.time, self.batch, dims_of(w)[0]])
+        builder = self.builder
+        rows = builder.reshape(self.x, [product([self.time, self.batch]), dims_of(self.x)[2]])
+        result = builder.add(MatmulOp(rows, builder.transpose(w, [1, 0])))
+        result = result if bias is None else builder.add(AddOp(result, bias))
+        return builder.reshape(result, [self.time, self.batch, dims_of(w)[0]])
 
     def run(self, direction: _Direction, projected: SSAValue, step: Step) -> list[SSAValue]:
         """The outputs of all steps in order (if they are wanted), and the final states."""
@@ -196,67 +196,67 @@ class _Sequence:
         def one(inner: OnnxLegalizer, number: Expr, before: State) -> tuple[State, State]:
             index = self.time - 1 - number if direction.is_reverse else number
             slice_ = inner.squeeze(inner.slice_axis(projected, 0, index, 1), [0])
-            after = step(inner, Quantity(inner, slice_), before)
+            after = step(inner, TensorValue(inner, slice_), before)
             output, after = self._masked(inner, index, before, after)
-            return after, (output,) if self.lower.wants(0) else ()
+            return after, (output,) if self.builder.wants(0) else ()
 
-        states, outputs = run_steps(self.lower, self.time, direction.states, one)
+        states, outputs = run_steps(self.builder, self.time, direction.states, one)
         return [*(self._in_order(output, direction) for output in outputs), *states]
 
     def _in_order(self, output: SSAValue, direction: _Direction) -> SSAValue:
         """The steps of the reverse direction ran from the last one."""
         if not direction.is_reverse:
             return output
-        return self.lower.slice(output, [self.time - 1, 0, 0], dims_of(output), [-1, 1, 1])
+        return self.builder.slice(output, [self.time - 1, 0, 0], dims_of(output), [-1, 1, 1])
 
     def _masked(
         self, inner: OnnxLegalizer, index: Expr, before: State, after: State
-    ) -> tuple[Quantity, State]:
+    ) -> tuple[TensorValue, State]:
         """Sequences that are over keep their states and give zeros."""
         if self.lengths is None:
             return after[0], after
         lengths = inner.cast(inner.reshape(self.lengths, [self.batch, 1]), i64)
-        runs = Quantity.dim(inner, index).lt(Quantity(inner, lengths))
+        runs = TensorValue.dim(inner, index).lt(TensorValue(inner, lengths))
         kept = tuple(runs.where(new, old) for new, old in zip(after, before, strict=True))
         return runs.where(after[0], 0), kept
 
     def results(self, directions: Sequence[Sequence[SSAValue]]) -> Results:
         """The outputs of all directions joined: Y along axis 1, the states along axis 0."""
         columns = [list(values) for values in zip(*directions, strict=True)]
-        results: list[SSAValue | None] = [] if self.lower.wants(0) else [None]
+        results: list[SSAValue | None] = [] if self.builder.wants(0) else [None]
         for column in columns:
             is_sequence = rank_of(column[0]) == 3
             results.append(self._joined(column, int(is_sequence)))
         return results[: len(self.op.results)]
 
     def _joined(self, values: Sequence[SSAValue], axis: int) -> SSAValue:
-        lower = self.lower
-        parts = [lower.unsqueeze(value, [axis]) for value in values]
-        result = parts[0] if len(parts) == 1 else lower.add(ConcatOp(parts, axis))
+        builder = self.builder
+        parts = [builder.unsqueeze(value, [axis]) for value in values]
+        result = parts[0] if len(parts) == 1 else builder.add(ConcatOp(parts, axis))
         if not self.is_batch_major:
             return result
-        return lower.transpose(result, [2, 0, 1, 3] if axis else [1, 0, 2])
+        return builder.transpose(result, [2, 0, 1, 3] if axis else [1, 0, 2])
 
 
-def _sum(lower: OnnxLegalizer, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
-    return one if one is None or other is None else lower.add(AddOp(one, other))
+def _sum(builder: OnnxLegalizer, one: SSAValue | None, other: SSAValue | None) -> SSAValue | None:
+    return one if one is None or other is None else builder.add(AddOp(one, other))
 
 
 # Cells
 
 
 @legalizes("RNN")
-def legalize_rnn(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_rnn(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """H = f(x W^T + H R^T + Wb + Rb)"""
-    sequence = _Sequence(op, lower, 1, ["Tanh"])
+    sequence = _Sequence(op, builder, 1, ["Tanh"])
 
     def run(index: int) -> list[SSAValue]:
         own = sequence.direction(index, ["initial_h"])
-        bias = _sum(lower, own.input_bias, own.state_bias)
-        weights = lower.transpose(own.r, [1, 0])
+        bias = _sum(builder, own.input_bias, own.state_bias)
+        weights = builder.transpose(own.r, [1, 0])
         (f,) = own.functions
 
-        def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
+        def step(inner: OnnxLegalizer, x: TensorValue, state: State) -> State:
             del inner
             return (f(x + times(state[0], weights)),)
 
@@ -266,31 +266,33 @@ def legalize_rnn(op: OnnxOp, lower: OnnxLegalizer) -> Results:
 
 
 @legalizes("GRU")
-def legalize_gru(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_gru(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     z, r = f(...), h = g(x Wh^T + Wbh + (r * H) Rh^T + Rbh), H' = (1 - z) * h + z * H; with
     `linear_before_reset` h = g(x Wh^T + Wbh + r * (H Rh^T + Rbh)).
     """
-    sequence = _Sequence(op, lower, 3, ["Sigmoid", "Tanh"])
+    sequence = _Sequence(op, builder, 3, ["Sigmoid", "Tanh"])
     attributes = op.schema.attributes
-    is_linear = "linear_before_reset" in attributes and lower.attrs.flag("linear_before_reset")
+    is_linear = "linear_before_reset" in attributes and builder.attrs.flag("linear_before_reset")
 
     def run(index: int) -> list[SSAValue]:
         own = sequence.direction(index, ["initial_h"])
         make = _gru_linear_step if is_linear else _gru_step
-        bias, step = make(lower, own, sequence.hidden)
+        bias, step = make(builder, own, sequence.hidden)
         return sequence.run(own, sequence.project(own.w, bias), step)
 
     return sequence.results([run(index) for index in range(len(sequence.reversals))])
 
 
-def _gru_step(lower: OnnxLegalizer, own: _Direction, hidden: Expr) -> tuple[SSAValue | None, Step]:
+def _gru_step(
+    builder: OnnxLegalizer, own: _Direction, hidden: Expr
+) -> tuple[SSAValue | None, Step]:
     """The bias of the projection, and the step."""
-    gates = lower.transpose(lower.slice(own.r, [0, 0], [hidden * 2, hidden]), [1, 0])
-    candidate = lower.transpose(lower.slice(own.r, [hidden * 2, 0], [hidden, hidden]), [1, 0])
+    gates = builder.transpose(builder.slice(own.r, [0, 0], [hidden * 2, hidden]), [1, 0])
+    candidate = builder.transpose(builder.slice(own.r, [hidden * 2, 0], [hidden, hidden]), [1, 0])
     f, g = own.functions
 
-    def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
+    def step(inner: OnnxLegalizer, x: TensorValue, state: State) -> State:
         del inner
         (h,) = state
         xz, xr, xh = parts(x, 3, hidden)
@@ -299,20 +301,20 @@ def _gru_step(lower: OnnxLegalizer, own: _Direction, hidden: Expr) -> tuple[SSAV
         new = g(xh + times(r * h, candidate))
         return ((1 - z) * new + z * h,)
 
-    return _sum(lower, own.input_bias, own.state_bias), step
+    return _sum(builder, own.input_bias, own.state_bias), step
 
 
 def _gru_linear_step(
-    lower: OnnxLegalizer, own: _Direction, hidden: Expr
+    builder: OnnxLegalizer, own: _Direction, hidden: Expr
 ) -> tuple[SSAValue | None, Step]:
-    weights, bias = lower.transpose(own.r, [1, 0]), own.state_bias
+    weights, bias = builder.transpose(own.r, [1, 0]), own.state_bias
     f, g = own.functions
 
-    def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
+    def step(inner: OnnxLegalizer, x: TensorValue, state: State) -> State:
         (h,) = state
         xz, xr, xh = parts(x, 3, hidden)
         projected = times(h, weights)
-        projected = projected if bias is None else projected + Quantity(inner, bias)
+        projected = projected if bias is None else projected + TensorValue(inner, bias)
         hz, hr, hh = parts(projected, 3, hidden)
         z, r = f(xz + hz), f(xr + hr)
         new = g(xh + r * hh)
@@ -322,34 +324,36 @@ def _gru_linear_step(
 
 
 @legalizes("LSTM")
-def legalize_lstm(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_lstm(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     i, o, f = f(...) with peepholes into C (o into the new one), c = g(...), C' = f * C + i * c and
     H' = o * h(C'); with `input_forget` f = 1 - i.
     """
-    sequence = _Sequence(op, lower, 4, ["Sigmoid", "Tanh", "Tanh"])
-    is_coupled = lower.attrs.flag("input_forget", default=False)
+    sequence = _Sequence(op, builder, 4, ["Sigmoid", "Tanh", "Tanh"])
+    is_coupled = builder.attrs.flag("input_forget", default=False)
 
     def run(index: int) -> list[SSAValue]:
         own = sequence.direction(index, ["initial_h", "initial_c"])
-        bias = _sum(lower, own.input_bias, own.state_bias)
-        step = _lstm_step(lower, own, sequence.hidden, is_coupled=is_coupled)
+        bias = _sum(builder, own.input_bias, own.state_bias)
+        step = _lstm_step(builder, own, sequence.hidden, is_coupled=is_coupled)
         return sequence.run(own, sequence.project(own.w, bias), step)
 
     return sequence.results([run(index) for index in range(len(sequence.reversals))])
 
 
-def _lstm_step(lower: OnnxLegalizer, own: _Direction, hidden: Expr, *, is_coupled: bool) -> Step:
-    weights = lower.transpose(own.r, [1, 0])
-    peepholes = None if own.peepholes is None else parts(Quantity(lower, own.peepholes), 3, hidden)
+def _lstm_step(builder: OnnxLegalizer, own: _Direction, hidden: Expr, *, is_coupled: bool) -> Step:
+    weights = builder.transpose(own.r, [1, 0])
+    peepholes = (
+        None if own.peepholes is None else parts(TensorValue(builder, own.peepholes), 3, hidden)
+    )
     f, g, h = own.functions
 
-    def peek(gate: Quantity, cell: Quantity, which: int) -> Quantity:
+    def peek(gate: TensorValue, cell: TensorValue, which: int) -> TensorValue:
         if peepholes is None:
             return gate
-        return gate + cell * Quantity(gate.lower, peepholes[which].value)
+        return gate + cell * TensorValue(gate.builder, peepholes[which].value)
 
-    def step(inner: OnnxLegalizer, x: Quantity, state: State) -> State:
+    def step(inner: OnnxLegalizer, x: TensorValue, state: State) -> State:
         del inner
         hidden_state, cell = state
         i, o, forget, c = parts(x + times(hidden_state, weights), 4, hidden)

@@ -34,30 +34,30 @@ Reduction: TypeAlias = Callable[[ReducedAxes, SSAValue, bool], SSAValue]
 
 
 def _l1(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
-    return axes.reduce("sum", axes.lower.add(AbsOp(x)), keep)
+    return axes.reduce("sum", axes.builder.add(AbsOp(x)), keep)
 
 
 def _sum_square(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
-    return axes.reduce("sum", axes.lower.add(MulOp(x, x)), keep)
+    return axes.reduce("sum", axes.builder.add(MulOp(x, x)), keep)
 
 
 def _l2(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
-    return axes.lower.add(SqrtOp(_sum_square(axes, x, keep)))
+    return axes.builder.add(SqrtOp(_sum_square(axes, x, keep)))
 
 
 def _log_sum(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
-    return axes.lower.add(LogOp(axes.reduce("sum", x, keep)))
+    return axes.builder.add(LogOp(axes.reduce("sum", x, keep)))
 
 
 def _log_sum_exp(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
     """m + log(sum(exp(x - m))), where m is the maximum, or 0 if that is infinite."""
-    lower = axes.lower
+    builder = axes.builder
     top = axes.reduce("max", x, True)
-    is_finite = lower.compare("lt", lower.add(AbsOp(top)), lower.scalar(np.inf, x))
-    top = lower.select(is_finite, top, lower.scalar(0, x))
-    total = axes.reduce("sum", lower.add(ExpOp(lower.add(SubOp(x, top)))), keep)
+    is_finite = builder.compare("lt", builder.add(AbsOp(top)), builder.scalar(np.inf, x))
+    top = builder.select(is_finite, top, builder.scalar(0, x))
+    total = axes.reduce("sum", builder.add(ExpOp(builder.add(SubOp(x, top)))), keep)
     top = top if keep else axes.drop(top)
-    return lower.add(AddOp(lower.add(LogOp(total)), top))
+    return builder.add(AddOp(builder.add(LogOp(total)), top))
 
 
 def _plain(kind: str) -> Reduction:
@@ -80,69 +80,73 @@ _FLOAT_ONLY = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")
 
 
 @legalizes(*_REDUCTIONS)
-def legalize_reduction(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_reduction(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Elements along `axes` (an attribute, later an operand) combined; without axes, along all."""
-    x = lower.operand("data")
-    keep = lower.attrs.flag("keepdims")
-    axes = _axes(op, lower, rank_of(x))
+    x = builder.operand("data")
+    keep = builder.attrs.flag("keepdims")
+    axes = _axes(op, builder, rank_of(x))
     element = element_type(x)
     if op.op_type in _FLOAT_ONLY and not is_float(element):
-        x = lower.cast(x, f64)
-    return [lower.cast(_REDUCTIONS[op.op_type](axes, x, keep), element)]
+        x = builder.cast(x, f64)
+    return [builder.cast(_REDUCTIONS[op.op_type](axes, x, keep), element)]
 
 
-def _axes(op: OnnxOp, lower: OnnxLegalizer, rank: int) -> ReducedAxes:
+def _axes(op: OnnxOp, builder: OnnxLegalizer, rank: int) -> ReducedAxes:
     if "axes" in op.schema.attributes:
-        return _known_axes(lower, rank, lower.attrs.opt_ints("axes"))
-    operand, keeps_all = lower.input("axes"), lower.attrs.flag("noop_with_empty_axes")
-    axes = None if operand is None else lower.ints(operand)
+        return _known_axes(builder, rank, builder.attrs.opt_ints("axes"))
+    operand, keeps_all = builder.input("axes"), builder.attrs.flag("noop_with_empty_axes")
+    axes = None if operand is None else builder.ints(operand)
     if operand is not None and axes is None:
-        lower.require_rank(operand, 1, "axes")
+        builder.require_rank(operand, 1, "axes")
         count = dims_of(operand)[0].value
         if count is None or count > rank:
-            lower.refuse(f"axes of type {operand.type}", "as many axes as are known when compiling")
+            builder.refuse(
+                f"axes of type {operand.type}", "as many axes as are known when compiling"
+            )
         if count:
-            return DynamicAxes(lower, rank, operand, count)
+            return DynamicAxes(builder, rank, operand, count)
     return (
-        ReducedAxes(lower, rank, []) if keeps_all and not axes else _known_axes(lower, rank, axes)
+        ReducedAxes(builder, rank, [])
+        if keeps_all and not axes
+        else _known_axes(builder, rank, axes)
     )
 
 
-def _known_axes(lower: OnnxLegalizer, rank: int, axes: Sequence[int] | None) -> ReducedAxes:
-    return ReducedAxes(lower, rank, sorted(lower.axes(axes, rank)) if axes else range(rank))
+def _known_axes(builder: OnnxLegalizer, rank: int, axes: Sequence[int] | None) -> ReducedAxes:
+    return ReducedAxes(builder, rank, sorted(builder.axes(axes, rank)) if axes else range(rank))
 
 
 @legalizes("ArgMax", "ArgMin")
-def legalize_arg_reduction(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_arg_reduction(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The index of the first (or last) extremum along an axis."""
-    x = lower.operand("data")
-    axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
-    keep = lower.attrs.flag("keepdims")
-    last = op.since_version >= 12 and lower.attrs.flag("select_last_index")
+    x = builder.operand("data")
+    axis = builder.axis(builder.attrs.int("axis"), rank_of(x))
+    keep = builder.attrs.flag("keepdims")
+    last = op.since_version >= 12 and builder.attrs.flag("select_last_index")
     kind = "max" if op.op_type == "ArgMax" else "min"
-    return [lower.add(ArgReduceOp(kind, x, axis, keep, last))]
+    return [builder.add(ArgReduceOp(kind, x, axis, keep, last))]
 
 
 @legalizes("CumSum", "CumProd")
-def legalize_cumulative(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_cumulative(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Running sums or products; with an axis that depends on data, one for each axis to choose."""
-    x, axis = lower.operand("x"), lower.operand("axis")
+    x, axis = builder.operand("x"), builder.operand("axis")
     kind = "sum" if op.op_type == "CumSum" else "prod"
-    exclusive, reverse = lower.attrs.flag("exclusive"), lower.attrs.flag("reverse")
+    exclusive, reverse = builder.attrs.flag("exclusive"), builder.attrs.flag("reverse")
 
     def along(axis: int) -> SSAValue:
-        return lower.add(CumulativeOp(kind, x, axis, exclusive, reverse))
+        return builder.add(CumulativeOp(kind, x, axis, exclusive, reverse))
 
     rank = rank_of(x)
-    if (numbers := lower.ints(axis)) is not None:
+    if (numbers := builder.ints(axis)) is not None:
         if len(numbers) != 1:
-            lower.refuse(f"'axis' of {len(numbers)} numbers", "one number")
-        return [along(lower.axis(numbers[0], rank))]
-    axis = lower.reshape(axis, [])
-    negative = lower.compare("lt", axis, lower.scalar(0, axis))
-    axis = lower.select(negative, lower.add(AddOp(axis, lower.scalar(rank, axis))), axis)
+            builder.refuse(f"'axis' of {len(numbers)} numbers", "one number")
+        return [along(builder.axis(numbers[0], rank))]
+    axis = builder.reshape(axis, [])
+    negative = builder.compare("lt", axis, builder.scalar(0, axis))
+    axis = builder.select(negative, builder.add(AddOp(axis, builder.scalar(rank, axis))), axis)
     result = along(0)
     for k in range(1, rank):
-        chosen = lower.compare("eq", axis, lower.scalar(k, axis))
-        result = lower.select(chosen, along(k), result)
+        chosen = builder.compare("eq", axis, builder.scalar(k, axis))
+        result = builder.select(chosen, along(k), result)
     return [result]

@@ -35,8 +35,8 @@ from lowerdeck.passes.legalize.interpolation import (
 )
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Quantity, stack
 from lowerdeck.passes.legalize.sizes import length_of, size_of, sizes_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 
 _COORDINATES = (
     "half_pixel",
@@ -59,13 +59,13 @@ class _Axis:
     axis: int
     size: Expr
     """The new size."""
-    scale: Quantity
+    scale: TensorValue
     """How much longer the dimension becomes, an f32 scalar."""
-    length: Quantity
+    length: TensorValue
     """The new size before it was rounded, an f32 scalar."""
     is_exact: bool
     """True if the scale is the new size by the old one and nothing else."""
-    region: tuple[Quantity, Quantity] | None
+    region: tuple[TensorValue, TensorValue] | None
     """Where the region of interest begins and ends, f32 scalars between 0 and 1."""
     ratio: _Ratio | None = None
     """The scale as a fraction, where sizes are given."""
@@ -75,27 +75,27 @@ class _Axis:
 class _Ratio:
     """A fraction of two integers, i64."""
 
-    over: Quantity
-    under: Quantity
+    over: TensorValue
+    under: TensorValue
 
-    def floor(self) -> Quantity:
+    def floor(self) -> TensorValue:
         return self.over // self.under
 
-    def ceil(self) -> Quantity:
+    def ceil(self) -> TensorValue:
         return -(-self.over // self.under)
 
     def plus_half(self, count: int) -> _Ratio:
         """The fraction plus `count` halves."""
         return _Ratio(self.over * 2 + self.under * count, self.under * 2)
 
-    def as_float(self) -> Quantity:
+    def as_float(self) -> TensorValue:
         return self.over.cast(f32) / self.under.cast(f32)
 
-    def after(self, base: Quantity) -> Quantity:
+    def after(self, base: TensorValue) -> TensorValue:
         """How far the fraction lies behind an integer near it, as f32."""
         return _Ratio(self.over - base * self.under, self.under).as_float()
 
-    def is_below(self, other: _Ratio) -> Quantity:
+    def is_below(self, other: _Ratio) -> TensorValue:
         """i1: whether this is less than another one; both have positive denominators."""
         return (self.over * other.under).lt(other.over * self.under)
 
@@ -104,21 +104,21 @@ class _Ratio:
 class _Float:
     """Places as f32 or f64, with what `_Ratio` has."""
 
-    value: Quantity
+    value: TensorValue
 
-    def floor(self) -> Quantity:
+    def floor(self) -> TensorValue:
         return self.value.floor().cast(i64)
 
-    def ceil(self) -> Quantity:
+    def ceil(self) -> TensorValue:
         return self.value.ceil().cast(i64)
 
     def plus_half(self, count: int) -> _Float:
         return _Float(self.value + 0.5 * count)
 
-    def as_float(self) -> Quantity:
+    def as_float(self) -> TensorValue:
         return self.value.cast(f32)
 
-    def after(self, base: Quantity) -> Quantity:
+    def after(self, base: TensorValue) -> TensorValue:
         return (self.value - base.cast(self.value.element)).cast(f32)
 
 
@@ -136,61 +136,61 @@ class _Method:
 
 
 @legalizes("Upsample", until=8)
-def legalize_upsample_attributes(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_upsample_attributes(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The scales are attributes; version 1 has those of height and width."""
     if op.since_version == 1:
-        scales = [1.0, 1.0, lower.attrs.float("height_scale"), lower.attrs.float("width_scale")]
+        scales = [1.0, 1.0, builder.attrs.float("height_scale"), builder.attrs.float("width_scale")]
     else:
-        scales = lower.attrs.floats("scales")
-    given = Quantity(lower, np.array(scales, np.float32))
-    return [_asymmetric(lower, lower.operand("X"), given)]
+        scales = builder.attrs.floats("scales")
+    given = TensorValue(builder, np.array(scales, np.float32))
+    return [_asymmetric(builder, builder.operand("X"), given)]
 
 
 @legalizes("Upsample", since=9)
-def legalize_upsample(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    scales = Quantity.of(lower, lower.operand("scales"))
-    return [_asymmetric(lower, lower.operand("X"), scales)]
+def legalize_upsample(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    scales = TensorValue.of(builder, builder.operand("scales"))
+    return [_asymmetric(builder, builder.operand("X"), scales)]
 
 
 @legalizes("Resize", until=10)
-def legalize_resize_scales(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_resize_scales(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Version 10: positions are x / scale, rounded up when scaling down, else rounded down."""
-    scales = Quantity.of(lower, lower.operand("scales"))
-    return [_asymmetric(lower, lower.operand("X"), scales)]
+    scales = TensorValue.of(builder, builder.operand("scales"))
+    return [_asymmetric(builder, builder.operand("X"), scales)]
 
 
-def _asymmetric(lower: OnnxLegalizer, x: SSAValue, scales: Quantity) -> SSAValue:
-    mode = lower.attrs.string("mode", among=("nearest", "linear", "bilinear"))
+def _asymmetric(builder: OnnxLegalizer, x: SSAValue, scales: TensorValue) -> SSAValue:
+    mode = builder.attrs.string("mode", among=("nearest", "linear", "bilinear"))
     mode = "linear" if mode == "bilinear" else mode
     return _resized(
-        lower, x, _scaled(lower, x, scales, None), _Method(mode, "asymmetric", "simple")
+        builder, x, _scaled(builder, x, scales, None), _Method(mode, "asymmetric", "simple")
     )
 
 
 @legalizes("Resize", since=11)
-def legalize_resize(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    x = lower.operand("X")
-    method = _method(op, lower)
+def legalize_resize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    x = builder.operand("X")
+    method = _method(op, builder)
     axes = list(range(rank_of(x)))
     policy = "stretch"
     if op.since_version >= 18:
-        axes = lower.axes(lower.attrs.ints("axes", default=axes), rank_of(x))
-        policy = lower.attrs.string(
+        axes = builder.axes(builder.attrs.ints("axes", default=axes), rank_of(x))
+        policy = builder.attrs.string(
             "keep_aspect_ratio_policy", among=("stretch", "not_larger", "not_smaller")
         )
-    region = _region(lower, axes) if method.coordinates == "tf_crop_and_resize" else None
-    scales, sizes = (_present(lower, name) for name in ("scales", "sizes"))
+    region = _region(builder, axes) if method.coordinates == "tf_crop_and_resize" else None
+    scales, sizes = (_present(builder, name) for name in ("scales", "sizes"))
     if sizes is not None:
-        plan = _sized(lower, x, axes, sizes, policy, region)
+        plan = _sized(builder, x, axes, sizes, policy, region)
     elif scales is not None:
-        plan = _scaled(lower, x, Quantity.of(lower, scales), region, axes)
+        plan = _scaled(builder, x, TensorValue.of(builder, scales), region, axes)
     else:
-        lower.refuse("neither scales nor sizes", "one of them")
-    return [_resized(lower, x, plan, method)]
+        builder.refuse("neither scales nor sizes", "one of them")
+    return [_resized(builder, x, plan, method)]
 
 
-def _method(op: OnnxOp, lower: OnnxLegalizer) -> _Method:
-    attrs = lower.attrs
+def _method(op: OnnxOp, builder: OnnxLegalizer) -> _Method:
+    attrs = builder.attrs
     coordinates = attrs.string("coordinate_transformation_mode", among=_COORDINATES)
     crop = coordinates == "tf_crop_and_resize"
     extrapolation = attrs.float("extrapolation_value")
@@ -205,19 +205,19 @@ def _method(op: OnnxOp, lower: OnnxLegalizer) -> _Method:
     )
 
 
-def _present(lower: OnnxLegalizer, name: str) -> SSAValue | None:
+def _present(builder: OnnxLegalizer, name: str) -> SSAValue | None:
     """An operand, unless it is absent or empty (as before version 13)."""
-    value = lower.input(name)
+    value = builder.input(name)
     return None if value is None or dims_of(value) == (Expr.const(0),) else value
 
 
-def _region(lower: OnnxLegalizer, axes: Sequence[int]) -> list[tuple[Quantity, Quantity]]:
-    roi = _present(lower, "roi")
+def _region(builder: OnnxLegalizer, axes: Sequence[int]) -> list[tuple[TensorValue, TensorValue]]:
+    roi = _present(builder, "roi")
     if roi is None:
-        lower.refuse("no region of interest", "the operand roi for tf_crop_and_resize")
-    if length_of(lower, roi, "roi") != 2 * len(axes):
-        lower.refuse(f"roi of type {roi.type}", f"{2 * len(axes)} numbers")
-    bounds = Quantity.of(lower, roi).cast(f32)
+        builder.refuse("no region of interest", "the operand roi for tf_crop_and_resize")
+    if length_of(builder, roi, "roi") != 2 * len(axes):
+        builder.refuse(f"roi of type {roi.type}", f"{2 * len(axes)} numbers")
+    bounds = TensorValue.of(builder, roi).cast(f32)
     count = len(axes)
     return [(bounds.pick(0, k), bounds.pick(0, count + k)) for k in range(count)]
 
@@ -226,57 +226,59 @@ def _region(lower: OnnxLegalizer, axes: Sequence[int]) -> list[tuple[Quantity, Q
 
 
 def _scaled(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     x: SSAValue,
-    scales: Quantity,
-    region: Sequence[tuple[Quantity, Quantity]] | None,
+    scales: TensorValue,
+    region: Sequence[tuple[TensorValue, TensorValue]] | None,
     axes: Sequence[int] | None = None,
 ) -> list[_Axis]:
     """New sizes are the old ones times the scale, rounded down; the scale stays as it is."""
     axes = range(rank_of(x)) if axes is None else axes
     if scales.dims != (Expr.const(len(axes)),):
-        lower.refuse(f"scales of shape [{', '.join(map(str, scales.dims))}]", f"{len(axes)}")
+        builder.refuse(f"scales of shape [{', '.join(map(str, scales.dims))}]", f"{len(axes)}")
     plan: list[_Axis] = []
     for k, axis in enumerate(axes):
         scale = scales.pick(0, k).cast(f32)
         dim = dims_of(x)[axis]
-        length = Quantity.dim(lower, dim).cast(f32) * scale
-        size = _scaled_size(lower, dim, scale, length)
+        length = TensorValue.dim(builder, dim).cast(f32) * scale
+        size = _scaled_size(builder, dim, scale, length)
         plan.append(
             _Axis(axis, size, scale, length, scale.is_all(1), region[k] if region else None)
         )
     return plan
 
 
-def _scaled_size(lower: OnnxLegalizer, dim: Expr, scale: Quantity, length: Quantity) -> Expr:
+def _scaled_size(
+    builder: OnnxLegalizer, dim: Expr, scale: TensorValue, length: TensorValue
+) -> Expr:
     if scale.array is not None:
         over, under = float(scale.array).as_integer_ratio()
         if over <= 0:
-            lower.refuse(f"a scale of {float(scale.array)}", "a positive number")
+            builder.refuse(f"a scale of {float(scale.array)}", "a positive number")
         if dim.value is None and max(over, under) <= _EXACT_SCALE:
             return dim * over // under
-    return size_of(lower, length.floor().cast(i64).value, "a new size")
+    return size_of(builder, length.floor().cast(i64).value, "a new size")
 
 
 def _sized(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     x: SSAValue,
     axes: Sequence[int],
     value: SSAValue,
     policy: str,
-    region: Sequence[tuple[Quantity, Quantity]] | None,
+    region: Sequence[tuple[TensorValue, TensorValue]] | None,
 ) -> list[_Axis]:
     """New sizes as given, or the nearest ones that keep the proportions of `axes`."""
-    sizes = sizes_of(lower, value, "sizes")
+    sizes = sizes_of(builder, value, "sizes")
     if len(sizes) != len(axes):
-        lower.refuse(f"{len(sizes)} sizes for {len(axes)} axes", "as many")
-    old = [Quantity.dim(lower, dims_of(x)[axis]) for axis in axes]
-    ratios = [_Ratio(Quantity.dim(lower, m), n) for m, n in zip(sizes, old, strict=True)]
+        builder.refuse(f"{len(sizes)} sizes for {len(axes)} axes", "as many")
+    old = [TensorValue.dim(builder, dims_of(x)[axis]) for axis in axes]
+    ratios = [_Ratio(TensorValue.dim(builder, m), n) for m, n in zip(sizes, old, strict=True)]
     if policy != "stretch":
         common = _extreme(ratios, largest=policy == "not_smaller")
         ratios = [common] * len(axes)
         rounded = [_Ratio(common.over * n, common.under).plus_half(1).floor() for n in old]
-        sizes = [size_of(lower, size.value, "a new size") for size in rounded]
+        sizes = [size_of(builder, size.value, "a new size") for size in rounded]
     plan: list[_Axis] = []
     for k, axis in enumerate(axes):
         length = _Ratio(ratios[k].over * old[k], ratios[k].under).as_float()
@@ -300,54 +302,56 @@ def _extreme(ratios: Sequence[_Ratio], *, largest: bool) -> _Ratio:
 # Values
 
 
-def _resized(lower: OnnxLegalizer, x: SSAValue, plan: Sequence[_Axis], method: _Method) -> SSAValue:
+def _resized(
+    builder: OnnxLegalizer, x: SSAValue, plan: Sequence[_Axis], method: _Method
+) -> SSAValue:
     """Integers are interpolated as floats, rounded and kept in their range."""
     element = element_type(x)
     if method.mode != "nearest" and element not in (f32, f64):
-        value = lower.cast(x, f32)
+        value = builder.cast(x, f32)
         for axis in plan:
-            value = _along(lower, value, axis, method)
-        return _narrowed(lower, value, element)
+            value = _along(builder, value, axis, method)
+        return _narrowed(builder, value, element)
     for axis in plan:
-        x = _along(lower, x, axis, method)
+        x = _along(builder, x, axis, method)
     return x
 
 
-def _narrowed(lower: OnnxLegalizer, value: SSAValue, element: Attribute) -> SSAValue:
+def _narrowed(builder: OnnxLegalizer, value: SSAValue, element: Attribute) -> SSAValue:
     if is_float(element):
-        return lower.cast(value, element)
+        return builder.cast(value, element)
     limits = np.iinfo(numpy_dtype(element))
-    rounded = Quantity.of(lower, value).round()
+    rounded = TensorValue.of(builder, value).round()
     return rounded.clip(float(limits.min), float(limits.max)).cast(element).value
 
 
-def _along(lower: OnnxLegalizer, x: SSAValue, plan: _Axis, method: _Method) -> SSAValue:
+def _along(builder: OnnxLegalizer, x: SSAValue, plan: _Axis, method: _Method) -> SSAValue:
     """`x` with one dimension resized."""
     dim = dims_of(x)[plan.axis]
     if plan.size == dim and plan.region is None and plan.is_exact:
         return x
-    places = _positions(lower, dim, plan, method.coordinates)
+    places = _positions(builder, dim, plan, method.coordinates)
     if method.mode == "nearest":
         index = _nearest(places, method.rounding, plan.scale)
-        result = lower.add(GatherOp(x, _inside(lower, index, dim).value, plan.axis))
+        result = builder.add(GatherOp(x, _inside(builder, index, dim).value, plan.axis))
     else:
-        result = _interpolated(lower, x, dim, places, plan, method)
+        result = _interpolated(builder, x, dim, places, plan, method)
     if method.extrapolation is None:
         return result
-    last, where = Quantity.dim(lower, dim - 1).cast(f32), places.as_float()
+    last, where = TensorValue.dim(builder, dim - 1).cast(f32), places.as_float()
     outside = (where.lt(0.0) | where.gt(last)).column(rank_of(x), plan.axis)
-    return lower.select(outside.value, lower.scalar(method.extrapolation, x), result)
+    return builder.select(outside.value, builder.scalar(method.extrapolation, x), result)
 
 
-def _positions(lower: OnnxLegalizer, dim: Expr, plan: _Axis, coordinates: str) -> _Ratio | _Float:
+def _positions(builder: OnnxLegalizer, dim: Expr, plan: _Axis, coordinates: str) -> _Ratio | _Float:
     """Where each new element lies among the old ones, a vector."""
-    place, old = Quantity.iota(lower, plan.size), Quantity.dim(lower, dim)
+    place, old = TensorValue.iota(builder, plan.size), TensorValue.dim(builder, dim)
     if coordinates == "tf_crop_and_resize":
         return _Float(_cropped(place.cast(f32), old.cast(f32), plan))
-    new = Quantity.dim(lower, plan.size)
+    new = TensorValue.dim(builder, plan.size)
     if coordinates == "pytorch_half_pixel":
         # One element is taken from the beginning: its middle moves there.
-        zero = Quantity.number(lower, 0, i64)
+        zero = TensorValue.number(builder, 0, i64)
         if plan.ratio is not None:
             found = _fractions(place, old, new, plan.ratio, "half_pixel")
             return _Ratio(new.eq(1).where(zero, found.over), found.under)
@@ -359,7 +363,7 @@ def _positions(lower: OnnxLegalizer, dim: Expr, plan: _Axis, coordinates: str) -
 
 
 def _fractions(
-    place: Quantity, old: Quantity, new: Quantity, scale: _Ratio, coordinates: str
+    place: TensorValue, old: TensorValue, new: TensorValue, scale: _Ratio, coordinates: str
 ) -> _Ratio:
     """Places where the scale is a fraction."""
     over, under = scale.over, scale.under
@@ -373,7 +377,7 @@ def _fractions(
             # The last element of `length` lies on the last one of `old`; one alone on the first.
             steps = over * old - under
             alone = steps.eq(0)
-            one = Quantity.number(place.lower, 1, i64)
+            one = TensorValue.number(place.builder, 1, i64)
             return _Ratio(place * (old - 1) * under, alone.where(one, steps))
         case "half_pixel_symmetric":
             offset = old * over - new * under
@@ -383,8 +387,8 @@ def _fractions(
 
 
 def _floats(
-    place: Quantity, old: Quantity, new: Quantity, plan: _Axis, coordinates: str
-) -> Quantity:
+    place: TensorValue, old: TensorValue, new: TensorValue, plan: _Axis, coordinates: str
+) -> TensorValue:
     """Places where the scale is an f32."""
     match coordinates:
         case "asymmetric":
@@ -394,7 +398,7 @@ def _floats(
         case "align_corners":
             place, steps = place.cast(f64), (plan.length - 1.0).cast(f64)
             single = steps.eq(0.0)
-            steps = single.where(Quantity.number(place.lower, 1, f64), steps)
+            steps = single.where(TensorValue.number(place.builder, 1, f64), steps)
             return single.where(place * 0.0, place * (old - 1).cast(f64) / steps)
         case "half_pixel_symmetric":
             # The terms cancel where the result is a tie: it is rounded once.
@@ -405,17 +409,17 @@ def _floats(
             return (place + 0.5) / plan.scale - 0.5
 
 
-def _cropped(place: Quantity, old: Quantity, plan: _Axis) -> Quantity:
+def _cropped(place: TensorValue, old: TensorValue, plan: _Axis) -> TensorValue:
     assert plan.region is not None
     start, end = plan.region
     single = plan.length.eq(1.0)
-    steps = single.where(Quantity.number(place.lower, 1, f32), plan.length - 1.0)
+    steps = single.where(TensorValue.number(place.builder, 1, f32), plan.length - 1.0)
     spread = place * (end - start) * (old - 1.0) / steps
     middle = (end - start) * (old - 1.0) / 2.0 + place * 0.0
     return single.where(middle, spread) + start * (old - 1.0)
 
 
-def _nearest(place: _Ratio | _Float, rounding: str, scale: Quantity) -> Quantity:
+def _nearest(place: _Ratio | _Float, rounding: str, scale: TensorValue) -> TensorValue:
     match rounding:
         case "round_prefer_floor":
             return place.plus_half(-1).ceil()
@@ -429,12 +433,12 @@ def _nearest(place: _Ratio | _Float, rounding: str, scale: Quantity) -> Quantity
             return scale.lt(1.0).where(place.ceil(), place.floor())
 
 
-def _inside(lower: OnnxLegalizer, index: Quantity, dim: Expr) -> Quantity:
-    return index.clip(0, Quantity.dim(lower, dim - 1))
+def _inside(builder: OnnxLegalizer, index: TensorValue, dim: Expr) -> TensorValue:
+    return index.clip(0, TensorValue.dim(builder, dim - 1))
 
 
 def _interpolated(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     x: SSAValue,
     dim: Expr,
     places: _Ratio | _Float,
@@ -443,21 +447,21 @@ def _interpolated(
 ) -> SSAValue:
     """The weighted sum of the elements around each place, which repeat beyond the border."""
     if method.antialias:
-        index, weights = _antialiased(lower, places, plan, method)
+        index, weights = _antialiased(builder, places, plan, method)
     else:
         index, weights = _taps(places, method)
     if method.exclude_outside:
-        outside = index.lt(0) | index.gt(Quantity.dim(lower, dim - 1))
-        weights = outside.where(Quantity.number(lower, 0, f32), weights)
+        outside = index.lt(0) | index.gt(TensorValue.dim(builder, dim - 1))
+        weights = outside.where(TensorValue.number(builder, 0, f32), weights)
         weights = weights / weights.reduce("sum", [1], keep_dims=True)
-    index = _inside(lower, index, dim)
+    index = _inside(builder, index, dim)
     weights = weights.cast(element_type(x))
     if method.antialias:
-        return _weighted_reduction(lower, x, plan.axis, index, weights)
-    return weighted_taps(lower, x, plan.axis, index, weights)
+        return _weighted_reduction(builder, x, plan.axis, index, weights)
+    return weighted_taps(builder, x, plan.axis, index, weights)
 
 
-def _taps(places: _Ratio | _Float, method: _Method) -> tuple[Quantity, Quantity]:
+def _taps(places: _Ratio | _Float, method: _Method) -> tuple[TensorValue, TensorValue]:
     """Indices (i64) and weights (f32) of the neighbors, both [places, neighbors]."""
     base = places.floor()
     after = places.after(base)
@@ -468,16 +472,16 @@ def _taps(places: _Ratio | _Float, method: _Method) -> tuple[Quantity, Quantity]
 
 
 def _antialiased(
-    lower: OnnxLegalizer, places: _Ratio | _Float, plan: _Axis, method: _Method
-) -> tuple[Quantity, Quantity]:
+    builder: OnnxLegalizer, places: _Ratio | _Float, plan: _Axis, method: _Method
+) -> tuple[TensorValue, TensorValue]:
     """The filter widened by 1 / scale when scaling down, its weights normalized."""
     scale = plan.scale.minimum(1.0)
     radius = 1.0 if method.mode == "linear" else 2.0
-    start = (-(Quantity.number(lower, radius, f32) / scale)).floor().cast(i64) + 1
-    count = size_of(lower, (start * -2 + 2).value, "the width of the filter")
+    start = (-(TensorValue.number(builder, radius, f32) / scale)).floor().cast(i64) + 1
+    count = size_of(builder, (start * -2 + 2).value, "the width of the filter")
     # The place lies behind the base, by up to one.
     base = places.ceil() - 1
-    offsets = (Quantity.iota(lower, count) + start).reshape([1, count])
+    offsets = (TensorValue.iota(builder, count) + start).reshape([1, count])
     rows = [plan.size, 1]
     distance = (offsets.cast(f32) - places.after(base).reshape(rows)) * scale
     weights = _filter(distance.abs(), method)
@@ -485,7 +489,7 @@ def _antialiased(
     return index, weights / weights.reduce("sum", [1], keep_dims=True)
 
 
-def _filter(distance: Quantity, method: _Method) -> Quantity:
+def _filter(distance: TensorValue, method: _Method) -> TensorValue:
     if method.mode == "linear":
         return (1.0 - distance).clip(0.0, 1.0)
     a = method.coefficient
@@ -494,9 +498,9 @@ def _filter(distance: Quantity, method: _Method) -> Quantity:
 
 
 def _weighted_reduction(
-    lower: OnnxLegalizer, x: SSAValue, axis: int, index: Quantity, weights: Quantity
+    builder: OnnxLegalizer, x: SSAValue, axis: int, index: TensorValue, weights: TensorValue
 ) -> SSAValue:
-    gathered = Quantity(lower, lower.add(GatherOp(x, index.value, axis)))
+    gathered = TensorValue(builder, builder.add(GatherOp(x, index.value, axis)))
     behind = [1] * (rank_of(x) - axis - 1)
     scaled = gathered * weights.reshape([*weights.dims, *behind])
     return scaled.reduce("sum", [axis + 1]).value

@@ -27,8 +27,8 @@ from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.interpolation import cubic_weights
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Quantity, concat, stack
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
 
 _MODES = {
     "nearest": "nearest",
@@ -43,50 +43,50 @@ _MODES = {
 class _Tap:
     """One neighbor along one dimension: where, whether there is an element, and its weight."""
 
-    index: Quantity
-    inside: Quantity | None
-    weight: Quantity | None
+    index: TensorValue
+    inside: TensorValue | None
+    weight: TensorValue | None
 
 
 # GridSample
 
 
 @legalizes("GridSample")
-def legalize_grid_sample(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_grid_sample(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     X [N, C, d...] read at grid [N, o..., r], whose last dimension names places from the last
     dimension of X to the first, -1 and 1 standing for the borders.
     """
-    x, grid = lower.operand("X"), lower.operand("grid")
-    mode = _MODES[lower.attrs.string("mode", among=list(_MODES))]
-    padding = lower.attrs.string("padding_mode", among=("zeros", "border", "reflection"))
-    corners = lower.attrs.flag("align_corners")
+    x, grid = builder.operand("X"), builder.operand("grid")
+    mode = _MODES[builder.attrs.string("mode", among=list(_MODES))]
+    padding = builder.attrs.string("padding_mode", among=("zeros", "border", "reflection"))
+    corners = builder.attrs.flag("align_corners")
     n, c, *spatial = dims_of(x)
     outputs = dims_of(grid)[1:-1]
     if len(outputs) != len(spatial) or not spatial:
-        lower.refuse(f"a grid of rank {rank_of(grid)} for an input of rank {rank_of(x)}", "equal")
+        builder.refuse(f"a grid of rank {rank_of(grid)} for an input of rank {rank_of(x)}", "equal")
     points = product(outputs)
-    places = Quantity.of(lower, lower.reshape(grid, [n, points, len(spatial)]))
+    places = TensorValue.of(builder, builder.reshape(grid, [n, points, len(spatial)]))
     if places.element not in (f32, f64):
         places = places.cast(f32)
     lists = [
-        _taps(lower, dim, places.pick(2, len(spatial) - 1 - k), mode, padding, corners)
+        _taps(builder, dim, places.pick(2, len(spatial) - 1 - k), mode, padding, corners)
         for k, dim in enumerate(spatial)
     ]
     element = element_type(x)
     work = element if mode == "nearest" or element in (f32, f64) else f32
-    last = lower.transpose(lower.cast(x, work), [0, *range(2, rank_of(x)), 1])
-    total = _tap_sum(lower, last, lists)
-    result = lower.cast(lower.transpose(total.value, [0, 2, 1]), element)
-    return [lower.reshape(result, [n, c, *outputs])]
+    last = builder.transpose(builder.cast(x, work), [0, *range(2, rank_of(x)), 1])
+    total = _tap_sum(builder, last, lists)
+    result = builder.cast(builder.transpose(total.value, [0, 2, 1]), element)
+    return [builder.reshape(result, [n, c, *outputs])]
 
 
-def _tap_sum(lower: OnnxLegalizer, x: SSAValue, lists: Sequence[Sequence[_Tap]]) -> Quantity:
+def _tap_sum(builder: OnnxLegalizer, x: SSAValue, lists: Sequence[Sequence[_Tap]]) -> TensorValue:
     """The sum over all combinations of taps of x [N, d..., C], [N, points, C]."""
-    total: Quantity | None = None
+    total: TensorValue | None = None
     for taps in itertools.product(*lists):
         index = stack([tap.index for tap in taps], 2)
-        value = Quantity(lower, lower.add(GatherNdOp(x, index.value, 1)))
+        value = TensorValue(builder, builder.add(GatherNdOp(x, index.value, 1)))
         rows = [*index.dims[:2], 1]
         for tap in taps:
             if tap.inside is not None:
@@ -99,30 +99,30 @@ def _tap_sum(lower: OnnxLegalizer, x: SSAValue, lists: Sequence[Sequence[_Tap]])
     return total
 
 
-def _product(factors: Sequence[Quantity]) -> Quantity | None:
-    result: Quantity | None = None
+def _product(factors: Sequence[TensorValue]) -> TensorValue | None:
+    result: TensorValue | None = None
     for factor in factors:
         result = factor if result is None else result * factor
     return result
 
 
 def _taps(
-    lower: OnnxLegalizer, dim: Expr, places: Quantity, mode: str, padding: str, corners: bool
+    builder: OnnxLegalizer, dim: Expr, places: TensorValue, mode: str, padding: str, corners: bool
 ) -> list[_Tap]:
     element = places.element
-    size = Quantity.dim(lower, dim).cast(element)
+    size = TensorValue.dim(builder, dim).cast(element)
     if corners:
-        low, high = Quantity.number(lower, 0, element), size - 1.0
+        low, high = TensorValue.number(builder, 0, element), size - 1.0
         x = (places + 1.0) / 2.0 * high
     else:
-        low, high = Quantity.number(lower, -0.5, element), size - 0.5
+        low, high = TensorValue.number(builder, -0.5, element), size - 0.5
         x = ((places + 1.0) * size - 1.0) / 2.0
     if mode == "nearest":
         x = x.round()
     if mode != "cubic":
         x = _kept_inside(x, size, padding, low, high)
     if mode == "nearest":
-        return [_tap(lower, dim, x.cast(i64), None, padding, low, high)]
+        return [_tap(builder, dim, x.cast(i64), None, padding, low, high)]
     base = x.floor()
     after = x - base
     if mode == "linear":
@@ -131,14 +131,14 @@ def _taps(
         weights, first = cubic_weights(after, -0.75), -1
     index = base.cast(i64)
     return [
-        _tap(lower, dim, index + (first + k), weight, padding, low, high)
+        _tap(builder, dim, index + (first + k), weight, padding, low, high)
         for k, weight in enumerate(weights)
     ]
 
 
 def _kept_inside(
-    x: Quantity, size: Quantity, padding: str, low: Quantity, high: Quantity
-) -> Quantity:
+    x: TensorValue, size: TensorValue, padding: str, low: TensorValue, high: TensorValue
+) -> TensorValue:
     """Places beyond the borders moved; a cubic kernel moves each of its neighbors instead."""
     if padding == "border":
         # Up to half an element beyond the border needs no change: its neighbors repeat.
@@ -147,22 +147,22 @@ def _kept_inside(
 
 
 def _tap(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     dim: Expr,
-    index: Quantity,
-    weight: Quantity | None,
+    index: TensorValue,
+    weight: TensorValue | None,
     padding: str,
-    low: Quantity,
-    high: Quantity,
+    low: TensorValue,
+    high: TensorValue,
 ) -> _Tap:
-    size = Quantity.dim(lower, dim)
+    size = TensorValue.dim(builder, dim)
     inside = index.ge(0) & index.lt(size) if padding == "zeros" else None
     if padding == "reflection":
         index = _reflected(index.cast(low.element), low, high).cast(i64)
     return _Tap(index.clip(0, size - 1), inside, weight)
 
 
-def _reflected(x: Quantity, low: Quantity, high: Quantity) -> Quantity:
+def _reflected(x: TensorValue, low: TensorValue, high: TensorValue) -> TensorValue:
     """Mirrored at the borders until inside of them."""
     span = high - low
     # A dimension of one element has no span; every place is its element.
@@ -180,26 +180,28 @@ def _reflected(x: Quantity, low: Quantity, high: Quantity) -> Quantity:
 
 
 @legalizes("AffineGrid")
-def legalize_affine_grid(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_affine_grid(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """theta [N, r, r + 1] applied to the places of an image of `size`, [N, C, d...]."""
-    theta = lower.operand("theta")
-    corners = lower.attrs.flag("align_corners")
+    theta = builder.operand("theta")
+    corners = builder.attrs.flag("align_corners")
     n, *spatial = [
-        size for k, size in enumerate(sizes_of(lower, lower.operand("size"), "the size")) if k != 1
+        size
+        for k, size in enumerate(sizes_of(builder, builder.operand("size"), "the size"))
+        if k != 1
     ]
     rank, element = len(spatial), element_type(theta)
-    columns = [_axis_places(lower, dim, corners).column(rank, k) for k, dim in enumerate(spatial)]
-    ones = Quantity.number(lower, 1, f64)
+    columns = [_axis_places(builder, dim, corners).column(rank, k) for k, dim in enumerate(spatial)]
+    ones = TensorValue.number(builder, 1, f64)
     parts = [part.broadcast(spatial) for part in (*reversed(columns), ones)]
     base = stack(parts, rank).reshape([1, product(spatial), rank + 1]).cast(element)
-    turned = lower.transpose(theta, [0, 2, 1])
-    return [lower.reshape(lower.add(MatmulOp(base.value, turned)), [n, *spatial, rank])]
+    turned = builder.transpose(theta, [0, 2, 1])
+    return [builder.reshape(builder.add(MatmulOp(base.value, turned)), [n, *spatial, rank])]
 
 
-def _axis_places(lower: OnnxLegalizer, dim: Expr, corners: bool) -> Quantity:
+def _axis_places(builder: OnnxLegalizer, dim: Expr, corners: bool) -> TensorValue:
     """The places of the elements of one dimension between -1 and 1, in f64."""
-    size = Quantity.dim(lower, dim).cast(f64)
-    index = Quantity.iota(lower, dim).cast(f64)
+    size = TensorValue.dim(builder, dim).cast(f64)
+    index = TensorValue.iota(builder, dim).cast(f64)
     if corners:
         return index * 2.0 / (size - 1.0).maximum(1.0) - 1.0
     return (index * 2.0 + 1.0) / size - 1.0
@@ -209,46 +211,46 @@ def _axis_places(lower: OnnxLegalizer, dim: Expr, corners: bool) -> Quantity:
 
 
 @legalizes("RoiAlign")
-def legalize_roi_align(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_roi_align(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Bins of each region, each the average (or maximum) of bilinear samples."""
-    x, rois = lower.operand("X"), Quantity.of(lower, lower.operand("rois"))
-    batch = Quantity.of(lower, lower.operand("batch_indices")).cast(i64)
-    mode = lower.attrs.string("mode", among=("avg", "max"))
+    x, rois = builder.operand("X"), TensorValue.of(builder, builder.operand("rois"))
+    batch = TensorValue.of(builder, builder.operand("batch_indices")).cast(i64)
+    mode = builder.attrs.string("mode", among=("avg", "max"))
     half = False
     if op.since_version >= 16:
         name = "coordinate_transformation_mode"
-        half = lower.attrs.string(name, among=("half_pixel", "output_half_pixel")) == "half_pixel"
-    bins = [lower.attrs.int("output_height"), lower.attrs.int("output_width")]
-    ratio, scale = lower.attrs.int("sampling_ratio"), lower.attrs.float("spatial_scale")
+        half = builder.attrs.string(name, among=("half_pixel", "output_half_pixel")) == "half_pixel"
+    bins = [builder.attrs.int("output_height"), builder.attrs.int("output_width")]
+    ratio, scale = builder.attrs.int("sampling_ratio"), builder.attrs.float("spatial_scale")
     element = element_type(x)
     if element not in (f32, f64):
-        x, rois = lower.cast(x, f32), rois.cast(f32)
+        x, rois = builder.cast(x, f32), rois.cast(f32)
     _, channels, height, width = dims_of(x)
     corners = [rois.pick(1, k) * scale - (0.5 if half else 0.0) for k in range(4)]
     axes = [
-        _roi_axis(lower, dim, corners[k], corners[k + 2], bins[1 - k], ratio, half)
+        _roi_axis(builder, dim, corners[k], corners[k + 2], bins[1 - k], ratio, half)
         for k, dim in ((1, height), (0, width))
     ]
-    value = _roi_samples(lower, x, batch, axes, mode)
+    value = _roi_samples(builder, x, batch, axes, mode)
     result = _roi_combined(value, axes, mode)
     dims = [rois.dims[0], bins[0], bins[1], channels]
-    result = lower.transpose(result.reshape(dims).value, [0, 3, 1, 2])
-    return [lower.cast(result, element)]
+    result = builder.transpose(result.reshape(dims).value, [0, 3, 1, 2])
+    return [builder.cast(result, element)]
 
 
 @dataclass(frozen=True)
 class _RoiAxis:
     """Samples along one dimension of all regions: [regions, bins, samples]."""
 
-    low: Quantity
-    high: Quantity
-    after: Quantity
+    low: TensorValue
+    high: TensorValue
+    after: TensorValue
     """How far behind `low` the sample lies."""
-    inside: Quantity
+    inside: TensorValue
     """Whether the sample is near enough to the image to count."""
-    used: Quantity | None
+    used: TensorValue | None
     """Whether the region has that many samples; None if all have."""
-    count: Quantity
+    count: TensorValue
     """The samples of each region, or one number."""
 
     @property
@@ -257,10 +259,10 @@ class _RoiAxis:
 
 
 def _roi_axis(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     dim: Expr,
-    start: Quantity,
-    end: Quantity,
+    start: TensorValue,
+    end: TensorValue,
     bins: int,
     ratio: int,
     half: bool,
@@ -269,19 +271,19 @@ def _roi_axis(
     bin_size = extent / float(bins)
     regions = start.dims[0]
     if ratio > 0:
-        count, most, used = Quantity.number(lower, ratio, i64), Expr.const(ratio), None
+        count, most, used = TensorValue.number(builder, ratio, i64), Expr.const(ratio), None
     else:
         count = bin_size.ceil().cast(i64).maximum(0)
-        largest = concat([count, Quantity(lower, np.ones(1, np.int64))], 0).reduce("max", [0])
-        most = size_of(lower, largest.value, "the number of samples")
+        largest = concat([count, TensorValue(builder, np.ones(1, np.int64))], 0).reduce("max", [0])
+        most = size_of(builder, largest.value, "the number of samples")
         count = count.reshape([regions, 1, 1])
-        used = Quantity.iota(lower, most).reshape([1, 1, most]).lt(count)
+        used = TensorValue.iota(builder, most).reshape([1, 1, most]).lt(count)
     rows = [regions, 1, 1]
     step = bin_size.reshape(rows)
-    sample = Quantity.iota(lower, most).cast(start.element).reshape([1, 1, most]) + 0.5
-    bin_ = Quantity.iota(lower, bins).cast(start.element).reshape([1, bins, 1])
+    sample = TensorValue.iota(builder, most).cast(start.element).reshape([1, 1, most]) + 0.5
+    bin_ = TensorValue.iota(builder, bins).cast(start.element).reshape([1, bins, 1])
     place = start.reshape(rows) + bin_ * step + sample * step / count.cast(start.element)
-    size = Quantity.dim(lower, dim)
+    size = TensorValue.dim(builder, dim)
     limit = size.cast(start.element)
     inside = place.ge(-1.0) & place.le(limit)
     place = place.clip(0.0, limit - 1.0)
@@ -292,13 +294,13 @@ def _roi_axis(
 
 
 def _roi_samples(
-    lower: OnnxLegalizer, x: SSAValue, batch: Quantity, axes: Sequence[_RoiAxis], mode: str
-) -> Quantity:
+    builder: OnnxLegalizer, x: SSAValue, batch: TensorValue, axes: Sequence[_RoiAxis], mode: str
+) -> TensorValue:
     """
     [regions, bins, samples, bins, samples, C]: the interpolated values, or for `max` (as the
     specification has it) the largest of the four weighted neighbors.
     """
-    last = lower.transpose(x, [0, 2, 3, 1])
+    last = builder.transpose(x, [0, 2, 3, 1])
     down, across = axes
     regions, *_ = down.dims
     shape: list[ExprLike] = [*down.dims, *across.dims[1:]]
@@ -306,12 +308,12 @@ def _roi_samples(
     wide: list[ExprLike] = [regions, 1, 1, *across.dims[1:]]
     rows = batch.reshape([regions, 1, 1, 1, 1]).broadcast(shape)
     inside = (down.inside.reshape(tall) & across.inside.reshape(wide)).broadcast(shape)
-    total: Quantity | None = None
+    total: TensorValue | None = None
     for y, x_ in itertools.product(range(2), range(2)):
         vertical = (down.low, down.high)[y].reshape(tall).broadcast(shape)
         horizontal = (across.low, across.high)[x_].reshape(wide).broadcast(shape)
         index = stack([rows, vertical, horizontal], 5)
-        value = Quantity(lower, lower.add(GatherNdOp(last, index.value)))
+        value = TensorValue(builder, builder.add(GatherNdOp(last, index.value)))
         weight = _side(down.after, y).reshape(tall) * _side(across.after, x_).reshape(wide)
         value = value * weight.reshape([*shape, 1])
         if total is None:
@@ -323,24 +325,24 @@ def _roi_samples(
     return inside.reshape([*shape, 1]).where(total, 0.0)
 
 
-def _side(after: Quantity, side: int) -> Quantity:
+def _side(after: TensorValue, side: int) -> TensorValue:
     return after if side else 1.0 - after
 
 
-def _roi_combined(value: Quantity, axes: Sequence[_RoiAxis], mode: str) -> Quantity:
+def _roi_combined(value: TensorValue, axes: Sequence[_RoiAxis], mode: str) -> TensorValue:
     """Samples combined, [regions, bins, bins, C]; a bin without samples is zero."""
     down, across = axes
     regions = down.dims[0]
-    used: Quantity | None = None
+    used: TensorValue | None = None
     if down.used is not None and across.used is not None:
         tall = down.used.reshape([regions, 1, down.dims[2], 1, 1, 1])
         used = tall & across.used.reshape([regions, 1, 1, 1, across.dims[2], 1])
     if mode == "max":
         if used is None:
             return value.reduce("max", [2, 4])
-        lowest = Quantity.number(value.lower, -np.inf, value.element)
+        lowest = TensorValue.number(value.builder, -np.inf, value.element)
         largest = used.where(value, lowest).reduce("max", [2, 4])
-        zero = Quantity.number(value.lower, 0, value.element)
+        zero = TensorValue.number(value.builder, 0, value.element)
         return largest.eq(lowest).where(zero, largest)
     if used is not None:
         value = used.where(value, 0.0)
@@ -351,23 +353,23 @@ def _roi_combined(value: Quantity, axes: Sequence[_RoiAxis], mode: str) -> Quant
 
 
 @legalizes("MaxRoiPool")
-def legalize_max_roi_pool(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_max_roi_pool(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     The maximum over each bin of rounded corners; a bin without elements is zero. NaN is passed
     over.
 
     The rows of `rois` are [image, x1, y1, x2, y2].
     """
-    x, rois = lower.operand("X"), Quantity.of(lower, lower.operand("rois")).cast(f32)
-    bins, scale = lower.attrs.ints("pooled_shape"), lower.attrs.float("spatial_scale")
+    x, rois = builder.operand("X"), TensorValue.of(builder, builder.operand("rois")).cast(f32)
+    bins, scale = builder.attrs.ints("pooled_shape"), builder.attrs.float("spatial_scale")
     _, _, height, width = dims_of(x)
-    images = lower.add(GatherOp(x, rois.pick(1, 0).cast(i64).value, 0))
+    images = builder.add(GatherOp(x, rois.pick(1, 0).cast(i64).value, 0))
     # Half away from zero, as C rounds.
     corners = [(rois.pick(1, k) * scale + 0.5).floor().cast(i64) for k in range(1, 5)]
-    rows = _bin_mask(lower, height, corners[1], corners[3], bins[0])
-    columns = _bin_mask(lower, width, corners[0], corners[2], bins[1])
-    value = Quantity(lower, images)
-    lowest = Quantity.number(lower, _lowest(x), value.element)
+    rows = _bin_mask(builder, height, corners[1], corners[3], bins[0])
+    columns = _bin_mask(builder, width, corners[0], corners[2], bins[1])
+    value = TensorValue(builder, images)
+    lowest = TensorValue.number(builder, _lowest(x), value.element)
     if is_float(value.element):
         value = value.eq(value).where(value, lowest)
     regions, channels = dims_of(images)[:2]
@@ -388,18 +390,18 @@ def _lowest(x: SSAValue) -> float:
 
 
 def _bin_mask(
-    lower: OnnxLegalizer, dim: Expr, start: Quantity, end: Quantity, bins: int
-) -> Quantity:
+    builder: OnnxLegalizer, dim: Expr, start: TensorValue, end: TensorValue, bins: int
+) -> TensorValue:
     """Which elements of a dimension belong to which bin, [regions, bins, dim]."""
     regions = start.dims[0]
     extent = (end - start + 1).maximum(1).cast(f32)
     step = (extent / float(bins)).reshape([regions, 1])
-    number = Quantity.iota(lower, bins).cast(f32).reshape([1, bins])
+    number = TensorValue.iota(builder, bins).cast(f32).reshape([1, bins])
     first, last = (number * step).floor(), ((number + 1.0) * step).ceil()
-    size = Quantity.dim(lower, dim)
+    size = TensorValue.dim(builder, dim)
     first, last = (
         (edge.cast(i64) + start.reshape([regions, 1])).clip(0, size) for edge in (first, last)
     )
-    place = Quantity.iota(lower, dim).reshape([1, 1, dim])
+    place = TensorValue.iota(builder, dim).reshape([1, 1, dim])
     rows = [regions, bins, 1]
     return place.ge(first.reshape(rows)) & place.lt(last.reshape(rows))

@@ -60,15 +60,15 @@ class Structure:
     parts: tuple[Structure, ...] | None = None
 
 
-def make_list(lower: OnnxLegalizer, elements: Sequence[SSAValue], type: Attribute) -> SSAValue:
+def make_list(builder: OnnxLegalizer, elements: Sequence[SSAValue], type: Attribute) -> SSAValue:
     """A sequence or optional of known elements."""
-    return lower.insert(ListOp(elements, type))[0]
+    return builder.insert(ListOp(elements, type))[0]
 
 
-def elements_of(lower: OnnxLegalizer, value: SSAValue) -> list[SSAValue]:
+def elements_of(builder: OnnxLegalizer, value: SSAValue) -> list[SSAValue]:
     """The elements of a sequence or optional; refused if they are not known here."""
     if not isinstance(value.owner, ListOp):
-        lower.refuse(
+        builder.refuse(
             f"a value of type {value.type}",
             "a sequence whose elements are known when compiling",
             "give the tensors as inputs of their own, or unroll the loop that makes the sequence",
@@ -76,21 +76,21 @@ def elements_of(lower: OnnxLegalizer, value: SSAValue) -> list[SSAValue]:
     return list(value.owner.elements)
 
 
-def flatten(lower: OnnxLegalizer, value: SSAValue) -> tuple[list[SSAValue], Structure]:
+def flatten(builder: OnnxLegalizer, value: SSAValue) -> tuple[list[SSAValue], Structure]:
     """The tensors in a value, and how they make it up."""
     if not isinstance(value.type, SequenceType | OptionalType):
         return [value], Structure(value.type)
-    pairs = [flatten(lower, element) for element in elements_of(lower, value)]
+    pairs = [flatten(builder, element) for element in elements_of(builder, value)]
     tensors = [tensor for flat, _ in pairs for tensor in flat]
     return tensors, Structure(value.type, tuple(structure for _, structure in pairs))
 
 
-def rebuild(lower: OnnxLegalizer, tensors: Iterator[SSAValue], structure: Structure) -> SSAValue:
+def rebuild(builder: OnnxLegalizer, tensors: Iterator[SSAValue], structure: Structure) -> SSAValue:
     """The value that the next tensors make up; the inverse of `flatten`."""
     if structure.parts is None:
         return next(tensors)
-    parts = [rebuild(lower, tensors, part) for part in structure.parts]
-    return make_list(lower, parts, structure.type)
+    parts = [rebuild(builder, tensors, part) for part in structure.parts]
+    return make_list(builder, parts, structure.type)
 
 
 def erase_unused_lists(block: Block) -> None:
@@ -106,90 +106,90 @@ def _sequence_type(element: Attribute) -> SequenceType:
 
 
 @legalizes("SequenceEmpty")
-def legalize_sequence_empty(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    number = lower.attrs.opt_int("dtype")
-    element = f32 if number is None else lower.element(number)
-    return [make_list(lower, [], _sequence_type(element))]
+def legalize_sequence_empty(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    number = builder.attrs.opt_int("dtype")
+    element = f32 if number is None else builder.element(number)
+    return [make_list(builder, [], _sequence_type(element))]
 
 
 @legalizes("SequenceConstruct")
-def legalize_sequence_construct(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    return [make_list(lower, lower.inputs, _sequence_type(element_type(lower.inputs[0])))]
+def legalize_sequence_construct(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    return [make_list(builder, builder.inputs, _sequence_type(element_type(builder.inputs[0])))]
 
 
 @legalizes("SequenceInsert")
-def legalize_sequence_insert(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    sequence, tensor = lower.operand("input_sequence"), lower.operand("tensor")
-    elements = elements_of(lower, sequence)
-    elements.insert(_position(lower, len(elements), len(elements) + 1), tensor)
-    return [make_list(lower, elements, sequence.type)]
+def legalize_sequence_insert(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    sequence, tensor = builder.operand("input_sequence"), builder.operand("tensor")
+    elements = elements_of(builder, sequence)
+    elements.insert(_position(builder, len(elements), len(elements) + 1), tensor)
+    return [make_list(builder, elements, sequence.type)]
 
 
 @legalizes("SequenceErase")
-def legalize_sequence_erase(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    sequence = lower.operand("input_sequence")
-    elements = elements_of(lower, sequence)
-    del elements[_position(lower, len(elements) - 1, len(elements))]
-    return [make_list(lower, elements, sequence.type)]
+def legalize_sequence_erase(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    sequence = builder.operand("input_sequence")
+    elements = elements_of(builder, sequence)
+    del elements[_position(builder, len(elements) - 1, len(elements))]
+    return [make_list(builder, elements, sequence.type)]
 
 
-def _position(lower: OnnxLegalizer, default: int, count: int) -> int:
+def _position(builder: OnnxLegalizer, default: int, count: int) -> int:
     """The operand `position`; negative ones count from the end of the sequence as it is."""
-    value = lower.input("position")
+    value = builder.input("position")
     if value is None:
         return default
-    position = lower.require_int(value, "a position")
-    length = len(elements_of(lower, lower.operand("input_sequence")))
+    position = builder.require_int(value, "a position")
+    length = len(elements_of(builder, builder.operand("input_sequence")))
     position = position + length if position < 0 else position
     if not 0 <= position < count:
-        lower.refuse(f"position {position}", f"0 to {count - 1}")
+        builder.refuse(f"position {position}", f"0 to {count - 1}")
     return position
 
 
 @legalizes("SequenceAt")
-def legalize_sequence_at(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_sequence_at(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """A position that only data decides needs elements of one shape."""
-    elements = elements_of(lower, lower.operand("input_sequence"))
-    position = lower.operand("position")
-    if lower.ints(position) is not None:
-        return [elements[_position(lower, 0, len(elements))]]
+    elements = elements_of(builder, builder.operand("input_sequence"))
+    position = builder.operand("position")
+    if builder.ints(position) is not None:
+        return [elements[_position(builder, 0, len(elements))]]
     types = {element.type for element in elements}
     if len(types) != 1:
-        lower.refuse(
+        builder.refuse(
             f"a position that depends on data in {len(elements)} elements of "
             f"{len(types)} different types",
             "elements of one type",
         )
-    stacked = concat(lower, [lower.unsqueeze(element, [0]) for element in elements], 0)
-    return [lower.add(GatherOp(stacked, lower.reshape(position, []), 0))]
+    stacked = concat(builder, [builder.unsqueeze(element, [0]) for element in elements], 0)
+    return [builder.add(GatherOp(stacked, builder.reshape(position, []), 0))]
 
 
 @legalizes("SequenceLength")
-def legalize_sequence_length(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    elements = elements_of(lower, lower.operand("input_sequence"))
-    return [lower.tensor(np.array(len(elements), np.int64))]
+def legalize_sequence_length(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    elements = elements_of(builder, builder.operand("input_sequence"))
+    return [builder.tensor(np.array(len(elements), np.int64))]
 
 
 @legalizes("SplitToSequence")
-def legalize_split_to_sequence(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_split_to_sequence(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Parts of the given sizes, of one size, or of one element, which `keepdims` keeps."""
-    x, sizes = lower.operand("input"), lower.input("split")
-    axis = lower.axis(lower.attrs.int("axis"), rank_of(x))
-    keep = lower.attrs.flag("keepdims")
-    parts = lower.split(x, axis, _part_sizes(lower, dims_of(x)[axis], sizes))
+    x, sizes = builder.operand("input"), builder.input("split")
+    axis = builder.axis(builder.attrs.int("axis"), rank_of(x))
+    keep = builder.attrs.flag("keepdims")
+    parts = builder.split(x, axis, _part_sizes(builder, dims_of(x)[axis], sizes))
     if sizes is None and not keep:
-        parts = [lower.squeeze(part, [axis]) for part in parts]
-    return [make_list(lower, parts, _sequence_type(element_type(x)))]
+        parts = [builder.squeeze(part, [axis]) for part in parts]
+    return [make_list(builder, parts, _sequence_type(element_type(x)))]
 
 
-def _part_sizes(lower: OnnxLegalizer, dim: Expr, sizes: SSAValue | None) -> list[Expr]:
+def _part_sizes(builder: OnnxLegalizer, dim: Expr, sizes: SSAValue | None) -> list[Expr]:
     if sizes is not None and rank_of(sizes) == 1:
-        return sizes_of(lower, sizes, "the sizes of the parts")
+        return sizes_of(builder, sizes, "the sizes of the parts")
     part = Expr.const(1)
     if sizes is not None:
-        part = single(lower, sizes_of(lower, sizes, "the size of a part"), "the size of a part")
+        part = single(builder, sizes_of(builder, sizes, "the size of a part"), "the size of a part")
     if dim.value is None or not part.value:
-        lower.refuse(
+        builder.refuse(
             f"{dim} elements in parts of {part}",
             "a number of parts that is known when compiling",
             "fix the input shape of the model",
@@ -199,46 +199,46 @@ def _part_sizes(lower: OnnxLegalizer, dim: Expr, sizes: SSAValue | None) -> list
 
 
 @legalizes("ConcatFromSequence")
-def legalize_concat_from_sequence(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    elements = elements_of(lower, lower.operand("input_sequence"))
+def legalize_concat_from_sequence(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    elements = elements_of(builder, builder.operand("input_sequence"))
     if not elements:
-        lower.refuse("an empty sequence", "at least one tensor")
-    new = lower.attrs.flag("new_axis")
-    axis = lower.axis(lower.attrs.int("axis"), rank_of(elements[0]) + new)
+        builder.refuse("an empty sequence", "at least one tensor")
+    new = builder.attrs.flag("new_axis")
+    axis = builder.axis(builder.attrs.int("axis"), rank_of(elements[0]) + new)
     if new:
-        elements = [lower.unsqueeze(element, [axis]) for element in elements]
-    return [elements[0] if len(elements) == 1 else lower.add(ConcatOp(elements, axis))]
+        elements = [builder.unsqueeze(element, [axis]) for element in elements]
+    return [elements[0] if len(elements) == 1 else builder.add(ConcatOp(elements, axis))]
 
 
 @legalizes("Optional")
-def legalize_optional(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_optional(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The value, or nothing of the type that the attribute gives."""
-    value, given = lower.input("input"), lower.attrs.raw("type")
+    value, given = builder.input("input"), builder.attrs.raw("type")
     if value is not None:
-        return [make_list(lower, [value], OptionalType(value.type))]
+        return [make_list(builder, [value], OptionalType(value.type))]
     if given is None:
-        lower.refuse("neither a value nor a type", "one of them")
-    return [make_list(lower, [], OptionalType(given))]
+        builder.refuse("neither a value nor a type", "one of them")
+    return [make_list(builder, [], OptionalType(given))]
 
 
 @legalizes("OptionalHasElement")
-def legalize_optional_has_element(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_optional_has_element(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """A tensor or sequence, allowed from version 18 on, is there; nothing is not."""
-    value = lower.input("input")
+    value = builder.input("input")
     has = value is not None
     if value is not None and isinstance(value.type, OptionalType):
-        has = bool(elements_of(lower, value))
-    return [lower.tensor(np.array(has, np.bool_))]
+        has = bool(elements_of(builder, value))
+    return [builder.tensor(np.array(has, np.bool_))]
 
 
 @legalizes("OptionalGetElement")
-def legalize_optional_get_element(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    value = lower.operand("input")
+def legalize_optional_get_element(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    value = builder.operand("input")
     if not isinstance(value.type, OptionalType):
         return [value]
-    elements = elements_of(lower, value)
+    elements = elements_of(builder, value)
     if not elements:
-        lower.refuse("an optional without a value", "a value")
+        builder.refuse("an optional without a value", "a value")
     return [elements[0]]
 
 
@@ -249,10 +249,10 @@ def legalize_optional_get_element(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     "RegexFullMatch",
     "TfIdfVectorizer",
 )
-def legalize_text(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    lower.refuse("text processing", "tensors of numbers", "do it before the model runs")
+def legalize_text(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    builder.refuse("text processing", "tensors of numbers", "do it before the model runs")
 
 
 @legalizes("ImageDecoder")
-def legalize_image_decoder(op: OnnxOp, lower: OnnxLegalizer) -> Results:
-    lower.refuse("a compressed image", "a tensor of pixels", "decode it before the model runs")
+def legalize_image_decoder(op: OnnxOp, builder: OnnxLegalizer) -> Results:
+    builder.refuse("a compressed image", "a tensor of pixels", "decode it before the model runs")

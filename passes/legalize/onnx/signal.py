@@ -10,68 +10,68 @@ from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.fourier import transformed
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.sizes import size_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 @legalizes("DFT")
-def legalize_dft(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_dft(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The axis is an attribute before version 20; the last dimension holds real and imaginary."""
-    x = lower.operand("input")
+    x = builder.operand("input")
     if op.since_version < 20:
-        axis = lower.attrs.int("axis")
+        axis = builder.attrs.int("axis")
     else:
-        given = lower.input("axis")
-        axis = -2 if given is None else lower.require_int(given, "an axis")
-    axis = lower.axis(axis, rank_of(x))
-    length = lower.input("dft_length")
-    size = None if length is None else size_of(lower, length, "a signal length")
-    inverse, onesided = lower.attrs.flag("inverse"), lower.attrs.flag("onesided")
-    return [transformed(lower, x, axis, size, inverse, onesided)]
+        given = builder.input("axis")
+        axis = -2 if given is None else builder.require_int(given, "an axis")
+    axis = builder.axis(axis, rank_of(x))
+    length = builder.input("dft_length")
+    size = None if length is None else size_of(builder, length, "a signal length")
+    inverse, onesided = builder.attrs.flag("inverse"), builder.attrs.flag("onesided")
+    return [transformed(builder, x, axis, size, inverse, onesided)]
 
 
 @legalizes("STFT")
-def legalize_stft(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_stft(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Transforms of overlapping frames of a signal [batch, length, parts], under a window."""
-    x = lower.operand("signal")
+    x = builder.operand("signal")
     if rank_of(x) != 3:
-        lower.refuse(f"a signal of rank {rank_of(x)}", "[batch, length, parts]")
-    step = size_of(lower, lower.operand("frame_step"), "a frame step")
-    window, length = lower.input("window"), lower.input("frame_length")
+        builder.refuse(f"a signal of rank {rank_of(x)}", "[batch, length, parts]")
+    step = size_of(builder, builder.operand("frame_step"), "a frame step")
+    window, length = builder.input("window"), builder.input("frame_length")
     size = dims_of(x)[1]
     if window is not None:
         size = dims_of(window)[0]
     elif length is not None:
-        size = size_of(lower, length, "a frame length")
+        size = size_of(builder, length, "a frame length")
     frames = (dims_of(x)[1] - size) // step + 1
-    starts = Quantity.iota(lower, frames).column(2, 0) * Quantity.dim(lower, step)
-    index = starts + Quantity.iota(lower, size).column(2, 1)
-    framed = Quantity(lower, lower.add(GatherOp(x, index.value, 1)))
+    starts = TensorValue.iota(builder, frames).column(2, 0) * TensorValue.dim(builder, step)
+    index = starts + TensorValue.iota(builder, size).column(2, 1)
+    framed = TensorValue(builder, builder.add(GatherOp(x, index.value, 1)))
     if window is not None:
-        framed = framed * Quantity.of(lower, window).reshape([size, 1])
-    onesided = lower.attrs.flag("onesided")
-    return [transformed(lower, framed.value, 2, None, False, onesided)]
+        framed = framed * TensorValue.of(builder, window).reshape([size, 1])
+    onesided = builder.attrs.flag("onesided")
+    return [transformed(builder, framed.value, 2, None, False, onesided)]
 
 
 @legalizes("MelWeightMatrix")
-def legalize_mel_weight_matrix(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_mel_weight_matrix(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """Triangles between frequencies that are equally far apart on the mel scale."""
     bins, length, rate, low, high = (
-        Quantity.of(lower, lower.reshape(lower.operand(k), [])) for k in range(5)
+        TensorValue.of(builder, builder.reshape(builder.operand(k), [])) for k in range(5)
     )
-    element = lower.element(lower.attrs.int("output_datatype"))
-    count = size_of(lower, bins.cast(i64).value, "the number of mel bins")
-    spectrum = size_of(lower, (length.cast(i64) // 2 + 1).value, "the length of the spectrum")
+    element = builder.element(builder.attrs.int("output_datatype"))
+    count = size_of(builder, bins.cast(i64).value, "the number of mel bins")
+    spectrum = size_of(builder, (length.cast(i64) // 2 + 1).value, "the length of the spectrum")
     first, last = (_mel(edge.cast(f64)) for edge in (low, high))
-    step = (last - first) / Quantity.dim(lower, count + 2).cast(f64)
-    mels = Quantity.iota(lower, count + 2).cast(f64) * step + first
+    step = (last - first) / TensorValue.dim(builder, count + 2).cast(f64)
+    mels = TensorValue.iota(builder, count + 2).cast(f64) * step + first
     hertz = ((mels * (math.log(10) / 2595)).exp() - 1.0) * 700.0
     edges = ((length.cast(f64) + 1.0) * hertz / rate.cast(f64)).floor().cast(i64)
     left, center, right = (
-        Quantity(lower, lower.slice(edges.value, [k], [count])).reshape([1, count])
+        TensorValue(builder, builder.slice(edges.value, [k], [count])).reshape([1, count])
         for k in range(3)
     )
-    place = Quantity.iota(lower, spectrum).reshape([spectrum, 1])
+    place = TensorValue.iota(builder, spectrum).reshape([spectrum, 1])
     rising = _ramp(place - left, center - left)
     rising = (place.ge(left) & place.le(center)).where(rising, 0.0)
     rising = center.eq(left).where(place.eq(center).cast(f64), rising)
@@ -80,10 +80,10 @@ def legalize_mel_weight_matrix(op: OnnxOp, lower: OnnxLegalizer) -> Results:
     return [result.cast(element).value]
 
 
-def _mel(hertz: Quantity) -> Quantity:
+def _mel(hertz: TensorValue) -> TensorValue:
     return (hertz / 700.0 + 1.0).log() * (2595 / math.log(10))
 
 
-def _ramp(part: Quantity, whole: Quantity) -> Quantity:
+def _ramp(part: TensorValue, whole: TensorValue) -> TensorValue:
     """part / whole, where whole is at least one."""
     return part.cast(f64) / whole.maximum(1).cast(f64)

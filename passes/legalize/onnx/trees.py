@@ -30,8 +30,8 @@ from lowerdeck.passes.legalize.onnx.learned import (
 )
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.quantity import Array, Quantity, concat
 from lowerdeck.passes.legalize.recurrent import State, run_steps
+from lowerdeck.passes.legalize.tensor_value import Array, TensorValue, concat
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 MEMBER = len(MODES)
@@ -71,21 +71,23 @@ class _Forest:
         return steps
 
 
-def _forest(lower: OnnxLegalizer) -> tuple[_Forest, dict[tuple[int, int], int]]:
+def _forest(builder: OnnxLegalizer) -> tuple[_Forest, dict[tuple[int, int], int]]:
     """The nodes of versions 1 and 3, and the number of each (tree, node)."""
-    attrs = lower.attrs
+    attrs = builder.attrs
     attrs.ignore("nodes_hitrates", "nodes_hitrates_as_tensor")
     names = attrs.strings("nodes_modes")
     trees, ids = attrs.ints("nodes_treeids"), attrs.ints("nodes_nodeids")
     if unknown := sorted({*names} - {*MODES, "LEAF"}):
-        lower.refuse(f"nodes of mode {', '.join(unknown)}", f"one of {', '.join((*MODES, 'LEAF'))}")
+        builder.refuse(
+            f"nodes of mode {', '.join(unknown)}", f"one of {', '.join((*MODES, 'LEAF'))}"
+        )
     modes = np.array([LEAF if name == "LEAF" else MODES.index(name) for name in names], np.int64)
     count = len(names)
-    limits = _numbers(lower, "nodes_values")
+    limits = _numbers(builder, "nodes_values")
     features = attrs.ints("nodes_featureids")
     branches = [attrs.ints(f"nodes_{side}nodeids") for side in ("true", "false")]
     if {len(part) for part in (trees, ids, features, limits, *branches)} != {count} or not count:
-        lower.refuse(
+        builder.refuse(
             "lists of nodes that differ in length, or are empty", "one entry for each node"
         )
     missing = attrs.ints("nodes_missing_value_tracks_true", default=[0] * count)
@@ -100,7 +102,7 @@ def _forest(lower: OnnxLegalizer) -> tuple[_Forest, dict[tuple[int, int], int]]:
             for part in branches
         )
     except KeyError as error:
-        lower.refuse(f"a branch to a node (tree, node) {error} that is not there", "it to be")
+        builder.refuse(f"a branch to a node (tree, node) {error} that is not there", "it to be")
     first: dict[int, int] = {}
     for index, tree in enumerate(trees):
         first.setdefault(tree, index)
@@ -116,61 +118,61 @@ def _forest(lower: OnnxLegalizer) -> tuple[_Forest, dict[tuple[int, int], int]]:
     return forest, numbers
 
 
-def _numbers(lower: OnnxLegalizer, name: str) -> Array:
+def _numbers(builder: OnnxLegalizer, name: str) -> Array:
     """A list of numbers, or the tensor of doubles in its place."""
-    lower.attrs.ignore(f"{name}_as_tensor")
-    if lower.attrs.has(f"{name}_as_tensor"):
-        tensor = lower.attrs.tensor(f"{name}_as_tensor")
+    builder.attrs.ignore(f"{name}_as_tensor")
+    if builder.attrs.has(f"{name}_as_tensor"):
+        tensor = builder.attrs.tensor(f"{name}_as_tensor")
         assert tensor is not None
         return tensor.reshape(-1)
-    return np.array(lower.attrs.floats(name, default=[]), np.float32)
+    return np.array(builder.attrs.floats(name, default=[]), np.float32)
 
 
-def _samples(lower: OnnxLegalizer, forest: _Forest) -> SSAValue:
-    x = lower.operand("X")
-    x = x if rank_of(x) == 2 else lower.unsqueeze(x, [0])
+def _samples(builder: OnnxLegalizer, forest: _Forest) -> SSAValue:
+    x = builder.operand("X")
+    x = x if rank_of(x) == 2 else builder.unsqueeze(x, [0])
     if rank_of(x) != 2:
-        lower.refuse(f"'X' of {rank_of(x)} dimensions", "1 or 2")
+        builder.refuse(f"'X' of {rank_of(x)} dimensions", "1 or 2")
     size = dims_of(x)[1].value
     highest = int(forest.features[forest.modes != LEAF].max(initial=0))
     if size is not None and highest >= size:
-        lower.refuse(f"a node that asks for feature {highest}", f"less than {size}")
+        builder.refuse(f"a node that asks for feature {highest}", f"less than {size}")
     wide = forest.limits.dtype == np.float64 or element_type(x) == f64
-    return convert(lower, x, f64 if wide else f32)
+    return convert(builder, x, f64 if wide else f32)
 
 
-def _leaves(lower: OnnxLegalizer, forest: _Forest) -> Quantity:
+def _leaves(builder: OnnxLegalizer, forest: _Forest) -> TensorValue:
     """The node where each sample ends in each tree: [samples, trees]."""
-    x, depth = _samples(lower, forest), forest.depth
+    x, depth = _samples(builder, forest), forest.depth
     if depth < 0:
-        lower.refuse("a tree with a cycle", "ways that end")
+        builder.refuse("a tree with a cycle", "ways that end")
     samples = dims_of(x)[0]
-    start = known(lower, forest.roots).broadcast([samples, forest.roots.size])
+    start = known(builder, forest.roots).broadcast([samples, forest.roots.size])
     if depth == 0:
         return start
 
     def step(inner: OnnxLegalizer, number: Expr, state: State) -> tuple[State, State]:
         del number
         (at,) = state
-        value = Quantity(inner, x)
+        value = TensorValue(inner, x)
         feature = _look_up(at, forest.features).broadcast(at.dims)
-        value = Quantity(inner, inner.add(GatherElementsOp(x, feature.value, 1)))
+        value = TensorValue(inner, inner.add(GatherElementsOp(x, feature.value, 1)))
         goes = _decision(forest, at, value)
         return (goes.where(_look_up(at, forest.yes), _look_up(at, forest.no)),), ()
 
-    states, _ = run_steps(lower, Expr.const(depth), [start.value], step)
-    return Quantity(lower, states[0])
+    states, _ = run_steps(builder, Expr.const(depth), [start.value], step)
+    return TensorValue(builder, states[0])
 
 
-def _look_up(at: Quantity, table: Array) -> Quantity:
+def _look_up(at: TensorValue, table: Array) -> TensorValue:
     """The entries of a table of nodes."""
-    lower = at.lower
+    builder = at.builder
     if (table == table[0]).all():
-        return Quantity(lower, np.asarray(table[0]))
-    return Quantity(lower, lower.add(GatherOp(lower.tensor(table), at.value, 0)))
+        return TensorValue(builder, np.asarray(table[0]))
+    return TensorValue(builder, builder.add(GatherOp(builder.tensor(table), at.value, 0)))
 
 
-def _decision(forest: _Forest, at: Quantity, value: Quantity) -> Quantity:
+def _decision(forest: _Forest, at: TensorValue, value: TensorValue) -> TensorValue:
     """True where a sample takes the way of yes."""
     limit = _look_up(at, forest.limits).cast(value.element)
     used = [mode for mode in range(LEAF) if (forest.modes == mode).any()]
@@ -188,15 +190,15 @@ def _decision(forest: _Forest, at: Quantity, value: Quantity) -> Quantity:
     return goes
 
 
-def _is_member(forest: _Forest, at: Quantity, value: Quantity) -> Quantity:
+def _is_member(forest: _Forest, at: TensorValue, value: TensorValue) -> TensorValue:
     assert forest.sets is not None
-    lower = value.lower
-    each = Quantity(lower, lower.add(GatherOp(lower.tensor(forest.sets), at.value, 0)))
+    builder = value.builder
+    each = TensorValue(builder, builder.add(GatherOp(builder.tensor(forest.sets), at.value, 0)))
     equal = value.reshape([*value.dims, 1]).eq(each.cast(value.element))
     return equal.cast(i64).reduce("max", [len(value.dims)]).gt(0)
 
 
-def _compare(value: Quantity, limit: Quantity, mode: str) -> Quantity:
+def _compare(value: TensorValue, limit: TensorValue, mode: str) -> TensorValue:
     match mode:
         case "BRANCH_LEQ":
             return value.le(limit)
@@ -213,161 +215,164 @@ def _compare(value: Quantity, limit: Quantity, mode: str) -> Quantity:
 
 
 def _weights(
-    lower: OnnxLegalizer, prefix: str, count: int, size: int, numbers: dict[tuple[int, int], int]
+    builder: OnnxLegalizer, prefix: str, count: int, size: int, numbers: dict[tuple[int, int], int]
 ) -> Array:
     """What each node adds to each of `count` scores: [nodes, scores]."""
-    trees, ids = lower.attrs.ints(f"{prefix}_treeids"), lower.attrs.ints(f"{prefix}_nodeids")
-    places, weights = lower.attrs.ints(f"{prefix}_ids"), _numbers(lower, f"{prefix}_weights")
+    trees, ids = builder.attrs.ints(f"{prefix}_treeids"), builder.attrs.ints(f"{prefix}_nodeids")
+    places, weights = builder.attrs.ints(f"{prefix}_ids"), _numbers(builder, f"{prefix}_weights")
     if len({len(trees), len(ids), len(places), len(weights)}) != 1:
-        lower.refuse(f"lists {prefix}_... that differ in length", "one entry for each weight")
+        builder.refuse(f"lists {prefix}_... that differ in length", "one entry for each weight")
     if any(not 0 <= place < count for place in places):
-        lower.refuse(f"{prefix}_ids from {min(places)} to {max(places)}", f"0 to {count - 1}")
-    found = _table(lower, size, count, weights)
+        builder.refuse(f"{prefix}_ids from {min(places)} to {max(places)}", f"0 to {count - 1}")
+    found = _table(builder, size, count, weights)
     keys = list(zip(trees, ids, strict=True))
     if lost := [key for key in keys if key not in numbers]:
-        lower.refuse(f"a weight of node (tree, node) {lost[0]}", "a node that is there")
+        builder.refuse(f"a weight of node (tree, node) {lost[0]}", "a node that is there")
     np.add.at(found, ([numbers[key] for key in keys], places), weights)
     return found
 
 
-def _table(lower: OnnxLegalizer, nodes: int, scores: int, like: Array) -> Array:
+def _table(builder: OnnxLegalizer, nodes: int, scores: int, like: Array) -> Array:
     """Zeros for the weights of all nodes."""
     if scores < 0 or nodes * scores > _MOST_NUMBERS:
-        lower.refuse(f"{scores} scores of {nodes} nodes", f"up to {_MOST_NUMBERS} numbers")
+        builder.refuse(f"{scores} scores of {nodes} nodes", f"up to {_MOST_NUMBERS} numbers")
     return np.zeros((nodes, scores), like.dtype)
 
 
 def _scores(
-    lower: OnnxLegalizer, leaves: Quantity, weights: Array, how: str, base: Array
-) -> Quantity:
+    builder: OnnxLegalizer, leaves: TensorValue, weights: Array, how: str, base: Array
+) -> TensorValue:
     """The weights of the leaves of all trees: [samples, scores]."""
-    each = Quantity(lower, lower.add(GatherOp(lower.tensor(weights), leaves.value, 0)))
+    each = TensorValue(builder, builder.add(GatherOp(builder.tensor(weights), leaves.value, 0)))
     kind = {"SUM": "sum", "AVERAGE": "sum", "MIN": "min", "MAX": "max"}[how]
     scores = each.reduce(kind, [1])
     if how == "AVERAGE":
         scores = scores / (leaves.dims[1].value or 1)
     if base.size:
-        scores = scores + known(lower, base.astype(weights.dtype))
+        scores = scores + known(builder, base.astype(weights.dtype))
     return scores
 
 
 @legalizes("TreeEnsembleRegressor", domain=ML)
-def legalize_tree_regressor(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_tree_regressor(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The sum, mean, least or largest of the weights of the leaves, for each target."""
-    forest, numbers = _forest(lower)
-    count = lower.attrs.int("n_targets")
-    weights = _weights(lower, "target", count, forest.modes.size, numbers)
-    how = lower.attrs.string("aggregate_function", among=("SUM", "AVERAGE", "MIN", "MAX"))
+    forest, numbers = _forest(builder)
+    count = builder.attrs.int("n_targets")
+    weights = _weights(builder, "target", count, forest.modes.size, numbers)
+    how = builder.attrs.string("aggregate_function", among=("SUM", "AVERAGE", "MIN", "MAX"))
     if how in ("MIN", "MAX") and count > 1:
-        lower.refuse(f"the {how} of {count} targets", "one target")
-    base = _base(lower, (0, count))
-    scores = _scores(lower, _leaves(lower, forest), weights, how, base).cast(f32)
-    return [transformed(lower, scores, lower.attrs.string("post_transform")).value]
+        builder.refuse(f"the {how} of {count} targets", "one target")
+    base = _base(builder, (0, count))
+    scores = _scores(builder, _leaves(builder, forest), weights, how, base).cast(f32)
+    return [transformed(builder, scores, builder.attrs.string("post_transform")).value]
 
 
-def _base(lower: OnnxLegalizer, sizes: Sequence[int]) -> Array:
-    base = _numbers(lower, "base_values")
+def _base(builder: OnnxLegalizer, sizes: Sequence[int]) -> Array:
+    base = _numbers(builder, "base_values")
     if base.size not in sizes:
-        lower.refuse(f"{base.size} base_values", " or ".join(map(str, sizes)))
+        builder.refuse(f"{base.size} base_values", " or ".join(map(str, sizes)))
     return base
 
 
 @legalizes("TreeEnsembleClassifier", domain=ML)
-def legalize_tree_classifier(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_tree_classifier(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     The class with the largest sum of weights, and all sums. If all weights have the first of two
     class ids, their sum is the score of the second class and decides: probabilities by 0.5, sums
     that may be negative by 0. So do exporters write it.
     """
-    forest, numbers = _forest(lower)
-    labels = integer_labels(lower, "classlabels_int64s")
-    ids = set(lower.attrs.ints("class_ids"))
-    kind = lower.attrs.string("post_transform")
+    forest, numbers = _forest(builder)
+    labels = integer_labels(builder, "classlabels_int64s")
+    ids = set(builder.attrs.ints("class_ids"))
+    kind = builder.attrs.string("post_transform")
     if len(labels) == 2 and len(ids) == 1:
         if ids != {0}:
-            lower.refuse(f"weights of class {ids.pop()} alone, of two", "of class 0, or of both")
-        return _of_two(lower, forest, numbers, labels, kind)
-    weights = _weights(lower, "class", labels.size, forest.modes.size, numbers)
-    base = _base(lower, (0, labels.size))
-    scores = _scores(lower, _leaves(lower, forest), weights, "SUM", base).cast(f32)
-    return [best_label(lower, scores, labels), transformed(lower, scores, kind).value]
+            builder.refuse(f"weights of class {ids.pop()} alone, of two", "of class 0, or of both")
+        return _of_two(builder, forest, numbers, labels, kind)
+    weights = _weights(builder, "class", labels.size, forest.modes.size, numbers)
+    base = _base(builder, (0, labels.size))
+    scores = _scores(builder, _leaves(builder, forest), weights, "SUM", base).cast(f32)
+    return [best_label(builder, scores, labels), transformed(builder, scores, kind).value]
 
 
 def _of_two(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     forest: _Forest,
     numbers: dict[tuple[int, int], int],
     labels: Array,
     kind: str,
 ) -> Results:
-    weights = _weights(lower, "class", 1, forest.modes.size, numbers)
-    is_probability = bool((_numbers(lower, "class_weights") >= 0).all())
-    base = _base(lower, (0, 1))
-    score = _scores(lower, _leaves(lower, forest), weights, "SUM", base).cast(f32)
+    weights = _weights(builder, "class", 1, forest.modes.size, numbers)
+    is_probability = bool((_numbers(builder, "class_weights") >= 0).all())
+    base = _base(builder, (0, 1))
+    score = _scores(builder, _leaves(builder, forest), weights, "SUM", base).cast(f32)
     wins = score.gt(0.5 if is_probability else 0.0)
-    label = lower.reshape(chosen(lower, wins, labels.tolist()), [score.dims[0]])
+    label = builder.reshape(chosen(builder, wins, labels.tolist()), [score.dims[0]])
     if kind not in ("NONE", "LOGISTIC"):
-        lower.refuse(f"post_transform '{kind}' of one score", "NONE or LOGISTIC")
+        builder.refuse(f"post_transform '{kind}' of one score", "NONE or LOGISTIC")
     first = 1 - score if is_probability and kind == "NONE" else -score
-    return [label, transformed(lower, concat([first, score], 1), kind).value]
+    return [label, transformed(builder, concat([first, score], 1), kind).value]
 
 
 # Version 5
 
 
 @legalizes("TreeEnsemble", domain=ML)
-def legalize_tree_ensemble(op: OnnxOp, lower: OnnxLegalizer) -> Results:
+def legalize_tree_ensemble(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The sum, mean, least or largest of the weights of the leaves, for each target."""
-    attrs = lower.attrs
+    attrs = builder.attrs
     count, targets = attrs.int("n_targets"), attrs.ints("leaf_targetids")
-    values = _tensor(lower, "leaf_weights")
+    values = _tensor(builder, "leaf_weights")
     if len(targets) != values.size or any(not 0 <= target < count for target in targets):
-        lower.refuse(f"{values.size} leaves of targets {targets}", f"as many, below {count}")
-    forest = _forest_of_tensors(lower, values.size)
-    weights = _table(lower, forest.modes.size, count, values)
+        builder.refuse(f"{values.size} leaves of targets {targets}", f"as many, below {count}")
+    forest = _forest_of_tensors(builder, values.size)
+    weights = _table(builder, forest.modes.size, count, values)
     weights[np.arange(values.size) + forest.modes.size - values.size, targets] = values
-    how = _among(lower, "aggregate_function", AGGREGATES)
+    how = _among(builder, "aggregate_function", AGGREGATES)
     if how in ("MIN", "MAX") and count > 1:
-        lower.refuse(f"the {how} of {count} targets", "one target")
-    scores = _scores(lower, _leaves(lower, forest), weights, how, np.zeros(0))
-    kind = _among(lower, "post_transform", TRANSFORMS)
-    return [transformed(lower, scores, kind).cast(element_type(lower.operand("X"))).value]
+        builder.refuse(f"the {how} of {count} targets", "one target")
+    scores = _scores(builder, _leaves(builder, forest), weights, how, np.zeros(0))
+    kind = _among(builder, "post_transform", TRANSFORMS)
+    return [transformed(builder, scores, kind).cast(element_type(builder.operand("X"))).value]
 
 
-def _among(lower: OnnxLegalizer, name: str, values: Sequence[str]) -> str:
+def _among(builder: OnnxLegalizer, name: str, values: Sequence[str]) -> str:
     """The value whose number an attribute gives."""
-    number = lower.attrs.int(name)
+    number = builder.attrs.int(name)
     if not 0 <= number < len(values):
-        lower.refuse(f"attribute '{name}' is {number}", f"0 to {len(values) - 1}")
+        builder.refuse(f"attribute '{name}' is {number}", f"0 to {len(values) - 1}")
     return values[number]
 
 
-def _tensor(lower: OnnxLegalizer, name: str) -> Array:
-    found = lower.attrs.tensor(name)
-    return lower.refuse(f"no attribute '{name}'", "it") if found is None else found.reshape(-1)
+def _tensor(builder: OnnxLegalizer, name: str) -> Array:
+    found = builder.attrs.tensor(name)
+    return builder.refuse(f"no attribute '{name}'", "it") if found is None else found.reshape(-1)
 
 
-def _forest_of_tensors(lower: OnnxLegalizer, leaves: int) -> _Forest:
+def _forest_of_tensors(builder: OnnxLegalizer, leaves: int) -> _Forest:
     """The inner nodes, and after them the leaves."""
-    attrs = lower.attrs
+    attrs = builder.attrs
     attrs.ignore("nodes_hitrates")
-    modes, limits = _tensor(lower, "nodes_modes").astype(np.int64), _tensor(lower, "nodes_splits")
+    modes, limits = (
+        _tensor(builder, "nodes_modes").astype(np.int64),
+        _tensor(builder, "nodes_splits"),
+    )
     count, features = modes.size, attrs.ints("nodes_featureids")
     ways: list[Array] = []
     for side in ("true", "false"):
         ids = np.array(attrs.ints(f"nodes_{side}nodeids"), np.int64)
         is_leaf = np.array(attrs.ints(f"nodes_{side}leafs"), bool)
         if ids.size != count or is_leaf.size != count:
-            lower.refuse("lists of nodes that differ in length", "an entry each")
+            builder.refuse("lists of nodes that differ in length", "an entry each")
         if (ids < 0).any() or (ids >= np.where(is_leaf, leaves, count)).any():
-            lower.refuse("a branch to a node or leaf that is not there", "one that is")
+            builder.refuse("a branch to a node or leaf that is not there", "one that is")
         ways.append(np.concatenate([ids + is_leaf * count, count + np.arange(leaves)]))
     roots = np.array(attrs.ints("tree_roots"), np.int64)
     missing = attrs.ints("nodes_missing_value_tracks_true", default=[]) or [0] * count
     if {limits.size, len(features), len(missing)} != {count} or not count or not roots.size:
-        lower.refuse("lists of nodes that differ in length, or are empty", "an entry each")
+        builder.refuse("lists of nodes that differ in length, or are empty", "an entry each")
     if (modes > MEMBER).any() or (roots < 0).any() or (roots >= count).any():
-        lower.refuse("modes above 6, or roots that are not there", "nodes of a known mode")
+        builder.refuse("modes above 6, or roots that are not there", "nodes of a known mode")
     rest = np.zeros(leaves, np.int64)
     return _Forest(
         np.concatenate([modes, rest + LEAF]),
@@ -377,20 +382,20 @@ def _forest_of_tensors(lower: OnnxLegalizer, leaves: int) -> _Forest:
         ways[1],
         np.concatenate([np.array(missing, bool), rest.astype(bool)]),
         roots,
-        _sets(lower, modes, leaves),
+        _sets(builder, modes, leaves),
     )
 
 
-def _sets(lower: OnnxLegalizer, modes: Array, leaves: int) -> Array | None:
+def _sets(builder: OnnxLegalizer, modes: Array, leaves: int) -> Array | None:
     """A row for each node; in the file the sets stand one after the other, each before a NaN."""
     places = np.flatnonzero(modes == MEMBER)
-    if not lower.attrs.has("membership_values"):
-        lower.attrs.ignore("membership_values")
-        return None if not places.size else lower.refuse("no membership_values", "them")
-    values = _tensor(lower, "membership_values")
+    if not builder.attrs.has("membership_values"):
+        builder.attrs.ignore("membership_values")
+        return None if not places.size else builder.refuse("no membership_values", "them")
+    values = _tensor(builder, "membership_values")
     ends = np.flatnonzero(np.isnan(values))
     if ends.size != places.size:
-        lower.refuse(f"{ends.size} sets", f"{places.size}, as there are nodes that ask for one")
+        builder.refuse(f"{ends.size} sets", f"{places.size}, as there are nodes that ask for one")
     members = np.split(values, ends + 1)[: ends.size]
     longest = max((one.size for one in members), default=1)
     table = np.full((modes.size + leaves, longest), np.nan, values.dtype)

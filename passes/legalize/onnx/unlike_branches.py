@@ -27,7 +27,7 @@ BRANCHES = ("then_branch", "else_branch")
 
 def follow(
     op: OnnxOp,
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     condition: SSAValue,
     join: Callable[[Sequence[Region]], Sequence[SSAValue] | None],
     inline: Callable[[Region], Sequence[SSAValue]],
@@ -42,16 +42,16 @@ def follow(
     followers, count = _followers(op), 1
     while count < 2 * len(followers):
         taken = followers[:count]
-        _precede(op, lower, followers, taken)
+        _precede(op, builder, followers, taken)
         crossing = _crossing(op, taken)
         regions = [_branch(op, name, taken, crossing) for name in BRANCHES]
-        possible = [lower.attempt(region) for region in regions]
+        possible = [builder.attempt(region) for region in regions]
         if all(possible):
             values = join(regions)
         elif any(possible):
             index = possible.index(True)
-            wanted = condition if index == 0 else lower.add(NotOp(condition))
-            values = [_if_true(lower, wanted, value) for value in inline(regions[index])]
+            wanted = condition if index == 0 else builder.add(NotOp(condition))
+            values = [_if_true(builder, wanted, value) for value in inline(regions[index])]
         else:
             return None
         if values is not None:
@@ -75,14 +75,17 @@ def _followers(op: Operation) -> list[Operation]:
 
 
 def _precede(
-    op: Operation, lower: OnnxLegalizer, followers: Sequence[Operation], taken: Sequence[Operation]
+    op: Operation,
+    builder: OnnxLegalizer,
+    followers: Sequence[Operation],
+    taken: Sequence[Operation],
 ) -> None:
     """Put what does not follow, but stands between an op and those that go with it, before it."""
     dependent, other = set(followers), op.next_op
     while other is not None and other is not taken[-1]:
         after = other.next_op
         if other not in dependent:
-            lower.first(other)
+            builder.first(other)
         other = after
 
 
@@ -115,10 +118,10 @@ def _branch(
     return region
 
 
-def _if_true(lower: OnnxLegalizer, condition: SSAValue, value: SSAValue) -> SSAValue:
+def _if_true(builder: OnnxLegalizer, condition: SSAValue, value: SSAValue) -> SSAValue:
     """The value; a run-time error if the condition does not hold: there is one element only."""
-    index = lower.cast(lower.add(NotOp(lower.reshape(condition, []))), i64)
-    return lower.add(GatherOp(lower.unsqueeze(value, [0]), index, 0))
+    index = builder.cast(builder.add(NotOp(builder.reshape(condition, []))), i64)
+    return builder.add(GatherOp(builder.unsqueeze(value, [0]), index, 0))
 
 
 def _replaced(

@@ -11,29 +11,29 @@ from lowerdeck.passes.legalize.windows import Window, same
 AUTO_PADS = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
 
 
-def read_kernel(lower: OnnxLegalizer, kernel: Sequence[Expr]) -> tuple[Expr, ...]:
+def read_kernel(builder: OnnxLegalizer, kernel: Sequence[Expr]) -> tuple[Expr, ...]:
     """The kernel's sizes from its weights; refused if `kernel_shape` contradicts them."""
-    given = lower.attrs.opt_ints("kernel_shape")
+    given = builder.attrs.opt_ints("kernel_shape")
     found = constants(kernel)
     if given is not None and found is not None and tuple(given) != found:
-        lower.refuse(f"kernel_shape {given} for weights of {list(found)}", "the same sizes")
+        builder.refuse(f"kernel_shape {given} for weights of {list(found)}", "the same sizes")
     return tuple(kernel) if given is None else tuple(map(Expr.const, given))
 
 
-def read_list(lower: OnnxLegalizer, name: str, default: int, count: int) -> list[int]:
+def read_list(builder: OnnxLegalizer, name: str, default: int, count: int) -> list[int]:
     """An attribute with one entry from `default` on for each spatial dimension."""
-    values = lower.attrs.opt_ints(name)
+    values = builder.attrs.opt_ints(name)
     if values is None:
         return [default] * count
     if len(values) != count:
-        lower.refuse(f"{len(values)} {name}", str(count))
+        builder.refuse(f"{len(values)} {name}", str(count))
     if min(values, default=default) < default:
-        lower.refuse(f"{name} {values}", f"numbers from {default} on")
+        builder.refuse(f"{name} {values}", f"numbers from {default} on")
     return values
 
 
 def read_window(
-    lower: OnnxLegalizer,
+    builder: OnnxLegalizer,
     dims: Sequence[Expr],
     kernel: Sequence[Expr],
     *,
@@ -42,30 +42,30 @@ def read_window(
     """The window that a node's attributes describe over spatial dimensions `dims`."""
     count = len(dims)
     if len(kernel) != count:
-        lower.refuse(f"a kernel of {len(kernel)} dimensions over {count}", "the same number")
-    strides = read_list(lower, "strides", 1, count)
-    dilations = read_list(lower, "dilations", 1, count) if has_dilations else [1] * count
-    begin, end = read_pads(lower, count)
+        builder.refuse(f"a kernel of {len(kernel)} dimensions over {count}", "the same number")
+    strides = read_list(builder, "strides", 1, count)
+    dilations = read_list(builder, "dilations", 1, count) if has_dilations else [1] * count
+    begin, end = read_pads(builder, count)
     window = Window(tuple(kernel), strides, dilations, begin, end, [Expr.const(0)] * count)
-    auto_pad = lower.attrs.string("auto_pad", among=AUTO_PADS)
+    auto_pad = builder.attrs.string("auto_pad", among=AUTO_PADS)
     if auto_pad in ("NOTSET", "VALID"):
         if auto_pad == "VALID" and not window.is_whole:
-            lower.refuse("pads together with auto_pad VALID", "one of them")
+            builder.refuse("pads together with auto_pad VALID", "one of them")
         return window
     return same(window, dims, upper=auto_pad == "SAME_UPPER")
 
 
-def read_pads(lower: OnnxLegalizer, count: int) -> tuple[list[Expr], list[Expr]]:
+def read_pads(builder: OnnxLegalizer, count: int) -> tuple[list[Expr], list[Expr]]:
     """The attribute `pads`: all begins, then all ends."""
-    begin, end = read_numbers(lower, count)
+    begin, end = read_numbers(builder, count)
     return [Expr.const(pad) for pad in begin], [Expr.const(pad) for pad in end]
 
 
-def read_numbers(lower: OnnxLegalizer, count: int) -> tuple[list[int], list[int]]:
+def read_numbers(builder: OnnxLegalizer, count: int) -> tuple[list[int], list[int]]:
     """The same as numbers."""
-    pads = lower.attrs.opt_ints("pads") or [0] * (2 * count)
+    pads = builder.attrs.opt_ints("pads") or [0] * (2 * count)
     if len(pads) != 2 * count:
-        lower.refuse(f"{len(pads)} pads", str(2 * count))
+        builder.refuse(f"{len(pads)} pads", str(2 * count))
     if min(pads, default=0) < 0:
-        lower.refuse(f"pads {pads}", "none negative", "slice the input instead")
+        builder.refuse(f"pads {pads}", "none negative", "slice the input instead")
     return pads[:count], pads[count:]

@@ -142,7 +142,7 @@ def merged(one: Dims, other: Dims) -> Dims:
 class Array:
     """An array as it is at one point; what changes it gives another one."""
 
-    lower: Tf1Legalizer
+    builder: Tf1Legalizer
     value: SSAValue
     can_grow: bool = False
     """True if there is room for what is written behind the last element."""
@@ -156,20 +156,20 @@ class Array:
         """The number of elements."""
         if not is_unwritten(self.value):
             return dims_of(self.value)[0]
-        return initial_size(self.lower, creator(self.value)) if self.room is None else self.room
+        return initial_size(self.builder, creator(self.value)) if self.room is None else self.room
 
     @property
     def lengths(self) -> SSAValue | None:
         """The lengths of the elements, if they are not known to be equal."""
-        return self.lower.lengths_of(self.value)
+        return self.builder.lengths_of(self.value)
 
     def elements(self) -> SSAValue:
         """The array as a tensor; one that was never written must state the shape of elements."""
         if not is_unwritten(self.value):
             return self.value
         op = creator(self.value)
-        stated = merged(stated_dims(self.lower, op), self.stated)
-        return _zero_elements(self.lower, op, self.size, stated)
+        stated = merged(stated_dims(self.builder, op), self.stated)
+        return _zero_elements(self.builder, op, self.size, stated)
 
     def _of_stated_dims(self, value: SSAValue) -> SSAValue:
         """A value of the shape of elements, with the dimensions that are stated to be numbers."""
@@ -180,78 +180,80 @@ class Array:
         for dim, said in zip(dims, self.stated, strict=True):
             is_news = said is not None and said.value is not None and dim.value is None
             known.append(said if said is not None and is_news else dim)
-        return self.lower.reshape(value, known)
+        return self.builder.reshape(value, known)
 
     # Reading
 
     def at(self, index: SSAValue) -> SSAValue:
         """The element at an integer scalar."""
-        elements, index = self.elements(), self.lower.cast(index, i64)
+        elements, index = self.elements(), self.builder.cast(index, i64)
         if (lengths := self.lengths) is not None:
-            return self._of_stated_dims(element_at(self.lower, elements, lengths, index))
-        return self._of_stated_dims(self.lower.add(GatherOp(elements, index, 0)))
+            return self._of_stated_dims(element_at(self.builder, elements, lengths, index))
+        return self._of_stated_dims(self.builder.add(GatherOp(elements, index, 0)))
 
     def stacked(self) -> SSAValue:
         """All elements, which have one shape, along a new first dimension."""
         elements = self.elements()
-        return elements if self.lengths is None else stacked(self.lower, elements, self.lengths)
+        return elements if self.lengths is None else stacked(self.builder, elements, self.lengths)
 
     def gathered(self, indices: SSAValue) -> SSAValue:
         """The elements at `indices`, stacked."""
         elements = self.elements()
-        if covers(self.lower, indices, dims_of(elements)[0]):
+        if covers(self.builder, indices, dims_of(elements)[0]):
             return self.stacked()
-        indices = self.lower.cast(indices, i64)
+        indices = self.builder.cast(indices, i64)
         if (lengths := self.lengths) is not None:
-            return stacked(self.lower, *rows_at(self.lower, elements, lengths, indices))
-        return self.lower.add(GatherOp(elements, indices, 0))
+            return stacked(self.builder, *rows_at(self.builder, elements, lengths, indices))
+        return self.builder.add(GatherOp(elements, indices, 0))
 
     def joined(self) -> tuple[SSAValue, SSAValue]:
         """The elements one after the other along their first dimension, and their lengths."""
-        lower, elements = self.lower, self.elements()
+        builder, elements = self.builder, self.elements()
         if rank_of(elements) < 2:
-            lower.refuse("elements of rank 0", "elements with a first dimension")
+            builder.refuse("elements of rank 0", "elements with a first dimension")
         if (own := self.lengths) is not None:
-            return joined_rows(lower, elements, own), own
+            return joined_rows(builder, elements, own), own
         count, length, *rest = dims_of(elements)
-        joined = lower.reshape(elements, [count * length, *rest])
-        return joined, lower.broadcast(lower.dims([length], []), [count])
+        joined = builder.reshape(elements, [count * length, *rest])
+        return joined, builder.broadcast(builder.dims([length], []), [count])
 
     # Writing
 
     def with_element(self, index: SSAValue, value: SSAValue) -> SSAValue:
         """The array with another element at an integer scalar."""
-        lower, array, dims = self.lower, self, dims_of(value)
+        builder, array, dims = self.builder, self, dims_of(value)
         if self.can_grow:
-            number = lower.require_expr(index, "an index")
+            number = builder.require_expr(index, "an index")
             array = self.resized(maximum(self.size, number + 1))
-        index = lower.cast(index, i64)
+        index = builder.cast(index, i64)
         if array.has_other_length(dims):
             own = array.known_lengths()
-            return lower.set_lengths(*with_element(lower, array.value, own, index, value))
+            return builder.set_lengths(*with_element(builder, array.value, own, index, value))
         elements = array.fitting(dims, "an element")
-        update = lower.reshape(value, [1, *dims_of(elements)[1:]])
-        return lower.add(ScatterNdOp(elements, lower.reshape(index, [1, 1]), update))
+        update = builder.reshape(value, [1, *dims_of(elements)[1:]])
+        return builder.add(ScatterNdOp(elements, builder.reshape(index, [1, 1]), update))
 
     def with_elements(self, indices: SSAValue, rows: SSAValue) -> SSAValue:
         """The array with the rows of a tensor as the elements at `indices`."""
-        lower, size = self.lower, self.size
+        builder, size = self.builder, self.size
         count, *rest = dims_of(rows)
-        covered = covers(lower, indices, count)
+        covered = covers(builder, indices, count)
         grown = (
             maximum(size, count if covered else self._end_of(indices)) if self.can_grow else size
         )
         if covered and grown == count:
             return rows
         if self.lengths is not None:
-            lower.refuse("scattering into an array of elements of different lengths", "one length")
+            builder.refuse(
+                "scattering into an array of elements of different lengths", "one length"
+            )
         elements = self.resized(grown).fitting(rest, "elements")
-        positions = lower.unsqueeze(lower.cast(indices, i64), [1])
-        rows = lower.reshape(rows, [count, *dims_of(elements)[1:]])
-        return lower.add(ScatterNdOp(elements, positions, rows))
+        positions = builder.unsqueeze(builder.cast(indices, i64), [1])
+        rows = builder.reshape(rows, [count, *dims_of(elements)[1:]])
+        return builder.add(ScatterNdOp(elements, positions, rows))
 
     def _end_of(self, indices: SSAValue) -> Expr:
-        last = self.lower.require_expr(self.lower.reduce("max", indices, [0]), "the indices")
+        last = self.builder.require_expr(self.builder.reduce("max", indices, [0]), "the indices")
         return last + 1
 
     def resized(self, size: Expr) -> Array:
@@ -261,21 +263,21 @@ class Array:
         if is_unwritten(self.value):
             return replace(self, room=size)
         if (lengths := self.lengths) is None:
-            return replace(self, value=resized(self.lower, self.value, size))
-        elements = resized(self.lower, self.value, size)
-        lengths = resized(self.lower, lengths, size)
-        return replace(self, value=self.lower.set_lengths(elements, lengths))
+            return replace(self, value=resized(self.builder, self.value, size))
+        elements = resized(self.builder, self.value, size)
+        lengths = resized(self.builder, lengths, size)
+        return replace(self, value=self.builder.set_lengths(elements, lengths))
 
     def with_last(self, value: SSAValue) -> SSAValue:
         """The array with one element more."""
-        lower, dims = self.lower, dims_of(value)
+        builder, dims = self.builder, dims_of(value)
         if is_unwritten(self.value) and self.size == 0:
-            return lower.unsqueeze(value, [0])
+            return builder.unsqueeze(value, [0])
         if self.has_other_length(dims):
-            return lower.set_lengths(*appended(lower, self.value, self.known_lengths(), value))
+            return builder.set_lengths(*appended(builder, self.value, self.known_lengths(), value))
         elements = self.fitting(dims, "an element")
-        row = lower.reshape(value, [1, *dims_of(elements)[1:]])
-        return lower.add(ConcatOp([elements, row], 0))
+        row = builder.reshape(value, [1, *dims_of(elements)[1:]])
+        return builder.add(ConcatOp([elements, row], 0))
 
     # Shapes
 
@@ -289,7 +291,7 @@ class Array:
 
     def known_lengths(self) -> SSAValue:
         """The lengths of the elements, which may be all the same."""
-        return uniform_lengths(self.lower, self.value) if self.lengths is None else self.lengths
+        return uniform_lengths(self.builder, self.value) if self.lengths is None else self.lengths
 
     def fitting(self, dims: Sequence[Expr], what: str) -> SSAValue:
         """
@@ -298,10 +300,10 @@ class Array:
         """
         if is_unwritten(self.value):
             element = element_of(creator(self.value))
-            return zeros(self.lower, tensor(element, [self.size, *dims]))
+            return zeros(self.builder, tensor(element, [self.size, *dims]))
         found = dims_of(self.value)[1:]
         if len(found) != len(dims) or _differing(found, dims) > 1:
-            self.lower.refuse(
+            self.builder.refuse(
                 f"{what} of shape [{', '.join(map(str, dims))}] in an array of elements of shape "
                 f"[{', '.join(map(str, found))}]",
                 "elements of one shape",
@@ -325,9 +327,9 @@ def _is_whole_range(indices: SSAValue, count: Expr) -> bool:
     return isinstance(owner, IotaOp) and owner.dims.data == (count,)
 
 
-def covers(lower: Tf1Legalizer, indices: SSAValue, count: Expr) -> bool:
+def covers(builder: Tf1Legalizer, indices: SSAValue, count: Expr) -> bool:
     """True if the indices are known to be 0, 1, ..., count - 1."""
     if _is_whole_range(indices, count):
         return True
-    known = lower.ints(indices)
+    known = builder.ints(indices)
     return known is not None and count.value == len(known) and known == list(range(len(known)))

@@ -13,8 +13,8 @@ from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64
 from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.passes.legalize.fourier import transformed
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.special import apply
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
@@ -28,53 +28,55 @@ _MOST_NUMBERS = 1 << 22
 
 
 @legalizes("AudioSpectrogram")
-def legalize_spectrogram(lower: Tf1Legalizer) -> Results:
+def legalize_spectrogram(builder: Tf1Legalizer) -> Results:
     """
     The transforms of overlapping frames of sound [samples, channels] under a Hann window, as sizes
     or squares [channels, frames, frequencies].
     """
-    x = Quantity(lower, number(lower, "input")).transpose([1, 0])
-    size, stride = lower.attrs.int("window_size"), lower.attrs.int("stride")
+    x = TensorValue(builder, number(builder, "input")).transpose([1, 0])
+    size, stride = builder.attrs.int("window_size"), builder.attrs.int("stride")
     if not 2 <= size <= _MOST_NUMBERS or stride < 1:
         expected = f"2 to {_MOST_NUMBERS} and at least 1"
-        lower.refuse(f"a window of {size} with stride {stride}", expected)
+        builder.refuse(f"a window of {size} with stride {stride}", expected)
     channels, samples = x.dims
     frames = maximum((samples - size) // stride + 1, 0)
-    index = Quantity.iota(lower, frames).column(2, 0) * stride
-    index = index + Quantity(lower, np.arange(size)).column(2, 1)
-    framed = Quantity(lower, lower.add(GatherOp(x.value, index.value, 1))).cast(f64)
+    index = TensorValue.iota(builder, frames).column(2, 0) * stride
+    index = index + TensorValue(builder, np.arange(size)).column(2, 1)
+    framed = TensorValue(builder, builder.add(GatherOp(x.value, index.value, 1))).cast(f64)
     window = 0.5 - 0.5 * np.cos(2 * math.pi * np.arange(size) / size)
-    framed = framed * Quantity(lower, window.reshape(1, 1, size))
+    framed = framed * TensorValue(builder, window.reshape(1, 1, size))
     length = 1 << (size - 1).bit_length()
     parts = framed.reshape([channels, frames, size, 1]).value
-    spectrum = Quantity(lower, transformed(lower, parts, 2, Expr.const(length), False, True))
+    spectrum = TensorValue(builder, transformed(builder, parts, 2, Expr.const(length), False, True))
     power = (spectrum * spectrum).reduce("sum", [3])
-    found = power if lower.attrs.flag("magnitude_squared") else apply(SqrtOp, power)
+    found = power if builder.attrs.flag("magnitude_squared") else apply(SqrtOp, power)
     return [found.cast(f32).value]
 
 
 @legalizes("Mfcc")
-def legalize_cepstrum(lower: Tf1Legalizer) -> Results:
+def legalize_cepstrum(builder: Tf1Legalizer) -> Results:
     """The cosine transforms of logarithms of a spectrum of squares, gathered on the mel scale."""
-    x = Quantity(lower, number(lower, "spectrogram"))
-    rate = lower.require_int(lower.operand("sample_rate"), "the sample rate")
+    x = TensorValue(builder, number(builder, "spectrogram"))
+    rate = builder.require_int(builder.operand("sample_rate"), "the sample rate")
     bins = x.dims[2].value
     if bins is None or bins < 2:
-        lower.refuse(f"a spectrum of {x.dims[2]} frequencies", "a number that is known")
-    count = lower.attrs.int("filterbank_channel_count")
-    limits = [lower.attrs.float(f"{end}_frequency_limit") for end in ("lower", "upper")]
-    coefficients = lower.attrs.int("dct_coefficient_count")
+        builder.refuse(f"a spectrum of {x.dims[2]} frequencies", "a number that is known")
+    count = builder.attrs.int("filterbank_channel_count")
+    limits = [builder.attrs.float(f"{end}_frequency_limit") for end in ("lower", "upper")]
+    coefficients = builder.attrs.int("dct_coefficient_count")
     if not 0 < coefficients <= count or count * max(bins, count) > _MOST_NUMBERS:
-        lower.refuse(f"{coefficients} coefficients of {count} channels", "as many channels or more")
+        builder.refuse(
+            f"{coefficients} coefficients of {count} channels", "as many channels or more"
+        )
     if not 0 <= limits[0] < limits[1] < math.inf or rate <= 0:
         found = f"frequencies from {limits[0]} to {limits[1]} at a rate of {rate}"
-        lower.refuse(found, "positive ones that ascend")
+        builder.refuse(found, "positive ones that ascend")
     filters = _mel_filters(bins, count, rate, limits[0], limits[1])
     rows = apply(SqrtOp, x.cast(f64)).reshape([product(x.dims[:2]), bins])
-    gathered = Quantity(lower, lower.add(MatmulOp(rows.value, lower.tensor(filters))))
+    gathered = TensorValue(builder, builder.add(MatmulOp(rows.value, builder.tensor(filters))))
     logarithms = gathered.maximum(_FLOOR).log()
-    cosines = lower.tensor(_cosines(count, coefficients))
-    result = Quantity(lower, lower.add(MatmulOp(logarithms.value, cosines))).cast(f32)
+    cosines = builder.tensor(_cosines(count, coefficients))
+    result = TensorValue(builder, builder.add(MatmulOp(logarithms.value, cosines))).cast(f32)
     return [result.reshape([*dims_of(x.value)[:2], coefficients]).value]
 
 

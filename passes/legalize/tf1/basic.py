@@ -12,13 +12,13 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 
 @legalizes("Const", "HostConst")
-def legalize_const(lower: Tf1Legalizer) -> Results:
+def legalize_const(builder: Tf1Legalizer) -> Results:
     """The bytes stay where they are."""
-    lower.attrs.ignore("value")
-    value = lower.op.properties["value"]
+    builder.attrs.ignore("value")
+    value = builder.op.properties["value"]
     if not isinstance(value, BlobAttr):
-        lower.refuse("a constant of strings", "numbers", "remove text processing from the graph")
-    return lower.insert(ConstantOp(value, cast(Tensor, lower.op.outputs[0].type)))
+        builder.refuse("a constant of strings", "numbers", "remove text processing from the graph")
+    return builder.insert(ConstantOp(value, cast(Tensor, builder.op.outputs[0].type)))
 
 
 @legalizes(
@@ -32,18 +32,18 @@ def legalize_const(lower: Tf1Legalizer) -> Results:
     "RefIdentity",
     "PlaceholderWithDefault",
 )
-def legalize_identity(lower: Tf1Legalizer) -> Results:
+def legalize_identity(builder: Tf1Legalizer) -> Results:
     """The operand; checks and marks for training have no effect on what is computed."""
-    return [lower.operand(0)]
+    return [builder.operand(0)]
 
 
 @legalizes("Print")
-def legalize_print(lower: Tf1Legalizer) -> Results:
+def legalize_print(builder: Tf1Legalizer) -> Results:
     """The operand; nothing is printed."""
-    lower.attrs.ignore("first_n", "summarize")
-    return [lower.operand("input")]
+    builder.attrs.ignore("first_n", "summarize")
+    return [builder.operand("input")]
 
 
 @legalizes("IdentityN")
-def legalize_identities(lower: Tf1Legalizer) -> Results:
-    return lower.op.inputs
+def legalize_identities(builder: Tf1Legalizer) -> Results:
+    return builder.op.inputs

@@ -23,10 +23,10 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, is_complex_value
 from lowerdeck.dialects.tf1.ops import Tf1Op, expected_types, op_class
 from lowerdeck.passes.legalize.fourier import transformed
-from lowerdeck.passes.legalize.quantity import Quantity, stack
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.special import apply
 from lowerdeck.passes.legalize.table import HandlerTable
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import angle_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Handler, Results
@@ -52,53 +52,53 @@ def complex_handler_of(op_type: str) -> Handler | None:
 # Parts
 
 
-def _parts(lower: Tf1Legalizer, name: str | int) -> tuple[Quantity, Quantity]:
+def _parts(builder: Tf1Legalizer, name: str | int) -> tuple[TensorValue, TensorValue]:
     """The real and the imaginary part of an operand."""
-    return _split(lower, lower.operand(name))
+    return _split(builder, builder.operand(name))
 
 
-def _split(lower: Tf1Legalizer, value: SSAValue) -> tuple[Quantity, Quantity]:
+def _split(builder: Tf1Legalizer, value: SSAValue) -> tuple[TensorValue, TensorValue]:
     if is_complex_value(value):
-        lower.refuse("complex numbers from outside", "real and imaginary parts as two inputs")
-    x = Quantity(lower, value)
+        builder.refuse("complex numbers from outside", "real and imaginary parts as two inputs")
+    x = TensorValue(builder, value)
     axis = len(x.dims) - 1
     return x.pick(axis, 0), x.pick(axis, 1)
 
 
-def _joined(real: Quantity, imaginary: Quantity) -> SSAValue:
+def _joined(real: TensorValue, imaginary: TensorValue) -> SSAValue:
     return stack([real, imaginary], len(real.dims)).value
 
 
 @legalizes("Complex")
-def legalize_complex(lower: Tf1Legalizer) -> Results:
+def legalize_complex(builder: Tf1Legalizer) -> Results:
     """Two real tensors, which broadcast, as parts."""
-    real, imaginary = (Quantity(lower, lower.operand(name)) for name in ("real", "imag"))
-    zero = Quantity.number(lower, 0, real.element)
+    real, imaginary = (TensorValue(builder, builder.operand(name)) for name in ("real", "imag"))
+    zero = TensorValue.number(builder, 0, real.element)
     dims = (real * zero + imaginary * zero).dims
     return [_joined(real.broadcast(dims), imaginary.broadcast(dims))]
 
 
 @legalizes("Real")
-def legalize_real(lower: Tf1Legalizer) -> Results:
-    return [_parts(lower, "input")[0].value]
+def legalize_real(builder: Tf1Legalizer) -> Results:
+    return [_parts(builder, "input")[0].value]
 
 
 @legalizes("Imag")
-def legalize_imaginary(lower: Tf1Legalizer) -> Results:
-    return [_parts(lower, "input")[1].value]
+def legalize_imaginary(builder: Tf1Legalizer) -> Results:
+    return [_parts(builder, "input")[1].value]
 
 
 @legalizes("Conj")
-def legalize_conjugate(lower: Tf1Legalizer) -> Results:
+def legalize_conjugate(builder: Tf1Legalizer) -> Results:
     """a - b i"""
-    real, imaginary = _parts(lower, "input")
+    real, imaginary = _parts(builder, "input")
     return [_joined(real, -imaginary)]
 
 
 @legalizes("ComplexAbs")
-def legalize_absolute(lower: Tf1Legalizer) -> Results:
+def legalize_absolute(builder: Tf1Legalizer) -> Results:
     """sqrt(a^2 + b^2), by the larger part and the quotient, which does not overflow."""
-    real, imaginary = (part.abs() for part in _parts(lower, "x"))
+    real, imaginary = (part.abs() for part in _parts(builder, "x"))
     large, small = real.maximum(imaginary), real.minimum(imaginary)
     ratio = small / large.eq(0).where(large + 1, large)
     size = large * apply(SqrtOp, ratio * ratio + 1)
@@ -107,59 +107,59 @@ def legalize_absolute(lower: Tf1Legalizer) -> Results:
 
 
 @legalizes("Angle")
-def legalize_angle(lower: Tf1Legalizer) -> Results:
+def legalize_angle(builder: Tf1Legalizer) -> Results:
     """The angle of the point (a, b)."""
-    real, imaginary = _parts(lower, "input")
+    real, imaginary = _parts(builder, "input")
     return [angle_of(imaginary, real).value]
 
 
 @legalizes("Const", "HostConst")
-def legalize_const(lower: Tf1Legalizer) -> Results:
+def legalize_const(builder: Tf1Legalizer) -> Results:
     """The bytes of complex numbers are those of their parts, one after the other."""
-    lower.attrs.ignore("value")
-    value = lower.op.properties["value"]
+    builder.attrs.ignore("value")
+    value = builder.op.properties["value"]
     assert isinstance(value, BlobAttr)
-    given = lower.op.outputs[0]
-    element = f32 if lower.op.attr("dtype") == "complex64" else f64
-    return lower.insert(ConstantOp(value, tensor(element, [*dims_of(given), 2])))
+    given = builder.op.outputs[0]
+    element = f32 if builder.op.attr("dtype") == "complex64" else f64
+    return builder.insert(ConstantOp(value, tensor(element, [*dims_of(given), 2])))
 
 
 @legalizes("Cast")
-def legalize_cast(lower: Tf1Legalizer) -> Results:
+def legalize_cast(builder: Tf1Legalizer) -> Results:
     """Real numbers have no imaginary part, and it is dropped for them."""
-    target = str(lower.op.attr("DstT"))
-    lower.attrs.ignore("DstT", "Truncate")
-    if str(lower.op.attr("SrcT")) not in _REAL:
+    target = str(builder.op.attr("DstT"))
+    builder.attrs.ignore("DstT", "Truncate")
+    if str(builder.op.attr("SrcT")) not in _REAL:
         element = f32 if target == "complex64" else f64
-        x = Quantity(lower, lower.operand("x")).cast(element)
-        zero = Quantity.number(lower, 0, element)
+        x = TensorValue(builder, builder.operand("x")).cast(element)
+        zero = TensorValue.number(builder, 0, element)
         return [_joined(x, zero.broadcast(x.dims))]
     if target in _REAL:
-        return [lower.cast(lower.operand("x"), f32 if target == "complex64" else f64)]
-    return [lower.cast(_parts(lower, "x")[0].value, lower.result_element())]
+        return [builder.cast(builder.operand("x"), f32 if target == "complex64" else f64)]
+    return [builder.cast(_parts(builder, "x")[0].value, builder.result_element())]
 
 
 # Arithmetic
 
 
 @legalizes("Add", "AddV2", "Sub")
-def legalize_sum(lower: Tf1Legalizer) -> Results:
-    op = SubOp if lower.op_type == "Sub" else AddOp
-    pairs = zip(_parts(lower, 0), _parts(lower, 1), strict=True)
-    real, imaginary = (Quantity(lower, lower.add(op(x.value, y.value))) for x, y in pairs)
+def legalize_sum(builder: Tf1Legalizer) -> Results:
+    op = SubOp if builder.op_type == "Sub" else AddOp
+    pairs = zip(_parts(builder, 0), _parts(builder, 1), strict=True)
+    real, imaginary = (TensorValue(builder, builder.add(op(x.value, y.value))) for x, y in pairs)
     return [_joined(real, imaginary)]
 
 
 @legalizes("Mul")
-def legalize_product(lower: Tf1Legalizer) -> Results:
+def legalize_product(builder: Tf1Legalizer) -> Results:
     """(a + b i) (c + d i) = ac - bd + (ad + bc) i"""
-    (a, b), (c, d) = _parts(lower, 0), _parts(lower, 1)
+    (a, b), (c, d) = _parts(builder, 0), _parts(builder, 1)
     return [_joined(a * c - b * d, a * d + b * c)]
 
 
 @legalizes("Neg")
-def legalize_negation(lower: Tf1Legalizer) -> Results:
-    return [lower.add(NegOp(lower.operand(0)))]
+def legalize_negation(builder: Tf1Legalizer) -> Results:
+    return [builder.add(NegOp(builder.operand(0)))]
 
 
 # Movement
@@ -173,41 +173,41 @@ _SIZES = "Rank Shape Size"
 
 
 @legalizes(*_MOVES.split())
-def legalize_move(lower: Tf1Legalizer) -> Results:
+def legalize_move(builder: Tf1Legalizer) -> Results:
     """Each part as the operator on real numbers does."""
-    real, imaginary = (_of_part(lower, index) for index in (0, 1))
+    real, imaginary = (_of_part(builder, index) for index in (0, 1))
     return [
-        _joined(Quantity(lower, x), Quantity(lower, y))
+        _joined(TensorValue(builder, x), TensorValue(builder, y))
         for x, y in zip(real, imaginary, strict=True)
         if x is not None and y is not None
     ]
 
 
 @legalizes(*_SIZES.split())
-def legalize_size(lower: Tf1Legalizer) -> Results:
+def legalize_size(builder: Tf1Legalizer) -> Results:
     """What the shape of one part is."""
-    return _of_part(lower, 0)
+    return _of_part(builder, 0)
 
 
-def _of_part(lower: Tf1Legalizer, index: int) -> Results:
+def _of_part(builder: Tf1Legalizer, index: int) -> Results:
     """What the operator on real numbers makes of one part of the complex operands."""
-    handler = legalizes_real.get(lower.op_type)
-    cls = op_class(lower.op_type)
+    handler = legalizes_real.get(builder.op_type)
+    cls = op_class(builder.op_type)
     assert handler is not None
     assert cls is not None
-    signature = lower.op.signature
-    expected = expected_types(signature, lower.op.properties, signature.inputs)
+    signature = builder.op.signature
+    expected = expected_types(signature, builder.op.properties, signature.inputs)
     operands = [
-        _split(lower, value)[index].value if dtype in _REAL else value
-        for value, dtype in zip(lower.op.inputs, expected, strict=True)
+        _split(builder, value)[index].value if dtype in _REAL else value
+        for value, dtype in zip(builder.op.inputs, expected, strict=True)
     ]
-    node = cls(operands, {name: _as_real(value) for name, value in lower.op.properties.items()})
-    Rewriter.insert_op(node, InsertPoint.before(lower.op))
-    inner = Tf1Legalizer(node, lower.symbols, {})
-    inner.created = lower.created
+    node = cls(operands, {name: _as_real(value) for name, value in builder.op.properties.items()})
+    Rewriter.insert_op(node, InsertPoint.before(builder.op))
+    inner = Tf1Legalizer(node, builder.symbols, {})
+    inner.created = builder.created
     results = handler(inner)
     inner.attrs.require_read()
-    lower.attrs.ignore(*lower.op.properties)
+    builder.attrs.ignore(*builder.op.properties)
     node.detach()
     node.erase()
     return results
@@ -230,49 +230,49 @@ def _transforms(kind: str) -> list[str]:
     return [kind, f"{kind}2D", f"{kind}3D"]
 
 
-def _axes(lower: Tf1Legalizer, rank: int) -> list[int]:
+def _axes(builder: Tf1Legalizer, rank: int) -> list[int]:
     """The dimensions that are transformed: as many of the last ones as the operator says."""
-    count = int(lower.op_type[-2]) if lower.op_type.endswith("D") else 1
+    count = int(builder.op_type[-2]) if builder.op_type.endswith("D") else 1
     return list(range(rank - count, rank))
 
 
-def _lengths(lower: Tf1Legalizer, axes: Sequence[int]) -> list[Expr]:
-    lengths = sizes_of(lower, lower.operand("fft_length"), "the lengths")
+def _lengths(builder: Tf1Legalizer, axes: Sequence[int]) -> list[Expr]:
+    lengths = sizes_of(builder, builder.operand("fft_length"), "the lengths")
     if len(lengths) != len(axes):
-        lower.refuse(f"{len(lengths)} lengths", f"{len(axes)}")
+        builder.refuse(f"{len(lengths)} lengths", f"{len(axes)}")
     return lengths
 
 
 @legalizes(*_transforms("FFT"), *_transforms("IFFT"))
-def legalize_transform(lower: Tf1Legalizer) -> Results:
+def legalize_transform(builder: Tf1Legalizer) -> Results:
     """Of complex numbers, along each dimension."""
-    x = lower.operand("input")
-    inverse = lower.op_type.startswith("I")
-    for axis in _axes(lower, rank_of(x) - 1):
-        x = transformed(lower, x, axis, None, inverse, False)
+    x = builder.operand("input")
+    inverse = builder.op_type.startswith("I")
+    for axis in _axes(builder, rank_of(x) - 1):
+        x = transformed(builder, x, axis, None, inverse, False)
     return [x]
 
 
 @legalizes(*_transforms("RFFT"))
-def legalize_real_transform(lower: Tf1Legalizer) -> Results:
+def legalize_real_transform(builder: Tf1Legalizer) -> Results:
     """Of real numbers: along the last dimension half of it, which has the rest in it."""
-    x = lower.operand("input")
-    axes = _axes(lower, rank_of(x))
-    lengths = _lengths(lower, axes)
-    x = lower.unsqueeze(x, [rank_of(x)])
-    x = transformed(lower, x, axes[-1], lengths[-1], False, True)
+    x = builder.operand("input")
+    axes = _axes(builder, rank_of(x))
+    lengths = _lengths(builder, axes)
+    x = builder.unsqueeze(x, [rank_of(x)])
+    x = transformed(builder, x, axes[-1], lengths[-1], False, True)
     for axis, length in zip(axes[:-1], lengths[:-1], strict=True):
-        x = transformed(lower, x, axis, length, False, False)
+        x = transformed(builder, x, axis, length, False, False)
     return [x]
 
 
 @legalizes(*_transforms("IRFFT"))
-def legalize_inverse_real_transform(lower: Tf1Legalizer) -> Results:
+def legalize_inverse_real_transform(builder: Tf1Legalizer) -> Results:
     """Real numbers from half of their transform."""
-    x = lower.operand("input")
-    axes = _axes(lower, rank_of(x) - 1)
-    lengths = _lengths(lower, axes)
+    x = builder.operand("input")
+    axes = _axes(builder, rank_of(x) - 1)
+    lengths = _lengths(builder, axes)
     for axis, length in zip(axes[:-1], lengths[:-1], strict=True):
-        x = transformed(lower, x, axis, length, True, False)
-    x = transformed(lower, x, axes[-1], lengths[-1], True, True)
-    return [lower.squeeze(x, [rank_of(x) - 1])]
+        x = transformed(builder, x, axis, length, True, False)
+    x = transformed(builder, x, axes[-1], lengths[-1], True, True)
+    return [builder.squeeze(x, [rank_of(x) - 1])]

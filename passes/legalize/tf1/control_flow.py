@@ -51,8 +51,8 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
     Results that nobody uses, or that are one outer value in both branches, go. A branch that gives
     something which nobody looks at gives zeros of the type that the other one gives.
     """
-    lower = Legalizer(op, walk.symbols)
-    known = lower.constant(op.condition)
+    builder = Legalizer(op, walk.symbols)
+    known = builder.constant(op.condition)
     if known is not None:
         return _take_branch(op, op.regions[0 if known.all() else 1], walk)
     regions = [_legalized(region, walk) for region in op.regions]
@@ -71,15 +71,15 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
         kept.append(index)
     for region in regions:
         _yield(region, [yielded(region)[index] for index in kept])
-    _write_arrays(lower, regions, walk)
-    _fill(lower, regions)
+    _write_arrays(builder, regions, walk)
+    _fill(builder, regions)
     for region in regions:
         walk.erase_transient(region.block)
-    _require_one_type(lower, op, kept, regions)
-    uneven = _yield_lengths(lower, regions, walk)
+    _require_one_type(builder, op, kept, regions)
+    uneven = _yield_lengths(builder, regions, walk)
     names = [walk.symbols.fresh(nonnegative=True) for _ in unequal_dims(regions)]
     new = IfOp(op.condition, regions[0], regions[1], result_symbols=names)
-    made = lower.insert(new)
+    made = builder.insert(new)
     walk.companions.update(zip((made[index] for index in uneven), made[len(kept) :], strict=True))
     found |= zip(kept, made[: len(kept)], strict=True)
     walk.replace(op, [found.get(index) for index in range(len(results))])
@@ -87,7 +87,7 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
 
 def _take_branch(op: IfOp, chosen: Region, walk: FunctionWalk) -> None:
     """Put one branch in the place of the op; the other one gives types where that is needed."""
-    lower = Legalizer(op, walk.symbols)
+    builder = Legalizer(op, walk.symbols)
     values = _inlined(op, _legalized(chosen, walk))
     if any(map(_is_anything, values)):
         (rest,) = (region for region in op.regions if region is not chosen)
@@ -95,7 +95,7 @@ def _take_branch(op: IfOp, chosen: Region, walk: FunctionWalk) -> None:
         for index, like in enumerate(yielded(other)):
             if _is_anything(values[index]) and not _is_anything(like):
                 is_outer = not _is_inside(like, [other])
-                values[index] = like if is_outer else _zeros_like(lower, like, [other])
+                values[index] = like if is_outer else _zeros_like(builder, like, [other])
         other.drop_all_references()
     walk.replace(op, values)
 
@@ -105,15 +105,15 @@ def _is_anything(value: SSAValue) -> bool:
     return isinstance(value.owner, PoisonOp)
 
 
-def _fill(lower: Legalizer, regions: Sequence[Region]) -> None:
+def _fill(builder: Legalizer, regions: Sequence[Region]) -> None:
     """Let branches give zeros where nobody looks at what they give."""
     for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
         like = next(value for value in values if not _is_anything(value))
         for region, value in zip(regions, values, strict=True):
             if _is_anything(value):
                 end = _end(region)
-                builder = lower.at(InsertPoint.before(end))
-                end.operands[index] = _zeros_like(builder, like, regions)
+                inside = builder.at(InsertPoint.before(end))
+                end.operands[index] = _zeros_like(inside, like, regions)
 
 
 def _zeros_like(builder: CoreBuilder, like: SSAValue, regions: Sequence[Region]) -> SSAValue:
@@ -137,14 +137,14 @@ def _is_inside(value: SSAValue, regions: Sequence[Region]) -> bool:
     return False
 
 
-def _yield_lengths(lower: Legalizer, regions: Sequence[Region], walk: FunctionWalk) -> list[int]:
+def _yield_lengths(builder: Legalizer, regions: Sequence[Region], walk: FunctionWalk) -> list[int]:
     """Let branches yield the lengths of uneven arrays, too; the places of these arrays."""
     pairs = list(zip(*map(yielded, regions), strict=True))
     uneven = [k for k, values in enumerate(pairs) if any(v in walk.companions for v in values)]
     for region in regions if uneven else ():
         values = yielded(region)
-        builder = lower.at(InsertPoint.before(_end(region)))
-        _yield(region, [*values, *(_lengths(builder, values[k], walk) for k in uneven)])
+        inside = builder.at(InsertPoint.before(_end(region)))
+        _yield(region, [*values, *(_lengths(inside, values[k], walk) for k in uneven)])
     return uneven
 
 
@@ -154,7 +154,7 @@ def _lengths(builder: CoreBuilder, elements: SSAValue, walk: FunctionWalk) -> SS
     return uniform_lengths(builder, elements) if known is None else known
 
 
-def _write_arrays(lower: Legalizer, regions: Sequence[Region], walk: FunctionWalk) -> None:
+def _write_arrays(builder: Legalizer, regions: Sequence[Region], walk: FunctionWalk) -> None:
     """An array that one branch writes is, in the other one, as many elements of zero as it had."""
     for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
         unwritten = [k for k, value in enumerate(values) if is_unwritten(value)]
@@ -164,29 +164,29 @@ def _write_arrays(lower: Legalizer, regions: Sequence[Region], walk: FunctionWal
         if not written:
             for k in unwritten:
                 end = _end(regions[k])
-                end.operands[index] = all_zero(lower.at(InsertPoint.before(end)), values[k])
+                end.operands[index] = all_zero(builder.at(InsertPoint.before(end)), values[k])
             continue
         like = values[written[0]]
         inner = set(symbols_made_within(regions[written[0]]))
-        is_uneven = _is_uneven(lower, like, inner, walk)
+        is_uneven = _is_uneven(builder, like, inner, walk)
         for region, value in zip(regions, values, strict=True):
             if is_unwritten(value):
                 end = _end(region)
-                builder = lower.at(InsertPoint.before(end))
-                array = empty_array(builder, value, like, is_uneven=is_uneven)
+                inside = builder.at(InsertPoint.before(end))
+                array = empty_array(inside, value, like, is_uneven=is_uneven)
                 end.operands[index] = array
                 if is_uneven:
-                    walk.companions[array] = uniform_lengths(builder, array)
+                    walk.companions[array] = uniform_lengths(inside, array)
 
 
-def _is_uneven(lower: Legalizer, array: SSAValue, inner: set[str], walk: FunctionWalk) -> bool:
+def _is_uneven(builder: Legalizer, array: SSAValue, inner: set[str], walk: FunctionWalk) -> bool:
     """
     True if elements of an array that a region makes, with the symbols `inner`, have other lengths
     than those outside. The rest of their shape must be known there.
     """
     decided_inside = [axis for axis, dim in enumerate(dims_of(array)) if dim.symbols & inner]
     if any(axis > 1 for axis in decided_inside):
-        lower.refuse(
+        builder.refuse(
             f"an array of elements whose shape is decided inside: {array.type}",
             "elements of a shape that is known before, but for their length",
         )
@@ -194,14 +194,14 @@ def _is_uneven(lower: Legalizer, array: SSAValue, inner: set[str], walk: Functio
 
 
 def _require_one_type(
-    lower: Legalizer, op: IfOp, kept: Sequence[int], regions: Sequence[Region]
+    builder: Legalizer, op: IfOp, kept: Sequence[int], regions: Sequence[Region]
 ) -> None:
     """Refuse a result, of those `kept`, to which the branches give different kinds of tensors."""
     place = place_of(op)
     for index, yes, no in zip(kept, *map(yielded, regions), strict=True):
         if element_type(yes) != element_type(no) or rank_of(yes) != rank_of(no):
             result = "a result" if place is None else f"'{place.names[index]}'"
-            lower.refuse(
+            builder.refuse(
                 f"{result} of type {yes.type} if the condition holds, {no.type} if not",
                 "one rank and one element type",
             )
@@ -233,22 +233,24 @@ def legalize_loop(op: LoopOp, walk: FunctionWalk) -> None:
 
     Values that the body hands on, and arrays that it does not write, are not carried.
     """
-    lower = Legalizer(op, walk.symbols)
+    builder = Legalizer(op, walk.symbols)
     assert op.condition is not None
-    known = lower.constant(op.condition)
+    known = builder.constant(op.condition)
     if known is not None and not known.all():
         return walk.replace(op, op.inits)
     state = [_Carried(k, init, _tensor_type(init)) for k, init in enumerate(op.inits)]
     if (place := place_of(op)) is not None:
         for one, name in zip(state, place.names, strict=True):
             one.what = f"the loop variable '{name}'"
-    _add_lengths(lower, state, op.inits, walk)
+    _add_lengths(builder, state, op.inits, walk)
     for _ in range(_MAX_TRIALS):
         body = _body(op, state, walk)
-        if not _update(lower, op, state, body, walk):
-            return _finish(lower, op, state, body, walk)
+        if not _update(builder, op, state, body, walk):
+            return _finish(builder, op, state, body, walk)
         body.drop_all_references()
-    lower.refuse(f"a loop whose types still change after {_MAX_TRIALS} trials", "types that settle")
+    builder.refuse(
+        f"a loop whose types still change after {_MAX_TRIALS} trials", "types that settle"
+    )
 
 
 def _tensor_type(value: SSAValue) -> Tensor | None:
@@ -280,32 +282,36 @@ def _body(op: LoopOp, state: Sequence[_Carried], walk: FunctionWalk) -> Region:
 
 
 def _update(
-    lower: Legalizer, op: LoopOp, state: list[_Carried], body: Region, walk: FunctionWalk
+    builder: Legalizer, op: LoopOp, state: list[_Carried], body: Region, walk: FunctionWalk
 ) -> bool:
     """Take what the body yields into account; False if it was known already."""
     arguments = tuple(body.block.args)[1:]
-    end = lower.at(InsertPoint.before(_end(body)))
-    changed = _give_elements(lower, state, body, end, walk)
+    end = builder.at(InsertPoint.before(_end(body)))
+    changed = _give_elements(builder, state, body, end, walk)
     values = yielded(body)[1:]
     inner = set(symbols_made_within(body))
     for one in tuple(state):
         value = values[one.index]
         if one.is_lengths:
-            changed |= _join(lower, one, _lengths(end, value, walk), inner, walk)
+            changed |= _join(builder, one, _lengths(end, value, walk), inner, walk)
         elif value in (arguments[one.index], one.init):
             # Handed on: what uses the argument uses the initial value in the next trial.
             state[:] = [other for other in state if other.index != one.index]
             changed = True
         elif is_unwritten(one.init):
-            _write_first(lower, one, value, inner, walk)
+            _write_first(builder, one, value, inner, walk)
             changed = True
         else:
-            changed |= _join(lower, one, value, inner, walk)
-    return changed | _add_lengths(lower, state, values, walk)
+            changed |= _join(builder, one, value, inner, walk)
+    return changed | _add_lengths(builder, state, values, walk)
 
 
 def _give_elements(
-    lower: Legalizer, state: Sequence[_Carried], body: Region, end: CoreBuilder, walk: FunctionWalk
+    builder: Legalizer,
+    state: Sequence[_Carried],
+    body: Region,
+    end: CoreBuilder,
+    walk: FunctionWalk,
 ) -> bool:
     """Make tensors of arrays that the body made and did not write; False if inits are tensors."""
     changed = False
@@ -314,7 +320,7 @@ def _give_elements(
         if one.is_lengths or not is_unwritten(value) or value is one.init:
             continue
         if is_unwritten(one.init):
-            one.init = all_zero(lower, one.init)
+            one.init = all_zero(builder, one.init)
             one.type = _tensor_type(one.init)
             changed = True
         is_uneven = one.init in walk.companions
@@ -327,21 +333,21 @@ def _give_elements(
 
 
 def _write_first(
-    lower: Legalizer, one: _Carried, value: SSAValue, inner: set[str], walk: FunctionWalk
+    builder: Legalizer, one: _Carried, value: SSAValue, inner: set[str], walk: FunctionWalk
 ) -> None:
     """
     The array that the body writes as `value`, before the loop: it may have another number of
     elements, and other lengths, but the rest of an element's shape must be known.
     """
-    is_uneven = _is_uneven(lower, value, inner, walk)
-    one.init = empty_array(lower, one.init, value, is_uneven=is_uneven)
+    is_uneven = _is_uneven(builder, value, inner, walk)
+    one.init = empty_array(builder, one.init, value, is_uneven=is_uneven)
     one.type = _tensor_type(one.init)
     if is_uneven:
-        walk.companions[one.init] = uniform_lengths(lower, one.init)
+        walk.companions[one.init] = uniform_lengths(builder, one.init)
 
 
 def _add_lengths(
-    lower: Legalizer, state: list[_Carried], values: Sequence[SSAValue], walk: FunctionWalk
+    builder: Legalizer, state: list[_Carried], values: Sequence[SSAValue], walk: FunctionWalk
 ) -> bool:
     """Carry the lengths of arrays that are, or become, uneven; False if they are carried."""
     known = {one.index for one in state if one.is_lengths}
@@ -349,14 +355,14 @@ def _add_lengths(
     for one in state:
         is_uneven = one.init in walk.companions or values[one.index] in walk.companions
         if is_uneven and not one.is_lengths and one.index not in known:
-            init = _lengths(lower, one.init, walk)
+            init = _lengths(builder, one.init, walk)
             added.append(_Carried(one.index, init, _tensor_type(init), is_lengths=True))
     state += added
     return bool(added)
 
 
 def _join(
-    lower: Legalizer, one: _Carried, value: SSAValue, inner: set[str], walk: FunctionWalk
+    builder: Legalizer, one: _Carried, value: SSAValue, inner: set[str], walk: FunctionWalk
 ) -> bool:
     """Make symbols of the dimensions that differ; False if there are none."""
     old = one.type
@@ -366,7 +372,7 @@ def _join(
         or element_type(value) != element_type(old)
         or rank_of(value) != rank_of(old)
     ):
-        lower.refuse(
+        builder.refuse(
             f"{one.what} that starts as {one.init.type} and becomes {value.type}",
             "one rank and one element type",
         )
@@ -384,11 +390,11 @@ def _join(
 
 
 def _finish(
-    lower: Legalizer, op: LoopOp, state: Sequence[_Carried], body: Region, walk: FunctionWalk
+    builder: Legalizer, op: LoopOp, state: Sequence[_Carried], body: Region, walk: FunctionWalk
 ) -> None:
     """The loop of a body that fits the types of what it carries."""
     values = yielded(body)
-    end = lower.at(InsertPoint.before(_end(body)))
+    end = builder.at(InsertPoint.before(_end(body)))
     carried = [
         _lengths(end, values[1 + one.index], walk) if one.is_lengths else values[1 + one.index]
         for one in state
@@ -414,7 +420,7 @@ def _finish(
         result_symbols=[walk.symbols.fresh(nonnegative=True) for _ in names],
     )
     found: dict[int, SSAValue] = {}
-    for one, result in zip(state, lower.insert(loop), strict=True):
+    for one, result in zip(state, builder.insert(loop), strict=True):
         if one.is_lengths:
             walk.companions[found[one.index]] = result
         else:

@@ -16,15 +16,15 @@ from lowerdeck.dialects.core.tensor import GatherElementsOp, GatherNdOp, GatherO
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i32, i64, tensor
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.passes.legalize.movement import pad
-from lowerdeck.passes.legalize.quantity import Quantity, stack
 from lowerdeck.passes.legalize.sizes import size_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 _LOWEST_F32 = -3.4028234663852886e38
 
-Similarity = Callable[[Tf1Legalizer, Quantity], Quantity]
+Similarity = Callable[[Tf1Legalizer, TensorValue], TensorValue]
 """How alike all boxes are to the best ones [groups]: [groups, boxes], by ops at a builder."""
 
 
@@ -45,42 +45,46 @@ class _Rule:
 class _Chosen:
     """What was chosen in each round, [rounds, groups] each; minus infinity if nothing was left."""
 
-    places: Quantity
-    scores: Quantity
+    places: TensorValue
+    scores: TensorValue
 
 
-def _chosen(lower: Tf1Legalizer, scores: Quantity, rounds: Expr, rule: _Rule) -> _Chosen:
+def _chosen(builder: Tf1Legalizer, scores: TensorValue, rounds: Expr, rule: _Rule) -> _Chosen:
     """
     In each of `groups`, over and over: take the box with the best score (of equal ones the first),
     and drop others by the rule. `scores` is [groups, boxes].
     """
-    lowest = Quantity.number(lower, -math.inf, scores.element)
-    start = scores.gt(Quantity(lower, rule.least)).where(scores, lowest).value
+    lowest = TensorValue.number(builder, -math.inf, scores.element)
+    start = scores.gt(TensorValue(builder, rule.least)).where(scores, lowest).value
     block = Block(arg_types=[tensor(i64, []), start.type])
-    inner = copy(lower)
+    inner = copy(builder)
     inner.point = InsertPoint.at_end(block)
-    best, value, left = _round(inner, Quantity(inner, block.args[1]), rule)
+    best, value, left = _round(inner, TensorValue(inner, block.args[1]), rule)
     inner.insert(YieldOp([left.value, best.value, value.value]))
-    iteration, count = (lower.symbols.fresh(nonnegative=True) for _ in range(2))
-    trips = lower.dims([rounds], [])
+    iteration, count = (builder.symbols.fresh(nonnegative=True) for _ in range(2))
+    trips = builder.dims([rounds], [])
     loop = LoopOp(trips, None, [start], Region(block), iteration=iteration, count=count)
-    _, places, values = lower.insert(loop)
+    _, places, values = builder.insert(loop)
     shape = [rounds, scores.dims[0]]
-    return _Chosen(Quantity(lower, places).reshape(shape), Quantity(lower, values).reshape(shape))
+    return _Chosen(
+        TensorValue(builder, places).reshape(shape), TensorValue(builder, values).reshape(shape)
+    )
 
 
-def _round(lower: Tf1Legalizer, left: Quantity, rule: _Rule) -> tuple[Quantity, Quantity, Quantity]:
+def _round(
+    builder: Tf1Legalizer, left: TensorValue, rule: _Rule
+) -> tuple[TensorValue, TensorValue, TensorValue]:
     """The best box of each group, its score, and the scores that are left."""
     groups, count = left.dims
-    best = Quantity(lower, lower.add(ArgReduceOp("max", left.value, 1)))
-    lowest = Quantity.number(lower, -math.inf, left.element)
-    likeness = rule.similarity(lower, best)
-    is_dropped = likeness.gt(Quantity(lower, rule.most))
+    best = TensorValue(builder, builder.add(ArgReduceOp("max", left.value, 1)))
+    lowest = TensorValue.number(builder, -math.inf, left.element)
+    likeness = rule.similarity(builder, best)
+    is_dropped = likeness.gt(TensorValue(builder, rule.most))
     after = left
     if rule.decay is not None:
-        after = left * (likeness * likeness * Quantity(lower, rule.decay)).exp()
-        is_dropped = ~after.gt(Quantity(lower, rule.least)) | left.eq(-math.inf)
-    index = Quantity.iota(lower, count).reshape([1, count])
+        after = left * (likeness * likeness * TensorValue(builder, rule.decay)).exp()
+        is_dropped = ~after.gt(TensorValue(builder, rule.least)) | left.eq(-math.inf)
+    index = TensorValue.iota(builder, count).reshape([1, count])
     is_dropped = is_dropped | index.eq(best.reshape([groups, 1]))
     return best, left.reduce("max", [1]), is_dropped.where(lowest, after)
 
@@ -95,9 +99,9 @@ def _overlap(corners: Sequence[SSAValue]) -> Similarity:
     `corners` are y1, x1, y2 and x2, [groups, boxes] each; they may be any opposite ones.
     """
 
-    def similarity(lower: Tf1Legalizer, best: Quantity) -> Quantity:
+    def similarity(builder: Tf1Legalizer, best: TensorValue) -> TensorValue:
         (shared, own, other), (width, *widths) = (
-            _lengths(lower, corners[axis], corners[axis + 2], best) for axis in (0, 1)
+            _lengths(builder, corners[axis], corners[axis + 2], best) for axis in (0, 1)
         )
         shared, own, other = shared * width, own * widths[0], other * widths[1]
         has_area = own.gt(0) & other.gt(0)
@@ -107,23 +111,23 @@ def _overlap(corners: Sequence[SSAValue]) -> Similarity:
 
 
 def _lengths(
-    lower: Tf1Legalizer, end: SSAValue, opposite: SSAValue, best: Quantity
-) -> tuple[Quantity, Quantity, Quantity]:
+    builder: Tf1Legalizer, end: SSAValue, opposite: SSAValue, best: TensorValue
+) -> tuple[TensorValue, TensorValue, TensorValue]:
     """Along one axis, what the best boxes share with all others, and the lengths of both."""
-    ends = Quantity(lower, end), Quantity(lower, opposite)
+    ends = TensorValue(builder, end), TensorValue(builder, opposite)
     low, high = ends[0].minimum(ends[1]), ends[0].maximum(ends[1])
-    first, last = _picked(lower, low, best), _picked(lower, high, best)
+    first, last = _picked(builder, low, best), _picked(builder, high, best)
     shared = (last.minimum(high) - first.maximum(low)).maximum(0)
     return shared, last - first, high - low
 
 
-def _picked(lower: Tf1Legalizer, values: Quantity, index: Quantity) -> Quantity:
+def _picked(builder: Tf1Legalizer, values: TensorValue, index: TensorValue) -> TensorValue:
     """values [groups, boxes] at index [groups], as a column."""
     column = index.reshape([index.dims[0], 1])
-    return Quantity(lower, lower.add(GatherElementsOp(values.value, column.value, 1)))
+    return TensorValue(builder, builder.add(GatherElementsOp(values.value, column.value, 1)))
 
 
-def _corners(boxes: Quantity, count: Expr) -> list[SSAValue]:
+def _corners(boxes: TensorValue, count: Expr) -> list[SSAValue]:
     """The coordinates of boxes [count, 4], [1, count] each."""
     return [boxes.pick(1, k).reshape([1, count]).value for k in range(4)]
 
@@ -132,53 +136,53 @@ def _corners(boxes: Quantity, count: Expr) -> list[SSAValue]:
 
 
 @legalizes("NonMaxSuppression")
-def legalize_suppression(lower: Tf1Legalizer) -> Results:
+def legalize_suppression(builder: Tf1Legalizer) -> Results:
     """By a threshold that is an attribute, whatever the scores."""
-    most = lower.scalar(lower.attrs.float("iou_threshold"), f32)
-    return [_kept(lower, most, lower.scalar(_LOWEST_F32, f32))[0]]
+    most = builder.scalar(builder.attrs.float("iou_threshold"), f32)
+    return [_kept(builder, most, builder.scalar(_LOWEST_F32, f32))[0]]
 
 
 @legalizes("NonMaxSuppressionV2")
-def legalize_suppression_threshold(lower: Tf1Legalizer) -> Results:
+def legalize_suppression_threshold(builder: Tf1Legalizer) -> Results:
     """By a threshold that is an operand, whatever the scores."""
-    x = number(lower, "scores")
+    x = number(builder, "scores")
     lowest = _LOWEST_F32 if element_type(x) == f32 else -65504.0
-    return [_kept(lower, _threshold(lower, "iou_threshold"), lower.scalar(lowest, x))[0]]
+    return [_kept(builder, _threshold(builder, "iou_threshold"), builder.scalar(lowest, x))[0]]
 
 
 @legalizes("NonMaxSuppressionV3", "NonMaxSuppressionV4", "NonMaxSuppressionV5")
-def legalize_suppression_scores(lower: Tf1Legalizer) -> Results:
+def legalize_suppression_scores(builder: Tf1Legalizer) -> Results:
     """
     Of scores above a threshold.
 
     V4 and V5 also give the number of boxes, and may fill up with zeros; V5 gives the scores, which
     sink with exp(-similarity^2 / (2 sigma)) unless sigma is zero.
     """
-    most, least = _threshold(lower, "iou_threshold"), _threshold(lower, "score_threshold")
-    if lower.op_type == "NonMaxSuppressionV3":
-        return [_kept(lower, most, least)[0]]
-    is_padded = lower.attrs.flag("pad_to_max_output_size")
-    decay = _decay(lower) if lower.op_type == "NonMaxSuppressionV5" else None
-    places, scores, count = _kept(lower, most, least, is_padded=is_padded, decay=decay)
-    if lower.op_type == "NonMaxSuppressionV4":
+    most, least = _threshold(builder, "iou_threshold"), _threshold(builder, "score_threshold")
+    if builder.op_type == "NonMaxSuppressionV3":
+        return [_kept(builder, most, least)[0]]
+    is_padded = builder.attrs.flag("pad_to_max_output_size")
+    decay = _decay(builder) if builder.op_type == "NonMaxSuppressionV5" else None
+    places, scores, count = _kept(builder, most, least, is_padded=is_padded, decay=decay)
+    if builder.op_type == "NonMaxSuppressionV4":
         return [places, count]
     return [places, scores, count]
 
 
-def _threshold(lower: Tf1Legalizer, name: str) -> SSAValue:
+def _threshold(builder: Tf1Legalizer, name: str) -> SSAValue:
     """A scalar operand in the element type of the scores."""
-    return lower.reshape(lower.cast(lower.operand(name), lower.operand("scores")), [])
+    return builder.reshape(builder.cast(builder.operand(name), builder.operand("scores")), [])
 
 
-def _decay(lower: Tf1Legalizer) -> SSAValue | None:
-    sigma = Quantity.of(lower, _threshold(lower, "soft_nms_sigma"))
+def _decay(builder: Tf1Legalizer) -> SSAValue | None:
+    sigma = TensorValue.of(builder, _threshold(builder, "soft_nms_sigma"))
     if sigma.array is None:
-        lower.refuse("soft_nms_sigma that depends on data", "a constant")
+        builder.refuse("soft_nms_sigma that depends on data", "a constant")
     return None if sigma.is_all(0) else (-0.5 / sigma).value
 
 
 def _kept(
-    lower: Tf1Legalizer,
+    builder: Tf1Legalizer,
     most: SSAValue,
     least: SSAValue,
     *,
@@ -187,92 +191,94 @@ def _kept(
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
     """The places of the boxes that are kept, their scores, and how many they are."""
     boxes, scores = (
-        Quantity(lower, number(lower, "boxes")),
-        Quantity(lower, number(lower, "scores")),
+        TensorValue(builder, number(builder, "boxes")),
+        TensorValue(builder, number(builder, "scores")),
     )
     rule = _Rule(_overlap(_corners(boxes, scores.dims[0])), most, least, decay)
-    return _selection(lower, scores, rule, is_padded=is_padded)
+    return _selection(builder, scores, rule, is_padded=is_padded)
 
 
 def _selection(
-    lower: Tf1Legalizer, scores: Quantity, rule: _Rule, *, is_padded: bool
+    builder: Tf1Legalizer, scores: TensorValue, rule: _Rule, *, is_padded: bool
 ) -> tuple[SSAValue, SSAValue, SSAValue]:
-    limit = Quantity.of(lower, lower.reshape(lower.operand("max_output_size"), []))
-    wanted = size_of(lower, limit.cast(i64).maximum(0).value, "the number of boxes")
+    limit = TensorValue.of(builder, builder.reshape(builder.operand("max_output_size"), []))
+    wanted = size_of(builder, limit.cast(i64).maximum(0).value, "the number of boxes")
     count = scores.dims[0]
     rounds = minimum(wanted, count)
-    found = _chosen(lower, scores.reshape([1, count]), rounds, rule)
+    found = _chosen(builder, scores.reshape([1, count]), rounds, rule)
     # Once nothing is left, nothing comes any more.
     number_ = found.scores.gt(-math.inf).cast(i64).reduce("sum", [0, 1])
-    size = size_of(lower, number_.value, "the number of boxes")
+    size = size_of(builder, number_.value, "the number of boxes")
     results: list[SSAValue] = []
     for value in (found.places.cast(i32), found.scores):
-        part = lower.slice_axis(value.reshape([rounds]).value, 0, 0, size)
+        part = builder.slice_axis(value.reshape([rounds]).value, 0, 0, size)
         if is_padded:
-            part = pad(lower, part, [Expr.const(0)], [wanted - size])
+            part = pad(builder, part, [Expr.const(0)], [wanted - size])
         results.append(part)
     return results[0], results[1], number_.cast(i32).value
 
 
 @legalizes("NonMaxSuppressionWithOverlaps")
-def legalize_suppression_overlaps(lower: Tf1Legalizer) -> Results:
+def legalize_suppression_overlaps(builder: Tf1Legalizer) -> Results:
     """By a matrix of overlaps: element [i, j] says how box i overlaps a chosen box j."""
-    overlaps = lower.transpose(number(lower, "overlaps"), [1, 0])
-    scores = Quantity(lower, number(lower, "scores"))
+    overlaps = builder.transpose(number(builder, "overlaps"), [1, 0])
+    scores = TensorValue(builder, number(builder, "scores"))
 
-    def similarity(inner: Tf1Legalizer, best: Quantity) -> Quantity:
+    def similarity(inner: Tf1Legalizer, best: TensorValue) -> TensorValue:
         found = inner.add(GatherOp(overlaps, best.value, 0))
-        return Quantity(inner, inner.reshape(found, [1, scores.dims[0]]))
+        return TensorValue(inner, inner.reshape(found, [1, scores.dims[0]]))
 
-    thresholds = (_threshold(lower, f"{name}_threshold") for name in ("overlap", "score"))
-    return [_selection(lower, scores, _Rule(similarity, *thresholds), is_padded=False)[0]]
+    thresholds = (_threshold(builder, f"{name}_threshold") for name in ("overlap", "score"))
+    return [_selection(builder, scores, _Rule(similarity, *thresholds), is_padded=False)[0]]
 
 
 # Batches of images with classes
 
 
 @legalizes("CombinedNonMaxSuppression")
-def legalize_combined_suppression(lower: Tf1Legalizer) -> Results:
+def legalize_combined_suppression(builder: Tf1Legalizer) -> Results:
     """
     The best boxes of all classes, after suppression in each class of each image.
 
     boxes [images, boxes, classes or 1, 4], scores [images, boxes, classes].
     """
-    boxes = Quantity(lower, number(lower, "boxes"))
-    scores = Quantity(lower, number(lower, "scores")).transpose([0, 2, 1])
+    boxes = TensorValue(builder, number(builder, "boxes"))
+    scores = TensorValue(builder, number(builder, "scores")).transpose([0, 2, 1])
     images, classes, count = scores.dims
-    per_class = size_of(lower, lower.operand("max_output_size_per_class"), "the number of boxes")
-    total = size_of(lower, lower.operand("max_total_size"), "the number of boxes")
-    if lower.attrs.flag("pad_per_class"):
+    per_class = size_of(
+        builder, builder.operand("max_output_size_per_class"), "the number of boxes"
+    )
+    total = size_of(builder, builder.operand("max_total_size"), "the number of boxes")
+    if builder.attrs.flag("pad_per_class"):
         total = minimum(total, per_class * classes)
     rounds = minimum(per_class, count)
     # Classes that have no boxes of their own share those of the last one.
-    own = Quantity.iota(lower, classes).minimum(Quantity.dim(lower, boxes.dims[2] - 1))
-    corners = Quantity(lower, lower.add(GatherOp(boxes.value, own.value, 2))).transpose(
+    own = TensorValue.iota(builder, classes).minimum(TensorValue.dim(builder, boxes.dims[2] - 1))
+    corners = TensorValue(builder, builder.add(GatherOp(boxes.value, own.value, 2))).transpose(
         [3, 0, 2, 1]
     )
     whole = [corners.pick(0, k).reshape([images * classes, count]) for k in range(4)]
-    thresholds = (_threshold(lower, f"{name}_threshold") for name in ("iou", "score"))
+    thresholds = (_threshold(builder, f"{name}_threshold") for name in ("iou", "score"))
     rule = _Rule(_overlap([value.value for value in whole]), *thresholds)
-    found = _chosen(lower, scores.reshape([images * classes, count]), rounds, rule)
+    found = _chosen(builder, scores.reshape([images * classes, count]), rounds, rule)
     candidates = rounds * classes
 
-    def by_image(value: Quantity) -> Quantity:
+    def by_image(value: TensorValue) -> TensorValue:
         return value.transpose([1, 0]).reshape([images, candidates])
 
     shown = minimum(total, candidates)
     values, order = map(
-        lambda value: Quantity(lower, value),
-        lower.insert(TopKOp(by_image(found.scores).value, shown, 1)),
+        lambda value: TensorValue(builder, value),
+        builder.insert(TopKOp(by_image(found.scores).value, shown, 1)),
     )
-    places = Quantity(
-        lower, lower.add(GatherElementsOp(by_image(found.places).value, order.value, 1))
+    places = TensorValue(
+        builder, builder.add(GatherElementsOp(by_image(found.places).value, order.value, 1))
     )
-    class_ = order // Quantity.dim(lower, rounds).maximum(1)
+    class_ = order // TensorValue.dim(builder, rounds).maximum(1)
     is_valid = values.gt(-math.inf)
-    index = stack([places, class_.minimum(Quantity.dim(lower, boxes.dims[2] - 1))], 2)
-    picked = Quantity(lower, lower.add(GatherNdOp(boxes.value, index.value, 1)))
-    if lower.attrs.flag("clip_boxes"):
+    index = stack([places, class_.minimum(TensorValue.dim(builder, boxes.dims[2] - 1))], 2)
+    picked = TensorValue(builder, builder.add(GatherNdOp(boxes.value, index.value, 1)))
+    if builder.attrs.flag("clip_boxes"):
         picked = picked.clip(0, 1)
     results = [
         is_valid.reshape([images, shown, 1]).where(picked, 0),
@@ -280,12 +286,12 @@ def legalize_combined_suppression(lower: Tf1Legalizer) -> Results:
         is_valid.where(class_.cast(f32), 0),
     ]
     more = total - shown
-    filled = [_filled(lower, value, more) for value in results]
+    filled = [_filled(builder, value, more) for value in results]
     return [*filled, is_valid.cast(i32).reduce("sum", [1]).value]
 
 
-def _filled(lower: Tf1Legalizer, value: Quantity, more: Expr) -> SSAValue:
+def _filled(builder: Tf1Legalizer, value: TensorValue, more: Expr) -> SSAValue:
     """Zeros behind dimension 1."""
     rank = len(dims_of(value.value))
     end = [more if k == 1 else Expr.const(0) for k in range(rank)]
-    return pad(lower, value.value, [Expr.const(0)] * rank, end)
+    return pad(builder, value.value, [Expr.const(0)] * rank, end)

@@ -66,29 +66,29 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import product
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.special import apply, erfc, expm1, log1p
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 
-def number(lower: Tf1Legalizer, name: str | int) -> SSAValue:
+def number(builder: Tf1Legalizer, name: str | int) -> SSAValue:
     """An operand; refused unless it is of numbers that C computes with."""
-    value = lower.operand(name)
+    value = builder.operand(name)
     if element_type(value) not in COMPUTABLE:
-        lower.refuse(f"an operand of {element_type(value)}", "real numbers or truth values")
+        builder.refuse(f"an operand of {element_type(value)}", "real numbers or truth values")
     return value
 
 
-def widened(lower: Tf1Legalizer, name: str | int) -> Quantity:
+def widened(builder: Tf1Legalizer, name: str | int) -> TensorValue:
     """A floating-point operand; half precision is computed in f32."""
-    x = Quantity(lower, number(lower, name))
+    x = TensorValue(builder, number(builder, name))
     return x.cast(f32) if x.element in (f16, bf16) else x
 
 
-def narrowed(lower: Tf1Legalizer, y: Quantity) -> Results:
+def narrowed(builder: Tf1Legalizer, y: TensorValue) -> Results:
     """What was computed from `widened` operands, rounded once to the type of the result."""
-    return [y.cast(lower.result_element()).value]
+    return [y.cast(builder.result_element()).value]
 
 
 # One operand
@@ -122,98 +122,98 @@ _UNARY: Mapping[str, type[UnaryOp]] = {
 
 
 @legalizes(*_UNARY)
-def legalize_unary(lower: Tf1Legalizer) -> Results:
+def legalize_unary(builder: Tf1Legalizer) -> Results:
     """The function of the same name; `Round` and `Rint` round halves to even."""
-    return [lower.add(_UNARY[lower.op_type](number(lower, 0)))]
+    return [builder.add(_UNARY[builder.op_type](number(builder, 0)))]
 
 
 @legalizes("Square")
-def legalize_square(lower: Tf1Legalizer) -> Results:
+def legalize_square(builder: Tf1Legalizer) -> Results:
     """x * x"""
-    x = number(lower, 0)
-    return [lower.add(MulOp(x, x))]
+    x = number(builder, 0)
+    return [builder.add(MulOp(x, x))]
 
 
 @legalizes("Reciprocal", "Inv")
-def legalize_reciprocal(lower: Tf1Legalizer) -> Results:
+def legalize_reciprocal(builder: Tf1Legalizer) -> Results:
     """1 / x"""
-    x = number(lower, 0)
-    return [lower.add(DivOp(lower.scalar(1, x), x))]
+    x = number(builder, 0)
+    return [builder.add(DivOp(builder.scalar(1, x), x))]
 
 
 @legalizes("Rsqrt")
-def legalize_reciprocal_root(lower: Tf1Legalizer) -> Results:
+def legalize_reciprocal_root(builder: Tf1Legalizer) -> Results:
     """1 / sqrt(x)"""
-    return narrowed(lower, 1 / apply(SqrtOp, widened(lower, 0)))
+    return narrowed(builder, 1 / apply(SqrtOp, widened(builder, 0)))
 
 
 @legalizes("Expm1")
-def legalize_expm1(lower: Tf1Legalizer) -> Results:
+def legalize_expm1(builder: Tf1Legalizer) -> Results:
     """exp(x) - 1"""
-    return narrowed(lower, expm1(widened(lower, 0)))
+    return narrowed(builder, expm1(widened(builder, 0)))
 
 
 @legalizes("Erfc")
-def legalize_erfc(lower: Tf1Legalizer) -> Results:
+def legalize_erfc(builder: Tf1Legalizer) -> Results:
     """1 - erf(x)"""
-    return narrowed(lower, erfc(widened(lower, 0)))
+    return narrowed(builder, erfc(widened(builder, 0)))
 
 
 @legalizes("Log1p")
-def legalize_log1p(lower: Tf1Legalizer) -> Results:
+def legalize_log1p(builder: Tf1Legalizer) -> Results:
     """log(1 + x)"""
-    return narrowed(lower, log1p(widened(lower, 0)))
+    return narrowed(builder, log1p(widened(builder, 0)))
 
 
 @legalizes("PopulationCount")
-def legalize_population_count(lower: Tf1Legalizer) -> Results:
+def legalize_population_count(builder: Tf1Legalizer) -> Results:
     """How many bits of an integer are set: those of all pairs, then of all groups of four, ..."""
-    x = Quantity(lower, number(lower, "x"))
+    x = TensorValue(builder, number(builder, "x"))
     width = 8 * numpy_dtype(x.element).itemsize
     # Unsigned: bits that move in from above are zeros.
     x = x.cast(IntegerType(width, Signedness.UNSIGNED))
     half = 1
     while half < width:
         mask = sum(((1 << half) - 1) << start for start in range(0, width, 2 * half))
-        amount = Quantity(lower, np.array(half, numpy_dtype(x.element)))
-        bits = Quantity(lower, np.array(mask, numpy_dtype(x.element)))
-        upper = Quantity(lower, lower.add(ShrOp(x.value, amount.value)))
+        amount = TensorValue(builder, np.array(half, numpy_dtype(x.element)))
+        bits = TensorValue(builder, np.array(mask, numpy_dtype(x.element)))
+        upper = TensorValue(builder, builder.add(ShrOp(x.value, amount.value)))
         x = (x & bits) + (upper & bits)
         half *= 2
-    return [x.cast(lower.result_element()).value]
+    return [x.cast(builder.result_element()).value]
 
 
 @legalizes("ToBool")
-def legalize_to_bool(lower: Tf1Legalizer) -> Results:
+def legalize_to_bool(builder: Tf1Legalizer) -> Results:
     """A scalar is true if it is not zero, any other tensor if it has elements."""
-    value = lower.operand("input")
-    x = Quantity.of(lower, value)
+    value = builder.operand("input")
+    x = TensorValue.of(builder, value)
     if not x.dims:
         if x.element not in COMPUTABLE:
-            lower.refuse(f"a condition of type {value.type}", "a number")
+            builder.refuse(f"a condition of type {value.type}", "a number")
         return [value if x.element == i1 else x.ne(0).value]
-    return [Quantity.dim(lower, product(x.dims)).gt(0).value]
+    return [TensorValue.dim(builder, product(x.dims)).gt(0).value]
 
 
 @legalizes("IsNan")
-def legalize_is_nan(lower: Tf1Legalizer) -> Results:
+def legalize_is_nan(builder: Tf1Legalizer) -> Results:
     """x != x"""
-    x = number(lower, 0)
-    return [lower.compare("ne", x, x)]
+    x = number(builder, 0)
+    return [builder.compare("ne", x, x)]
 
 
 @legalizes("IsInf")
-def legalize_is_inf(lower: Tf1Legalizer) -> Results:
+def legalize_is_inf(builder: Tf1Legalizer) -> Results:
     """|x| = inf"""
-    x = number(lower, 0)
-    return [lower.compare("eq", lower.add(AbsOp(x)), lower.scalar(math.inf, x))]
+    x = number(builder, 0)
+    return [builder.compare("eq", builder.add(AbsOp(x)), builder.scalar(math.inf, x))]
 
 
 @legalizes("IsFinite")
-def legalize_is_finite(lower: Tf1Legalizer) -> Results:
+def legalize_is_finite(builder: Tf1Legalizer) -> Results:
     """|x| < inf"""
-    x = number(lower, 0)
-    return [lower.compare("lt", lower.add(AbsOp(x)), lower.scalar(math.inf, x))]
+    x = number(builder, 0)
+    return [builder.compare("lt", builder.add(AbsOp(x)), builder.scalar(math.inf, x))]
 
 
 # Two operands
@@ -248,84 +248,86 @@ _COMPARISONS = {
 
 
 @legalizes(*_BINARY)
-def legalize_binary(lower: Tf1Legalizer) -> Results:
+def legalize_binary(builder: Tf1Legalizer) -> Results:
     """The function of the same name; integers are divided toward zero."""
-    return [lower.add(_BINARY[lower.op_type](number(lower, 0), number(lower, 1)))]
+    return [builder.add(_BINARY[builder.op_type](number(builder, 0), number(builder, 1)))]
 
 
 @legalizes(*_COMPARISONS)
-def legalize_comparison(lower: Tf1Legalizer) -> Results:
+def legalize_comparison(builder: Tf1Legalizer) -> Results:
     """A comparison."""
-    if lower.attrs.has("incompatible_shape_error"):
+    if builder.attrs.has("incompatible_shape_error"):
         # It concerns shapes that do not broadcast, which are refused.
-        lower.attrs.ignore("incompatible_shape_error")
-    return [lower.compare(_COMPARISONS[lower.op_type], number(lower, 0), number(lower, 1))]
+        builder.attrs.ignore("incompatible_shape_error")
+    return [builder.compare(_COMPARISONS[builder.op_type], number(builder, 0), number(builder, 1))]
 
 
 @legalizes("ApproximateEqual")
-def legalize_approximate_equal(lower: Tf1Legalizer) -> Results:
+def legalize_approximate_equal(builder: Tf1Legalizer) -> Results:
     """|x - y| < tolerance"""
-    distance = lower.add(AbsOp(lower.add(SubOp(number(lower, 0), number(lower, 1)))))
-    return [lower.compare("lt", distance, lower.scalar(lower.attrs.float("tolerance"), distance))]
+    distance = builder.add(AbsOp(builder.add(SubOp(number(builder, 0), number(builder, 1)))))
+    return [
+        builder.compare("lt", distance, builder.scalar(builder.attrs.float("tolerance"), distance))
+    ]
 
 
 @legalizes("TruncateDiv")
-def legalize_truncate_div(lower: Tf1Legalizer) -> Results:
+def legalize_truncate_div(builder: Tf1Legalizer) -> Results:
     """The quotient rounded toward zero."""
-    quotient = Quantity(lower, lower.add(DivOp(number(lower, 0), number(lower, 1))))
+    quotient = TensorValue(builder, builder.add(DivOp(number(builder, 0), number(builder, 1))))
     if is_float(quotient.element):
         quotient = quotient.lt(0).where(quotient.ceil(), quotient.floor())
     return [quotient.value]
 
 
 @legalizes("FloorDiv")
-def legalize_floor_div(lower: Tf1Legalizer) -> Results:
+def legalize_floor_div(builder: Tf1Legalizer) -> Results:
     """The quotient rounded down."""
-    x, y = number(lower, 0), number(lower, 1)
+    x, y = number(builder, 0), number(builder, 1)
     element = element_type(x)
     if is_float(element):
-        return [lower.add(FloorOp(lower.add(DivOp(x, y))))]
-    if (known := _symbolic_quotient(lower, x, y)) is not None:
+        return [builder.add(FloorOp(builder.add(DivOp(x, y))))]
+    if (known := _symbolic_quotient(builder, x, y)) is not None:
         return [known]
-    quotient = lower.add(DivOp(x, y))
+    quotient = builder.add(DivOp(x, y))
     if is_unsigned(element):
         return [quotient]
     # The remainders differ where the quotient has been rounded up.
-    above = lower.compare("ne", lower.add(RemOp(x, y)), lower.add(ModOp(x, y)))
-    return [lower.add(SubOp(quotient, lower.cast(above, element)))]
+    above = builder.compare("ne", builder.add(RemOp(x, y)), builder.add(ModOp(x, y)))
+    return [builder.add(SubOp(quotient, builder.cast(above, element)))]
 
 
-def _symbolic_quotient(lower: Tf1Legalizer, x: SSAValue, y: SSAValue) -> SSAValue | None:
+def _symbolic_quotient(builder: Tf1Legalizer, x: SSAValue, y: SSAValue) -> SSAValue | None:
     """A quotient of sizes as expressions, which round down as well."""
-    dividends, divisors = lower.symbols.elements(x), lower.symbols.elements(y)
+    dividends, divisors = builder.symbols.elements(x), builder.symbols.elements(y)
     if dividends is None or divisors is None or None in dividends or None in divisors:
         return None
     if any(divisor.value in (None, 0) for divisor in divisors.reshape(-1)):
         return None
     quotients: NDArray[Any] = np.asarray(dividends // divisors, object)
-    return lower.cast(lower.dims(list(quotients.reshape(-1)), quotients.shape), x)
+    return builder.cast(builder.dims(list(quotients.reshape(-1)), quotients.shape), x)
 
 
 @legalizes("SquaredDifference")
-def legalize_squared_difference(lower: Tf1Legalizer) -> Results:
+def legalize_squared_difference(builder: Tf1Legalizer) -> Results:
     """(x - y)^2"""
-    difference = lower.add(SubOp(number(lower, 0), number(lower, 1)))
-    return [lower.add(MulOp(difference, difference))]
+    difference = builder.add(SubOp(number(builder, 0), number(builder, 1)))
+    return [builder.add(MulOp(difference, difference))]
 
 
-Formula: TypeAlias = Callable[[Quantity, Quantity], Quantity]
+Formula: TypeAlias = Callable[[TensorValue, TensorValue], TensorValue]
 
 
-def _over_zero(x: Quantity, y: Quantity) -> Quantity:
+def _over_zero(x: TensorValue, y: TensorValue) -> TensorValue:
     return y.eq(0).where(_zero(x), x / y)
 
 
-def _times_zero(x: Quantity, y: Quantity) -> Quantity:
+def _times_zero(x: TensorValue, y: TensorValue) -> TensorValue:
     return y.eq(0).where(_zero(x), x * y)
 
 
-def _zero(x: Quantity) -> Quantity:
-    return Quantity.number(x.lower, 0, x.element)
+def _zero(x: TensorValue) -> TensorValue:
+    return TensorValue.number(x.builder, 0, x.element)
 
 
 def _unless_zero(function: Formula) -> Formula:
@@ -343,18 +345,18 @@ _GUARDED: Mapping[str, Formula] = {
 
 
 @legalizes(*_GUARDED)
-def legalize_guarded(lower: Tf1Legalizer) -> Results:
+def legalize_guarded(builder: Tf1Legalizer) -> Results:
     """A quotient or product that is zero where one operand is."""
-    return narrowed(lower, _GUARDED[lower.op_type](widened(lower, 0), widened(lower, 1)))
+    return narrowed(builder, _GUARDED[builder.op_type](widened(builder, 0), widened(builder, 1)))
 
 
 @legalizes("Atan2")
-def legalize_atan2(lower: Tf1Legalizer) -> Results:
+def legalize_atan2(builder: Tf1Legalizer) -> Results:
     """The angle of the point (x, y)."""
-    return narrowed(lower, angle_of(widened(lower, "y"), widened(lower, "x")))
+    return narrowed(builder, angle_of(widened(builder, "y"), widened(builder, "x")))
 
 
-def angle_of(y: Quantity, x: Quantity) -> Quantity:
+def angle_of(y: TensorValue, x: TensorValue) -> TensorValue:
     """The angle of the point (x, y), f32 or f64, which also depends on the signs of zeros."""
     small, large = x.abs().minimum(y.abs()), x.abs().maximum(y.abs())
     # Two zeros are the angle 0, two infinities are that of the diagonal.
@@ -365,74 +367,74 @@ def angle_of(y: Quantity, x: Quantity) -> Quantity:
     return _is_negative(y).where(-angle, angle)
 
 
-def _is_negative(x: Quantity) -> Quantity:
+def _is_negative(x: TensorValue) -> TensorValue:
     """True below zero, and for the negative zero."""
     return x.lt(0) | (x.eq(0) & (1 / x).lt(0))
 
 
 @legalizes("LeftShift", "RightShift")
-def legalize_shift(lower: Tf1Legalizer) -> Results:
+def legalize_shift(builder: Tf1Legalizer) -> Results:
     """x shifted by 0 to width - 1 bits, as far as y is outside; a signed x keeps its sign."""
-    x, y = number(lower, 0), number(lower, 1)
+    x, y = number(builder, 0), number(builder, 1)
     element = element_type(x)
-    y = Quantity(lower, y).clip(0, 8 * numpy_dtype(element).itemsize - 1).value
-    if lower.op_type == "LeftShift":
-        return [lower.add(ShlOp(x, y))]
-    logical = lower.add(ShrOp(x, y))
+    y = TensorValue(builder, y).clip(0, 8 * numpy_dtype(element).itemsize - 1).value
+    if builder.op_type == "LeftShift":
+        return [builder.add(ShlOp(x, y))]
+    logical = builder.add(ShrOp(x, y))
     if is_unsigned(element):
         return [logical]
     # The complement of a negative number is not negative: bits move in as zeros.
-    flipped = lower.add(NotOp(lower.add(ShrOp(lower.add(NotOp(x)), y))))
-    return [lower.select(lower.compare("lt", x, lower.scalar(0, x)), flipped, logical)]
+    flipped = builder.add(NotOp(builder.add(ShrOp(builder.add(NotOp(x)), y))))
+    return [builder.select(builder.compare("lt", x, builder.scalar(0, x)), flipped, logical)]
 
 
 # Any number of operands
 
 
 @legalizes("AddN", "AccumulateNV2")
-def legalize_sum(lower: Tf1Legalizer) -> Results:
+def legalize_sum(builder: Tf1Legalizer) -> Results:
     """The sum of all operands."""
-    values = [number(lower, index) for index in range(len(lower.op.inputs))]
-    return [reduce(lambda x, y: lower.add(AddOp(x, y)), values)]
+    values = [number(builder, index) for index in range(len(builder.op.inputs))]
+    return [reduce(lambda x, y: builder.add(AddOp(x, y)), values)]
 
 
 # Choice
 
 
 @legalizes("Select")
-def legalize_select(lower: Tf1Legalizer) -> Results:
+def legalize_select(builder: Tf1Legalizer) -> Results:
     """t where the condition holds, else e; a vector of conditions chooses rows."""
-    condition, x, y = lower.operand("condition"), lower.operand("t"), lower.operand("e")
+    condition, x, y = builder.operand("condition"), builder.operand("t"), builder.operand("e")
     if rank_of(condition) == 1 and rank_of(x) > 1:
-        condition = lower.reshape(condition, [*dims_of(condition), *[1] * (rank_of(x) - 1)])
-    return [lower.select(condition, x, y)]
+        condition = builder.reshape(condition, [*dims_of(condition), *[1] * (rank_of(x) - 1)])
+    return [builder.select(condition, x, y)]
 
 
 @legalizes("SelectV2")
-def legalize_broadcast_select(lower: Tf1Legalizer) -> Results:
+def legalize_broadcast_select(builder: Tf1Legalizer) -> Results:
     """t where the condition holds, else e, all broadcast."""
-    return [lower.select(*(lower.operand(name) for name in ("condition", "t", "e")))]
+    return [builder.select(*(builder.operand(name) for name in ("condition", "t", "e")))]
 
 
 @legalizes("ClipByValue")
-def legalize_clip(lower: Tf1Legalizer) -> Results:
+def legalize_clip(builder: Tf1Legalizer) -> Results:
     """max(min(t, high), low): the lower bound wins if they are in disorder."""
-    x, low, high = (number(lower, index) for index in range(3))
-    return [lower.add(MaxOp(lower.add(MinOp(x, high)), low))]
+    x, low, high = (number(builder, index) for index in range(3))
+    return [builder.add(MaxOp(builder.add(MinOp(x, high)), low))]
 
 
 # Conversion
 
 
 @legalizes("Cast")
-def legalize_cast(lower: Tf1Legalizer) -> Results:
+def legalize_cast(builder: Tf1Legalizer) -> Results:
     """The value in the element type `DstT`."""
-    x, to = lower.operand("x"), lower.attrs.element("DstT")
+    x, to = builder.operand("x"), builder.attrs.element("DstT")
     if not {element_type(x), to} <= COMPUTABLE:
-        lower.refuse(f"a conversion of {element_type(x)} to {to}", "real numbers or truth values")
-    if lower.attrs.flag("Truncate") and _loses_bits(element_type(x), to):
-        lower.refuse("a conversion that truncates", "one that rounds", "set Truncate to false")
-    return [lower.cast(x, to)]
+        builder.refuse(f"a conversion of {element_type(x)} to {to}", "real numbers or truth values")
+    if builder.attrs.flag("Truncate") and _loses_bits(element_type(x), to):
+        builder.refuse("a conversion that truncates", "one that rounds", "set Truncate to false")
+    return [builder.cast(x, to)]
 
 
 def _loses_bits(source: Attribute, to: Attribute) -> bool:

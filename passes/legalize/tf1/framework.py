@@ -5,8 +5,8 @@ A handler sees one node whose operands are `core` values with exact types alread
 before it, and returns a value for each of its results:
 
     @legalizes("Relu6")
-    def legalize_relu6(lower: Tf1Legalizer) -> Results:
-        x = Quantity.of(lower, lower.operand("features"))
+    def legalize_relu6(builder: Tf1Legalizer) -> Results:
+        x = TensorValue.of(builder, builder.operand("features"))
         return [x.clip(0, 6).value]
 """
 
@@ -97,15 +97,15 @@ class Tf1Walk(FunctionWalk):
         if handler is None:
             step = next_step(op.op_type, is_known=True)
             raise RefusalError(f"no legalization for {op.op_type}; {step}")
-        lower = Tf1Legalizer(op, self.symbols, self.companions)
+        builder = Tf1Legalizer(op, self.symbols, self.companions)
 
         def results() -> Sequence[SSAValue | None]:
-            require_ranks(lower)
-            values = handler(lower)
-            lower.attrs.require_read()
+            require_ranks(builder)
+            values = handler(builder)
+            builder.attrs.require_read()
             return values
 
-        self.handle(op, lower, results)
+        self.handle(op, builder, results)
 
 
 def _refused_output(value: SSAValue) -> str | None:

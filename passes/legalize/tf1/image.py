@@ -14,9 +14,9 @@ from lowerdeck.dialects.core.types import dims_of, f32, i64
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 from lowerdeck.passes.legalize.interpolation import cubic_weights, weighted_taps
 from lowerdeck.passes.legalize.legalizer import refuse
-from lowerdeck.passes.legalize.quantity import Quantity, stack
 from lowerdeck.passes.legalize.reduction import mean
 from lowerdeck.passes.legalize.sizes import sizes_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue, stack
 from lowerdeck.passes.legalize.tf1.elementwise import narrowed, number, widened
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
@@ -30,7 +30,7 @@ _SMALLEST_SUM = 1000 * 1.1754943508222875e-38
 class _Axis:
     """One dimension that is resized."""
 
-    lower: Tf1Legalizer
+    builder: Tf1Legalizer
     axis: int
     old: Expr
     new: Expr
@@ -40,9 +40,9 @@ class _Axis:
     """True if elements are at halves: `half_pixel_centers`."""
 
     @property
-    def scale(self) -> Quantity:
+    def scale(self) -> TensorValue:
         """How many old elements there are for a new one, an f32 scalar."""
-        old, new = (Quantity.dim(self.lower, dim) for dim in (self.old, self.new))
+        old, new = (TensorValue.dim(self.builder, dim) for dim in (self.old, self.new))
         ratio = old.cast(f32) / new.cast(f32)
         if not self.is_cornered:
             return ratio
@@ -50,48 +50,48 @@ class _Axis:
         return new.gt(1).where(spread, ratio)
 
     @property
-    def number(self) -> Quantity:
+    def number(self) -> TensorValue:
         """The numbers of the new elements, an f32 vector."""
-        return Quantity.iota(self.lower, self.new).cast(f32)
+        return TensorValue.iota(self.builder, self.new).cast(f32)
 
     @property
-    def places(self) -> Quantity:
+    def places(self) -> TensorValue:
         """Where the new elements lie among the old ones."""
         if self.is_centered:
             return (self.number + 0.5) * self.scale - 0.5
         return self.number * self.scale
 
-    def inside(self, index: Quantity) -> Quantity:
+    def inside(self, index: TensorValue) -> TensorValue:
         """An i64 index moved to the nearest element."""
-        return index.clip(0, Quantity.dim(self.lower, self.old - 1))
+        return index.clip(0, TensorValue.dim(self.builder, self.old - 1))
 
 
-def _axes(lower: Tf1Legalizer, name: str = "images", prefix: str = "") -> list[_Axis]:
+def _axes(builder: Tf1Legalizer, name: str = "images", prefix: str = "") -> list[_Axis]:
     """Height and width of the operand `name`; its attributes begin with a prefix."""
-    image = require_image(lower, lower.operand(name), 4)
-    sizes = sizes_of(lower, lower.operand("size"), "the size")
+    image = require_image(builder, builder.operand(name), 4)
+    sizes = sizes_of(builder, builder.operand("size"), "the size")
     if len(sizes) != 2:
-        lower.refuse(f"{len(sizes)} sizes", "height and width")
-    corners = lower.attrs.flag(f"{prefix}align_corners")
-    half = lower.attrs.has("half_pixel_centers") and lower.attrs.flag("half_pixel_centers")
+        builder.refuse(f"{len(sizes)} sizes", "height and width")
+    corners = builder.attrs.flag(f"{prefix}align_corners")
+    half = builder.attrs.has("half_pixel_centers") and builder.attrs.flag("half_pixel_centers")
     if corners and half:
-        lower.refuse("align_corners with half_pixel_centers", "at most one of them")
+        builder.refuse("align_corners with half_pixel_centers", "at most one of them")
     dims = dims_of(image)[1:3]
-    return [_Axis(lower, 1 + k, dims[k], sizes[k], corners, half) for k in (0, 1)]
+    return [_Axis(builder, 1 + k, dims[k], sizes[k], corners, half) for k in (0, 1)]
 
 
-def _resized(lower: Tf1Legalizer, along: Callable[[SSAValue, _Axis], SSAValue]) -> Results:
+def _resized(builder: Tf1Legalizer, along: Callable[[SSAValue, _Axis], SSAValue]) -> Results:
     """The image as f32, resized along both dimensions."""
-    x = lower.cast(number(lower, "images"), f32)
-    for axis in _axes(lower):
+    x = builder.cast(number(builder, "images"), f32)
+    for axis in _axes(builder):
         x = x if axis.old == axis.new else along(x, axis)
     return [x]
 
 
 @legalizes("ResizeBilinear")
-def legalize_bilinear(lower: Tf1Legalizer) -> Results:
+def legalize_bilinear(builder: Tf1Legalizer) -> Results:
     """Between the two nearest rows and columns; beyond the border its elements repeat."""
-    return _resized(lower, _between)
+    return _resized(builder, _between)
 
 
 def _between(x: SSAValue, axis: _Axis) -> SSAValue:
@@ -99,19 +99,19 @@ def _between(x: SSAValue, axis: _Axis) -> SSAValue:
     floor = places.floor()
     after = places - floor
     index = stack([axis.inside(edge.cast(i64)) for edge in (floor, places.ceil())], 1)
-    return weighted_taps(axis.lower, x, axis.axis, index, stack([1 - after, after], 1))
+    return weighted_taps(axis.builder, x, axis.axis, index, stack([1 - after, after], 1))
 
 
-def resized_input(lower: Tf1Legalizer) -> SSAValue:
+def resized_input(builder: Tf1Legalizer) -> SSAValue:
     """The operand `input` resized as `size` and `resize_align_corners` say."""
-    x = number(lower, "input")
-    for axis in _axes(lower, "input", "resize_"):
+    x = number(builder, "input")
+    for axis in _axes(builder, "input", "resize_"):
         x = _between(x, axis)
     return x
 
 
 @legalizes("ResizeBicubic")
-def legalize_bicubic(lower: Tf1Legalizer) -> Results:
+def legalize_bicubic(builder: Tf1Legalizer) -> Results:
     """
     By a cubic kernel of four elements, for places in steps of 1/1024.
 
@@ -131,57 +131,57 @@ def legalize_bicubic(lower: Tf1Legalizer) -> Results:
             weights = index.eq(given).where(weights, 0.0)
             total = weights.reduce("sum", [1], keep_dims=True)
             weights = weights / total.abs().ge(_SMALLEST_SUM).where(total, 1.0)
-        return weighted_taps(lower, x, axis.axis, index, weights)
+        return weighted_taps(builder, x, axis.axis, index, weights)
 
-    return _resized(lower, along)
+    return _resized(builder, along)
 
 
 @legalizes("ResizeArea")
-def legalize_area(lower: Tf1Legalizer) -> Results:
+def legalize_area(builder: Tf1Legalizer) -> Results:
     """The mean of the old elements that a new one covers, those at its edges in part."""
 
     def along(x: SSAValue, axis: _Axis) -> SSAValue:
         dims = dims_of(x)
         before, behind = dims[: axis.axis], dims[axis.axis + 1 :]
         rows = [product(before), axis.old, product(behind)]
-        result = lower.add(MatmulOp(_coverage(axis).value, lower.reshape(x, rows)))
-        return lower.reshape(result, [*before, axis.new, *behind])
+        result = builder.add(MatmulOp(_coverage(axis).value, builder.reshape(x, rows)))
+        return builder.reshape(result, [*before, axis.new, *behind])
 
-    return _resized(lower, along)
+    return _resized(builder, along)
 
 
-def _coverage(axis: _Axis) -> Quantity:
+def _coverage(axis: _Axis) -> TensorValue:
     """How much of each new element is of each old one, [1, new, old]."""
     scale = axis.scale
     rows: list[ExprLike] = [1, axis.new, 1]
     first = (axis.number * scale).reshape(rows)
     last = ((axis.number + 1.0) * scale).reshape(rows)
-    index = Quantity.iota(axis.lower, axis.old).reshape([1, 1, axis.old])
+    index = TensorValue.iota(axis.builder, axis.old).reshape([1, 1, axis.old])
     start = index.cast(f32)
     # The last old element repeats beyond the border.
-    is_last = index.eq(Quantity.dim(axis.lower, axis.old - 1))
+    is_last = index.eq(TensorValue.dim(axis.builder, axis.old - 1))
     end = is_last.where(last, last.minimum(start + 1.0))
     return (end - first.maximum(start)).maximum(0.0) / scale
 
 
 @legalizes("ResizeNearestNeighbor")
-def legalize_nearest(lower: Tf1Legalizer) -> Results:
+def legalize_nearest(builder: Tf1Legalizer) -> Results:
     """
     The element below a place; with `align_corners` the nearest one, the next of two halves.
 
     Here `half_pixel_centers` does not shift back by a half.
     """
-    x = number(lower, "images")
-    for axis in _axes(lower):
+    x = number(builder, "images")
+    for axis in _axes(builder):
         if axis.old == axis.new:
             continue
         places = (axis.number + 0.5 if axis.is_centered else axis.number) * axis.scale
         places = _rounded(places) if axis.is_cornered else places.floor()
-        x = lower.add(GatherOp(x, axis.inside(places.cast(i64)).value, axis.axis))
+        x = builder.add(GatherOp(x, axis.inside(places.cast(i64)).value, axis.axis))
     return [x]
 
 
-def _rounded(places: Quantity) -> Quantity:
+def _rounded(places: TensorValue) -> TensorValue:
     """Halves away from zero, for what is not negative."""
     floor = places.floor()
     return (places - floor).ge(0.5).where(floor + 1.0, floor)
@@ -194,38 +194,40 @@ def _rounded(places: Quantity) -> Quantity:
 class _Crop:
     """One dimension of all crops: [boxes, size]."""
 
-    places: Quantity
-    is_inside: Quantity
+    places: TensorValue
+    is_inside: TensorValue
 
 
 @legalizes("CropAndResize")
-def legalize_crop(lower: Tf1Legalizer) -> Results:
+def legalize_crop(builder: Tf1Legalizer) -> Results:
     """Boxes [y1, x1, y2, x2] of images, in parts of their size, resized to `crop_size`."""
-    image = lower.cast(require_image(lower, number(lower, "image"), 4), f32)
-    boxes = Quantity.of(lower, lower.operand("boxes"))
-    owner = Quantity.of(lower, lower.operand("box_ind")).cast(i64)
-    sizes = sizes_of(lower, lower.operand("crop_size"), "the size of crops")
+    image = builder.cast(require_image(builder, number(builder, "image"), 4), f32)
+    boxes = TensorValue.of(builder, builder.operand("boxes"))
+    owner = TensorValue.of(builder, builder.operand("box_ind")).cast(i64)
+    sizes = sizes_of(builder, builder.operand("crop_size"), "the size of crops")
     if len(sizes) != 2:
-        lower.refuse(f"{len(sizes)} sizes", "height and width")
+        builder.refuse(f"{len(sizes)} sizes", "height and width")
     dims = dims_of(image)
     axes = [
-        _crop_axis(lower, dims[1 + k], sizes[k], boxes.pick(1, k), boxes.pick(1, k + 2))
+        _crop_axis(builder, dims[1 + k], sizes[k], boxes.pick(1, k), boxes.pick(1, k + 2))
         for k in (0, 1)
     ]
-    is_nearest = lower.attrs.string("method", among=("bilinear", "nearest")) == "nearest"
-    value = _crop_samples(lower, image, owner, axes, is_nearest)
+    is_nearest = builder.attrs.string("method", among=("bilinear", "nearest")) == "nearest"
+    value = _crop_samples(builder, image, owner, axes, is_nearest)
     count = boxes.dims[0]
     tall, wide = [count, sizes[0], 1, 1], [count, 1, sizes[1], 1]
     inside = axes[0].is_inside.reshape(tall) & axes[1].is_inside.reshape(wide)
-    return [inside.where(value, lower.attrs.float("extrapolation_value")).value]
+    return [inside.where(value, builder.attrs.float("extrapolation_value")).value]
 
 
-def _crop_axis(lower: Tf1Legalizer, old: Expr, new: Expr, start: Quantity, end: Quantity) -> _Crop:
+def _crop_axis(
+    builder: Tf1Legalizer, old: Expr, new: Expr, start: TensorValue, end: TensorValue
+) -> _Crop:
     rows = [start.dims[0], 1]
-    last = Quantity.dim(lower, old - 1).cast(f32)
-    size = Quantity.dim(lower, new)
+    last = TensorValue.dim(builder, old - 1).cast(f32)
+    size = TensorValue.dim(builder, new)
     step = (end - start) * last / (size - 1).maximum(1).cast(f32)
-    numbers = Quantity.iota(lower, new).cast(f32).reshape([1, new])
+    numbers = TensorValue.iota(builder, new).cast(f32).reshape([1, new])
     spread = (start * last).reshape(rows) + numbers * step.reshape(rows)
     middle = ((start + end) * 0.5 * last).reshape(rows).broadcast([start.dims[0], new])
     places = size.gt(1).where(spread, middle)
@@ -233,15 +235,15 @@ def _crop_axis(lower: Tf1Legalizer, old: Expr, new: Expr, start: Quantity, end: 
 
 
 def _crop_samples(
-    lower: Tf1Legalizer, x: SSAValue, owner: Quantity, axes: Sequence[_Crop], is_nearest: bool
-) -> Quantity:
+    builder: Tf1Legalizer, x: SSAValue, owner: TensorValue, axes: Sequence[_Crop], is_nearest: bool
+) -> TensorValue:
     """[boxes, height, width, C], whatever it is outside of the image."""
     taps = [_crop_taps(axis.places, is_nearest) for axis in axes]
     count, height, width = owner.dims[0], axes[0].places.dims[1], axes[1].places.dims[1]
     tall, wide = [count, height, 1], [count, 1, width]
     shape = [count, height, width]
-    limits = [Quantity.dim(lower, dim - 1) for dim in dims_of(x)[1:3]]
-    total: Quantity | None = None
+    limits = [TensorValue.dim(builder, dim - 1) for dim in dims_of(x)[1:3]]
+    total: TensorValue | None = None
     for (row, down), (column, across) in itertools.product(*taps):
         parts = [
             owner.reshape([count, 1, 1]),
@@ -249,7 +251,7 @@ def _crop_samples(
             column.clip(0, limits[1]).reshape(wide),
         ]
         index = stack([part.broadcast(shape) for part in parts], 3)
-        value = Quantity(lower, lower.add(GatherNdOp(x, index.value)))
+        value = TensorValue(builder, builder.add(GatherNdOp(x, index.value)))
         if not is_nearest:
             value = value * down.reshape([*tall, 1]) * across.reshape([*wide, 1])
         total = value if total is None else total + value
@@ -257,7 +259,7 @@ def _crop_samples(
     return total
 
 
-def _crop_taps(places: Quantity, is_nearest: bool) -> list[tuple[Quantity, Quantity]]:
+def _crop_taps(places: TensorValue, is_nearest: bool) -> list[tuple[TensorValue, TensorValue]]:
     """Indices and weights of the neighbors."""
     if is_nearest:
         return [(_rounded(places).cast(i64), places)]
@@ -270,21 +272,21 @@ def _crop_taps(places: Quantity, is_nearest: bool) -> list[tuple[Quantity, Quant
 
 
 @legalizes("AdjustContrastv2")
-def legalize_contrast(lower: Tf1Legalizer) -> Results:
+def legalize_contrast(builder: Tf1Legalizer) -> Results:
     """(x - mean) * factor + mean, by the mean of each channel of an image."""
-    x = widened(lower, "images")
+    x = widened(builder, "images")
     rank = len(x.dims)
     if rank < 3:
-        lower.refuse(f"an operand of {rank} dimensions", "at least 3")
-    factor = Quantity.of(lower, lower.operand("contrast_factor"))
-    center = Quantity(lower, mean(lower, x.value, [rank - 3, rank - 2], keep_dims=True))
-    return narrowed(lower, (x - center) * factor + center)
+        builder.refuse(f"an operand of {rank} dimensions", "at least 3")
+    factor = TensorValue.of(builder, builder.operand("contrast_factor"))
+    center = TensorValue(builder, mean(builder, x.value, [rank - 3, rank - 2], keep_dims=True))
+    return narrowed(builder, (x - center) * factor + center)
 
 
-Colors = tuple[Quantity, Quantity, Quantity]
+Colors = tuple[TensorValue, TensorValue, TensorValue]
 
 
-def _channels(x: Quantity) -> Colors:
+def _channels(x: TensorValue) -> Colors:
     """The three parts of the last dimension."""
     axis = len(x.dims) - 1
     if axis < 0:
@@ -296,37 +298,37 @@ def _channels(x: Quantity) -> Colors:
 
 
 @legalizes("RGBToHSV")
-def legalize_to_hsv(lower: Tf1Legalizer) -> Results:
+def legalize_to_hsv(builder: Tf1Legalizer) -> Results:
     """Red, green and blue as hue, saturation and value."""
-    x = widened(lower, "images")
-    return narrowed(lower, stack(_to_hsv(_channels(x)), len(x.dims) - 1))
+    x = widened(builder, "images")
+    return narrowed(builder, stack(_to_hsv(_channels(x)), len(x.dims) - 1))
 
 
 @legalizes("HSVToRGB")
-def legalize_to_rgb(lower: Tf1Legalizer) -> Results:
+def legalize_to_rgb(builder: Tf1Legalizer) -> Results:
     """Hue, saturation and value as red, green and blue."""
-    x = widened(lower, "images")
-    return narrowed(lower, stack(_to_rgb(_channels(x)), len(x.dims) - 1))
+    x = widened(builder, "images")
+    return narrowed(builder, stack(_to_rgb(_channels(x)), len(x.dims) - 1))
 
 
 @legalizes("AdjustHue")
-def legalize_hue(lower: Tf1Legalizer) -> Results:
+def legalize_hue(builder: Tf1Legalizer) -> Results:
     """The hue turned by `delta`."""
-    x = widened(lower, "images")
+    x = widened(builder, "images")
     hue, saturation, value = _to_hsv(_channels(x))
-    turned = hue + Quantity.of(lower, lower.operand("delta")).cast(x.element)
+    turned = hue + TensorValue.of(builder, builder.operand("delta")).cast(x.element)
     turned = turned - turned.floor()
-    return narrowed(lower, stack(_to_rgb((turned, saturation, value)), len(x.dims) - 1))
+    return narrowed(builder, stack(_to_rgb((turned, saturation, value)), len(x.dims) - 1))
 
 
 @legalizes("AdjustSaturation")
-def legalize_saturation(lower: Tf1Legalizer) -> Results:
+def legalize_saturation(builder: Tf1Legalizer) -> Results:
     """The saturation times `scale`, between 0 and 1."""
-    x = widened(lower, "images")
+    x = widened(builder, "images")
     hue, saturation, value = _to_hsv(_channels(x))
-    scale = Quantity.of(lower, lower.operand("scale")).cast(x.element)
+    scale = TensorValue.of(builder, builder.operand("scale")).cast(x.element)
     colors = (hue, (saturation * scale).clip(0, 1), value)
-    return narrowed(lower, stack(_to_rgb(colors), len(x.dims) - 1))
+    return narrowed(builder, stack(_to_rgb(colors), len(x.dims) - 1))
 
 
 def _to_hsv(colors: Colors) -> Colors:

@@ -15,56 +15,56 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 
 @legalizes("MatMul")
-def legalize_matmul(lower: Tf1Legalizer) -> Results:
+def legalize_matmul(builder: Tf1Legalizer) -> Results:
     """The product of two matrices, either of them transposed on request."""
-    lower.attrs.ignore("grad_a", "grad_b")
-    return [_product(lower)]
+    builder.attrs.ignore("grad_a", "grad_b")
+    return [_product(builder)]
 
 
 @legalizes("_FusedMatMul")
-def legalize_fused_matmul(lower: Tf1Legalizer) -> Results:
+def legalize_fused_matmul(builder: Tf1Legalizer) -> Results:
     """A product of matrices, and the operators that `fused_ops` lists."""
-    return [fused(lower, _product(lower), axis=1)]
+    return [fused(builder, _product(builder), axis=1)]
 
 
-def _product(lower: Tf1Legalizer) -> SSAValue:
-    a, b = number(lower, "a"), number(lower, "b")
-    a = lower.transpose(a, [1, 0]) if lower.attrs.flag("transpose_a") else a
-    b = lower.transpose(b, [1, 0]) if lower.attrs.flag("transpose_b") else b
-    return lower.add(MatmulOp(a, b))
+def _product(builder: Tf1Legalizer) -> SSAValue:
+    a, b = number(builder, "a"), number(builder, "b")
+    a = builder.transpose(a, [1, 0]) if builder.attrs.flag("transpose_a") else a
+    b = builder.transpose(b, [1, 0]) if builder.attrs.flag("transpose_b") else b
+    return builder.add(MatmulOp(a, b))
 
 
 @legalizes("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3")
-def legalize_batch_matmul(lower: Tf1Legalizer) -> Results:
+def legalize_batch_matmul(builder: Tf1Legalizer) -> Results:
     """Products of matrices in the last two dimensions; the others broadcast."""
-    if lower.attrs.has("grad_x"):
-        lower.attrs.ignore("grad_x", "grad_y")
-    x = _turned(lower, number(lower, "x"), lower.attrs.flag("adj_x"))
-    y = _turned(lower, number(lower, "y"), lower.attrs.flag("adj_y"))
-    element = lower.result_element()
-    return [lower.add(MatmulOp(lower.cast(x, element), lower.cast(y, element)))]
+    if builder.attrs.has("grad_x"):
+        builder.attrs.ignore("grad_x", "grad_y")
+    x = _turned(builder, number(builder, "x"), builder.attrs.flag("adj_x"))
+    y = _turned(builder, number(builder, "y"), builder.attrs.flag("adj_y"))
+    element = builder.result_element()
+    return [builder.add(MatmulOp(builder.cast(x, element), builder.cast(y, element)))]
 
 
-def _turned(lower: Tf1Legalizer, x: SSAValue, is_adjoint: bool) -> SSAValue:
+def _turned(builder: Tf1Legalizer, x: SSAValue, is_adjoint: bool) -> SSAValue:
     rank = rank_of(x)
-    return lower.transpose(x, [*range(rank - 2), rank - 1, rank - 2]) if is_adjoint else x
+    return builder.transpose(x, [*range(rank - 2), rank - 1, rank - 2]) if is_adjoint else x
 
 
 @legalizes("Einsum")
-def legalize_einsum(lower: Tf1Legalizer) -> Results:
+def legalize_einsum(builder: Tf1Legalizer) -> Results:
     """Sums of products by labels."""
-    operands = [number(lower, index) for index in range(len(lower.op.inputs))]
-    return [einsum(lower, lower.attrs.string("equation"), operands)]
+    operands = [number(builder, index) for index in range(len(builder.op.inputs))]
+    return [einsum(builder, builder.attrs.string("equation"), operands)]
 
 
 @legalizes("BiasAdd", "BiasAddV1")
-def legalize_bias(lower: Tf1Legalizer) -> Results:
+def legalize_bias(builder: Tf1Legalizer) -> Results:
     """A vector added along the dimension of channels, by default the last one."""
-    x, bias = number(lower, "value"), number(lower, "bias")
-    is_first = lower.op_type == "BiasAdd" and _is_channels_first(lower)
+    x, bias = number(builder, "value"), number(builder, "bias")
+    is_first = builder.op_type == "BiasAdd" and _is_channels_first(builder)
     tail = rank_of(x) - 2 if is_first else 0
-    return [lower.add(AddOp(x, lower.reshape(bias, [*dims_of(bias), *[1] * tail])))]
+    return [builder.add(AddOp(x, builder.reshape(bias, [*dims_of(bias), *[1] * tail])))]
 
 
-def _is_channels_first(lower: Tf1Legalizer) -> bool:
-    return lower.attrs.string("data_format", among=("NHWC", "NCHW")) == "NCHW"
+def _is_channels_first(builder: Tf1Legalizer) -> bool:
+    return builder.attrs.string("data_format", among=("NHWC", "NCHW")) == "NCHW"

@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from lowerdeck.dialects.core.types import element_type, i1, i64
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.selection import one_hot
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import widened
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 
 @legalizes("SoftmaxCrossEntropyWithLogits")
-def legalize_cross_entropy(lower: Tf1Legalizer) -> Results:
+def legalize_cross_entropy(builder: Tf1Legalizer) -> Results:
     """-sum(labels * log(softmax(features))) of each row, and softmax(features) - labels."""
-    return _cross_entropy(lower, widened(lower, "labels"))
+    return _cross_entropy(builder, widened(builder, "labels"))
 
 
 @legalizes("SparseSoftmaxCrossEntropyWithLogits")
-def legalize_sparse_cross_entropy(lower: Tf1Legalizer) -> Results:
+def legalize_sparse_cross_entropy(builder: Tf1Legalizer) -> Results:
     """The same for labels that are the numbers of classes, of which others have no part."""
-    x = widened(lower, "features")
-    numbers = Quantity.of(lower, lower.operand("labels")).cast(i64)
-    return _cross_entropy(lower, one_hot(numbers, x.dims[1], 1))
+    x = widened(builder, "features")
+    numbers = TensorValue.of(builder, builder.operand("labels")).cast(i64)
+    return _cross_entropy(builder, one_hot(numbers, x.dims[1], 1))
 
 
-def _cross_entropy(lower: Tf1Legalizer, labels: Quantity) -> Results:
-    x = widened(lower, "features")
+def _cross_entropy(builder: Tf1Legalizer, labels: TensorValue) -> Results:
+    x = widened(builder, "features")
     low = x - x.reduce("max", [1], keep_dims=True)
     powers = low.exp()
     total = powers.reduce("sum", [1], keep_dims=True)
@@ -34,6 +34,6 @@ def _cross_entropy(lower: Tf1Legalizer, labels: Quantity) -> Results:
         terms, labels = labels.where(rest, 0), labels.cast(x.element)
     else:
         terms = rest * labels
-    element = element_type(lower.operand("features"))
+    element = element_type(builder.operand("features"))
     results = (terms.reduce("sum", [1]), powers / total - labels)
     return [result.cast(element).value for result in results]

@@ -19,49 +19,49 @@ _RANKS = {"AvgPool3D": 5, "MaxPool3D": 5}
 
 
 @legalizes("MaxPool", "MaxPoolV2", "MaxPool3D")
-def legalize_max_pool(lower: Tf1Legalizer) -> Results:
+def legalize_max_pool(builder: Tf1Legalizer) -> Results:
     """The largest element of each window."""
-    return [_pool(lower, "max", number(lower, 0))]
+    return [_pool(builder, "max", number(builder, 0))]
 
 
 @legalizes("AvgPool", "AvgPool3D")
-def legalize_average_pool(lower: Tf1Legalizer) -> Results:
+def legalize_average_pool(builder: Tf1Legalizer) -> Results:
     """The mean of each window, of which padding is no part; of half precision in f32."""
-    x = number(lower, 0)
-    wide = lower.cast(x, f32) if element_type(x) in (f16, bf16) else x
-    return [lower.cast(_pool(lower, "average", wide), x)]
+    x = number(builder, 0)
+    wide = builder.cast(x, f32) if element_type(x) in (f16, bf16) else x
+    return [builder.cast(_pool(builder, "average", wide), x)]
 
 
-def _pool(lower: Tf1Legalizer, kind: str, x: SSAValue) -> SSAValue:
-    require_image(lower, x, _RANKS.get(lower.op_type, 4))
-    layout = Layout.of(lower)
-    kernel, strides = map(layout.of_each, _kernel(lower))
+def _pool(builder: Tf1Legalizer, kind: str, x: SSAValue) -> SSAValue:
+    require_image(builder, x, _RANKS.get(builder.op_type, 4))
+    layout = Layout.of(builder)
+    kernel, strides = map(layout.of_each, _kernel(builder))
     axis = layout.axis(rank_of(x))
     if kernel[axis] != 1:
-        return _channel_pool(lower, kind, x, axis, kernel, strides)
+        return _channel_pool(builder, kind, x, axis, kernel, strides)
     value = layout.to_first(x)
-    window = _window(lower, layout, value, kernel, strides)
-    return layout.from_first(pool(lower, kind, value, window))
+    window = _window(builder, layout, value, kernel, strides)
+    return layout.from_first(pool(builder, kind, value, window))
 
 
-def _kernel(lower: Tf1Legalizer) -> tuple[list[int], list[int]]:
+def _kernel(builder: Tf1Legalizer) -> tuple[list[int], list[int]]:
     """The sizes and strides of the window, one number a dimension."""
-    if lower.op_type == "MaxPoolV2":
-        ksize = lower.require_ints(lower.operand("ksize"), "ksize")
-        return ksize, lower.require_ints(lower.operand("strides"), "strides")
-    return lower.attrs.ints("ksize"), lower.attrs.ints("strides")
+    if builder.op_type == "MaxPoolV2":
+        ksize = builder.require_ints(builder.operand("ksize"), "ksize")
+        return ksize, builder.require_ints(builder.operand("strides"), "strides")
+    return builder.attrs.ints("ksize"), builder.attrs.ints("strides")
 
 
 def _window(
-    lower: Tf1Legalizer, layout: Layout, x: SSAValue, kernel: list[int], strides: list[int]
+    builder: Tf1Legalizer, layout: Layout, x: SSAValue, kernel: list[int], strides: list[int]
 ) -> Window:
     sizes = [Expr.const(size) for size in layout.spatial(kernel)]
     steps = layout.spatial(strides)
-    return window_of(lower, layout, spatial_dims(x), sizes, steps, [1] * len(sizes))
+    return window_of(builder, layout, spatial_dims(x), sizes, steps, [1] * len(sizes))
 
 
 def _channel_pool(
-    lower: Tf1Legalizer, kind: str, x: SSAValue, axis: int, kernel: list[int], strides: list[int]
+    builder: Tf1Legalizer, kind: str, x: SSAValue, axis: int, kernel: list[int], strides: list[int]
 ) -> SSAValue:
     """A pool over groups of channels that do not overlap."""
     size = kernel[axis]
@@ -69,34 +69,34 @@ def _channel_pool(
     dims = dims_of(x)
     is_even = dims[axis].value is not None and dims[axis] % size == 0
     if set(others) != {1} or strides[axis] != size or not is_even:
-        lower.refuse(
+        builder.refuse(
             f"a window {kernel} with strides {strides} over {dims[axis]} channels",
             "one over channels or over the image, and channels in whole groups",
         )
-    lower.attrs.ignore("padding")
-    groups = lower.reshape(x, [*dims[:axis], dims[axis] // size, size, *dims[axis + 1 :]])
+    builder.attrs.ignore("padding")
+    groups = builder.reshape(x, [*dims[:axis], dims[axis] // size, size, *dims[axis + 1 :]])
     if kind == "max":
-        return lower.reduce("max", groups, [axis + 1])
-    return mean(lower, groups, [axis + 1])
+        return builder.reduce("max", groups, [axis + 1])
+    return mean(builder, groups, [axis + 1])
 
 
 @legalizes("MaxPoolWithArgmax")
-def legalize_max_pool_with_places(lower: Tf1Legalizer) -> Results:
+def legalize_max_pool_with_places(builder: Tf1Legalizer) -> Results:
     """The largest elements, and their places in the flattened image or batch of images."""
-    layout = Layout(lower, False)
-    given = require_image(lower, number(lower, "input"), 4)
+    layout = Layout(builder, False)
+    given = require_image(builder, number(builder, "input"), 4)
     x = layout.to_first(given)
-    window = _window(lower, layout, x, *_kernel(lower))
-    result = pool(lower, "max", x, window)
-    in_batch = lower.attrs.flag("include_batch_in_index")
-    lower.attrs.ignore("Targmax")
-    if not lower.wants(1):
+    window = _window(builder, layout, x, *_kernel(builder))
+    result = pool(builder, "max", x, window)
+    in_batch = builder.attrs.flag("include_batch_in_index")
+    builder.attrs.ignore("Targmax")
+    if not builder.wants(1):
         return [layout.from_first(result)]
     dims = dims_of(given) if in_batch else (Expr.const(1), *dims_of(given)[1:])
-    places = lower.reshape(lower.add(IotaOp([product(dims)])), dims)
-    places = layout.to_first(lower.broadcast(places, dims_of(given)))
-    found = max_places(lower, x, places, window, dims_of(result))
+    places = builder.reshape(builder.add(IotaOp([product(dims)])), dims)
+    places = layout.to_first(builder.broadcast(places, dims_of(given)))
+    found = max_places(builder, x, places, window, dims_of(result))
     return [
         layout.from_first(result),
-        lower.cast(layout.from_first(found), lower.result_element(1)),
+        builder.cast(layout.from_first(found), builder.result_element(1)),
     ]

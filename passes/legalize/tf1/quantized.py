@@ -29,7 +29,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize.movement import concat
 from lowerdeck.passes.legalize.pooling import pool
-from lowerdeck.passes.legalize.quantity import Quantity
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.elementwise import number
 from lowerdeck.passes.legalize.tf1.layout import axis_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -48,17 +48,17 @@ from lowerdeck.passes.legalize.tf1.windows import (
 class _Range:
     """The numbers that the lowest and the highest level of an element type stand for, f32."""
 
-    low: Quantity
-    high: Quantity
+    low: TensorValue
+    high: TensorValue
     element: Attribute
 
     @staticmethod
-    def of(lower: Tf1Legalizer, name: str, element: Attribute) -> _Range:
+    def of(builder: Tf1Legalizer, name: str, element: Attribute) -> _Range:
         """The range `min_<name>` to `max_<name>`, or `<name>_min` to `<name>_max`."""
-        names = {argument.name for argument in lower.op.signature.inputs}
+        names = {argument.name for argument in builder.op.signature.inputs}
         forms = ("min_{}", "max_{}") if f"min_{name}" in names else ("{}_min", "{}_max")
-        low, high = (lower.reshape(lower.operand(form.format(name)), []) for form in forms)
-        return _Range(Quantity.of(lower, low), Quantity.of(lower, high), element)
+        low, high = (builder.reshape(builder.operand(form.format(name)), []) for form in forms)
+        return _Range(TensorValue.of(builder, low), TensorValue.of(builder, high), element)
 
     @property
     def results(self) -> list[SSAValue]:
@@ -81,15 +81,15 @@ class _Range:
         return (1 << bit_width(self.element)) - 1
 
     @property
-    def step(self) -> Quantity:
+    def step(self) -> TensorValue:
         """What one level is worth, f32."""
         return (self.high - self.low) / float(self.levels)
 
-    def zero(self) -> Quantity:
+    def zero(self) -> TensorValue:
         """The level that stands for zero, i32."""
-        return self.nearest(Quantity.number(self.low.lower, 0, f32)).cast(i32)
+        return self.nearest(TensorValue.number(self.low.builder, 0, f32)).cast(i32)
 
-    def nearest(self, x: Quantity) -> Quantity:
+    def nearest(self, x: TensorValue) -> TensorValue:
         """The whole f64 number nearest to the level of `x`, in range or not."""
         spread = (self.high - self.low).cast(f64)
         has_range = spread.gt(0)
@@ -97,11 +97,11 @@ class _Range:
         level = away(x.cast(f64) * scale) - away(self.low.cast(f64) * scale) + float(self.lowest)
         return has_range.where(level, float(self.lowest))
 
-    def level(self, x: Quantity) -> Quantity:
+    def level(self, x: TensorValue) -> TensorValue:
         """The level of `x`."""
         return self.nearest(x).clip(self.lowest, self.highest).cast(self.element)
 
-    def number(self, level: Quantity) -> Quantity:
+    def number(self, level: TensorValue) -> TensorValue:
         """What a level stands for, f32: steps from a low end that is a whole number of steps."""
         spread = self.high - self.low
         has_range = spread.gt(0)
@@ -120,49 +120,49 @@ class _Range:
 
 def _centered(x: SSAValue, range_: _Range) -> SSAValue:
     """Levels as i32 numbers of which zero stands for zero."""
-    return (Quantity(range_.low.lower, x).cast(i32) - range_.zero()).value
+    return (TensorValue(range_.low.builder, x).cast(i32) - range_.zero()).value
 
 
-def _require_i32(lower: Tf1Legalizer) -> None:
-    if lower.result_element() != i32:
-        lower.refuse(f"sums of type {lower.result_element()}", "qint32")
+def _require_i32(builder: Tf1Legalizer) -> None:
+    if builder.result_element() != i32:
+        builder.refuse(f"sums of type {builder.result_element()}", "qint32")
 
 
 # Products
 
 
 @legalizes("QuantizedMatMul")
-def legalize_matmul(lower: Tf1Legalizer) -> Results:
+def legalize_matmul(builder: Tf1Legalizer) -> Results:
     """The product of two matrices, as sums of i32."""
-    _require_i32(lower)
-    lower.attrs.ignore("Tactivation")
+    _require_i32(builder)
+    builder.attrs.ignore("Tactivation")
     values: list[SSAValue] = []
     ranges: list[_Range] = []
     for name in ("a", "b"):
-        x = number(lower, name)
-        ranges.append(_Range.of(lower, name, Quantity(lower, x).element))
+        x = number(builder, name)
+        ranges.append(_Range.of(builder, name, TensorValue(builder, x).element))
         centered = _centered(x, ranges[-1])
-        is_turned = lower.attrs.flag(f"transpose_{name}")
-        values.append(lower.transpose(centered, [1, 0]) if is_turned else centered)
-    result = lower.add(MatmulOp(values[0], values[1]))
+        is_turned = builder.attrs.flag(f"transpose_{name}")
+        values.append(builder.transpose(centered, [1, 0]) if is_turned else centered)
+    result = builder.add(MatmulOp(values[0], values[1]))
     return [result, *ranges[0].product(ranges[1], i32).results]
 
 
 @legalizes("QuantizedConv2D")
-def legalize_conv(lower: Tf1Legalizer) -> Results:
+def legalize_conv(builder: Tf1Legalizer) -> Results:
     """A convolution, as sums of i32; padding stands for zero."""
-    _require_i32(lower)
-    layout = Layout(lower, False)
-    x, weights = number(lower, "input"), number(lower, "filter")
+    _require_i32(builder)
+    layout = Layout(builder, False)
+    x, weights = number(builder, "input"), number(builder, "filter")
     ranges = [
-        _Range.of(lower, name, Quantity(lower, value).element)
+        _Range.of(builder, name, TensorValue(builder, value).element)
         for name, value in (("input", x), ("filter", weights))
     ]
-    x = layout.to_first(require_image(lower, _centered(x, ranges[0]), 4))
-    weights = lower.transpose(_centered(weights, ranges[1]), [3, 2, 0, 1])
-    strides, dilations = (layout.spatial(lower.attrs.ints(k)) for k in ("strides", "dilations"))
+    x = layout.to_first(require_image(builder, _centered(x, ranges[0]), 4))
+    weights = builder.transpose(_centered(weights, ranges[1]), [3, 2, 0, 1])
+    strides, dilations = (layout.spatial(builder.attrs.ints(k)) for k in ("strides", "dilations"))
     dims = spatial_dims(x)
-    window = window_of(lower, layout, dims, spatial_dims(weights), strides, dilations)
+    window = window_of(builder, layout, dims, spatial_dims(weights), strides, dilations)
     conv = ConvOp(
         x,
         weights,
@@ -172,21 +172,21 @@ def legalize_conv(lower: Tf1Legalizer) -> Results:
         pads_end=window.end,
         groups=1,
     )
-    result = layout.from_first(lower.add(conv))
+    result = layout.from_first(builder.add(conv))
     return [result, *ranges[0].product(ranges[1], i32).results]
 
 
 @legalizes("QuantizedMul")
-def legalize_mul(lower: Tf1Legalizer) -> Results:
+def legalize_mul(builder: Tf1Legalizer) -> Results:
     """The product of elements, as i32."""
-    _require_i32(lower)
-    x, y = number(lower, "x"), number(lower, "y")
+    _require_i32(builder)
+    x, y = number(builder, "x"), number(builder, "y")
     ranges = [
-        _Range.of(lower, name, Quantity(lower, value).element)
+        _Range.of(builder, name, TensorValue(builder, value).element)
         for name, value in (("x", x), ("y", y))
     ]
     parts = [
-        Quantity(lower, _centered(value, range_))
+        TensorValue(builder, _centered(value, range_))
         for value, range_ in zip((x, y), ranges, strict=True)
     ]
     return [(parts[0] * parts[1]).value, *ranges[0].product(ranges[1], i32).results]
@@ -199,26 +199,26 @@ _ROOM = 1 << 17
 
 
 @legalizes("QuantizedBiasAdd")
-def legalize_bias(lower: Tf1Legalizer) -> Results:
+def legalize_bias(builder: Tf1Legalizer) -> Results:
     """A sum in i32, with a range that is wide and symmetric."""
-    _require_i32(lower)
+    _require_i32(builder)
     names = ("input", "bias")
-    values = [number(lower, name) for name in names]
+    values = [number(builder, name) for name in names]
     ranges = [
-        _Range.of(lower, name, Quantity(lower, value).element)
+        _Range.of(builder, name, TensorValue(builder, value).element)
         for name, value in zip(names, values, strict=True)
     ]
     ends = [end for range_ in ranges for end in (range_.high, -range_.low)]
-    widest = reduce(Quantity.maximum, ends) * float(_ROOM)
+    widest = reduce(TensorValue.maximum, ends) * float(_ROOM)
     total = _Range(-widest, widest, i32)
     parts = [
-        _at_scale(Quantity(lower, value), range_, total)
+        _at_scale(TensorValue(builder, value), range_, total)
         for value, range_ in zip(values, ranges, strict=True)
     ]
     return [(parts[0] + parts[1] - total.zero()).value, *total.results]
 
 
-def _at_scale(x: Quantity, source: _Range, target: _Range) -> Quantity:
+def _at_scale(x: TensorValue, source: _Range, target: _Range) -> TensorValue:
     """Levels of one range as those of another one, by way of f32."""
     short = source.step
     start = away(source.low / short) * short
@@ -232,14 +232,14 @@ def _at_scale(x: Quantity, source: _Range, target: _Range) -> Quantity:
 # Ranges
 
 
-def _used(lower: Tf1Legalizer, x: Quantity, given: _Range) -> _Range:
+def _used(builder: Tf1Legalizer, x: TensorValue, given: _Range) -> _Range:
     """The range that levels make use of, down to zero at least."""
     axes = range(len(x.dims))
     low, high = (given.number(x.reduce(kind, axes)) for kind in ("min", "max"))
     return _Range(low.minimum(0.0), high, ui8)
 
 
-def _in_range(x: Quantity, given: _Range, wanted: _Range) -> Quantity:
+def _in_range(x: TensorValue, given: _Range, wanted: _Range) -> TensorValue:
     """i32 levels of a range as those (ui8) of another one, in fixed point."""
     spread = (wanted.high - wanted.low).cast(f64)
     has_range = spread.ne(0)
@@ -254,128 +254,128 @@ def _in_range(x: Quantity, given: _Range, wanted: _Range) -> Quantity:
     return (value // (1 << 16)).clip(0, 255).cast(ui8)
 
 
-def _fixed(has_range: Quantity, x: Quantity) -> Quantity:
+def _fixed(has_range: TensorValue, x: TensorValue) -> TensorValue:
     """f64 rounded toward zero, as i64."""
     return has_range.where(x, 0).cast(i64)
 
 
-def _require_bytes(lower: Tf1Legalizer, x: Quantity) -> None:
-    if (x.element, lower.result_element()) != (i32, ui8):
-        lower.refuse(f"levels of {x.element} as {lower.result_element()}", "qint32 as quint8")
+def _require_bytes(builder: Tf1Legalizer, x: TensorValue) -> None:
+    if (x.element, builder.result_element()) != (i32, ui8):
+        builder.refuse(f"levels of {x.element} as {builder.result_element()}", "qint32 as quint8")
 
 
 @legalizes("QuantizeDownAndShrinkRange")
-def legalize_shrink(lower: Tf1Legalizer) -> Results:
+def legalize_shrink(builder: Tf1Legalizer) -> Results:
     """Sums as levels of the range that they make use of."""
-    x = Quantity(lower, number(lower, "input"))
-    _require_bytes(lower, x)
-    given = _Range.of(lower, "input", x.element)
-    wanted = _used(lower, x, given)
+    x = TensorValue(builder, number(builder, "input"))
+    _require_bytes(builder, x)
+    given = _Range.of(builder, "input", x.element)
+    wanted = _used(builder, x, given)
     return [_in_range(x, given, wanted).value, *wanted.results]
 
 
 @legalizes("RequantizationRange")
-def legalize_used_range(lower: Tf1Legalizer) -> Results:
+def legalize_used_range(builder: Tf1Legalizer) -> Results:
     """The range that levels make use of."""
-    x = Quantity(lower, number(lower, "input"))
-    return _used(lower, x, _Range.of(lower, "input", x.element)).results
+    x = TensorValue(builder, number(builder, "input"))
+    return _used(builder, x, _Range.of(builder, "input", x.element)).results
 
 
 @legalizes("Requantize")
-def legalize_requantize(lower: Tf1Legalizer) -> Results:
+def legalize_requantize(builder: Tf1Legalizer) -> Results:
     """Sums as levels of a range that is given."""
-    x = Quantity(lower, number(lower, "input"))
-    _require_bytes(lower, x)
+    x = TensorValue(builder, number(builder, "input"))
+    _require_bytes(builder, x)
     low, high = (
-        Quantity.of(lower, lower.reshape(lower.operand(f"requested_output_{end}"), []))
+        TensorValue.of(builder, builder.reshape(builder.operand(f"requested_output_{end}"), []))
         for end in ("min", "max")
     )
     wanted = _Range(low, high, ui8)
-    return [_in_range(x, _Range.of(lower, "input", x.element), wanted).value, *wanted.results]
+    return [_in_range(x, _Range.of(builder, "input", x.element), wanted).value, *wanted.results]
 
 
 # What works on levels as they are
 
 
 @legalizes("QuantizedRelu", "QuantizedRelu6")
-def legalize_relu(lower: Tf1Legalizer) -> Results:
+def legalize_relu(builder: Tf1Legalizer) -> Results:
     """Levels that are at least that of zero, and at most that of six."""
-    x = Quantity(lower, number(lower, "features"))
-    range_ = _Range.of(lower, "features", x.element)
-    y = x.maximum(range_.level(Quantity.number(lower, 0, f32)))
-    if lower.op_type == "QuantizedRelu6":
-        y = y.minimum(range_.level(Quantity.number(lower, 6, f32)))
+    x = TensorValue(builder, number(builder, "features"))
+    range_ = _Range.of(builder, "features", x.element)
+    y = x.maximum(range_.level(TensorValue.number(builder, 0, f32)))
+    if builder.op_type == "QuantizedRelu6":
+        y = y.minimum(range_.level(TensorValue.number(builder, 6, f32)))
     return [y.value, *range_.results]
 
 
 @legalizes("QuantizedMaxPool")
-def legalize_max_pool(lower: Tf1Legalizer) -> Results:
+def legalize_max_pool(builder: Tf1Legalizer) -> Results:
     """The highest level of each window."""
-    return _pooled(lower, lambda x, take: take("max", x))
+    return _pooled(builder, lambda x, take: take("max", x))
 
 
 @legalizes("QuantizedAvgPool")
-def legalize_average_pool(lower: Tf1Legalizer) -> Results:
+def legalize_average_pool(builder: Tf1Legalizer) -> Results:
     """The mean level of each window, rounded toward zero."""
     margin = 1e-6
 
     def mean(x: SSAValue, take: Callable[[str, SSAValue], SSAValue]) -> SSAValue:
         # Quotients that are whole stay so, whichever way the mean is computed.
-        y = Quantity(lower, take("average", lower.cast(x, f64)))
+        y = TensorValue(builder, take("average", builder.cast(x, f64)))
         whole = y.lt(0).where((y - margin).ceil(), (y + margin).floor())
-        return lower.cast(whole.value, x)
+        return builder.cast(whole.value, x)
 
-    return _pooled(lower, mean)
+    return _pooled(builder, mean)
 
 
 def _pooled(
-    lower: Tf1Legalizer,
+    builder: Tf1Legalizer,
     combine: Callable[[SSAValue, Callable[[str, SSAValue], SSAValue]], SSAValue],
 ) -> Results:
-    layout = Layout(lower, False)
-    x = require_image(lower, number(lower, "input"), 4)
-    range_ = _Range.of(lower, "input", Quantity(lower, x).element)
+    layout = Layout(builder, False)
+    x = require_image(builder, number(builder, "input"), 4)
+    range_ = _Range.of(builder, "input", TensorValue(builder, x).element)
     first = layout.to_first(x)
-    kernel = [Expr.const(size) for size in layout.spatial(lower.attrs.ints("ksize"))]
-    strides = layout.spatial(lower.attrs.ints("strides"))
-    window = window_of(lower, layout, spatial_dims(first), kernel, strides, [1, 1])
-    value = combine(first, lambda kind, given: pool(lower, kind, given, window))
+    kernel = [Expr.const(size) for size in layout.spatial(builder.attrs.ints("ksize"))]
+    strides = layout.spatial(builder.attrs.ints("strides"))
+    window = window_of(builder, layout, spatial_dims(first), kernel, strides, [1, 1])
+    value = combine(first, lambda kind, given: pool(builder, kind, given, window))
     return [layout.from_first(value), *range_.results]
 
 
 @legalizes("QuantizedReshape")
-def legalize_quantized_reshape(lower: Tf1Legalizer) -> Results:
+def legalize_quantized_reshape(builder: Tf1Legalizer) -> Results:
     """The levels in another shape."""
-    ranges = [lower.operand(name) for name in ("input_min", "input_max")]
-    return [*legalize_reshape(lower), *ranges]
+    ranges = [builder.operand(name) for name in ("input_min", "input_max")]
+    return [*legalize_reshape(builder), *ranges]
 
 
 @legalizes("QuantizedConcat")
-def legalize_quantized_concat(lower: Tf1Legalizer) -> Results:
+def legalize_quantized_concat(builder: Tf1Legalizer) -> Results:
     """Levels of several ranges as those of the range that holds them all."""
-    values = lower.operands("values")
-    axis = axis_of(lower, "concat_dim", rank_of(values[0]))
-    element = Quantity(lower, values[0]).element
+    values = builder.operands("values")
+    axis = axis_of(builder, "concat_dim", rank_of(values[0]))
+    element = TensorValue(builder, values[0]).element
     ranges = [
-        _Range(Quantity.of(lower, low), Quantity.of(lower, high), element)
+        _Range(TensorValue.of(builder, low), TensorValue.of(builder, high), element)
         for low, high in zip(
-            lower.operands("input_mins"), lower.operands("input_maxes"), strict=True
+            builder.operands("input_mins"), builder.operands("input_maxes"), strict=True
         )
     ]
-    low = reduce(Quantity.minimum, [range_.low for range_ in ranges]).minimum(0.0)
-    high = reduce(Quantity.maximum, [range_.high for range_ in ranges])
+    low = reduce(TensorValue.minimum, [range_.low for range_ in ranges]).minimum(0.0)
+    high = reduce(TensorValue.maximum, [range_.high for range_ in ranges])
     if not is_unsigned(element):
         high = high.maximum(-low)
         low = -high
     whole = _Range(low, high, element)
     parts = [
-        _moved(Quantity(lower, value), range_, whole).value
+        _moved(TensorValue(builder, value), range_, whole).value
         for value, range_ in zip(values, ranges, strict=True)
     ]
-    return [concat(lower, parts, axis), *whole.results]
+    return [concat(builder, parts, axis), *whole.results]
 
 
-def _moved(x: Quantity, source: _Range, target: _Range) -> Quantity:
+def _moved(x: TensorValue, source: _Range, target: _Range) -> TensorValue:
     """Levels of one range as those of another one; as they are if it is the same."""
     is_same = source.low.eq(target.low) & source.high.eq(target.high)
     return is_same.where(x, _at_scale(x, source, target))

@@ -305,30 +305,32 @@ RANKS: Mapping[str, _Ranks] = MappingProxyType(
 """By operator."""
 
 
-def require_ranks(lower: Tf1Legalizer) -> None:
+def require_ranks(builder: Tf1Legalizer) -> None:
     """Refuse a node if an input has another number of dimensions than the operator takes."""
-    ranks = RANKS.get(lower.op_type, {})
-    for argument in lower.op.signature.inputs:
+    ranks = RANKS.get(builder.op_type, {})
+    for argument in builder.op.signature.inputs:
         if argument.name not in ranks:
             continue
-        (type_,) = expected_types(lower.op.signature, lower.op.properties, [argument])[:1] or [""]
-        for value in lower.operands(argument.name):
-            _require(lower, value, ranks[argument.name], argument.name, "complex" in type_)
+        (type_,) = expected_types(builder.op.signature, builder.op.properties, [argument])[:1] or [
+            ""
+        ]
+        for value in builder.operands(argument.name):
+            _require(builder, value, ranks[argument.name], argument.name, "complex" in type_)
 
 
 def _require(
-    lower: Tf1Legalizer,
+    builder: Tf1Legalizer,
     value: SSAValue,
     ranks: int | range | Literal["one"],
     name: str,
     is_complex: bool,
 ) -> None:
     if ranks == ONE:
-        lower.require_rank(value, _FEW, name)
+        builder.require_rank(value, _FEW, name)
         is_tensor = isinstance(value.type, TensorType)
         if is_tensor and (count := product(dims_of(value)).value) not in (None, 1):
-            lower.refuse(f"{count} numbers as '{name}'", "one")
+            builder.refuse(f"{count} numbers as '{name}'", "one")
         return
     if is_complex:  # with their parts along a dimension more
         ranks = ranks + 1 if isinstance(ranks, int) else range(ranks.start + 1, ranks.stop + 1)
-    lower.require_rank(value, ranks, name)
+    builder.require_rank(value, ranks, name)

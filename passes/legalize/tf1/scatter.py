@@ -22,21 +22,21 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.movement import concat
-from lowerdeck.passes.legalize.quantity import Quantity
 from lowerdeck.passes.legalize.sizes import size_of, sizes_of
+from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 
 @legalizes("ScatterNd")
-def legalize_scatter_nd(lower: Tf1Legalizer) -> Results:
+def legalize_scatter_nd(builder: Tf1Legalizer) -> Results:
     """Updates of one place add up; the rest is zero."""
-    indices, updates = lower.operand("indices"), lower.operand("updates")
+    indices, updates = builder.operand("indices"), builder.operand("updates")
     if element_type(updates) == i1:
-        lower.refuse("a sum of truth values", "numbers")
-    shape = sizes_of(lower, lower.operand("shape"), "the shape")
-    zeros = lower.broadcast(lower.scalar(0, updates), shape)
-    return [lower.add(ScatterNdOp(zeros, indices, updates, "add"))]
+        builder.refuse("a sum of truth values", "numbers")
+    shape = sizes_of(builder, builder.operand("shape"), "the shape")
+    zeros = builder.broadcast(builder.scalar(0, updates), shape)
+    return [builder.add(ScatterNdOp(zeros, indices, updates, "add"))]
 
 
 _SCATTERS = {
@@ -50,61 +50,61 @@ _SCATTERS = {
 
 
 @legalizes(*_SCATTERS)
-def legalize_tensor_scatter(lower: Tf1Legalizer) -> Results:
-    x, indices, updates = lower.op.inputs
-    if lower.op_type == "TensorScatterSub":
-        updates = lower.add(NegOp(updates))
-    return [lower.add(ScatterNdOp(x, indices, updates, _SCATTERS[lower.op_type]))]
+def legalize_tensor_scatter(builder: Tf1Legalizer) -> Results:
+    x, indices, updates = builder.op.inputs
+    if builder.op_type == "TensorScatterSub":
+        updates = builder.add(NegOp(updates))
+    return [builder.add(ScatterNdOp(x, indices, updates, _SCATTERS[builder.op_type]))]
 
 
 @legalizes("InplaceUpdate", "InplaceAdd", "InplaceSub")
-def legalize_inplace(lower: Tf1Legalizer) -> Results:
+def legalize_inplace(builder: Tf1Legalizer) -> Results:
     """Rows of `x` replaced, or with `v` added or subtracted."""
-    x, rows, updates = (lower.operand(name) for name in ("x", "i", "v"))
-    kind = "none" if lower.op_type == "InplaceUpdate" else "add"
-    if lower.op_type == "InplaceSub":
-        updates = lower.add(NegOp(updates))
-    places = Quantity.of(lower, lower.reshape(rows, [product(dims_of(rows)), 1])).cast(i64)
-    updates = lower.reshape(updates, [places.dims[0], *dims_of(x)[1:]])
+    x, rows, updates = (builder.operand(name) for name in ("x", "i", "v"))
+    kind = "none" if builder.op_type == "InplaceUpdate" else "add"
+    if builder.op_type == "InplaceSub":
+        updates = builder.add(NegOp(updates))
+    places = TensorValue.of(builder, builder.reshape(rows, [product(dims_of(rows)), 1])).cast(i64)
+    updates = builder.reshape(updates, [places.dims[0], *dims_of(x)[1:]])
     # TensorFlow counts rows around.
-    places = places % Quantity.dim(lower, dims_of(x)[0])
-    return [lower.add(ScatterNdOp(x, places.value, updates, kind))]
+    places = places % TensorValue.dim(builder, dims_of(x)[0])
+    return [builder.add(ScatterNdOp(x, places.value, updates, kind))]
 
 
 @legalizes("SparseToDense")
-def legalize_sparse_to_dense(lower: Tf1Legalizer) -> Results:
+def legalize_sparse_to_dense(builder: Tf1Legalizer) -> Results:
     """The default everywhere but at the indices: a scalar, a vector or rows of coordinates."""
-    lower.attrs.ignore("validate_indices")
-    indices, values = lower.operand("sparse_indices"), lower.operand("sparse_values")
-    shape = sizes_of(lower, lower.operand("output_shape"), "the shape")
+    builder.attrs.ignore("validate_indices")
+    indices, values = builder.operand("sparse_indices"), builder.operand("sparse_values")
+    shape = sizes_of(builder, builder.operand("output_shape"), "the shape")
     if rank_of(indices) < 2:
-        indices = lower.reshape(indices, [product(dims_of(indices)), 1])
-    updates = lower.broadcast(values, dims_of(indices)[:1])
-    start = lower.broadcast(lower.operand("default_value"), shape)
-    return [lower.add(ScatterNdOp(start, indices, updates))]
+        indices = builder.reshape(indices, [product(dims_of(indices)), 1])
+    updates = builder.broadcast(values, dims_of(indices)[:1])
+    start = builder.broadcast(builder.operand("default_value"), shape)
+    return [builder.add(ScatterNdOp(start, indices, updates))]
 
 
 @legalizes("DynamicStitch", "ParallelDynamicStitch")
-def legalize_dynamic_stitch(lower: Tf1Legalizer) -> Results:
+def legalize_dynamic_stitch(builder: Tf1Legalizer) -> Results:
     """The parts of all operands at their indices; of two for one place, the later."""
-    indices, parts = lower.operands("indices"), lower.operands("data")
+    indices, parts = builder.operands("indices"), builder.operands("data")
     rest = dims_of(parts[0])[rank_of(indices[0]) :]
     counts = [product(dims_of(value)) for value in indices]
-    flat = [lower.reshape(value, [n]) for value, n in zip(indices, counts, strict=True)]
-    rows = [lower.reshape(part, [n, *rest]) for part, n in zip(parts, counts, strict=True)]
-    places = concat(lower, flat, 0)
-    total = _count(lower, Quantity.of(lower, places))
-    start = lower.broadcast(lower.scalar(0, parts[0]), [total, *rest])
-    places = lower.unsqueeze(places, [1])
-    return [lower.add(ScatterNdOp(start, places, concat(lower, rows, 0)))]
+    flat = [builder.reshape(value, [n]) for value, n in zip(indices, counts, strict=True)]
+    rows = [builder.reshape(part, [n, *rest]) for part, n in zip(parts, counts, strict=True)]
+    places = concat(builder, flat, 0)
+    total = _count(builder, TensorValue.of(builder, places))
+    start = builder.broadcast(builder.scalar(0, parts[0]), [total, *rest])
+    places = builder.unsqueeze(places, [1])
+    return [builder.add(ScatterNdOp(start, places, concat(builder, rows, 0)))]
 
 
-def _count(lower: Tf1Legalizer, places: Quantity) -> Expr:
+def _count(builder: Tf1Legalizer, places: TensorValue) -> Expr:
     """One more than the largest of the places; 0 if there are none."""
     if places.array is not None:
         return Expr.const(int(max(places.array.reshape(-1), default=-1)) + 1)
     highest = places.cast(i64).reduce("max", [0]).maximum(-1)
-    return size_of(lower, (highest + 1).value, "the number of parts")
+    return size_of(builder, (highest + 1).value, "the number of parts")
 
 
 # Segments
@@ -133,7 +133,7 @@ def _identity(kind: str, element: Attribute) -> float:
 
 
 def combined(
-    lower: Tf1Legalizer, kind: str, data: SSAValue, numbers: SSAValue, count: Expr
+    builder: Tf1Legalizer, kind: str, data: SSAValue, numbers: SSAValue, count: Expr
 ) -> SSAValue:
     """
     Part s of the result combines the parts of `data` whose number is s.
@@ -142,18 +142,18 @@ def combined(
     """
     rest = dims_of(data)[rank_of(numbers) :]
     parts = product(dims_of(numbers))
-    rows = lower.reshape(data, [parts, *rest])
-    places = Quantity.of(lower, lower.reshape(numbers, [parts, 1])).cast(i64)
+    rows = builder.reshape(data, [parts, *rest])
+    places = TensorValue.of(builder, builder.reshape(numbers, [parts, 1])).cast(i64)
     identity = _identity(kind, element_type(data))
-    start = lower.scalar(identity, data)
+    start = builder.scalar(identity, data)
     if places.array is not None and bool((places.array >= 0).all()):
-        start = lower.broadcast(start, [count, *rest])
-        return lower.add(ScatterNdOp(start, places.value, rows, kind))
+        start = builder.broadcast(start, [count, *rest])
+        return builder.add(ScatterNdOp(start, places.value, rows, kind))
     # One part more takes what is dropped.
-    places = places.lt(0).where(Quantity.dim(lower, count), places)
-    start = lower.broadcast(start, [count + 1, *rest])
-    found = lower.add(ScatterNdOp(start, places.value, rows, kind))
-    return lower.slice_axis(found, 0, 0, count)
+    places = places.lt(0).where(TensorValue.dim(builder, count), places)
+    start = builder.broadcast(start, [count + 1, *rest])
+    found = builder.add(ScatterNdOp(start, places.value, rows, kind))
+    return builder.slice_axis(found, 0, 0, count)
 
 
 _UNSORTED = {
@@ -165,18 +165,18 @@ _UNSORTED = {
 
 
 @legalizes(*_UNSORTED)
-def legalize_unsorted_segment(lower: Tf1Legalizer) -> Results:
+def legalize_unsorted_segment(builder: Tf1Legalizer) -> Results:
     """Segments without elements have the sum 0, the product 1, the lowest or highest number."""
-    count = size_of(lower, lower.operand("num_segments"), "the number of segments")
-    data, numbers = lower.operand("data"), lower.operand("segment_ids")
-    return [combined(lower, _UNSORTED[lower.op_type], data, numbers, count)]
+    count = size_of(builder, builder.operand("num_segments"), "the number of segments")
+    data, numbers = builder.operand("data"), builder.operand("segment_ids")
+    return [combined(builder, _UNSORTED[builder.op_type], data, numbers, count)]
 
 
 @legalizes("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin")
-def legalize_segment(lower: Tf1Legalizer) -> Results:
+def legalize_segment(builder: Tf1Legalizer) -> Results:
     """As many segments as the last number says; those without elements are 0, or 1 as product."""
-    kind = lower.op_type.removeprefix("Segment")
-    return [_segments(lower, kind, lower.operand("data"), lower.operand("segment_ids"))]
+    kind = builder.op_type.removeprefix("Segment")
+    return [_segments(builder, kind, builder.operand("data"), builder.operand("segment_ids"))]
 
 
 @legalizes(
@@ -187,40 +187,40 @@ def legalize_segment(lower: Tf1Legalizer) -> Results:
     "SparseSegmentMeanWithNumSegments",
     "SparseSegmentSqrtNWithNumSegments",
 )
-def legalize_sparse_segment(lower: Tf1Legalizer) -> Results:
+def legalize_sparse_segment(builder: Tf1Legalizer) -> Results:
     """Segments of the rows at the indices."""
-    lower.attrs.ignore("sparse_gradient")
-    kind = lower.op_type.removeprefix("SparseSegment").removesuffix("WithNumSegments")
-    rows = lower.add(GatherOp(lower.operand("data"), lower.operand("indices"), 0))
+    builder.attrs.ignore("sparse_gradient")
+    kind = builder.op_type.removeprefix("SparseSegment").removesuffix("WithNumSegments")
+    rows = builder.add(GatherOp(builder.operand("data"), builder.operand("indices"), 0))
     count = None
-    if lower.op_type.endswith("WithNumSegments"):
-        count = size_of(lower, lower.operand("num_segments"), "the number of segments")
-    return [_segments(lower, kind, rows, lower.operand("segment_ids"), count)]
+    if builder.op_type.endswith("WithNumSegments"):
+        count = size_of(builder, builder.operand("num_segments"), "the number of segments")
+    return [_segments(builder, kind, rows, builder.operand("segment_ids"), count)]
 
 
 _SORTED = {"Sum": "add", "Mean": "add", "SqrtN": "add", "Prod": "mul", "Max": "max", "Min": "min"}
 
 
 def _segments(
-    lower: Tf1Legalizer, kind: str, data: SSAValue, numbers: SSAValue, count: Expr | None = None
+    builder: Tf1Legalizer, kind: str, data: SSAValue, numbers: SSAValue, count: Expr | None = None
 ) -> SSAValue:
     if count is None:
-        count = _count(lower, Quantity.of(lower, numbers))
-    found = combined(lower, _SORTED[kind], data, numbers, count)
+        count = _count(builder, TensorValue.of(builder, numbers))
+    found = combined(builder, _SORTED[kind], data, numbers, count)
     if kind in ("Sum", "Prod"):
         return found
-    sizes = _sizes(lower, data, numbers, count)
+    sizes = _sizes(builder, data, numbers, count)
     if kind in ("Max", "Min"):
-        is_empty = Quantity.of(lower, sizes).eq(0)
-        return lower.select(is_empty.value, lower.scalar(0, found), found)
-    divisor = Quantity.of(lower, sizes).maximum(1).value
+        is_empty = TensorValue.of(builder, sizes).eq(0)
+        return builder.select(is_empty.value, builder.scalar(0, found), found)
+    divisor = TensorValue.of(builder, sizes).maximum(1).value
     if kind == "SqrtN":
-        divisor = lower.add(SqrtOp(divisor))
-    return lower.add(DivOp(found, divisor))
+        divisor = builder.add(SqrtOp(divisor))
+    return builder.add(DivOp(found, divisor))
 
 
-def _sizes(lower: Tf1Legalizer, data: SSAValue, numbers: SSAValue, count: Expr) -> SSAValue:
+def _sizes(builder: Tf1Legalizer, data: SSAValue, numbers: SSAValue, count: Expr) -> SSAValue:
     """The number of parts of each segment, in the element type of `data`, as a column."""
-    ones = lower.broadcast(lower.scalar(1, data), dims_of(numbers))
-    sizes = combined(lower, "add", ones, numbers, count)
-    return lower.reshape(sizes, [count, *[1] * (rank_of(data) - 1)])
+    ones = builder.broadcast(builder.scalar(1, data), dims_of(numbers))
+    sizes = combined(builder, "add", ones, numbers, count)
+    return builder.reshape(sizes, [count, *[1] * (rank_of(data) - 1)])

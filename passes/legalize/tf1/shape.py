@@ -27,67 +27,67 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 
 
 def integers(
-    lower: Tf1Legalizer,
+    builder: Tf1Legalizer,
     values: Sequence[ExprLike],
     shape: Sequence[int] | None = None,
     result: int = 0,
 ) -> SSAValue:
     """Expressions as a tensor, a vector by default, of the element type of a result."""
-    return lower.cast(lower.dims(values, shape), lower.result_element(result))
+    return builder.cast(builder.dims(values, shape), builder.result_element(result))
 
 
 @legalizes("Shape", "ShapeN")
-def legalize_shape(lower: Tf1Legalizer) -> Results:
+def legalize_shape(builder: Tf1Legalizer) -> Results:
     """One vector an operand."""
-    return [integers(lower, dims_of(value)) for value in lower.op.inputs]
+    return [integers(builder, dims_of(value)) for value in builder.op.inputs]
 
 
 @legalizes("Size")
-def legalize_size(lower: Tf1Legalizer) -> Results:
-    return [integers(lower, [product(dims_of(lower.operand("input")))], [])]
+def legalize_size(builder: Tf1Legalizer) -> Results:
+    return [integers(builder, [product(dims_of(builder.operand("input")))], [])]
 
 
 @legalizes("Rank")
-def legalize_rank(lower: Tf1Legalizer) -> Results:
-    return [integers(lower, [rank_of(lower.operand("input"))], [])]
+def legalize_rank(builder: Tf1Legalizer) -> Results:
+    return [integers(builder, [rank_of(builder.operand("input"))], [])]
 
 
 @legalizes("Reshape")
-def legalize_reshape(lower: Tf1Legalizer) -> Results:
+def legalize_reshape(builder: Tf1Legalizer) -> Results:
     """-1 is what is left; 0 is a dimension of no elements."""
-    x = lower.operand("tensor")
-    dims = resolved_shape(lower, x, lower.operand("shape"), allow_zero=True)
-    return [lower.reshape(x, dims)]
+    x = builder.operand("tensor")
+    dims = resolved_shape(builder, x, builder.operand("shape"), allow_zero=True)
+    return [builder.reshape(x, dims)]
 
 
 @legalizes("ExpandDims")
-def legalize_expand_dims(lower: Tf1Legalizer) -> Results:
+def legalize_expand_dims(builder: Tf1Legalizer) -> Results:
     """The axis counts in the result."""
-    x = lower.operand("input")
-    axes = Axes.of(lower, lower.operand("dim"), rank_of(x) + 1)
+    x = builder.operand("input")
+    axes = Axes.of(builder, builder.operand("dim"), rank_of(x) + 1)
     if axes.known is None:
-        return [lower.reshape(x, extended_dims(lower, x, axes))]
-    return [lower.unsqueeze(x, axes.known)]
+        return [builder.reshape(x, extended_dims(builder, x, axes))]
+    return [builder.unsqueeze(x, axes.known)]
 
 
 @legalizes("Squeeze")
-def legalize_squeeze(lower: Tf1Legalizer) -> Results:
+def legalize_squeeze(builder: Tf1Legalizer) -> Results:
     """Without axes, all dimensions of one go."""
-    x = lower.operand("input")
-    given = lower.attrs.ints("squeeze_dims")
+    x = builder.operand("input")
+    given = builder.attrs.ints("squeeze_dims")
     if not given:
-        return [lower.squeeze(x, axes_of_one(lower, x))]
-    axes = lower.axes(given, rank_of(x))
+        return [builder.squeeze(x, axes_of_one(builder, x))]
+    axes = builder.axes(given, rank_of(x))
     for axis in axes:
         if (size := dims_of(x)[axis].value) not in (None, 1):
-            lower.refuse(f"dimension {axis} of {size}", "1")
-    return [lower.squeeze(x, axes)]
+            builder.refuse(f"dimension {axis} of {size}", "1")
+    return [builder.squeeze(x, axes)]
 
 
 @legalizes("EnsureShape")
-def legalize_ensure_shape(lower: Tf1Legalizer) -> Results:
+def legalize_ensure_shape(builder: Tf1Legalizer) -> Results:
     """The operand, whose shape must not be known to be another."""
-    x, shape = lower.operand("input"), lower.attrs.shape("shape")
+    x, shape = builder.operand("input"), builder.attrs.shape("shape")
     if shape is None:
         return [x]
     dims = dims_of(x)
@@ -95,39 +95,41 @@ def legalize_ensure_shape(lower: Tf1Legalizer) -> Results:
         size < 0 or dim.value in (None, size) for size, dim in zip(shape, dims, strict=True)
     )
     if not fits:
-        lower.refuse(f"a shape of [{', '.join(map(str, dims))}]", f"{list(shape)}")
+        builder.refuse(f"a shape of [{', '.join(map(str, dims))}]", f"{list(shape)}")
     return [x]
 
 
 @legalizes("BroadcastArgs")
-def legalize_broadcast_args(lower: Tf1Legalizer) -> Results:
+def legalize_broadcast_args(builder: Tf1Legalizer) -> Results:
     """The shape that tensors of two shapes broadcast to."""
-    shapes = [sizes_of(lower, lower.operand(name), "a shape") for name in ("s0", "s1")]
-    return [integers(lower, broadcast(shapes))]
+    shapes = [sizes_of(builder, builder.operand(name), "a shape") for name in ("s0", "s1")]
+    return [integers(builder, broadcast(shapes))]
 
 
 @legalizes("ConcatOffset")
-def legalize_concat_offset(lower: Tf1Legalizer) -> Results:
+def legalize_concat_offset(builder: Tf1Legalizer) -> Results:
     """Where each part of a concatenation begins: zeros, but for the axis."""
-    shapes = [sizes_of(lower, value, "a shape") for value in lower.operands("shape")]
+    shapes = [sizes_of(builder, value, "a shape") for value in builder.operands("shape")]
     rank = len(shapes[0])
     if any(len(shape) != rank for shape in shapes):
-        lower.refuse(f"shapes of {sorted({len(shape) for shape in shapes})} dimensions", "one rank")
-    axis = lower.axis(lower.require_int(lower.operand("concat_dim"), "the axis"), rank)
+        builder.refuse(
+            f"shapes of {sorted({len(shape) for shape in shapes})} dimensions", "one rank"
+        )
+    axis = builder.axis(builder.require_int(builder.operand("concat_dim"), "the axis"), rank)
     start, offsets = Expr.const(0), list[SSAValue]()
     for shape in shapes:
-        offsets.append(integers(lower, [start if k == axis else 0 for k in range(rank)]))
+        offsets.append(integers(builder, [start if k == axis else 0 for k in range(rank)]))
         start = start + shape[axis]
     return offsets
 
 
 @legalizes("Bitcast")
-def legalize_bitcast(lower: Tf1Legalizer) -> Results:
+def legalize_bitcast(builder: Tf1Legalizer) -> Results:
     """Integers of one width: the bits of a signed and an unsigned one mean the same modulo 2^w."""
-    x, element = lower.operand("input"), lower.attrs.element("type")
+    x, element = builder.operand("input"), builder.attrs.element("type")
     if element == element_type(x):
         return [x]
     integers_only = is_integer(element) and is_integer(element_type(x))
     if not integers_only or bit_width(element) != bit_width(element_type(x)):
-        lower.refuse(f"the bits of {element_type(x)} as {element}", "integers of one width")
-    return [lower.cast(x, element)]
+        builder.refuse(f"the bits of {element_type(x)} as {element}", "integers of one width")
+    return [builder.cast(x, element)]

@@ -24,103 +24,103 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 from lowerdeck.passes.legalize.tf1.uneven import split_rows
 
 
-def _maker(lower: Tf1Legalizer) -> Tf1Op:
+def _maker(builder: Tf1Legalizer) -> Tf1Op:
     """The op that made the array; refused if the handle does not lead there."""
-    owner = lower.operand("handle").owner
+    owner = builder.operand("handle").owner
     if isinstance(owner, Tf1Op) and owner.name == ARRAY:
         return owner
-    return lower.refuse("a handle that control flow decides on", "the handle of one TensorArray")
+    return builder.refuse("a handle that control flow decides on", "the handle of one TensorArray")
 
 
-def _array(lower: Tf1Legalizer) -> Array:
+def _array(builder: Tf1Legalizer) -> Array:
     """The array as it is at the node."""
-    can_grow = bool(_maker(lower).attr("dynamic_size"))
-    return Array(lower, lower.operand("flow_in"), can_grow)
+    can_grow = bool(_maker(builder).attr("dynamic_size"))
+    return Array(builder, builder.operand("flow_in"), can_grow)
 
 
-def _stated(lower: Tf1Legalizer, name: str) -> Dims:
+def _stated(builder: Tf1Legalizer, name: str) -> Dims:
     """The shape of elements in an attribute."""
-    shape = lower.attrs.shape(name)
+    shape = builder.attrs.shape(name)
     return None if shape is None else [None if dim < 0 else Expr.const(dim) for dim in shape]
 
 
 @legalizes("TensorArrayWrite", "TensorArrayWriteV2", "TensorArrayWriteV3")
-def legalize_write(lower: Tf1Legalizer) -> Results:
+def legalize_write(builder: Tf1Legalizer) -> Results:
     """The array with another element at `index`."""
-    return [_array(lower).with_element(lower.operand("index"), lower.operand("value"))]
+    return [_array(builder).with_element(builder.operand("index"), builder.operand("value"))]
 
 
 @legalizes("TensorArrayRead", "TensorArrayReadV2", "TensorArrayReadV3")
-def legalize_read(lower: Tf1Legalizer) -> Results:
+def legalize_read(builder: Tf1Legalizer) -> Results:
     """The element at `index`."""
-    return [_array(lower).at(lower.operand("index"))]
+    return [_array(builder).at(builder.operand("index"))]
 
 
 @legalizes("TensorArrayGather", "TensorArrayGatherV2", "TensorArrayGatherV3")
-def legalize_gather(lower: Tf1Legalizer) -> Results:
+def legalize_gather(builder: Tf1Legalizer) -> Results:
     """The elements at `indices`, stacked."""
-    array = replace(_array(lower), stated=_stated(lower, "element_shape"))
-    return [array.gathered(lower.operand("indices"))]
+    array = replace(_array(builder), stated=_stated(builder, "element_shape"))
+    return [array.gathered(builder.operand("indices"))]
 
 
 @legalizes("TensorArrayScatter", "TensorArrayScatterV2", "TensorArrayScatterV3")
-def legalize_scatter(lower: Tf1Legalizer) -> Results:
+def legalize_scatter(builder: Tf1Legalizer) -> Results:
     """The rows of `value` become the elements at `indices`."""
-    return [_array(lower).with_elements(lower.operand("indices"), lower.operand("value"))]
+    return [_array(builder).with_elements(builder.operand("indices"), builder.operand("value"))]
 
 
 @legalizes("TensorArrayPack")
-def legalize_pack(lower: Tf1Legalizer) -> Results:
+def legalize_pack(builder: Tf1Legalizer) -> Results:
     """All elements, stacked."""
-    return [replace(_array(lower), stated=_stated(lower, "element_shape")).stacked()]
+    return [replace(_array(builder), stated=_stated(builder, "element_shape")).stacked()]
 
 
 @legalizes("TensorArrayUnpack")
-def legalize_unpack(lower: Tf1Legalizer) -> Results:
+def legalize_unpack(builder: Tf1Legalizer) -> Results:
     """The rows of `value` become the elements."""
-    value = lower.operand("value")
-    return [_array(lower).with_elements(lower.add(IotaOp([dims_of(value)[0]])), value)]
+    value = builder.operand("value")
+    return [_array(builder).with_elements(builder.add(IotaOp([dims_of(value)[0]])), value)]
 
 
 @legalizes("TensorArraySize", "TensorArraySizeV2", "TensorArraySizeV3")
-def legalize_size(lower: Tf1Legalizer) -> Results:
+def legalize_size(builder: Tf1Legalizer) -> Results:
     """The number of elements."""
-    return [lower.cast(lower.dims([_array(lower).size], []), i32)]
+    return [builder.cast(builder.dims([_array(builder).size], []), i32)]
 
 
 @legalizes("TensorArrayConcat", "TensorArrayConcatV2", "TensorArrayConcatV3")
-def legalize_concat(lower: Tf1Legalizer) -> Results:
+def legalize_concat(builder: Tf1Legalizer) -> Results:
     """The elements one after the other along their first dimension, and their lengths."""
-    lower.attrs.ignore("element_shape_except0")
-    return list(_array(lower).joined())
+    builder.attrs.ignore("element_shape_except0")
+    return list(_array(builder).joined())
 
 
 @legalizes("TensorArraySplit", "TensorArraySplitV2", "TensorArraySplitV3")
-def legalize_split(lower: Tf1Legalizer) -> Results:
+def legalize_split(builder: Tf1Legalizer) -> Results:
     """Consecutive pieces of `value` become the elements."""
-    lengths, array = lower.operand("lengths"), _array(lower)
+    lengths, array = builder.operand("lengths"), _array(builder)
     (count,) = dims_of(lengths)
     size = maximum(array.size, count) if array.can_grow else array.size
     if not is_unwritten(array.value) or (size - count).value:
-        lower.refuse("a split into a part of an array", "as many pieces as elements")
-    return [split(lower, lower.operand("value"), lower.reshape(lengths, [size]))]
+        builder.refuse("a split into a part of an array", "as many pieces as elements")
+    return [split(builder, builder.operand("value"), builder.reshape(lengths, [size]))]
 
 
-def split(lower: Tf1Legalizer, value: SSAValue, lengths: SSAValue) -> SSAValue:
+def split(builder: Tf1Legalizer, value: SSAValue, lengths: SSAValue) -> SSAValue:
     """The array of consecutive pieces of a tensor."""
     count = dims_of(lengths)[0]
-    known = lower.symbols.elements(lengths)
+    known = builder.symbols.elements(lengths)
     pieces: list[Expr | None] = [] if known is None else list(known.reshape(-1))
     if pieces and (length := pieces[0]) is not None and all(p == length for p in pieces):
         total, *rest = dims_of(value)
         if (length * len(pieces) - total).value:
-            lower.refuse(f"pieces of {length} of {total} rows", "pieces that are all of them")
-        return lower.reshape(value, [count, length, *rest])
-    return lower.set_lengths(*split_rows(lower, value, lengths))
+            builder.refuse(f"pieces of {length} of {total} rows", "pieces that are all of them")
+        return builder.reshape(value, [count, length, *rest])
+    return builder.set_lengths(*split_rows(builder, value, lengths))
 
 
 @legalizes("TensorArrayClose", "TensorArrayCloseV2", "TensorArrayCloseV3")
-def legalize_close(lower: Tf1Legalizer) -> Results:
+def legalize_close(builder: Tf1Legalizer) -> Results:
     return []
 
 

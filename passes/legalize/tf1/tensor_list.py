@@ -28,169 +28,171 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 from lowerdeck.passes.legalize.tf1.tensor_array import split
 
 
-def _list(lower: Tf1Legalizer, *, can_grow: bool = False) -> Array:
+def _list(builder: Tf1Legalizer, *, can_grow: bool = False) -> Array:
     """The list that the node is given, with what it states of the shape of elements."""
-    names = [argument.name for argument in lower.op.signature.inputs]
-    stated = dims_in(lower, lower.operand("element_shape")) if "element_shape" in names else None
-    return Array(lower, lower.operand("input_handle"), can_grow, stated)
+    names = [argument.name for argument in builder.op.signature.inputs]
+    stated = (
+        dims_in(builder, builder.operand("element_shape")) if "element_shape" in names else None
+    )
+    return Array(builder, builder.operand("input_handle"), can_grow, stated)
 
 
 # From and to tensors
 
 
 @legalizes("TensorListFromTensor")
-def legalize_from_tensor(lower: Tf1Legalizer) -> Results:
+def legalize_from_tensor(builder: Tf1Legalizer) -> Results:
     """The rows of a tensor."""
-    return [lower.operand("tensor")]
+    return [builder.operand("tensor")]
 
 
 @legalizes("TensorListStack")
-def legalize_stack(lower: Tf1Legalizer) -> Results:
+def legalize_stack(builder: Tf1Legalizer) -> Results:
     """All elements, stacked; there have to be `num_elements`, if that is not -1."""
-    stacked, count = _list(lower).stacked(), lower.attrs.int("num_elements")
+    stacked, count = _list(builder).stacked(), builder.attrs.int("num_elements")
     _, *rest = dims_of(stacked)
-    return [stacked if count < 0 else lower.reshape(stacked, [count, *rest])]
+    return [stacked if count < 0 else builder.reshape(stacked, [count, *rest])]
 
 
 @legalizes("TensorListGather")
-def legalize_gather(lower: Tf1Legalizer) -> Results:
+def legalize_gather(builder: Tf1Legalizer) -> Results:
     """The elements at `indices`, stacked."""
-    return [_list(lower).gathered(lower.operand("indices"))]
+    return [_list(builder).gathered(builder.operand("indices"))]
 
 
 @legalizes("TensorListConcat", "TensorListConcatV2")
-def legalize_concat(lower: Tf1Legalizer) -> Results:
+def legalize_concat(builder: Tf1Legalizer) -> Results:
     """The elements one after the other along their first dimension, and their lengths."""
-    if lower.op_type == "TensorListConcatV2":
-        leading = lower.operand("leading_dims")
+    if builder.op_type == "TensorListConcatV2":
+        leading = builder.operand("leading_dims")
         if dims_of(leading) != (Expr.const(0),):
-            lower.refuse("lengths of elements that were not written", "none")
-        return list(_list(lower).joined())
-    stated = lower.attrs.shape("element_shape")
+            builder.refuse("lengths of elements that were not written", "none")
+        return list(_list(builder).joined())
+    stated = builder.attrs.shape("element_shape")
     dims = None if stated is None else [None if dim < 0 else Expr.const(dim) for dim in stated]
-    return list(Array(lower, lower.operand("input_handle"), stated=dims).joined())
+    return list(Array(builder, builder.operand("input_handle"), stated=dims).joined())
 
 
 @legalizes("TensorListSplit")
-def legalize_split(lower: Tf1Legalizer) -> Results:
+def legalize_split(builder: Tf1Legalizer) -> Results:
     """Consecutive pieces of a tensor."""
-    return [split(lower, lower.operand("tensor"), lower.operand("lengths"))]
+    return [split(builder, builder.operand("tensor"), builder.operand("lengths"))]
 
 
 @legalizes("TensorListScatter", "TensorListScatterV2")
-def legalize_scatter(lower: Tf1Legalizer) -> Results:
+def legalize_scatter(builder: Tf1Legalizer) -> Results:
     """
     The rows of a tensor at `indices`: a list up to the last of them, or of `num_elements` if that
     is more.
     """
-    shape = lower.operand("element_shape")
-    count = lower.cast(lower.dims([0], []), i32)
-    if lower.op_type == "TensorListScatterV2":
-        count = lower.operand("num_elements")
-        number = lower.require_expr(count, "the number of elements")
-        count = lower.cast(lower.dims([maximum(number, 0)], []), i32)
-    made = Array(lower, _reserved(lower, lower.op, shape, count), can_grow=True)
-    return [made.with_elements(lower.operand("indices"), lower.operand("tensor"))]
+    shape = builder.operand("element_shape")
+    count = builder.cast(builder.dims([0], []), i32)
+    if builder.op_type == "TensorListScatterV2":
+        count = builder.operand("num_elements")
+        number = builder.require_expr(count, "the number of elements")
+        count = builder.cast(builder.dims([maximum(number, 0)], []), i32)
+    made = Array(builder, _reserved(builder, builder.op, shape, count), can_grow=True)
+    return [made.with_elements(builder.operand("indices"), builder.operand("tensor"))]
 
 
 @legalizes("TensorListScatterIntoExistingList")
-def legalize_scatter_into(lower: Tf1Legalizer) -> Results:
+def legalize_scatter_into(builder: Tf1Legalizer) -> Results:
     """The list with the rows of a tensor at `indices`."""
-    array = _list(lower, can_grow=True)
-    return [array.with_elements(lower.operand("indices"), lower.operand("tensor"))]
+    array = _list(builder, can_grow=True)
+    return [array.with_elements(builder.operand("indices"), builder.operand("tensor"))]
 
 
-def _reserved(lower: Tf1Legalizer, like: Tf1Op, shape: SSAValue, count: SSAValue) -> SSAValue:
+def _reserved(builder: Tf1Legalizer, like: Tf1Op, shape: SSAValue, count: SSAValue) -> SSAValue:
     """A new list that was not written yet, of the type that an op has."""
     cls = op_class(RESERVE.removeprefix("tf1."))
     assert cls is not None
     properties = {name: like.properties[name] for name in ("element_dtype", "shape_type")}
-    return lower.insert(cls([shape, count], properties))[0]
+    return builder.insert(cls([shape, count], properties))[0]
 
 
 # Elements
 
 
 @legalizes("TensorListSetItem")
-def legalize_set_item(lower: Tf1Legalizer) -> Results:
+def legalize_set_item(builder: Tf1Legalizer) -> Results:
     """The list with another element."""
-    array = _list(lower, can_grow=lower.attrs.flag("resize_if_index_out_of_bounds"))
-    return [array.with_element(lower.operand("index"), lower.operand("item"))]
+    array = _list(builder, can_grow=builder.attrs.flag("resize_if_index_out_of_bounds"))
+    return [array.with_element(builder.operand("index"), builder.operand("item"))]
 
 
 @legalizes("TensorListGetItem")
-def legalize_get_item(lower: Tf1Legalizer) -> Results:
+def legalize_get_item(builder: Tf1Legalizer) -> Results:
     """An element."""
-    return [_list(lower).at(lower.operand("index"))]
+    return [_list(builder).at(builder.operand("index"))]
 
 
 @legalizes("TensorListPushBack")
-def legalize_push_back(lower: Tf1Legalizer) -> Results:
+def legalize_push_back(builder: Tf1Legalizer) -> Results:
     """The list with one element more."""
-    return [_list(lower).with_last(lower.operand("tensor"))]
+    return [_list(builder).with_last(builder.operand("tensor"))]
 
 
 @legalizes("TensorListPopBack")
-def legalize_pop_back(lower: Tf1Legalizer) -> Results:
+def legalize_pop_back(builder: Tf1Legalizer) -> Results:
     """The list without its last element, and that."""
-    array = _list(lower)
+    array = _list(builder)
     elements = array.elements()
     size, *rest = dims_of(elements)
     if size == 0:
-        lower.refuse("the last element of an empty list", "an element")
-    if (lower.symbols.lower_bound(size) or 0) < 1:
+        builder.refuse("the last element of an empty list", "an element")
+    if (builder.symbols.lower_bound(size) or 0) < 1:
         # Checked at run time.
         lengths = array.lengths
-        elements = lower.reshape(elements, [maximum(size, 1), *rest])
+        elements = builder.reshape(elements, [maximum(size, 1), *rest])
         size = maximum(size, 1)
         if lengths is not None:
-            lower.set_lengths(elements, lower.reshape(lengths, [size]))
-    array = Array(lower, elements, stated=array.stated)
-    return [array.resized(size - 1).value, array.at(lower.dims([size - 1], []))]
+            builder.set_lengths(elements, builder.reshape(lengths, [size]))
+    array = Array(builder, elements, stated=array.stated)
+    return [array.resized(size - 1).value, array.at(builder.dims([size - 1], []))]
 
 
 # Lists as wholes
 
 
 @legalizes("TensorListLength")
-def legalize_length(lower: Tf1Legalizer) -> Results:
+def legalize_length(builder: Tf1Legalizer) -> Results:
     """The number of elements."""
-    return [lower.cast(lower.dims([_list(lower).size], []), i32)]
+    return [builder.cast(builder.dims([_list(builder).size], []), i32)]
 
 
 @legalizes("TensorListResize")
-def legalize_resize(lower: Tf1Legalizer) -> Results:
+def legalize_resize(builder: Tf1Legalizer) -> Results:
     """The list with more elements, or only its first ones."""
-    array, size = _list(lower), lower.operand("size")
+    array, size = _list(builder), builder.operand("size")
     if is_unwritten(array.value):
         op = creator(array.value)
-        return [_reserved(lower, op, op.input_list("element_shape")[0], size)]
-    number = lower.require_expr(size, "a size")
-    lower.symbols.assume_nonnegative([number])
+        return [_reserved(builder, op, op.input_list("element_shape")[0], size)]
+    number = builder.require_expr(size, "a size")
+    builder.symbols.assume_nonnegative([number])
     return [array.resized(number).value]
 
 
 @legalizes("TensorListConcatLists")
-def legalize_concat_lists(lower: Tf1Legalizer) -> Results:
+def legalize_concat_lists(builder: Tf1Legalizer) -> Results:
     """The elements of two lists."""
-    lists = [Array(lower, lower.operand(name)) for name in ("input_a", "input_b")]
+    lists = [Array(builder, builder.operand(name)) for name in ("input_a", "input_b")]
     written = [array for array in lists if not is_unwritten(array.value)]
     if any(array.lengths is not None for array in written):
-        lower.refuse("lists of elements of different lengths", "one length")
+        builder.refuse("lists of elements of different lengths", "one length")
     like = dims_of(written[0].value)[1:] if written else None
     parts = [
         array.elements() if like is None else array.fitting(like, "elements") for array in lists
     ]
-    return [lower.add(ConcatOp(parts, 0))]
+    return [builder.add(ConcatOp(parts, 0))]
 
 
 # The shape that was stated
 
 
 @legalizes("TensorListElementShape")
-def legalize_element_shape(lower: Tf1Legalizer) -> Results:
+def legalize_element_shape(builder: Tf1Legalizer) -> Results:
     """What `give_element_shapes` has left."""
-    lower.refuse("the shape of elements of lists that were made with several", "one")
+    builder.refuse("the shape of elements of lists that were made with several", "one")
 
 
 def give_element_shapes(function: FuncOp) -> None:

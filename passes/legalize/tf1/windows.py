@@ -20,27 +20,27 @@ _FIRST = ("NCHW", "NCDHW", "CHANNELS_FIRST")
 class Layout:
     """Where the channels of an image are: in dimension 1 or in the last one."""
 
-    lower: Tf1Legalizer
+    builder: Tf1Legalizer
     is_first: bool
 
     @staticmethod
-    def of(lower: Tf1Legalizer) -> Layout:
+    def of(builder: Tf1Legalizer) -> Layout:
         """The layout of `data_format`, without which the channels are last."""
-        if not lower.attrs.has("data_format"):
-            return Layout(lower, False)
-        return Layout(lower, lower.attrs.string("data_format", among=_LAST + _FIRST) in _FIRST)
+        if not builder.attrs.has("data_format"):
+            return Layout(builder, False)
+        return Layout(builder, builder.attrs.string("data_format", among=_LAST + _FIRST) in _FIRST)
 
     @property
     def _rank(self) -> int:
         """The number of dimensions of an image."""
-        if self.lower.op_type == "Conv":
-            return rank_of(self.lower.operand(0))
-        return 5 if "3D" in self.lower.op_type or "Volume" in self.lower.op_type else 4
+        if self.builder.op_type == "Conv":
+            return rank_of(self.builder.operand(0))
+        return 5 if "3D" in self.builder.op_type or "Volume" in self.builder.op_type else 4
 
     def of_each(self, values: Sequence[int], least: int = 1) -> list[int]:
         """`values`; refused unless it is one number from `least` on for each dimension."""
         if len(values) != self._rank or min(values) < least:
-            self.lower.refuse(f"{list(values)}", f"{self._rank} numbers from {least} on")
+            self.builder.refuse(f"{list(values)}", f"{self._rank} numbers from {least} on")
         return list(values)
 
     def axis(self, rank: int) -> int:
@@ -52,29 +52,31 @@ class Layout:
         values = self.of_each(values, outer)
         others = values[:2] if self.is_first else [values[0], values[-1]]
         if others != [outer, outer]:
-            self.lower.refuse(f"{values} with {others} for batch and channels", f"{outer} for both")
+            self.builder.refuse(
+                f"{values} with {others} for batch and channels", f"{outer} for both"
+            )
         return values[2:] if self.is_first else values[1:-1]
 
     def to_first(self, x: SSAValue) -> SSAValue:
         """[N, spatial..., C] or [N, C, spatial...] as the latter."""
         rank = rank_of(x)
-        return x if self.is_first else self.lower.transpose(x, [0, rank - 1, *range(1, rank - 1)])
+        return x if self.is_first else self.builder.transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
     def from_first(self, x: SSAValue) -> SSAValue:
         """[N, C, spatial...] in this layout."""
         rank = rank_of(x)
-        return x if self.is_first else self.lower.transpose(x, [0, *range(2, rank), 1])
+        return x if self.is_first else self.builder.transpose(x, [0, *range(2, rank), 1])
 
 
-def require_image(lower: Tf1Legalizer, x: SSAValue, rank: int) -> SSAValue:
+def require_image(builder: Tf1Legalizer, x: SSAValue, rank: int) -> SSAValue:
     """`x`; refused unless it has `rank` dimensions."""
     if rank_of(x) != rank:
-        lower.refuse(f"an operand of {rank_of(x)} dimensions", str(rank))
+        builder.refuse(f"an operand of {rank_of(x)} dimensions", str(rank))
     return x
 
 
 def window_of(
-    lower: Tf1Legalizer,
+    builder: Tf1Legalizer,
     layout: Layout,
     dims: Sequence[Expr],
     kernel: Sequence[Expr],
@@ -84,20 +86,20 @@ def window_of(
     """The window over the spatial dimensions `dims`, padded as `padding` says."""
     zeros = [Expr.const(0)] * len(dims)
     begin, end = zeros, zeros
-    padding = lower.attrs.string("padding", among=("SAME", "VALID", "EXPLICIT"))
+    padding = builder.attrs.string("padding", among=("SAME", "VALID", "EXPLICIT"))
     if padding == "EXPLICIT":
-        begin, end = _explicit_pads(lower, layout)
-    elif lower.attrs.has("explicit_paddings") and lower.attrs.ints("explicit_paddings"):
-        lower.refuse(f"explicit_paddings with padding {padding}", "padding EXPLICIT")
+        begin, end = _explicit_pads(builder, layout)
+    elif builder.attrs.has("explicit_paddings") and builder.attrs.ints("explicit_paddings"):
+        builder.refuse(f"explicit_paddings with padding {padding}", "padding EXPLICIT")
     if not len(dims) == len(kernel) == len(strides) == len(dilations) == len(begin) == len(end):
-        lower.refuse(f"a window of {len(kernel)} dimensions over {len(dims)}", "as many")
+        builder.refuse(f"a window of {len(kernel)} dimensions over {len(dims)}", "as many")
     window = Window(tuple(kernel), list(strides), list(dilations), begin, end, zeros)
     return same(window, dims, upper=True) if padding == "SAME" else window
 
 
-def _explicit_pads(lower: Tf1Legalizer, layout: Layout) -> tuple[list[Expr], list[Expr]]:
+def _explicit_pads(builder: Tf1Legalizer, layout: Layout) -> tuple[list[Expr], list[Expr]]:
     """The attribute has both amounts of the first dimension, then those of the next one."""
-    pads = lower.attrs.ints("explicit_paddings")
+    pads = builder.attrs.ints("explicit_paddings")
     begin, end = (layout.spatial(pads[k::2], outer=0) for k in (0, 1))
     return [Expr.const(pad) for pad in begin], [Expr.const(pad) for pad in end]
 

@@ -2,7 +2,7 @@
 Arithmetic on tensors in numpy's spelling: numbers where all is constant, ops of core elsewhere.
 
 Interpolation weights, index tables and masks are a few lines of arithmetic over positions.
-Written once with `Quantity`, they become constants in static models and code in dynamic ones.
+Written once with `TensorValue`, they become constants in static models and code in dynamic ones.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ if TYPE_CHECKING:
     from lowerdeck.passes.legalize.builder import CoreBuilder
 
 Array: TypeAlias = NDArray[Any]
-Operand: TypeAlias = "Quantity | float"
+Operand: TypeAlias = "TensorValue | float"
 
 LIMIT = 1 << 20
 """Constants of more elements than this are left to be computed by ops."""
 
 
 @dataclass(frozen=True, eq=False)
-class Quantity:
+class TensorValue:
     """
     A tensor that is known (an array) or made by an op.
 
@@ -68,42 +68,42 @@ class Quantity:
     Comparisons are methods (`x.lt(y)`), and `//` and `%` round toward minus infinity.
     """
 
-    lower: CoreBuilder
+    builder: CoreBuilder
     data: Array | SSAValue
 
     # Making
 
     @staticmethod
-    def of(lower: CoreBuilder, value: SSAValue) -> Quantity:
+    def of(builder: CoreBuilder, value: SSAValue) -> TensorValue:
         """A value, known if it is a constant."""
-        array = lower.constant(value)
-        return Quantity(lower, value if array is None or array.size > LIMIT else array)
+        array = builder.constant(value)
+        return TensorValue(builder, value if array is None or array.size > LIMIT else array)
 
     @staticmethod
-    def number(lower: CoreBuilder, value: float, element: Attribute) -> Quantity:
+    def number(builder: CoreBuilder, value: float, element: Attribute) -> TensorValue:
         """A known scalar."""
         dtype = numpy_dtype(element)
         if dtype.kind in "iu":
             limits = np.iinfo(dtype)
             require(limits.min <= value <= limits.max, f"{value} is no number of type {element}")
         require(dtype.kind != "O", f"{value} is no number of type {element}")
-        return Quantity(lower, np.array(value, dtype))
+        return TensorValue(builder, np.array(value, dtype))
 
     @staticmethod
-    def dim(lower: CoreBuilder, value: ExprLike) -> Quantity:
+    def dim(builder: CoreBuilder, value: ExprLike) -> TensorValue:
         """A dimension as an i64 scalar."""
         number = Expr.of(value).value
         if number is not None:
-            return Quantity(lower, np.array(number, np.int64))
-        return Quantity(lower, lower.dims([value], []))
+            return TensorValue(builder, np.array(number, np.int64))
+        return TensorValue(builder, builder.dims([value], []))
 
     @staticmethod
-    def iota(lower: CoreBuilder, size: ExprLike) -> Quantity:
+    def iota(builder: CoreBuilder, size: ExprLike) -> TensorValue:
         """The i64 vector 0 .. size - 1."""
         number = Expr.of(size).value
         if number is not None and number <= LIMIT:
-            return Quantity(lower, np.arange(number, dtype=np.int64))
-        return Quantity(lower, lower.add(IotaOp([size])))
+            return TensorValue(builder, np.arange(number, dtype=np.int64))
+        return TensorValue(builder, builder.add(IotaOp([size])))
 
     # Reading
 
@@ -130,7 +130,7 @@ class Quantity:
     def value(self) -> SSAValue:
         """The tensor as a value; known ones become a constant."""
         if isinstance(self.data, np.ndarray):
-            return self.lower.tensor(np.asarray(self.data, order="C"))
+            return self.builder.tensor(np.asarray(self.data, order="C"))
         return self.data
 
     def is_all(self, number: float) -> bool:
@@ -139,35 +139,35 @@ class Quantity:
 
     # Arithmetic
 
-    def __add__(self, other: Operand) -> Quantity:
+    def __add__(self, other: Operand) -> TensorValue:
         return self._binary(other, AddOp, np.add)
 
-    def __sub__(self, other: Operand) -> Quantity:
+    def __sub__(self, other: Operand) -> TensorValue:
         return self._binary(other, SubOp, np.subtract)
 
-    def __rsub__(self, other: float) -> Quantity:
+    def __rsub__(self, other: float) -> TensorValue:
         return self._like(other) - self
 
-    def __mul__(self, other: Operand) -> Quantity:
+    def __mul__(self, other: Operand) -> TensorValue:
         return self._binary(other, MulOp, np.multiply)
 
     __radd__ = __add__
     __rmul__ = __mul__
 
-    def __truediv__(self, other: Operand) -> Quantity:
+    def __truediv__(self, other: Operand) -> TensorValue:
         """The quotient of floats."""
         return self._binary(other, DivOp, np.divide)
 
-    def __rtruediv__(self, other: float) -> Quantity:
+    def __rtruediv__(self, other: float) -> TensorValue:
         return self._like(other) / self
 
-    def __floordiv__(self, other: Operand) -> Quantity:
+    def __floordiv__(self, other: Operand) -> TensorValue:
         """The quotient of integers."""
         if (known := self._known(other)) is not None:
             return self._make(np.floor_divide(*known))
         return (self - self % other)._binary(other, DivOp, np.floor_divide)
 
-    def quotient(self, other: Quantity) -> Quantity:
+    def quotient(self, other: TensorValue) -> TensorValue:
         """As `//`, also of numbers that are too close to the least or greatest one for that."""
         if (known := self._known(other)) is not None:
             return self._make(np.floor_divide(*known))
@@ -175,77 +175,77 @@ class Quantity:
         above = (self + (other - rest))._binary(other, DivOp, np.floor_divide) - 1
         return differs.where(above, (self - rest)._binary(other, DivOp, np.floor_divide))
 
-    def __mod__(self, other: Operand) -> Quantity:
+    def __mod__(self, other: Operand) -> TensorValue:
         return self._binary(other, ModOp, np.mod)
 
-    def __neg__(self) -> Quantity:
+    def __neg__(self) -> TensorValue:
         return self._unary(NegOp, np.negative)
 
-    def __and__(self, other: Operand) -> Quantity:
+    def __and__(self, other: Operand) -> TensorValue:
         return self._binary(other, AndOp, np.bitwise_and)
 
-    def __or__(self, other: Operand) -> Quantity:
+    def __or__(self, other: Operand) -> TensorValue:
         return self._binary(other, OrOp, np.bitwise_or)
 
-    def __invert__(self) -> Quantity:
+    def __invert__(self) -> TensorValue:
         return self._unary(NotOp, np.invert)
 
-    def minimum(self, other: Operand) -> Quantity:
+    def minimum(self, other: Operand) -> TensorValue:
         return self._binary(other, MinOp, np.minimum)
 
-    def maximum(self, other: Operand) -> Quantity:
+    def maximum(self, other: Operand) -> TensorValue:
         return self._binary(other, MaxOp, np.maximum)
 
-    def clip(self, low: Operand, high: Operand) -> Quantity:
+    def clip(self, low: Operand, high: Operand) -> TensorValue:
         """At least `low`, and then at most `high`."""
         return self.maximum(low).minimum(high)
 
-    def abs(self) -> Quantity:
+    def abs(self) -> TensorValue:
         return self._unary(AbsOp, np.abs)
 
-    def floor(self) -> Quantity:
+    def floor(self) -> TensorValue:
         return self._unary(FloorOp, np.floor)
 
-    def ceil(self) -> Quantity:
+    def ceil(self) -> TensorValue:
         return self._unary(CeilOp, np.ceil)
 
-    def round(self) -> Quantity:
+    def round(self) -> TensorValue:
         """Halves to even."""
         return self._unary(RoundOp, np.rint)
 
-    def exp(self) -> Quantity:
+    def exp(self) -> TensorValue:
         return self._unary(ExpOp, np.exp)
 
-    def log(self) -> Quantity:
+    def log(self) -> TensorValue:
         return self._unary(LogOp, np.log)
 
-    def sin(self) -> Quantity:
+    def sin(self) -> TensorValue:
         return self._unary(SinOp, np.sin)
 
-    def cos(self) -> Quantity:
+    def cos(self) -> TensorValue:
         return self._unary(CosOp, np.cos)
 
     # Comparison
 
-    def eq(self, other: Operand) -> Quantity:
+    def eq(self, other: Operand) -> TensorValue:
         return self._compare(other, "eq", np.equal)
 
-    def ne(self, other: Operand) -> Quantity:
+    def ne(self, other: Operand) -> TensorValue:
         return self._compare(other, "ne", np.not_equal)
 
-    def lt(self, other: Operand) -> Quantity:
+    def lt(self, other: Operand) -> TensorValue:
         return self._compare(other, "lt", np.less)
 
-    def le(self, other: Operand) -> Quantity:
+    def le(self, other: Operand) -> TensorValue:
         return self._compare(other, "le", np.less_equal)
 
-    def gt(self, other: Operand) -> Quantity:
+    def gt(self, other: Operand) -> TensorValue:
         return self._compare(other, "gt", np.greater)
 
-    def ge(self, other: Operand) -> Quantity:
+    def ge(self, other: Operand) -> TensorValue:
         return self._compare(other, "ge", np.greater_equal)
 
-    def where(self, on_true: Quantity, on_false: Operand) -> Quantity:
+    def where(self, on_true: TensorValue, on_false: Operand) -> TensorValue:
         """`on_true` where this (i1) holds, else `on_false`."""
         other = on_true._like(on_false)
         arrays = (self.array, on_true.array, other.array)
@@ -256,7 +256,7 @@ class Quantity:
 
     # Types and shapes
 
-    def cast(self, element: Attribute) -> Quantity:
+    def cast(self, element: Attribute) -> TensorValue:
         if element == self.element:
             return self
         if isinstance(self.data, np.ndarray):
@@ -265,20 +265,20 @@ class Quantity:
             return self._make(self.data.astype(numpy_dtype(element)))
         return self._op(CastOp(self.value, element))
 
-    def reshape(self, dims: Sequence[ExprLike]) -> Quantity:
+    def reshape(self, dims: Sequence[ExprLike]) -> TensorValue:
         numbers = constants(dims)
         if isinstance(self.data, np.ndarray) and numbers is not None:
             return self._make(_fitting(self.data.reshape, numbers))
         return self._op(ReshapeOp(self.value, dims))
 
-    def column(self, rank: int, axis: int) -> Quantity:
+    def column(self, rank: int, axis: int) -> TensorValue:
         """A vector as a tensor of `rank` dimensions that extends along `axis`."""
         dims: list[ExprLike] = [1] * rank
         require(len(self.dims) == 1, f"expected a vector, got {len(self.dims)} dimensions")
         dims[axis] = self.dims[0]
         return self.reshape(dims)
 
-    def broadcast(self, dims: Sequence[ExprLike]) -> Quantity:
+    def broadcast(self, dims: Sequence[ExprLike]) -> TensorValue:
         numbers = constants(dims)
         if tuple(exprs(dims)) == self.dims:
             return self
@@ -290,14 +290,14 @@ class Quantity:
             return self._make(_fitting(np.broadcast_to, self.data, numbers))
         return self._op(BroadcastOp(self.value, dims))
 
-    def transpose(self, permutation: Sequence[int]) -> Quantity:
+    def transpose(self, permutation: Sequence[int]) -> TensorValue:
         if list(permutation) == sorted(permutation):
             return self
         if isinstance(self.data, np.ndarray):
             return self._make(_fitting(self.data.transpose, permutation))
         return self._op(TransposeOp(self.value, permutation))
 
-    def pick(self, axis: int, index: ExprLike) -> Quantity:
+    def pick(self, axis: int, index: ExprLike) -> TensorValue:
         """The part at one position of `axis`, without that dimension."""
         number = Expr.of(index).value
         require_axis(axis, len(self.dims))
@@ -309,7 +309,7 @@ class Quantity:
         part = self._op(SliceOp(self.value, starts, sizes))
         return part.reshape([dim for k, dim in enumerate(self.dims) if k != axis])
 
-    def reduce(self, kind: str, axes: Sequence[int], keep_dims: bool = False) -> Quantity:
+    def reduce(self, kind: str, axes: Sequence[int], keep_dims: bool = False) -> TensorValue:
         """Combine elements along axes: sum, prod, max or min."""
         functions = {"sum": np.sum, "prod": np.prod, "max": np.max, "min": np.min}
         if isinstance(self.data, np.ndarray) and (self.data.size or kind in ("sum", "prod")):
@@ -320,16 +320,16 @@ class Quantity:
 
     # Building
 
-    def _make(self, data: Any) -> Quantity:
-        return Quantity(self.lower, np.asarray(data))
+    def _make(self, data: Any) -> TensorValue:
+        return TensorValue(self.builder, np.asarray(data))
 
-    def _op(self, op: CoreOp) -> Quantity:
-        return Quantity(self.lower, self.lower.add(op))
+    def _op(self, op: CoreOp) -> TensorValue:
+        return TensorValue(self.builder, self.builder.add(op))
 
-    def _like(self, other: Operand) -> Quantity:
-        if isinstance(other, Quantity):
+    def _like(self, other: Operand) -> TensorValue:
+        if isinstance(other, TensorValue):
             return other
-        return Quantity.number(self.lower, other, self.element)
+        return TensorValue.number(self.builder, other, self.element)
 
     def _known(self, *others: Operand) -> list[Array] | None:
         """All arrays, if they are known and what they broadcast to is not large."""
@@ -337,46 +337,46 @@ class Quantity:
         known = [array for array in arrays if array is not None]
         return known if len(known) == len(arrays) and _small(known) else None
 
-    def _unary(self, op: type[Any], function: Callable[..., Any]) -> Quantity:
+    def _unary(self, op: type[Any], function: Callable[..., Any]) -> TensorValue:
         if isinstance(self.data, np.ndarray):
             with np.errstate(all="ignore"):
                 return self._make(function(self.data))
         return self._op(op(self.value))
 
-    def _binary(self, other: Operand, op: type[Any], function: Callable[..., Any]) -> Quantity:
+    def _binary(self, other: Operand, op: type[Any], function: Callable[..., Any]) -> TensorValue:
         if (known := self._known(other)) is not None:
             with np.errstate(all="ignore"):
                 return self._make(function(*known))
         return self._op(op(self.value, self._like(other).value))
 
-    def _compare(self, other: Operand, predicate: str, function: Callable[..., Any]) -> Quantity:
+    def _compare(self, other: Operand, predicate: str, function: Callable[..., Any]) -> TensorValue:
         if (known := self._known(other)) is not None:
             return self._make(function(*known))
         return self._op(CompareOp(predicate, self.value, self._like(other).value))
 
 
-def concat(parts: Sequence[Quantity], axis: int) -> Quantity:
+def concat(parts: Sequence[TensorValue], axis: int) -> TensorValue:
     """Join tensors along an axis."""
     arrays = [part.array for part in parts]
-    lower = parts[0].lower
+    builder = parts[0].builder
     if all(array is not None for array in arrays):
-        return Quantity(lower, _fitting(np.concatenate, cast(list[Array], arrays), axis))
-    return Quantity(lower, lower.add(ConcatOp([part.value for part in parts], axis)))
+        return TensorValue(builder, _fitting(np.concatenate, cast(list[Array], arrays), axis))
+    return TensorValue(builder, builder.add(ConcatOp([part.value for part in parts], axis)))
 
 
-def stack(parts: Sequence[Quantity], axis: int) -> Quantity:
+def stack(parts: Sequence[TensorValue], axis: int) -> TensorValue:
     """Join tensors of one shape along a new axis."""
     dims = list(parts[0].dims)
     dims.insert(axis, Expr.const(1))
     return concat([part.reshape(dims) for part in parts], axis)
 
 
-def index_vector(lower: CoreBuilder, size: ExprLike, rank: int, axis: int) -> Quantity:
+def index_vector(builder: CoreBuilder, size: ExprLike, rank: int, axis: int) -> TensorValue:
     """0 .. size - 1 along `axis` of a tensor of `rank` dimensions."""
-    return Quantity.iota(lower, size).column(rank, axis)
+    return TensorValue.iota(builder, size).column(rank, axis)
 
 
-def as_index(value: Quantity) -> Quantity:
+def as_index(value: TensorValue) -> TensorValue:
     """A tensor of whole numbers as i64."""
     return value.cast(i64)
 
