@@ -9,9 +9,8 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from numpy.typing import NDArray
@@ -36,7 +35,8 @@ from lowerdeck.build import (
     user_flags,
 )
 from lowerdeck.dialects.files import recording_files
-from lowerdeck.lowering.targets import TARGETS, machine_key
+from lowerdeck.lowering.targets import machine_key
+from lowerdeck.passes.options import CompileOptions
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -44,7 +44,8 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from lowerdeck.lowering.emit_c.module import CArtifact
-    from lowerdeck.passes.options import LowerdeckContext
+    from lowerdeck.lowering.pipeline import Observer
+    from lowerdeck.passes.context import LowerdeckContext
 
 __all__ = [
     "BuildError",
@@ -63,64 +64,9 @@ __all__ = [
 
 Array: TypeAlias = NDArray[Any]
 Source: TypeAlias = "str | os.PathLike[str] | Message"
-Progress: TypeAlias = Callable[[str], None]
 
 _RECURSION_LIMIT = 10_000
 """Nested regions are processed recursively."""
-
-
-@dataclass(frozen=True)
-class CompileOptions:
-    """What is compiled, and how; see `compile`."""
-
-    outputs: Sequence[str] | None = None
-    input_shapes: Mapping[str, Sequence[int]] | None = None
-    weights: str | os.PathLike[str] | None = None
-    tags: Sequence[str] | None = None
-    signature: str | None = None
-    threads: int = 1
-    target: str = "native"
-    disable: Sequence[str] = ()
-    skip_nodes: str | None = None
-    embed_weights: bool = False
-    strict_accuracy: bool = False
-    profile: bool = False
-    rank: int = 0
-    """Which schedules kernels get instead of the best by rule; `tune` finds out."""
-    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
-    """The same for single kernels, by name."""
-    progress: Progress = field(default=lambda text: None, compare=False)
-    """Told what is being done."""
-
-    def __post_init__(self) -> None:
-        """ValueError if an option makes no sense."""
-        from lowerdeck.lowering.pipeline import ALL_PASSES
-
-        if self.threads < 1:
-            raise ValueError(f"threads: {self.threads} is not a number of threads")
-        if self.target not in TARGETS:
-            known = ", ".join(TARGETS)
-            raise ValueError(f"target: '{self.target}' is not one of {known}")
-        if unknown := [name for name in self.disable if name not in ALL_PASSES]:
-            raise ValueError(f"disable: there are no passes {unknown}")
-        if self.skip_nodes is not None:
-            try:
-                re.compile(self.skip_nodes)
-            except re.error as error:
-                raise ValueError(f"skip_nodes: {error}") from error
-
-    @property
-    def key(self) -> str:
-        """The options as text, for the cache."""
-        shapes = sorted((name, list(s)) for name, s in (self.input_shapes or {}).items())
-        outputs = None if self.outputs is None else list(self.outputs)
-        # The C for a pool of threads runs on one of any size.
-        weights = None if self.weights is None else os.path.abspath(self.weights)
-        parts = [outputs, shapes, weights, self.threads > 1, self.target, sorted(self.disable)]
-        parts += [self.skip_nodes, self.embed_weights, self.strict_accuracy, self.profile]
-        parts += [self.rank, sorted(self.ranks.items())]
-        parts += [None if self.tags is None else sorted(self.tags), self.signature]
-        return json.dumps(parts)
 
 
 def compile(
@@ -159,18 +105,18 @@ def compile(
     there is no C compiler, or if it fails.
     """
     options = CompileOptions(
-        outputs,
-        input_shapes,
-        weights,
-        tags,
-        signature,
-        threads,
-        target,
-        disable,
-        skip_nodes,
-        embed_weights,
-        strict_accuracy,
-        profile,
+        outputs=outputs,
+        input_shapes=input_shapes,
+        weights=weights,
+        tags=tags,
+        signature=signature,
+        threads=threads,
+        target=target,
+        disable=disable,
+        skip_nodes=skip_nodes,
+        embed_weights=embed_weights,
+        strict_accuracy=strict_accuracy,
+        profile=profile,
     )
     return compile_with(model, options, cache=cache)
 
@@ -178,21 +124,15 @@ def compile(
 def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) -> Model:
     """`compile` with the options as one value."""
     from lowerdeck.frontends import model_files
+    from lowerdeck.lowering.pipeline import check_options
 
-    compiler = require_compiler()
+    check_options(options)
+    require_compiler()
     with _model_file(model) as path:
-        name = model_name(path)
         sources = disk_cache.Sources.of(model_files(path, options.weights)) if cache else None
         if sources is None:
             return _compile_apart(path, options)
-        key = disk_cache.cache_key(
-            sources.graph,
-            name,
-            options.key,
-            machine_key(options.target),
-            " ".join([*compiler, *user_flags()]),
-            compiler_version(tuple(compiler)),
-        )
+        key = key_of(path, sources.graph, options)
         if (found := disk_cache.find(key, sources)) is not None:
             return Model(found, threads=options.threads)
         if (scratch := disk_cache.new_scratch()) is None:
@@ -209,6 +149,25 @@ def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) 
             return Model(folder.name, threads=options.threads, owner=folder)
         finally:
             scratch.close()
+
+
+def key_of(model: str, graph: str, options: CompileOptions, *others: str) -> str:
+    """
+    What identifies a compiled model in the cache: the model, the file with its graph, the options,
+    the machine, the C compiler, and whatever else the result depends on.
+
+    BuildError if there is no C compiler.
+    """
+    compiler = require_compiler()
+    return disk_cache.cache_key(
+        graph,
+        model_name(model),
+        options.key,
+        machine_key(options.target),
+        " ".join([*compiler, *user_flags()]),
+        compiler_version(tuple(compiler)),
+        *others,
+    )
 
 
 def _compile_apart(path: str, options: CompileOptions) -> Model:
@@ -240,34 +199,20 @@ def import_and_lower(
     """The module of a model file at the end of a phase before `c`, and its context."""
     from lowerdeck.lowering.pipeline import run_to_phase
 
-    with _compiling():
+    with compiling():
         module, context = _imported(model, options)
-        run_to_phase(
-            context,
-            module,
-            phase,
-            _observer(options),
-            threads=options.threads,
-            profile=options.profile,
-        )
+        run_to_phase(context, module, phase, _observer(options))
     return module, context
 
 
 def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckContext]:
     from lowerdeck.dialects.registry import register_dialects
     from lowerdeck.frontends import load_model
-    from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+    from lowerdeck.lowering.pipeline import check_options
+    from lowerdeck.passes.context import LowerdeckContext
 
-    context = LowerdeckContext()
-    context.options = RewriteOptions(
-        options.skip_nodes,
-        frozenset(options.disable),
-        target=options.target,
-        threads=options.threads,
-        strict_accuracy=options.strict_accuracy,
-        rank=options.rank,
-        ranks=options.ranks,
-    )
+    check_options(options)
+    context = LowerdeckContext(options=options)
     register_dialects(context)
     options.progress("import")
     module = load_model(
@@ -282,9 +227,18 @@ def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckC
     return module, context
 
 
-def _observer(options: CompileOptions) -> Callable[[ModulePass | None, str], None]:
+def _observer(options: CompileOptions) -> Observer:
     """Tells of each pass as it begins, and of each phase as it ends."""
-    return lambda pass_, phase: options.progress(phase if pass_ is None else pass_.name)
+    from lowerdeck.lowering.pipeline import Observer
+
+    class Telling(Observer):
+        def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+            options.progress(pass_.name)
+
+        def after_phase(self, phase: str, module: ModuleOp) -> None:
+            options.progress(phase)
+
+    return Telling()
 
 
 def model_name(path: str) -> str:
@@ -334,7 +288,7 @@ def _model_file(model: Source) -> Generator[str]:
 
 
 @contextmanager
-def _compiling() -> Generator[None]:
+def compiling() -> Generator[None]:
     """Collecting garbage doubles the time per op of a large module, so it is off meanwhile."""
     limit, enabled = sys.getrecursionlimit(), gc.isenabled()
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
@@ -351,18 +305,9 @@ def _generate(path: str, folder: str, options: CompileOptions) -> None:
     """Write the C into `folder`."""
     from lowerdeck.lowering import compile_to_c
 
-    with _compiling():
+    with compiling():
         module, context = _imported(path, options)
-        artifact = compile_to_c(
-            context,
-            module,
-            model_name(path),
-            target=options.target,
-            threads=options.threads,
-            embed_weights=options.embed_weights,
-            profile=options.profile,
-            observer=_observer(options),
-        )
+        artifact = compile_to_c(context, module, model_name(path), _observer(options))
         _write(artifact, folder)
 
 

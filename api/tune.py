@@ -19,9 +19,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from lowerdeck import cache as disk_cache
-from lowerdeck.build import compiler_version, require_compiler, user_flags
-from lowerdeck.compiler import CompileOptions, Model, compile_with, model_name
-from lowerdeck.lowering.targets import machine_key
+from lowerdeck.compiler import CompileOptions, Model, compile_with, key_of
 
 MAX_VARIANTS = 12
 
@@ -160,16 +158,7 @@ def _timed(call: Callable[[], None]) -> float:
 def _path(model: str, options: CompileOptions) -> str | None:
     from lowerdeck.frontends import model_files
 
-    compiler = require_compiler()
-    key = disk_cache.cache_key(
-        model_files(model)[0],
-        model_name(model),
-        options.key,
-        str(options.threads),
-        machine_key(options.target),
-        " ".join([*compiler, *user_flags()]),
-        compiler_version(tuple(compiler)),
-    )
+    key = key_of(model, model_files(model)[0], options, str(options.threads))
     folder = disk_cache.usable_folder()
     return None if folder is None else os.path.join(folder, f"{key}.tuned.json")
 

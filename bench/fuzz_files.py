@@ -50,13 +50,13 @@ from lowerdeck.binding import RunError
 from lowerdeck.build import BuildError
 from lowerdeck.compiler import load
 from lowerdeck.dialects.blob import ElidedBlobError
-from lowerdeck.dialects.errors import InternalError, ModelError, working_on
+from lowerdeck.dialects.errors import InternalError, ModelError
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends import load_model
-from lowerdeck.lowering.emit_c.module import emit_c
-from lowerdeck.lowering.pipeline import ALL_PASSES, PHASES, apply_pass, passes_of_phase
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.options import LowerdeckContext
+from lowerdeck.lowering import emit
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.contracts import PHASES, check_contract
 
 ERRORS = (DiagnosticException, ElidedBlobError, ModelError)
 """What says what is wrong with a model."""
@@ -118,13 +118,11 @@ def run(seed: Seed, folder: Path, *, whole: bool) -> None:
         return
     first = PHASES.index(seed.phase) + (seed.phase != "imported")
     last = len(PHASES) if whole else max(first, PHASES.index("legal") + 1)
-    for phase in PHASES[first:last]:
-        for name in passes_of_phase(phase):
-            apply_pass(ALL_PASSES[name]()(), context, module)
-        check_contract(module, phase)
+    if first < last:
+        after = PHASES[first - 1] if first else None
+        run_to_phase(context, module, PHASES[last - 1], after=after)
     if last == len(PHASES):
-        with working_on(lambda: "m.c"):
-            emit_c(module, "m", "c99")
+        emit(context, module, "m")
 
 
 def write(files: Files, folder: Path) -> None:

@@ -55,12 +55,12 @@ from lowerdeck.binding import Binding, RunError
 from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends.onnx.import_ import import_model
-from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.pipeline import ALL_PASSES, PHASES, passes_of_phase, run_to_phase
+from lowerdeck.lowering import emit
+from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.targets import obstacle
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
-from lowerdeck.passes.pipeline import load_passes
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 _BATCH = 40
 """Graphs that are compiled together."""
@@ -228,16 +228,13 @@ class Run:
 
 def lowered(name: str, way: Way, witnesses: Sequence[Witnesses]) -> tuple[CArtifact, Sequence[Run]]:
     """The C of a graph, and what it is to give, by inputs."""
-    module, context = import_model(witnesses[0].program.model), LowerdeckContext()
-    context.options = RewriteOptions(target=way.target, threads=way.threads)
+    module = import_model(witnesses[0].program.model)
+    context = LowerdeckContext(options=CompileOptions(target=way.target, threads=way.threads))
     register_dialects(context)
     run_to_phase(context, module, "legal")
     runs = [_interpreted(module, item) for item in witnesses]
-    for phase in PHASES[PHASES.index("legal") + 1 :]:
-        for pass_ in load_passes(passes_of_phase(phase, way.threads), ALL_PASSES):
-            pass_.apply(context, module)
-        check_contract(module, phase)
-    return emit_c(module, name, way.target), runs
+    run_to_phase(context, module, "scheduled", after="legal")
+    return emit(context, module, name), runs
 
 
 def _interpreted(module: ModuleOp, witnesses: Witnesses) -> Run:

@@ -44,11 +44,10 @@ from lowerdeck.export_onnx import export_onnx
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef, NodeDef
 from lowerdeck.frontends.tf1.import_ import import_graph
-from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.pipeline import ALL_PASSES, PHASES, passes_of_phase, run_to_phase
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.options import LowerdeckContext
-from lowerdeck.passes.pipeline import load_passes
+from lowerdeck.lowering import emit
+from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.context import LowerdeckContext
 
 _MAX_STEPS = 100_000
 _BATCH = 40
@@ -91,11 +90,8 @@ def lowered(program: Program, name: str, want: Results) -> CArtifact:
     run_to_phase(context, module, "legal")
     for feed, results in zip(program.feeds, want, strict=True):
         compare("core", run_module(module, feed, max_steps=_MAX_STEPS), results)
-    for phase in PHASES[PHASES.index("legal") + 1 :]:
-        for pass_ in load_passes(passes_of_phase(phase), ALL_PASSES):
-            pass_.apply(context, module)
-        check_contract(module, phase)
-    return emit_c(module, name, "native")
+    run_to_phase(context, module, "scheduled", after="legal")
+    return emit(context, module, name)
 
 
 def run_onnx(program: Program, want: Results) -> None:

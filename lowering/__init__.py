@@ -13,28 +13,27 @@ if TYPE_CHECKING:
 
 
 def compile_to_c(
-    context: Context,
-    module: ModuleOp,
-    name: str,
-    *,
-    target: str = "native",
-    threads: int = 1,
-    embed_weights: bool = False,
-    profile: bool = False,
-    observer: Observer | None = None,
+    context: Context, module: ModuleOp, name: str, observer: Observer | None = None
 ) -> CArtifact:
     """
-    The C of an imported module, which is lowered in place; identifiers begin with `name`.
+    The C of an imported module, which is lowered in place by the options of the context.
 
-    With `threads` above one the C can run on a pool of threads, of any number. With `profile` it
-    takes the time of each call if its caller has room for that.
+    Identifiers begin with `name`.
 
     PassFailedException (or a subclass) lists what cannot be compiled; InternalError for a fault.
     """
+    from lowerdeck.lowering.pipeline import Observer, run_to_phase
+
+    run_to_phase(context, module, "scheduled", observer or Observer())
+    return emit(context, module, name)
+
+
+def emit(context: Context, module: ModuleOp, name: str) -> CArtifact:
+    """The C of a scheduled module, for the target in the options of the context."""
     from lowerdeck.dialects.errors import working_on
     from lowerdeck.lowering.emit_c.module import emit_c
-    from lowerdeck.lowering.pipeline import run_to_phase
+    from lowerdeck.passes.context import options_of
 
-    run_to_phase(context, module, "scheduled", observer, threads=threads, profile=profile)
+    options = options_of(context)
     with working_on(lambda: f"{name}.c"):
-        return emit_c(module, name, target, embed_weights=embed_weights)
+        return emit_c(module, name, options.target, embed_weights=options.embed_weights)

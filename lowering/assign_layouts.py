@@ -26,7 +26,7 @@ from lowerdeck.lowering.kernels.lower import ANCHORS
 from lowerdeck.lowering.kernels.transposed import has_phases, transposed_border
 from lowerdeck.lowering.schedule.rules import assumed_shape, leaves_out_padding
 from lowerdeck.lowering.targets import machine_of
-from lowerdeck.passes.options import options_of
+from lowerdeck.passes.context import options_of
 
 _BLOCKED = (ConvOp, ConvTransposeOp, PoolOp, ConcatOp, ReduceOp)
 """Anchors that work on channels in blocks."""

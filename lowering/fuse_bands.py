@@ -22,7 +22,7 @@ from lowerdeck.lowering.schedule.choose_bands import is_worth_bands
 from lowerdeck.lowering.schedule.choose_winograd import choose_winograd
 from lowerdeck.lowering.schedule.rules import is_constant, layout_in
 from lowerdeck.lowering.targets import Machine, machine_of
-from lowerdeck.passes.options import options_of
+from lowerdeck.passes.context import options_of
 
 
 def bands_input(kernel: KernelOp, machine: Machine) -> int | None:

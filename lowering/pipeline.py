@@ -1,18 +1,24 @@
-"""The passes of lowering, their phases, and the whole way from an imported module to C."""
+"""
+The passes of lowering, their phases, and the runner that all use: from an imported module to C.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
+from difflib import get_close_matches
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.errors import working_on
+from lowerdeck.lowering.targets import TARGETS
 from lowerdeck.passes import pipeline as core_pipeline
-from lowerdeck.passes.contracts import check_contract
+from lowerdeck.passes.context import options_of
+from lowerdeck.passes.contracts import PHASES, check_contract
 from lowerdeck.passes.driver import is_enabled
-from lowerdeck.passes.options import options_of
+from lowerdeck.passes.options import CompileOptions, OptionError
 from lowerdeck.passes.pipeline import PassFactory, lazy
 from lowerdeck.passes.provenance import source_file
 
@@ -43,9 +49,6 @@ PASSES: dict[str, PassFactory] = {
 ALL_PASSES: dict[str, PassFactory] = {**core_pipeline.PASSES, **PASSES}
 """Every pass of the compiler, by name."""
 
-PHASES: tuple[str, ...] = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
-"""The stages of a module, in order; `c` follows them."""
-
 _SCHEDULING = [
     "vectorize-loops",
     "tile",
@@ -70,18 +73,62 @@ _ADDED: Mapping[str, list[str]] = {
     "buffer": ["bufferize", "expand-math", "pack-weights"],
 }
 
-Observer = Callable[[ModulePass | None, str], None]
-"""Told of each pass before it runs (None at a phase's end), with the phase."""
+
+class Observer:
+    """
+    Is told what the runner does, with the module as it is then; by itself it does nothing.
+
+    The phase is empty for passes that are no part of the compiler's own way. What an observer
+    raises ends the run.
+    """
+
+    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        """A pass begins."""
+
+    def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        """A pass has ended."""
+
+    def after_phase(self, phase: str, module: ModuleOp) -> None:
+        """A phase has ended; its contract is checked next."""
 
 
-def passes_of_phase(phase: str, threads: int = 1, *, profile: bool = False) -> list[str]:
+_NOBODY = Observer()
+
+
+def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES.keys()) -> None:
+    """OptionError that lists what makes no sense; `passes` are those that can be disabled."""
+    problems: list[tuple[str, str]] = []
+    if options.target not in TARGETS:
+        problems.append(("target", f"'{options.target}' is not one of {', '.join(TARGETS)}"))
+    if options.threads < 1:
+        problems.append(("threads", f"{options.threads} is not a number of threads"))
+    problems += [
+        ("disable", no_pass(name, passes)) for name in options.disable if name not in passes
+    ]
+    if options.skip_nodes is not None:
+        try:
+            re.compile(options.skip_nodes)
+        except re.error as error:
+            problems.append(("skip_nodes", str(error)))
+    if problems:
+        raise OptionError(problems)
+
+
+def no_pass(name: str, passes: Collection[str]) -> str:
+    """What is said of a pass that is none of `passes`."""
+    near = get_close_matches(name, passes, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    return f"no pass '{name}'{hint}"
+
+
+def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     """The names of the passes that lead from the phase before to this one."""
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
     # Before memory is planned: what threads share must outlive their barriers.
-    shared = ["parallelize"] if threads > 1 else []
+    shared = ["parallelize"] if options.threads > 1 else []
     # After that, so that it finds the barriers and what each call turned out to be.
-    timed = ["instrument"] if profile else []
+    timed = ["instrument"] if options.profile else []
     # Last, for no pass has to look into the parts then.
     return [*_SCHEDULING, *shared, "plan-memory", *timed, "split-driver"]
 
@@ -90,38 +137,51 @@ def run_to_phase(
     context: Context,
     module: ModuleOp,
     phase: str,
-    observer: Observer | None = None,
+    observer: Observer = _NOBODY,
     *,
-    threads: int = 1,
-    profile: bool = False,
+    after: str | None = None,
+    instead: Mapping[str, ModulePass | None] | None = None,
 ) -> None:
     """
-    Run every pass from `imported` up to a phase, and check each phase's contract.
+    Run the passes that the context's options ask for, and check each phase's contract.
 
-    With `profile` the driver takes the time of each call.
+    They begin with those of `imported`, or of the phase that follows `after`. `instead` gives what
+    runs in place of passes, by their names: the same with other parameters, or nothing.
 
     PassFailedException (or a subclass) if a pass cannot go on, InternalError if it has a fault;
     ValueError for an unknown phase.
     """
-    for current in PHASES[: PHASES.index(phase) + 1]:
-        for name in passes_of_phase(current, threads, profile=profile):
-            pass_ = ALL_PASSES[name]()()
-            if not is_enabled(pass_, options_of(context)):
-                continue
-            if observer is not None:
-                observer(pass_, current)
-            apply_pass(pass_, context, module)
-        if observer is not None:
-            observer(None, current)
+    options, other = options_of(context), instead or {}
+    start = 0 if after is None else PHASES.index(after) + 1
+    for current in PHASES[start : PHASES.index(phase) + 1]:
+        names = passes_of_phase(current, options)
+        passes = [other[name] if name in other else ALL_PASSES[name]()() for name in names]
+        run_passes(context, module, filter(None, passes), observer, current)
+        observer.after_phase(current, module)
         check_contract(module, current)
 
 
-def apply_pass(pass_: ModulePass, context: Context, module: ModuleOp) -> None:
-    """Apply a pass; InternalError with its name and the model's file if it has a fault."""
+def run_passes(
+    context: Context,
+    module: ModuleOp,
+    passes: Iterable[ModulePass],
+    observer: Observer = _NOBODY,
+    phase: str = "",
+) -> None:
+    """
+    Run passes, but for those that the user disabled.
+
+    PassFailedException if one cannot go on, or cannot be disabled; InternalError with its name and
+    the model's file if it has a fault.
+    """
 
     def where() -> str:
         file = next(filter(None, map(source_file, module.walk())), "the module")
         return f"{file}: pass '{pass_.name}'"
 
-    with working_on(where):
-        pass_.apply(context, module)
+    for pass_ in passes:
+        if is_enabled(pass_, options_of(context)):
+            observer.before_pass(pass_, phase, module)
+            with working_on(where):
+                pass_.apply(context, module)
+            observer.after_pass(pass_, phase, module)

@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.lowering.targets import Machine, machine_of
-from lowerdeck.passes.options import options_of
+from lowerdeck.passes.context import options_of
 
 PART = 768
 """About how many terms of a sum one part has."""

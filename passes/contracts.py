@@ -9,7 +9,6 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `kernels`   | core, func                     | what computes is inside of `core.kernel`        |
 | `buffer`    | buffer, arith, math, scf       | constants have the bytes of their buffers       |
 | `scheduled` | buffer, arith, math, scf       |                                                 |
-| `c`         | buffer, arith, math, scf       |                                                 |
 
 In every phase a value is defined before its uses (but for a `tf1.graph` or `tf1.function`). While
 the module is in core, a dimension symbol is made (by an argument's type, `core.bind_symbols` or
@@ -39,8 +38,8 @@ from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
 from lowerdeck.passes.provenance import describe
 from lowerdeck.passes.symbols import symbols_of
 
-PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled", "c")
-"""The phases in order, as in `--compile-to`."""
+PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
+"""The phases of a module in order, as in `--compile-to`; `c` follows them, which is text."""
 
 _CORE = frozenset({"builtin", "func", "core"})
 _BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf", "vector"})
@@ -51,7 +50,6 @@ _DIALECTS: Mapping[str, frozenset[str]] = {
     "kernels": _CORE,
     "buffer": _BUFFER,
     "scheduled": _BUFFER,
-    "c": _BUFFER,
 }
 _REMOVED_BY: Mapping[str, str] = {
     "onnx": "legalize-onnx",

@@ -11,7 +11,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
 
 from lowerdeck.dialects.core.control_flow import symbols_made_by
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
-from lowerdeck.passes.options import RewriteOptions
+from lowerdeck.passes.recorder import Recorder
 from lowerdeck.passes.structure import op_key
 
 
@@ -74,11 +74,11 @@ class CsePass(PatternPass):
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
         return [ReuseEqualOp()]
 
-    def run(self, module: ModuleOp, options: RewriteOptions) -> None:
+    def run(self, module: ModuleOp, recorder: Recorder) -> None:
         apply_patterns(
             module,
             self.patterns(module),
-            options,
+            recorder,
             pass_name=self.name,
             recursive=False,
             region_first=True,

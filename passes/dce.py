@@ -19,7 +19,7 @@ from lowerdeck.dialects.core.control_flow import (
     yielded,
 )
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
-from lowerdeck.passes.options import RewriteOptions
+from lowerdeck.passes.recorder import Recorder
 from lowerdeck.passes.symbols import bind_dims, symbols_of, symbols_used_by
 
 Kept = TypeVar("Kept")
@@ -34,7 +34,7 @@ class Liveness:
     feeds itself is dead. A symbol that is used keeps alive the op that makes it.
     """
 
-    def __init__(self, module: ModuleOp, options: RewriteOptions) -> None:
+    def __init__(self, module: ModuleOp, recorder: Recorder) -> None:
         self._ops: set[Operation] = set()
         self._values: set[SSAValue] = set()
         self._symbols: set[str] = set()
@@ -47,7 +47,7 @@ class Liveness:
             for symbol, value in _sized_by(op):
                 self._makers[symbol].append(value)
         for op in ops:
-            if _is_root(op) or options.skips(op):
+            if _is_root(op) or recorder.skips(op):
                 self._keep_op(op)
         self._propagate()
 
@@ -324,18 +324,18 @@ class DcePass(PatternPass):
     refused_dialects: ClassVar[dict[str, str]] = {}
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return self._patterns(module, RewriteOptions())
+        return self._patterns(module, Recorder())
 
-    def _patterns(self, module: ModuleOp, options: RewriteOptions) -> Sequence[Pattern[Any]]:
-        liveness = Liveness(module, options)
+    def _patterns(self, module: ModuleOp, recorder: Recorder) -> Sequence[Pattern[Any]]:
+        liveness = Liveness(module, recorder)
         return [EraseDeadOp(liveness), DropDeadResults(liveness)]
 
-    def run(self, module: ModuleOp, options: RewriteOptions) -> None:
+    def run(self, module: ModuleOp, recorder: Recorder) -> None:
         # Backwards, so that users go before what they use.
         apply_patterns(
             module,
-            self._patterns(module, options),
-            options,
+            self._patterns(module, recorder),
+            recorder,
             pass_name=self.name,
             recursive=False,
             reverse=True,

@@ -27,8 +27,10 @@ from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core.control_flow import symbols_made_by
 from lowerdeck.dialects.errors import located
-from lowerdeck.passes.options import RewriteOptions, options_of
+from lowerdeck.passes.context import options_of, recorder_of
+from lowerdeck.passes.options import CompileOptions
 from lowerdeck.passes.provenance import derive, describe
+from lowerdeck.passes.recorder import Recorder
 
 D = TypeVar("D", default=None)
 Op = TypeVar("Op", bound=Operation)
@@ -220,13 +222,13 @@ class _Driver:
     def __init__(
         self,
         patterns: Sequence[Pattern[Any]],
-        options: RewriteOptions,
+        recorder: Recorder,
         pass_name: str,
         optional: bool,
         recursive: bool,
     ) -> None:
         self._patterns = patterns
-        self._options = options
+        self._recorder = recorder
         self._pass_name = pass_name
         self._optional = optional
         self._recursive = recursive
@@ -249,14 +251,14 @@ class _Driver:
 
     def may_erase(self, op: Operation) -> bool:
         """False if `op` was erased, or comes from a node that is left alone."""
-        return op not in self._forgotten and not (self._optional and self._options.skips(op))
+        return op not in self._forgotten and not (self._optional and self._recorder.skips(op))
 
     def run(self, ops: Sequence[Operation]) -> int:
         """Visit `ops` in order, then what rewrites have touched; the number of rewrites."""
         self._queue.extend(ops)
         self._queued.update(ops)
         budget = _REWRITES_PER_OP * (len(ops) + _REWRITES_PER_OP)
-        while self._queue and not self._options.exhausted:
+        while self._queue and not self._recorder.exhausted:
             op = self._queue.popleft()
             self._queued.discard(op)
             if op not in self._forgotten and op.parent is not None:
@@ -270,7 +272,7 @@ class _Driver:
             if self._rewrites > budget:
                 raise PassFailedException(
                     f"{self._pass_name}: {self._rewrites} rewrites of {len(ops)} ops and no end; "
-                    f"the last was: {self._options.last or describe(op)}"
+                    f"the last was: {self._recorder.last or describe(op)}"
                 )
         return self._rewrites
 
@@ -283,7 +285,7 @@ class _Driver:
             match = pattern.match(op)
             if match is None or not self._allows(pattern, match):
                 continue
-            self._options.record(self._pass_name, pattern.name, match.reason, match.consumed)
+            self._recorder.record(self._pass_name, pattern.name, match.reason, match.consumed)
             self._rewrites += 1
             rewriter = Rewriter(self, match)
             pattern.rewrite(match, rewriter)
@@ -293,11 +295,11 @@ class _Driver:
             return
 
     def _allows(self, pattern: Pattern[Any], match: Match[Any]) -> bool:
-        if not self._optional or not any(self._options.skips(op) for op in match.consumed):
+        if not self._optional or not any(self._recorder.skips(op) for op in match.consumed):
             return True
         if (pattern, match.root) not in self._refused:
             self._refused.add((pattern, match.root))
-            self._options.skipped[self._pass_name, pattern.name] += 1
+            self._recorder.skipped[self._pass_name, pattern.name] += 1
         return False
 
     def _patterns_for(self, cls: type[Operation]) -> list[Pattern[Any]]:
@@ -310,7 +312,7 @@ class _Driver:
 def apply_patterns(
     module: Operation,
     patterns: Sequence[Pattern[Any]],
-    options: RewriteOptions,
+    recorder: Recorder,
     *,
     pass_name: str,
     optional: bool = True,
@@ -326,7 +328,7 @@ def apply_patterns(
     Returns the number of rewrites.
     """
     ops = list(module.walk(reverse=reverse, region_first=region_first))
-    driver = _Driver(patterns, options, pass_name, optional, recursive)
+    driver = _Driver(patterns, recorder, pass_name, optional, recursive)
     return driver.run(ops)
 
 
@@ -353,18 +355,17 @@ class PatternPass(ModulePass):
         """The patterns, in order of preference."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        options = options_of(ctx)
-        if not is_enabled(self, options):
+        if not is_enabled(self, options_of(ctx)):
             return
         self.check_dialects(op)
-        self.run(op, options)
+        self.run(op, recorder_of(ctx))
 
-    def run(self, module: ModuleOp, options: RewriteOptions) -> None:
+    def run(self, module: ModuleOp, recorder: Recorder) -> None:
         """Rewrite the module."""
         apply_patterns(
             module,
             self.patterns(module),
-            options,
+            recorder,
             pass_name=self.name,
             optional=self.optional,
             recursive=self.recursive,
@@ -397,19 +398,19 @@ class PassGroup(ModulePass, ABC):
     """How often the members run at most, one after the other, while they find something."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        options = options_of(ctx)
+        options, recorder = options_of(ctx), recorder_of(ctx)
         if not is_enabled(self, options):
             return
         for _ in range(self.rounds):
-            before = options.rewrites
+            before = recorder.rewrites
             for member in self.members:
                 if is_enabled(member, options):
                     member().apply(ctx, op)
-            if options.rewrites == before:
+            if recorder.rewrites == before:
                 return
 
 
-def is_enabled(pass_: ModulePass | type[ModulePass], options: RewriteOptions) -> bool:
+def is_enabled(pass_: ModulePass | type[ModulePass], options: CompileOptions) -> bool:
     """
     False if the user disabled a pass; PassFailedException if it cannot be left out.
 

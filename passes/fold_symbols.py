@@ -42,7 +42,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
-from lowerdeck.passes.options import RewriteOptions
+from lowerdeck.passes.recorder import Recorder
 from lowerdeck.passes.symbols import symbols_of
 from lowerdeck.passes.type_inference import infer_types
 
@@ -246,9 +246,9 @@ class FoldSymbolsPass(PatternPass):
         )
         return [FoldSymbol(makers)]
 
-    def run(self, module: ModuleOp, options: RewriteOptions) -> None:
+    def run(self, module: ModuleOp, recorder: Recorder) -> None:
         (pattern,) = self.patterns(module)
         assert isinstance(pattern, FoldSymbol)
-        apply_patterns(module, [pattern], options, pass_name=self.name, recursive=False)
+        apply_patterns(module, [pattern], recorder, pass_name=self.name, recursive=False)
         if pattern.values:
             substitute_symbols(module, pattern.values)

@@ -6,8 +6,8 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from lowerdeck.passes.context import options_of
 from lowerdeck.passes.driver import is_enabled
-from lowerdeck.passes.options import options_of
 from lowerdeck.passes.type_inference import infer_types
 
 

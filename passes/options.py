@@ -1,57 +1,76 @@
-"""What a user asks of rewrites: which nodes to leave alone, when to stop, what to write down."""
+"""What a user asks of one compilation."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import IO
-
-from xdsl.context import Context
-from xdsl.ir import Operation
-
-from lowerdeck.passes.provenance import NodeMatcher, source_names
+import json
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, cast
 
 
-@dataclass
-class RewriteOptions:
+def _in_any_order(values: Collection[str] | None) -> list[str] | None:
+    return None if values is None else sorted(values)
+
+
+def _is_parallel(threads: int) -> bool:
+    return threads > 1
+
+
+def _absolute(path: str | os.PathLike[str] | None) -> str | None:
+    return None if path is None else os.path.abspath(path)
+
+
+class OptionError(ValueError):
+    """All options that make no sense, each with what is wrong."""
+
+    def __init__(self, problems: Sequence[tuple[str, str]]) -> None:
+        super().__init__("\n".join(f"{name}: {text}" for name, text in problems))
+        self.problems = tuple(problems)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompileOptions:
     """
-    The switches of one run of a pipeline, and what was counted in it.
+    All that can be asked of a compilation, from the command line to the passes.
 
-    `skip_nodes` binds optional passes only; `rewrite_limit` binds every pass of the driver.
+    Every field is part of the cache's key, in the form that `metadata["key"]` gives it if there is
+    one; those with `compare=False` change nothing in the output.
     """
 
+    outputs: Sequence[str] | None = None
+    """Tensors to return instead of the model's own outputs."""
+    input_shapes: Mapping[str, Sequence[int]] | None = None
+    """Shapes of inputs by name; of a TensorFlow graph they also make inputs of other tensors."""
+    weights: str | os.PathLike[str] | None = field(default=None, metadata={"key": _absolute})
+    """The file with the weights of a net or graph, where they are no part of it."""
+    tags: Sequence[str] | None = field(default=None, metadata={"key": _in_any_order})
+    """The tags of the graph of a SavedModel."""
+    signature: str | None = None
+    """The signature that names the inputs and outputs of a SavedModel."""
+    target: str = "native"
+    """What is compiled for: lowering chooses layouts and schedules by it."""
+    # The C for a pool of threads runs on one of any size.
+    threads: int = field(default=1, metadata={"key": _is_parallel})
+    """How many threads share the work."""
+    disable: Collection[str] = field(default=(), metadata={"key": _in_any_order})
+    """Names of passes that do nothing, members of groups included."""
     skip_nodes: str | None = None
     """No optional rewrite consumes an op of a source node in whose name this regex is found."""
-    disable: frozenset[str] = frozenset()
-    """Names of passes that do nothing, members of groups included."""
-    target: str = "c99"
-    """What is compiled for: lowering chooses layouts and schedules by it."""
-    threads: int = 1
-    """How many threads share the work."""
-    strict_accuracy: bool = False
-    """Leave out what is faster but adds to rounding errors, such as Winograd's larger tiles."""
-    rank: int = 0
-    """Which schedule to take instead of the best by rule; see `lowering.targets.Machine`."""
-    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
-    """The same for single kernels, by name."""
     rewrite_limit: int | None = None
     """Make the first this many rewrites of the whole run, and no other."""
-    log: IO[str] | None = None
-    """Where each rewrite is written to, one a line."""
-    statistics: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """Rewrites made, by pass and pattern."""
-    skipped: Counter[tuple[str, str]] = field(default_factory=Counter[tuple[str, str]])
-    """Rewrites that `skip_nodes` prevented, by pass and pattern."""
-    rewrites: int = 0
-    """Rewrites made so far."""
-    last: str = ""
-    """The last rewrite made, as it is logged."""
-    _matcher: NodeMatcher | None = field(default=None, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        if self.skip_nodes is not None:
-            self._matcher = NodeMatcher(self.skip_nodes)
+    strict_accuracy: bool = False
+    """Leave out what is faster but adds to rounding errors, such as Winograd's larger tiles."""
+    embed_weights: bool = False
+    """The weights become part of the C."""
+    profile: bool = False
+    """The C can take the time of each call of a kernel."""
+    rank: int = 0
+    """Which schedules kernels get instead of the best by rule; `tune` finds out."""
+    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
+    """The same for single kernels, by name."""
+    progress: Callable[[str], None] = field(default=lambda text: None, compare=False)
+    """Told what is being done."""
 
     @property
     def is_tuned(self) -> bool:
@@ -59,61 +78,26 @@ class RewriteOptions:
         return self.rank != 0 or bool(self.ranks)
 
     @property
-    def exhausted(self) -> bool:
-        """True once the rewrite limit is reached."""
-        return self.rewrite_limit is not None and self.rewrites >= self.rewrite_limit
-
-    def skips(self, op: Operation) -> bool:
-        """True if `op` comes from a node that optional passes leave alone."""
-        return self._matcher is not None and self._matcher.matches(op)
-
-    def record(
-        self, pass_name: str, pattern: str, reason: str, consumed: Sequence[Operation]
-    ) -> None:
-        """Count one rewrite, about to be made, and write it down."""
-        self.rewrites += 1
-        self.statistics[pass_name, pattern] += 1
-        if self.log is None and self.rewrites != self.rewrite_limit:
-            return
-        names: dict[str, None] = {}
-        for op in consumed:
-            names.update(dict.fromkeys(source_names(op)))
-        nodes = ", ".join(f"'{name}'" for name in names) or "no source node"
-        text = f": {reason}" if reason else ""
-        root = consumed[0].name if consumed else "nothing"
-        self.last = f"{self.rewrites} {pass_name}/{pattern} on {root}{text}; from {nodes}"
-        if self.log is not None:
-            print(self.last, file=self.log)
-
-    def summary(self) -> str:
-        """The counts, one line a pattern, for `--pass-statistics`."""
-        keys = sorted(self.statistics.keys() | self.skipped.keys())
-        lines = [
-            f"{self.statistics[key]:8} rewrites {self.skipped[key]:6} skipped  {key[0]}/{key[1]}"
-            for key in keys
-        ]
-        return "\n".join([*lines, f"{self.rewrites:8} rewrites in total"])
+    def key(self) -> str:
+        """The options as text, for the cache: equal for those that give the same output."""
+        parts: dict[str, Any] = {}
+        for entry in fields(self):
+            if entry.compare:
+                form = cast("Callable[[Any], Any]", entry.metadata.get("key", _plain))
+                parts[entry.name] = form(getattr(self, entry.name))
+        return json.dumps(parts, sort_keys=True)
 
 
-@dataclass
-class LowerdeckContext(Context):
-    """A context that carries the options of the run."""
-
-    options: RewriteOptions = field(default_factory=RewriteOptions)
-
-    def clone(self) -> LowerdeckContext:
-        """A copy that shares the options."""
-        return LowerdeckContext(
-            self.allow_unregistered,
-            self._loaded_dialects.copy(),
-            self._loaded_ops.copy(),
-            self._loaded_attrs.copy(),
-            self._loaded_types.copy(),
-            self._registered_dialects.copy(),
-            self.options,
-        )
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, Mapping):
+        items = cast("Mapping[str, Any]", value)
+        return {name: _plain(items[name]) for name in items}
+    return list(cast("Sequence[Any]", value)) if isinstance(value, list | tuple) else value
 
 
-def options_of(context: Context) -> RewriteOptions:
-    """The options that a context carries; the defaults for a context of xDSL."""
-    return context.options if isinstance(context, LowerdeckContext) else RewriteOptions()
+UNSPECIFIED = CompileOptions(target="c99")
+"""
+The options of a context that was given none: without vectors, so that passes do the same on every
+machine.
+"""

@@ -114,7 +114,7 @@ def post() -> list[str]:
     ]
 
 
-_PHASES: Mapping[str, Callable[[], list[str]]] = {
+_ADDED: Mapping[str, Callable[[], list[str]]] = {
     "imported": list,
     "legal": legalize,
     "optimized": lambda: [*pre(), *opt(), *post()],
@@ -124,7 +124,7 @@ _PHASES: Mapping[str, Callable[[], list[str]]] = {
 
 def passes_of_phase(phase: str) -> list[str]:
     """The names of the passes of one phase; KeyError if the phase belongs to lowering."""
-    return _PHASES[phase]()
+    return _ADDED[phase]()
 
 
 def load_passes(

@@ -1,14 +1,90 @@
-"""Values of command line options that need parsing."""
+"""Command line options that the tools share, and values of options that need parsing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import argparse
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lowerdeck.passes.options import CompileOptions, OptionError
 from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+
+def add_options(
+    parser: argparse.ArgumentParser, *, target_flag: str = "--target", target: str = "native"
+) -> None:
+    """What every tool that compiles a model lets its user ask for; `compile_options` reads it."""
+    add = parser.add_argument
+    add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt; a graph's checkpoint")
+    add("--tags", metavar="A,B", help="tags of the graph in a SavedModel (default: serve)")
+    add("--signature", metavar="NAME", help="signature of a SavedModel (default: serving_default)")
+    add(
+        "--output",
+        action="append",
+        metavar="NAME",
+        help="tensor to return; repeatable",
+    )
+    add(
+        "--input-shape",
+        action="append",
+        default=[],
+        metavar="NAME=1,2,3",
+        help="shape of an input; repeatable",
+    )
+    add(
+        target_flag,
+        dest="compile_for",
+        default=target,
+        metavar="T",
+        help=f"machine to generate C for (default: {target})",
+    )
+    add("--threads", type=int, default=1, metavar="N", help="threads of one run")
+    add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
+    add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
+    add("--rewrite-limit", type=int, metavar="N", help="make the first N rewrites only")
+    add(
+        "--strict-accuracy",
+        action="store_true",
+        help="leave out what is faster but adds to rounding errors",
+    )
+    add("--profile", action="store_true", help="take the time of each kernel")
+    add("--embed-weights", action="store_true", help="write the weights as C, not as a file")
+
+
+def compile_options(
+    args: argparse.Namespace, progress: Callable[[str], None] = lambda text: None
+) -> CompileOptions:
+    """The options of a command line."""
+    return CompileOptions(
+        outputs=args.output,
+        input_shapes=parse_shapes(args.input_shape),
+        weights=args.weights,
+        tags=parse_tags(args.tags),
+        signature=args.signature,
+        target=args.compile_for,
+        threads=args.threads,
+        disable=args.disable,
+        skip_nodes=args.skip_nodes,
+        rewrite_limit=args.rewrite_limit,
+        strict_accuracy=args.strict_accuracy,
+        embed_weights=args.embed_weights,
+        profile=args.profile,
+        progress=progress,
+    )
+
+
+@contextmanager
+def checking_options(tool: str) -> Generator[None]:
+    """An OptionError inside becomes a ToolError that says it of the flags of a tool."""
+    try:
+        yield
+    except OptionError as error:
+        flags = ((name.replace("_", "-"), text) for name, text in error.problems)
+        raise ToolError("\n".join(f"{tool}: --{flag}: {text}" for flag, text in flags)) from error
 
 
 def parse_shapes(options: Sequence[str]) -> dict[str, list[int]] | None:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
@@ -31,7 +30,8 @@ from lowerdeck.compiler import build_artifact, load
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.interpret import InterpretError, StepLimitError, Value, run_module
 from lowerdeck.dialects.interpret.buffer import find_driver
-from lowerdeck.passes.options import LowerdeckContext, options_of
+from lowerdeck.lowering.pipeline import Observer
+from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.tools.common import ToolError
 from lowerdeck.tools.sample_inputs import CHOICES, inputs_of, sample_inputs
 
@@ -113,12 +113,12 @@ def _number_difference(found: NDArray[Any], expected: NDArray[Any]) -> str | Non
     )
 
 
-class PassChecker:
+class PassChecker(Observer):
     """Compares the results of one module before and after each pass, and those of its C."""
 
     def __init__(
         self,
-        context: Context,
+        context: LowerdeckContext,
         file: str,
         inputs: Mapping[str, NDArray[Any]] | None,
         *,
@@ -142,16 +142,15 @@ class PassChecker:
         self._before: ModuleOp | None = None
         self._rewrites = 0
 
-    def check(
-        self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
-    ) -> None:
-        """ToolError if the pass that just ran, `previous`, has changed the results."""
-        if previous is not None:
-            self._check_after(previous, module)
-        if self._expected is None and following is not None:
+    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        if self._expected is None:
             self._start(module)
-        self._before = None if following is None else module.clone()
-        self._rewrites = options_of(self._context).rewrites
+        self._before = module.clone()
+        self._rewrites = self._context.recorder.rewrites
+
+    def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        """ToolError if the pass has changed the results."""
+        self._check_after(pass_, module)
 
     def check_c(self, artifact: CArtifact) -> None:
         """ToolError if the C computes something else than the module that was read."""
@@ -160,10 +159,10 @@ class PassChecker:
         if self._expected is None:
             self._without_results.append(f"the C: {self._why_not}")
             return
-        if (reason := obstacle(options_of(self._context).target)) is not None:
+        if (reason := obstacle(self._context.options.target)) is not None:
             self._unchecked.append(f"the C: {reason}")
             return
-        found = _run_c(artifact, self._inputs)
+        found = _run_c(artifact, self._inputs, self._context.options.threads)
         if isinstance(found, str):
             raise ToolError(self._about_c(f"cannot be run: {found}"))
         if (text := difference(found, self._expected)) is not None:
@@ -241,7 +240,7 @@ class PassChecker:
     def _blame(self, suspect: ModulePass, text: str) -> str:
         """The error for a pass that changes the results; names the first wrong rewrite."""
         message = self._with_suspects(f"the pass '{suspect.name}' changes the results: {text}")
-        good, bad = 0, options_of(self._context).rewrites - self._rewrites
+        good, bad = 0, self._context.recorder.rewrites - self._rewrites
         if bad == 0 or self._unchecked:
             return message
         while bad - good > 1:
@@ -256,27 +255,26 @@ class PassChecker:
         assert self._before is not None
         assert self._expected is not None
         module = self._before.clone()
-        options = replace(
-            options_of(self._context), rewrite_limit=limit, rewrites=0, last="", log=None
-        )
         context = self._context.clone()
-        if isinstance(context, LowerdeckContext):
-            context.options = options
+        context.start(replace(context.options, rewrite_limit=limit))
         suspect.apply(context, module)
+        last = context.recorder.last
         try:
             found = self._run(module, self._inputs)
         except InterpretError:
-            return True, options.last
-        return difference(found, self._expected) is not None, options.last
+            return True, last
+        return difference(found, self._expected) is not None, last
 
 
-def _run_c(artifact: CArtifact, inputs: Mapping[str, NDArray[Any]]) -> Results | str:
+def _run_c(artifact: CArtifact, inputs: Mapping[str, NDArray[Any]], threads: int) -> Results | str:
     """The results of the C, or why there are none; in a process of its own, for it may crash."""
     spawning = get_context("spawn")
     receiver, sender = spawning.Pipe(duplex=False)
     with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
         build_artifact(artifact, folder)
-        process = spawning.Process(target=_send_results, args=(folder, dict(inputs), sender))
+        process = spawning.Process(
+            target=_send_results, args=(folder, dict(inputs), threads, sender)
+        )
         process.start()
         sender.close()
         try:
@@ -292,10 +290,12 @@ def _run_c(artifact: CArtifact, inputs: Mapping[str, NDArray[Any]]) -> Results |
     return answer
 
 
-def _send_results(folder: str, inputs: dict[str, NDArray[Any]], sender: Connection) -> None:
+def _send_results(
+    folder: str, inputs: dict[str, NDArray[Any]], threads: int, sender: Connection
+) -> None:
     """Run the model in a folder."""
     try:
-        answer: Results | str = dict(load(folder)(inputs))
+        answer: Results | str = dict(load(folder, threads=threads)(inputs))
     except (RunError, ValueError) as error:
         answer = str(error)
     sender.send(answer)

@@ -161,11 +161,14 @@ def _kind(constraint: Any) -> str:
 
 def passes_page() -> str:
     """docs/passes.md: every pass, with the phase that it belongs to."""
-    from lowerdeck.lowering.pipeline import ALL_PASSES, PHASES, passes_of_phase
+    from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
     from lowerdeck.passes import contracts
+    from lowerdeck.passes.contracts import PHASES
+    from lowerdeck.passes.options import CompileOptions
 
     classes = {name: factory() for name, factory in ALL_PASSES.items()}
-    phases = {phase: passes_of_phase(phase, threads=2, profile=True) for phase in PHASES}
+    everything = CompileOptions(threads=2, profile=True)
+    phases = {phase: passes_of_phase(phase, everything) for phase in PHASES}
     steps = "\n".join(
         f"- `{phase}`: {', '.join(map(_link, names))}" for phase, names in phases.items() if names
     )

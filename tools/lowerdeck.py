@@ -11,14 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.frontends import KNOWN_FORMATS
-from lowerdeck.tools.arguments import parse_shapes, parse_tags, read_arrays
+from lowerdeck.tools.arguments import (
+    add_options,
+    checking_options,
+    compile_options,
+    parse_tags,
+    read_arrays,
+)
 from lowerdeck.tools.common import ToolError, about, replacing, run_tool
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from xdsl.dialects.builtin import ModuleOp
 
-    from lowerdeck.compiler import CompileOptions, Model, Profile
+    from lowerdeck.compiler import Model, Profile
+    from lowerdeck.passes.options import CompileOptions
     from lowerdeck.tools.progress import Progress
 
 Command = Callable[[argparse.Namespace], int]
@@ -52,9 +59,6 @@ def argument_parser() -> argparse.ArgumentParser:
     one = _command(commands, "compile", _compile, "write C, header, weights, build file, library")
     one.add_argument("-o", metavar="DIR", dest="out", required=True, help="folder to write to")
     one.add_argument(
-        "--embed-weights", action="store_true", help="write the weights as C, not as a file"
-    )
-    one.add_argument(
         "--tune", type=float, metavar="SECONDS", help="try other schedules for about so long"
     )
     one.add_argument("--inputs", metavar="IN.npz", help="arrays to tune with; else random ones")
@@ -69,7 +73,6 @@ def argument_parser() -> argparse.ArgumentParser:
     one = _command(commands, "bench", _bench, "measure latency and memory")
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name; else random ones")
     one.add_argument("--json", metavar="F", dest="report", help="also write the results to F")
-    one.add_argument("--profile", action="store_true", help="the time of each kernel")
     one.add_argument(
         "--by",
         choices=("time", "source"),
@@ -96,56 +99,23 @@ def _command(commands: Any, name: str, function: Command, text: str) -> argparse
     parser.set_defaults(command=function)
     add = parser.add_argument
     add("model", metavar="MODEL", help=f"model file: {KNOWN_FORMATS}")
-    add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt; a graph's checkpoint")
-    add("--tags", metavar="A,B", help="tags of the graph in a SavedModel (default: serve)")
-    add("--signature", metavar="NAME", help="signature of a SavedModel (default: serving_default)")
-    add("--output", action="append", metavar="NAME", help="tensor to return; repeatable")
-    add(
-        "--input-shape",
-        action="append",
-        default=[],
-        metavar="NAME=1,2,3",
-        help="shape of an input; repeatable",
-    )
-    add("--threads", type=int, default=1, metavar="N", help="threads of one run")
-    add("--target", default="native", metavar="T", help="machine to generate C for")
-    add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
-    add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
-    add(
-        "--strict-accuracy",
-        action="store_true",
-        help="leave out what is faster but adds to rounding errors",
-    )
+    add_options(parser)
     add("-v", "--verbose", action="store_true", help="name each step on stderr")
     return parser
 
 
 def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
-    from lowerdeck.compiler import CompileOptions
+    from lowerdeck.lowering.pipeline import check_options
 
     def step(text: str) -> None:
         progress(text)
         if args.verbose:
             print(f"lowerdeck: {text}", file=sys.stderr)
 
-    try:
-        return CompileOptions(
-            outputs=args.output,
-            input_shapes=parse_shapes(args.input_shape),
-            weights=args.weights,
-            tags=parse_tags(args.tags),
-            signature=args.signature,
-            threads=args.threads,
-            target=args.target,
-            disable=args.disable,
-            skip_nodes=args.skip_nodes,
-            embed_weights=getattr(args, "embed_weights", False),
-            strict_accuracy=args.strict_accuracy,
-            profile=getattr(args, "profile", False),
-            progress=step,
-        )
-    except ValueError as error:
-        raise ToolError(f"lowerdeck: {error}") from error
+    options = compile_options(args, step)
+    with checking_options("lowerdeck"):
+        check_options(options)
+    return options
 
 
 def _compile(args: argparse.Namespace) -> int:
@@ -166,7 +136,7 @@ def _compile(args: argparse.Namespace) -> int:
         if args.tune is not None:
             options = _tuned(args, options)
         generate(args.model, scratch, options)
-        if (reason := obstacle(args.target) or _no_compiler()) is not None:
+        if (reason := obstacle(options.target) or _no_compiler()) is not None:
             print(f"lowerdeck: {reason}; wrote no library", file=sys.stderr)
         else:
             shown("C compiler")

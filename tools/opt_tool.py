@@ -10,11 +10,10 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
-from importlib.util import find_spec
 from time import perf_counter
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -24,10 +23,21 @@ from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
+from lowerdeck import lowering
 from lowerdeck.dialects.registry import DIALECTS
 from lowerdeck.frontends import MODEL_FORMATS
-from lowerdeck.lowering.targets import TARGETS
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.lowering.pipeline import (
+    ALL_PASSES,
+    Observer,
+    check_options,
+    no_pass,
+    run_passes,
+    run_to_phase,
+)
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.contracts import PHASES
+from lowerdeck.passes.options import UNSPECIFIED
+from lowerdeck.tools.arguments import add_options, checking_options, compile_options
 from lowerdeck.tools.common import ToolError, about, replacing, run_tool, verify
 
 if TYPE_CHECKING:
@@ -35,20 +45,6 @@ if TYPE_CHECKING:
 
     from lowerdeck.tools.check_each import PassChecker
     from lowerdeck.tools.weights import WeightsFile
-
-PassFactory = Callable[[], type[ModulePass]]
-
-_PASS_TABLES = ("lowerdeck.passes.pipeline", "lowerdeck.lowering.pipeline")
-"""Modules whose `PASSES` maps names to factories that import the pass."""
-
-
-def registered_passes() -> dict[str, PassFactory]:
-    """The passes of this project, by name."""
-    passes: dict[str, PassFactory] = {}
-    for name in _PASS_TABLES:
-        if find_spec(name) is not None:
-            passes.update(import_module(name).PASSES)
-    return passes
 
 
 class OptTool(xDSLOptMain):
@@ -58,12 +54,15 @@ class OptTool(xDSLOptMain):
     version_format = "opt-tool of lowerdeck (xdsl {xdsl_version})"
 
     def __init__(self, args: Sequence[str] | None = None) -> None:
-        self.options = RewriteOptions()
         self.checker: PassChecker | None = None
         self._inputs: Mapping[str, NDArray[Any]] | None = None
         self.timings: list[tuple[str, float]] = []
-        self._started = 0.0
         super().__init__(self.description, args)
+
+    @property
+    def context(self) -> LowerdeckContext:
+        """The context, with the options of the run."""
+        return cast(LowerdeckContext, self.ctx)
 
     # What is available
 
@@ -75,7 +74,7 @@ class OptTool(xDSLOptMain):
 
     def register_all_passes(self) -> None:
         super().register_all_passes()
-        for name, factory in registered_passes().items():
+        for name, factory in ALL_PASSES.items():
             self.register_pass(name, factory)
 
     def register_all_frontends(self) -> None:
@@ -104,15 +103,6 @@ class OptTool(xDSLOptMain):
         )
         add("--print-ir-after-all", action="store_true", help="IR after each pass, to stderr")
         add("--pass-statistics", action="store_true", help="rewrites by pattern, to stderr")
-        add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
-        add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
-        add(
-            "--for-target",
-            choices=list(TARGETS),
-            default="c99",
-            help="what layouts and schedules are chosen for (default: c99, without vectors)",
-        )
-        add("--rewrite-limit", type=int, metavar="N", help="make the first N rewrites only")
         add("--rewrite-log", action="store_true", help="each rewrite made, to stderr")
         add(
             "--check-each",
@@ -138,17 +128,8 @@ class OptTool(xDSLOptMain):
             help="write constants to FILE; without it, those over 1 KB print elided "
             "(with -o OUT, the default is OUT.weights)",
         )
-        add("--output", action="append", metavar="NAME", help="tensor to return from a model")
-        add(
-            "--input-shape",
-            action="append",
-            default=[],
-            metavar="NAME=1,2,3",
-            help="shape of an input of a model",
-        )
-        add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt; a checkpoint")
-        add("--tags", metavar="A,B", help="tags of the graph in a SavedModel (default: serve)")
-        add("--signature", metavar="NAME", help="signature of a SavedModel")
+        # Without vectors by default, so that output does not depend on the machine.
+        add_options(arg_parser, target_flag="--for-target", target=UNSPECIFIED.target)
         add(
             "--load-pass",
             action="append",
@@ -187,104 +168,66 @@ class OptTool(xDSLOptMain):
 
     def _load_model(self, stream: IO[bytes]) -> ModuleOp:
         from lowerdeck.frontends import load_model
-        from lowerdeck.tools.arguments import parse_shapes, parse_tags
 
         if self.args.input_file is None or self.args.split_input_file:
             raise ToolError("opt-tool: a model is read from one file, whole")
+        options = self.context.options
         return load_model(
             self.args.input_file,
-            outputs=self.args.output,
-            input_shapes=parse_shapes(self.args.input_shape),
-            weights=self.args.weights,
-            tags=parse_tags(self.args.tags),
-            signature=self.args.signature,
+            outputs=options.outputs,
+            input_shapes=options.input_shapes,
+            weights=options.weights,
+            tags=options.tags,
+            signature=options.signature,
             context=self.ctx,
         )
 
     # Passes
 
     def setup_pipeline(self) -> None:
-        """The pipeline that the arguments ask for; ToolError if they make no sense."""
+        """What the arguments ask for; ToolError if they make no sense."""
         args = self.args
-        self.options = RewriteOptions(
-            skip_nodes=_regex(args.skip_nodes),
-            disable=frozenset(args.disable),
-            target=args.for_target,
-            rewrite_limit=args.rewrite_limit,
-            log=sys.stderr if args.rewrite_log else None,
-        )
-        cast(LowerdeckContext, self.ctx).options = self.options
         for spec in args.load_pass:
             loaded = _loaded_pass(spec)
             self.register_pass(loaded.name, lambda loaded=loaded: loaded)
-        self._require_known(args.disable, "--disable")
+        options = compile_options(args)
+        with checking_options("opt-tool"):
+            check_options(options, self.available_passes)
+        self.context.start(options, log=sys.stderr if args.rewrite_log else None)
         if args.compile_to is not None and args.passes:
             raise ToolError("opt-tool: --compile-to and --pass-pipeline exclude each other")
-        self.pipeline = PassPipeline(self._parse_passes(args.passes), self._between)
+        if args.compile_to not in (None, *PHASES, "c"):
+            known = ", ".join((*PHASES, "c"))
+            raise ToolError(f"opt-tool: --compile-to: '{args.compile_to}' is none of {known}")
+        self.pipeline = PassPipeline(self._parse_passes(args.passes))
 
     def apply_passes(self, prog: ModuleOp) -> None:
         """The passes of the pipeline, or those of each phase up to that of `--compile-to`."""
+        observer = _Between(self)
+        observer.verify(prog)
         if self.args.compile_to is None:
-            self.pipeline.apply(self.ctx, prog)
+            run_passes(self.ctx, prog, self.pipeline.passes, observer)
             return
-        from lowerdeck.passes.contracts import check_contract
-        from lowerdeck.tools.phases import stages_to
-
-        for phase, names in stages_to(self.args.compile_to):
-            passes = self._parse_passes(",".join(names))
-            PassPipeline(passes, self._between).apply(self.ctx, prog)
-            check_contract(prog, phase)
+        phase = "scheduled" if self.args.compile_to == "c" else self.args.compile_to
+        run_to_phase(self.ctx, prog, phase, observer)
 
     def _parse_passes(self, text: str) -> tuple[ModulePass, ...]:
         from xdsl.utils.exceptions import ArgSpecParseError
 
         try:
             specs = tuple(parse_pipeline(text))
-            self._require_known([spec.name for spec in specs], "--pass-pipeline")
-            return tuple(
-                self.available_passes[spec.name]().from_pass_spec(spec)
-                for spec in specs
-                if not self._is_left_out(spec.name)
-            )
+            for spec in specs:
+                if spec.name not in self.available_passes:
+                    raise ValueError(no_pass(spec.name, self.available_passes))
+            return tuple(self.available_passes[s.name]().from_pass_spec(s) for s in specs)
         except (ArgSpecParseError, ValueError) as error:
             raise ToolError(f"opt-tool: --pass-pipeline: {error}") from error
 
-    def _is_left_out(self, name: str) -> bool:
-        """Passes of the driver see `--disable` themselves; the others are dropped here."""
-        from lowerdeck.passes.driver import is_enabled
-
-        return not is_enabled(self.available_passes[name](), self.options)
-
-    def _require_known(self, names: Sequence[str], option: str) -> None:
-        unknown = [name for name in names if name not in self.available_passes]
-        if unknown:
-            from difflib import get_close_matches
-
-            near = get_close_matches(unknown[0], self.available_passes, n=3)
-            hint = f"; did you mean {' or '.join(near)}?" if near else ""
-            raise ToolError(f"opt-tool: {option}: no pass '{unknown[0]}'{hint}")
-
-    def _between(
-        self, previous: ModulePass | None, module: ModuleOp, following: ModulePass | None
-    ) -> None:
-        """After each pass, and before the first: measure, verify, print, check."""
-        now = perf_counter()
-        if previous is not None:
-            self.timings.append((previous.name, now - self._started))
-        if not self.args.disable_verify:
-            verify(module, self.get_input_name(), None if previous is None else previous.name)
-        if previous is not None and self.args.print_ir_after_all:
-            self._print_after(previous, module, sys.stderr)
-        if previous is not None and following is not None and self.args.print_between_passes:
-            self._print_after(previous, module, sys.stdout)
-        if self.checker is not None:
-            self.checker.check(previous, module, following)
-        self._started = perf_counter()
-
-    def _print_after(self, previous: ModulePass, module: ModuleOp, stream: IO[str]) -> None:
+    def print_after(self, pass_: ModulePass, module: ModuleOp, stream: IO[str]) -> None:
+        """The module as a pass has left it."""
         from xdsl.printer import Printer
 
-        print(f"// -----// IR after {previous.name} //----- //", file=stream)
+        print(f"// -----// IR after {pass_.name} //----- //", file=stream)
         Printer(stream, print_generic_format=self.args.print_op_generic).print_op(module)
         print(file=stream)
 
@@ -340,7 +283,7 @@ class OptTool(xDSLOptMain):
         from lowerdeck.tools.check_each import MAX_STEPS, PassChecker
 
         return PassChecker(
-            self.ctx,
+            self.context,
             self.get_input_name(),
             self._inputs,
             max_steps=self.args.check_steps or MAX_STEPS,
@@ -373,9 +316,9 @@ class OptTool(xDSLOptMain):
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The text of the result: IR, C at the end of `--compile-to=c`, or that of a target."""
         if self.args.compile_to == "c":
-            from lowerdeck.tools.phases import c_artifact
+            from lowerdeck.compiler import model_name
 
-            artifact = c_artifact(prog, self.get_input_name(), self.options.target)
+            artifact = lowering.emit(self.ctx, prog, model_name(self.get_input_name()))
             if self.checker is not None:
                 self.checker.check_c(artifact)
             return artifact.files[f"{artifact.name}.c"]
@@ -388,7 +331,38 @@ class OptTool(xDSLOptMain):
                 print(f"{seconds:10.4f} s  {name}", file=sys.stderr)
             print(f"{total:10.4f} s  in total", file=sys.stderr)
         if self.args.pass_statistics:
-            print(self.options.summary(), file=sys.stderr)
+            print(self.context.recorder.summary(), file=sys.stderr)
+
+
+class _Between(Observer):
+    """After each pass: measure, verify, print, check."""
+
+    def __init__(self, tool: OptTool) -> None:
+        self._tool = tool
+        self._started = 0.0
+        self._last: ModulePass | None = None
+
+    def verify(self, module: ModuleOp) -> None:
+        """ToolError if the module does not verify."""
+        if not self._tool.args.disable_verify:
+            name = None if self._last is None else self._last.name
+            verify(module, self._tool.get_input_name(), name)
+
+    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        if self._last is not None and self._tool.args.print_between_passes:
+            self._tool.print_after(self._last, module, sys.stdout)
+        if self._tool.checker is not None:
+            self._tool.checker.before_pass(pass_, phase, module)
+        self._started = perf_counter()
+
+    def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        self._tool.timings.append((pass_.name, perf_counter() - self._started))
+        self._last = pass_
+        self.verify(module)
+        if self._tool.args.print_ir_after_all:
+            self._tool.print_after(pass_, module, sys.stderr)
+        if self._tool.checker is not None:
+            self._tool.checker.after_pass(pass_, phase, module)
 
 
 @contextmanager
@@ -398,17 +372,6 @@ def _text_output(path: str | None) -> Generator[IO[str]]:
         return
     with replacing(path) as file:
         yield file
-
-
-def _regex(pattern: str | None) -> str | None:
-    """The pattern; ToolError if it is not a regular expression."""
-    import re
-
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        raise ToolError(f"opt-tool: --skip-nodes: {error}") from error
-    return pattern
 
 
 def _loaded_pass(spec: str) -> type[ModulePass]:

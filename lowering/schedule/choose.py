@@ -25,7 +25,7 @@ from lowerdeck.lowering.schedule.choose_bands import choose_bands
 from lowerdeck.lowering.schedule.parameters import SCHEDULE
 from lowerdeck.lowering.schedule.rules import RULES, Choice, choose_maps
 from lowerdeck.lowering.targets import Machine, machine_of
-from lowerdeck.passes.options import options_of
+from lowerdeck.passes.context import options_of
 from lowerdeck.passes.structure import nameless_key
 
 TOPICS = (choose_attention, choose_products, choose_transposed, choose_windows, choose_winograd)

@@ -24,7 +24,7 @@ from lowerdeck.lowering.schedule.reductions import Reduction, find_reductions
 from lowerdeck.lowering.schedule.unroll import limit_by_parents
 from lowerdeck.lowering.schedule.vectorize import vectorize
 from lowerdeck.lowering.targets import machine_of
-from lowerdeck.passes.options import options_of
+from lowerdeck.passes.context import options_of
 
 FEWEST_LANES = 4
 """Of the shortest vectors that remainders are computed in."""

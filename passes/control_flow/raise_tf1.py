@@ -14,6 +14,7 @@ from xdsl.rewriter import Rewriter
 from lowerdeck.dialects.core.names import UNUSED, given_name, named, unused_inputs
 from lowerdeck.dialects.tf1.functions import FunctionOp
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
+from lowerdeck.passes.context import options_of
 from lowerdeck.passes.control_flow.arrays import refresh_flows
 from lowerdeck.passes.control_flow.emit import Emitter
 from lowerdeck.passes.control_flow.flow import Flow
@@ -33,7 +34,6 @@ from lowerdeck.passes.control_flow.predicates import TRUE, Predicates
 from lowerdeck.passes.control_flow.read import read_graph
 from lowerdeck.passes.control_flow.regions import Plan, plan, unmerged
 from lowerdeck.passes.driver import is_enabled
-from lowerdeck.passes.options import options_of
 
 
 def raise_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> FuncOp:

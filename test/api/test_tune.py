@@ -11,7 +11,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
-from lowerdeck.passes.options import RewriteOptions
 from lowerdeck.tune import best_ranks, tune
 
 ROWS, DEPTH, COLUMNS = 24, 40, 64
@@ -66,7 +65,7 @@ def test_ranks_are_by_the_first_of_equal_kernels(model: str) -> None:
     everywhere = schedules(model, CompileOptions(target="x86-64-v3", rank=2))
     assert everywhere[0] == schedules(model, changed)[0]
     assert everywhere[1] != second
-    assert not RewriteOptions().is_tuned
+    assert not CompileOptions().is_tuned
     assert changed.key != options.key
 
 

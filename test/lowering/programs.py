@@ -34,10 +34,10 @@ from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.parallelize import ParallelizePass
-from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.options import LowerdeckContext
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 Array = NDArray[Any]
 Body = Callable[..., "SSAValue | Operation | Sequence[SSAValue | Operation]"]
@@ -119,7 +119,6 @@ class Program:
 
     def lower(self) -> tuple[CArtifact, list[str]]:
         """The C, and what the interpreters disagree about."""
-        problems: list[str] = []
         function = find_function(self.module, "main")
         try:
             values = Interpreter().call(function, list(self.inputs))
@@ -128,48 +127,19 @@ class Program:
             if not self.may_fail:
                 raise
             self.is_refused = True
-        context = LowerdeckContext()
-        for name in (
-            "form-kernels",
-            "fuse-epilogue",
-            "view-parts",
-            "bufferize",
-            "expand-math",
-        ):
-            ALL_PASSES[name]()().apply(context, self.module)
-        for pass_ in (*self.scheduling, ALL_PASSES["compute-in-place"]()()):
-            pass_.apply(context, self.module)
-        self.module.verify()
-        if self.threads > 1:
+        others: dict[str, ModulePass | None] = {
+            **dict.fromkeys(_UNTUNED),
+            **{pass_.name: pass_ for pass_ in self.scheduling},
             # However small: these kernels have a few elements.
-            ParallelizePass(worth=0).apply(context, self.module)
-        if self.is_refused:
-            problems += self._check_refused("buffer")
-            self._plan(context)
-            problems += self._check_refused("planned")
-            return emit_c(self.module, self.name, "native"), problems
-        results = list(run_driver(self.module, self.named_inputs).values())
-        if self.compare_core:
-            problems += self.differences("buffer", results, self.expected)
-        self._plan(context)
-        check_contract(self.module, "scheduled")
-        planned = list(run_driver(self.module, self.named_inputs).values())
-        problems += self.differences("planned", planned, results, exact=True)
-        if not self.compare_core:
-            self.expected = planned
-        return emit_c(self.module, self.name, "native"), problems
-
-    def _plan(self, context: LowerdeckContext) -> None:
-        ALL_PASSES["plan-memory"]()().apply(context, self.module)
-        SplitDriverPass(self.most_statements).apply(context, self.module)
-        self.module.verify()
-
-    def _check_refused(self, stage: str) -> list[str]:
-        try:
-            run_driver(self.module, self.named_inputs)
-        except InterpretError:
-            return []
-        return [f"{self.name}: {stage}: runs what core refuses"]
+            "parallelize": ParallelizePass(worth=0),
+            "split-driver": SplitDriverPass(self.most_statements),
+        }
+        observer = _Runs(self)
+        context = LowerdeckContext(options=CompileOptions(target="c99", threads=self.threads))
+        run_to_phase(context, self.module, "scheduled", observer, after="optimized", instead=others)
+        if not (self.compare_core or self.is_refused):
+            self.expected = observer.results
+        return emit_c(self.module, self.name, "native"), observer.problems
 
     def differences(
         self, stage: str, found: Sequence[Array], expected: Sequence[Array], exact: bool = False
@@ -179,6 +149,44 @@ class Program:
         pairs = enumerate(zip(found, expected, strict=True))
         texts = [(k, difference(a, b, ulps, self.scale)) for k, (a, b) in pairs]
         return [f"{self.name}: {stage}: result {k}: {text}" for k, text in texts if text]
+
+
+_UNTUNED = ("split-products", "assign-layouts", "fuse-bands", "choose-schedules", "vectorize-loops")
+"""What programs do without, so that plain loops are tested."""
+
+
+class _Runs(Observer):
+    """Runs a program before and after its memory is planned, and compares."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self.results: list[Array] = []
+        self.problems: list[str] = []
+
+    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        if pass_.name == "plan-memory":
+            expected = self._program.expected if self._program.compare_core else None
+            self._run("buffer", module, expected, exact=False)
+
+    def after_phase(self, phase: str, module: ModuleOp) -> None:
+        if phase == "scheduled":
+            self._run("planned", module, self.results, exact=True)
+
+    def _run(
+        self, stage: str, module: ModuleOp, expected: Sequence[Array] | None, *, exact: bool
+    ) -> None:
+        module.verify()
+        program = self._program
+        try:
+            self.results = list(run_driver(module, program.named_inputs).values())
+        except InterpretError:
+            if not program.is_refused:
+                raise
+            return
+        if program.is_refused:
+            self.problems.append(f"{program.name}: {stage}: runs what core refuses")
+        elif expected is not None:
+            self.problems += program.differences(stage, self.results, expected, exact)
 
 
 def difference(found: Array, expected: Array, ulps: float, scale: float = 0.0) -> str | None:

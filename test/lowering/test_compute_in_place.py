@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.core import elementwise as e
@@ -23,8 +24,9 @@ from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering import compute_in_place
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.parallelize import ParallelizePass
-from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.lowering.pipeline import Observer, run_to_phase
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 from .programs import difference, module_of, symbol, typed  # noqa: TID251  (these are tests)
 from .targets import run_together  # noqa: TID251  (as above)
@@ -77,19 +79,28 @@ def random_program(seed: int, *inputs: SSAValue) -> list[SSAValue]:
 
 def lowered(name: str, module: ModuleOp, threads: int) -> tuple[CArtifact, int]:
     """The C of a program, and in how many calls the result lies over an operand."""
-    context = LowerdeckContext(options=RewriteOptions(target="native", threads=threads))
-    saved = 0
-    for phase in ("kernels", "buffer", "scheduled"):
-        for pass_name in passes_of_phase(phase, threads):
-            before = _buffers(module)
-            pass_ = ALL_PASSES[pass_name]()()
-            # However small: these kernels have a few elements.
-            pass_ = ParallelizePass(worth=0) if pass_name == "parallelize" else pass_
-            pass_.apply(context, module)
-            if pass_name == "compute-in-place":
-                saved = before - _buffers(module)
+    context = LowerdeckContext(options=CompileOptions(target="native", threads=threads))
+    # However small: these kernels have a few elements.
+    worth = {"parallelize": ParallelizePass(worth=0)}
+    saved = _Saved()
+    run_to_phase(context, module, "scheduled", saved, after="optimized", instead=worth)
     module.verify()
-    return emit_c(module, name, "native"), saved
+    return emit_c(module, name, "native"), saved.buffers
+
+
+class _Saved(Observer):
+    """Counts the buffers that compute-in-place saves."""
+
+    def __init__(self) -> None:
+        self.buffers = 0
+
+    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        if pass_.name == "compute-in-place":
+            self.buffers += _buffers(module)
+
+    def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        if pass_.name == "compute-in-place":
+            self.buffers -= _buffers(module)
 
 
 def _buffers(module: ModuleOp) -> int:

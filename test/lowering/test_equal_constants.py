@@ -26,7 +26,8 @@ from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.frontends import load_model
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 from .programs import Program, Suite  # noqa: TID251  (these are tests, not the folder of sources)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
@@ -311,7 +312,7 @@ class ModelProgram(Program):
         """The C, and what the interpreters disagree about."""
         results = run_module(self.module, self.arrays)
         self.expected = [cast(Array, value) for value in results.values()]
-        context = LowerdeckContext(options=RewriteOptions(target=self.target))
+        context = LowerdeckContext(options=CompileOptions(target=self.target))
         run_to_phase(context, self.module, "scheduled")
         self.module.verify()
         found = list(run_driver(self.module, self.arrays).values())

@@ -20,7 +20,7 @@ from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.emit_c.module import emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.lowering.targets import compiler_flags
-from lowerdeck.passes.options import LowerdeckContext
+from lowerdeck.passes.context import LowerdeckContext
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Call,

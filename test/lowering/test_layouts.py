@@ -25,9 +25,9 @@ from lowerdeck.dialects.core.types import f32, i64, static_shape
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     VECTOR_FLAGS,
@@ -56,12 +56,9 @@ class LayoutProgram(Program):
         function = find_function(self.module, "main")
         results = Interpreter().call(function, list(self.inputs))
         self.expected = [cast(Array, value) for value in results]
-        context = LowerdeckContext(options=RewriteOptions(target=self.target))
-        for phase in ("kernels", "buffer", "scheduled"):
-            for name in passes_of_phase(phase):
-                ALL_PASSES[name]()().apply(context, self.module)
-            self.module.verify()
-        check_contract(self.module, "scheduled")
+        context = LowerdeckContext(options=CompileOptions(target=self.target))
+        run_to_phase(context, self.module, "scheduled", after="optimized")
+        self.module.verify()
         found = list(run_driver(self.module, self.named_inputs).values())
         problems = self.differences(self.target, found, self.expected)
         return emit_c(self.module, self.name, self.target), problems

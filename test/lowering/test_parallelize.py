@@ -24,7 +24,7 @@ from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.lowering.aliases import Roots, find_roots
 from lowerdeck.lowering.parallelize import PARALLEL, ParallelizePass, is_done_once, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES
-from lowerdeck.passes.options import LowerdeckContext
+from lowerdeck.passes.context import LowerdeckContext
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     module_of,

@@ -31,7 +31,8 @@ from lowerdeck.lowering.parallelize import ParallelizePass, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
 from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.lowering.statements import statements_of_block, statements_of_section
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Program,
@@ -221,7 +222,7 @@ def test_long_kernel(length: int, kernels: int) -> None:
         return x
 
     module = module_of([typed(np.float32, 5, 6, 7)], body)
-    run_to_phase(LowerdeckContext(options=RewriteOptions(target="x86-64-v4")), module, "scheduled")
+    run_to_phase(LowerdeckContext(options=CompileOptions(target="x86-64-v4")), module, "scheduled")
     printed = printed_statements(emit_c(module, "p", "x86-64-v4"), r"p_erf\w+")
     assert len(printed) == kernels
     assert 1000 < max(printed.values()) <= 2000

@@ -18,7 +18,8 @@ from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, f32
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering import compile_to_c
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 from .programs import module_of, typed  # noqa: TID251  (these are tests)
 from .targets import EVERY_TARGET, Array, obstacle_to, run_on  # noqa: TID251  (these are tests)
@@ -75,8 +76,8 @@ def expected(inputs: Sequence[Array]) -> list[Array]:
 def test_network(tmp_path: Path, target: str, threads: int) -> None:
     if (reason := obstacle_to(target)) is not None:
         pytest.skip(reason)
-    context = LowerdeckContext(options=RewriteOptions(target=target))
-    artifact = compile_to_c(context, module(), "net", target=target, threads=threads)
+    context = LowerdeckContext(options=CompileOptions(target=target, threads=threads))
+    artifact = compile_to_c(context, module(), "net")
     inputs = [values(2, 3, 18, 13)]
     for found, wanted in zip(
         run_on(target, artifact, inputs, tmp_path), expected(inputs), strict=True

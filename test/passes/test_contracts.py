@@ -10,8 +10,8 @@ from xdsl.parser import Parser
 from lowerdeck.dialects.buffer import Buffer
 from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.onnx import onnx_dialect
+from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import PHASES, ContractError, check_contract, violations
-from lowerdeck.passes.options import LowerdeckContext
 from lowerdeck.passes.pipeline import PASSES, load_passes, passes_of_phase
 
 

@@ -19,18 +19,20 @@ from xdsl.utils.exceptions import PassFailedException
 from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.core.control_flow import LoopOp
 from lowerdeck.dialects.core.elementwise import AddOp, ExpOp, FloatUnaryOp, NegOp
+from lowerdeck.passes.context import LowerdeckContext, options_of, recorder_of
 from lowerdeck.passes.cse import CsePass
 from lowerdeck.passes.dce import DcePass
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.fold import FoldPass
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions, options_of
+from lowerdeck.passes.options import UNSPECIFIED, CompileOptions
 from lowerdeck.passes.provenance import NodeMatcher, derive, describe, source_names
+from lowerdeck.passes.recorder import Recorder
 from lowerdeck.passes.simplify import SimplifyPass
 
 
 def context(**options: Any) -> LowerdeckContext:
     """A context with our dialects and the given options."""
-    ctx = LowerdeckContext(options=RewriteOptions(**options))
+    ctx = LowerdeckContext(options=CompileOptions(target="c99", **options))
     for dialect in (Builtin, Func, Core):
         ctx.load_dialect(dialect)
     return ctx
@@ -116,45 +118,45 @@ class Forever(Pattern):
         rewriter.replace(match.root, NegOp(match.root.operands[0]))
 
 
-def run(module: ModuleOp, patterns: Sequence[Pattern[Any]], options: RewriteOptions) -> int:
+def run(module: ModuleOp, patterns: Sequence[Pattern[Any]], recorder: Recorder) -> int:
     """The number of rewrites of the patterns."""
-    return apply_patterns(module, patterns, options, pass_name="test")
+    return apply_patterns(module, patterns, recorder, pass_name="test")
 
 
 def test_rewrite_limit_counts_across_passes() -> None:
-    options = RewriteOptions(rewrite_limit=5)
-    assert run(chain(3), [NegBecomesExp()], options) == 3
+    recorder = Recorder(rewrite_limit=5)
+    assert run(chain(3), [NegBecomesExp()], recorder) == 3
     module = chain(4)
-    assert run(module, [NegBecomesExp()], options) == 2
+    assert run(module, [NegBecomesExp()], recorder) == 2
     assert [type(op) for op in ops_of(module, NegOp, ExpOp)[:3]] == [ExpOp, ExpOp, NegOp]
-    assert options.last == "5 test/neg-becomes-exp on core.neg: a test; from 'n1'"
+    assert recorder.last == "5 test/neg-becomes-exp on core.neg: a test; from 'n1'"
 
 
 def test_log_and_statistics() -> None:
     log = io.StringIO()
-    options = RewriteOptions(log=log, skip_nodes="n1")
-    run(chain(3), [NegBecomesExp()], options)
+    recorder = Recorder(log=log, skip_nodes="n1")
+    run(chain(3), [NegBecomesExp()], recorder)
     assert log.getvalue().splitlines() == [
         "1 test/neg-becomes-exp on core.neg: a test; from 'n0'",
         "2 test/neg-becomes-exp on core.neg: a test; from 'n2'",
     ]
-    assert options.statistics == Counter({("test", "neg-becomes-exp"): 2})
-    assert options.skipped == Counter({("test", "neg-becomes-exp"): 1})
-    assert "2 rewrites      1 skipped  test/neg-becomes-exp" in options.summary()
+    assert recorder.statistics == Counter({("test", "neg-becomes-exp"): 2})
+    assert recorder.skipped == Counter({("test", "neg-becomes-exp"): 1})
+    assert "2 rewrites      1 skipped  test/neg-becomes-exp" in recorder.summary()
 
 
 def test_skip_nodes_binds_optional_passes_only() -> None:
-    options = RewriteOptions(skip_nodes=".")
+    recorder = Recorder(skip_nodes=".")
     module = chain(3)
-    assert run(module, [NegBecomesExp()], options) == 0
+    assert run(module, [NegBecomesExp()], recorder) == 0
     patterns = [NegBecomesExp()]
-    assert apply_patterns(module, patterns, options, pass_name="test", optional=False) == 3
+    assert apply_patterns(module, patterns, recorder, pass_name="test", optional=False) == 3
 
 
 def test_skip_nodes_binds_all_that_is_consumed() -> None:
     module = chain(3)
-    run(module, [NegBecomesExp()], RewriteOptions())
-    assert run(module, [MergeExps()], RewriteOptions(skip_nodes="^n0$")) == 1
+    run(module, [NegBecomesExp()], Recorder())
+    assert run(module, [MergeExps()], Recorder(skip_nodes="^n0$")) == 1
     first, second = ops_of(module, ExpOp)
     assert source_names(first) == ["n0"]
     assert sorted(source_names(second)) == ["n1", "n2"]
@@ -163,7 +165,7 @@ def test_skip_nodes_binds_all_that_is_consumed() -> None:
 def test_skip_nodes_keeps_what_loses_its_use() -> None:
     for skipped, left in (("^n0$", ["n0"]), ("none", [])):
         module = chain(2)
-        assert run(module, [CancelNegs()], RewriteOptions(skip_nodes=skipped)) == 1
+        assert run(module, [CancelNegs()], Recorder(skip_nodes=skipped)) == 1
         assert [source_names(op)[0] for op in ops_of(module, NegOp)] == left
 
 
@@ -188,7 +190,7 @@ def test_skip_nodes_keeps_what_a_dead_op_needs() -> None:
 
 def test_skip_nodes_sees_through_rewrites() -> None:
     module = chain(8)
-    run(module, [NegBecomesExp(), MergeExps()], RewriteOptions())
+    run(module, [NegBecomesExp(), MergeExps()], Recorder())
     (merged,) = ops_of(module, ExpOp)
     assert sorted(source_names(merged)) == [f"n{i}" for i in range(8)]
     assert NodeMatcher("^n5$").matches(merged)
@@ -197,7 +199,7 @@ def test_skip_nodes_sees_through_rewrites() -> None:
 
 def test_names_are_cut_only_when_printed() -> None:
     module = chain(40)
-    run(module, [NegBecomesExp(), MergeExps()], RewriteOptions())
+    run(module, [NegBecomesExp(), MergeExps()], Recorder())
     (merged,) = ops_of(module, ExpOp)
     assert len(source_names(merged)) == 16
     assert len(source_names(merged, limit=100)) == 40
@@ -218,13 +220,13 @@ def test_derived_locations_share() -> None:
 
 def test_patterns_that_never_end_are_an_error() -> None:
     with pytest.raises(PassFailedException, match="ops and no end"):
-        run(chain(3), [Forever()], RewriteOptions())
+        run(chain(3), [Forever()], Recorder())
 
 
 @pytest.mark.parametrize("length", [50, 500])
 def test_each_op_is_looked_at_a_bounded_number_of_times(length: int) -> None:
     pattern = NegBecomesExp()
-    assert run(chain(length), [pattern], RewriteOptions()) == length
+    assert run(chain(length), [pattern], Recorder()) == length
     assert pattern.asked <= 4 * length
 
 
@@ -275,9 +277,10 @@ def test_ifs_on_one_condition_are_linear_for_cse() -> None:
 
 
 def test_options_of_a_plain_context_are_the_defaults() -> None:
-    assert options_of(Context()) == RewriteOptions()
+    assert options_of(Context()) == UNSPECIFIED
     ctx = context(disable=frozenset({"cse"}))
     assert options_of(ctx.clone()) is ctx.options
+    assert recorder_of(ctx.clone()) is ctx.recorder
 
 
 def test_a_disabled_pass_does_nothing() -> None:
@@ -290,7 +293,7 @@ def test_a_disabled_pass_does_nothing() -> None:
 
 def test_replaced_names_and_uses_stay_linked() -> None:
     module = chain(1)
-    run(module, [NegBecomesExp()], RewriteOptions())
+    run(module, [NegBecomesExp()], Recorder())
     (exp,) = ops_of(module, ExpOp)
     assert exp.results[0].name_hint == "v1"
     assert not ops_of(module, AddOp)

@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, is_float, numpy
 from lowerdeck.dialects.interpret import Interpreter
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.passes.options import LowerdeckContext
+from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.pipeline import PASSES
 from lowerdeck.passes.symbols import symbols_of
 

@@ -46,13 +46,13 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import run_module
+from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.cse import CsePass
 from lowerdeck.passes.dce import DcePass
 from lowerdeck.passes.fold import FoldPass
 from lowerdeck.passes.fuse import FusePass
 from lowerdeck.passes.infer_shapes import InferShapesPass
-from lowerdeck.passes.options import LowerdeckContext
 from lowerdeck.passes.replace_batch_norm import ReplaceBatchNormPass
 from lowerdeck.passes.simplify import SimplifyPass
 

@@ -15,6 +15,7 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
+from lowerdeck import lowering
 from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.buffer import driver
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -23,7 +24,6 @@ from lowerdeck.lowering import pack_weights, plan_memory
 from lowerdeck.lowering.emit_c.module import MAGIC, CArtifact
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.lowering.targets import TARGETS, obstacle
-from lowerdeck.tools import phases
 from lowerdeck.tools.lowerdeck import main as lowerdeck_main
 from lowerdeck.tools.opt_tool import main
 
@@ -134,10 +134,10 @@ def spoil_c(
     monkeypatch: pytest.MonkeyPatch, text: str = "((unsigned char *)args->{}.data)[3] ^= 0x40;"
 ) -> None:
     """The C does something else at its end; by default it changes a bit of its first output."""
-    right = phases.c_artifact
+    right = lowering.emit
 
-    def wrong(module: ModuleOp, file: str, target: str) -> CArtifact:
-        artifact = right(module, file, target)
+    def wrong(context: Context, module: ModuleOp, name: str) -> CArtifact:
+        artifact = right(context, module, name)
         outputs: Any = artifact.metadata["outputs"]
         name = f"{artifact.name}.c"
         head, end, tail = artifact.files[name].partition("  return LOWERDECK_OK;\n}\n")
@@ -145,7 +145,7 @@ def spoil_c(
         artifact.files[name] = head + text.format(outputs[0]["field"]) + end + tail
         return artifact
 
-    monkeypatch.setattr(phases, "c_artifact", wrong)
+    monkeypatch.setattr(lowering, "emit", wrong)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -219,7 +219,7 @@ def test_wrong_inputs_leave_nothing(
     ("options", "text"),
     [
         (["--disable", "fuze"], "fuze"),
-        (["--skip-nodes", "("], "skip_nodes"),
+        (["--skip-nodes", "("], "--skip-nodes"),
         (["--threads", "0"], "threads"),
         (["--input-shape", "x=a"], "expected NAME=1,2,3"),
         (["--output", "nowhere"], "nowhere"),

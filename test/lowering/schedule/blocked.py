@@ -8,9 +8,11 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.ir import Block, Region, SSAValue
+from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
@@ -20,10 +22,10 @@ from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.parallelize import ParallelizePass
-from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
+from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.targets import machine_of
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 from ..programs import Program  # noqa: TID251  (these are tests, not the folder of sources)
 
@@ -89,6 +91,18 @@ def _layout(value: SSAValue, lanes: int, border: Sequence[int]) -> LayoutAttr:
     return LayoutAttr.blocked(rank, 1, lanes, *sides)
 
 
+@dataclass(frozen=True)
+class _GivenLayouts(ModulePass):
+    """Layouts as a test has them, in place of those that are worth most."""
+
+    name = "assign-layouts"
+    lanes: int
+    border: tuple[int, int]
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        set_layouts(op, self.lanes, self.border)
+
+
 @dataclass(eq=False)
 class BlockedProgram(Program):
     """A program whose kernels work on channels in blocks, scheduled for a target."""
@@ -101,20 +115,17 @@ class BlockedProgram(Program):
         function = find_function(self.module, "main")
         results = Interpreter().call(function, list(self.inputs))
         self.expected = [cast(Array, value) for value in results]
-        context = LowerdeckContext(options=RewriteOptions(target=self.target, threads=self.threads))
-        ALL_PASSES["form-kernels"]()().apply(context, self.module)
-        set_layouts(self.module, machine_of(self.target).lanes, self.border)
-        for name in ("choose-schedules", *passes_of_phase("buffer")):
-            ALL_PASSES[name]()().apply(context, self.module)
-        problems: list[str] = []
-        for name in passes_of_phase("scheduled", self.threads):
+        context = LowerdeckContext(options=CompileOptions(target=self.target, threads=self.threads))
+        others: dict[str, ModulePass | None] = {
+            **dict.fromkeys(("split-products", "fuse-epilogue", "view-parts", "fuse-bands")),
+            "assign-layouts": _GivenLayouts(machine_of(self.target).lanes, self.border),
             # However small: these kernels have a few elements.
-            pass_ = ParallelizePass(worth=0) if name == "parallelize" else ALL_PASSES[name]()()
-            pass_.apply(context, self.module)
+            "parallelize": ParallelizePass(worth=0),
+        }
+        run_to_phase(context, self.module, "scheduled", after="optimized", instead=others)
         self.module.verify()
         found = list(run_driver(self.module, self.named_inputs).values())
-        problems += self.differences("scheduled", found, self.expected)
-        check_contract(self.module, "scheduled")
+        problems = self.differences("scheduled", found, self.expected)
         return emit_c(self.module, self.name, self.target), problems
 
 

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, SSAValue
+from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import FuncOp
 from lowerdeck.dialects.core import elementwise as e
@@ -24,11 +25,11 @@ from lowerdeck.lowering import fuse_bands
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.kernels.bands import Geometry, convolutions_in_bands
 from lowerdeck.lowering.parallelize import PARALLEL, ParallelizePass
-from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
+from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.schedule import choose_bands
 from lowerdeck.lowering.targets import Machine, machine_of
-from lowerdeck.passes.contracts import check_contract
-from lowerdeck.passes.options import LowerdeckContext, RewriteOptions
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Program,
@@ -67,23 +68,24 @@ class BandedProgram(Program):
     def _lower(self) -> tuple[CArtifact, list[str]]:
         results = Interpreter().call(find_function(self.module, "main"), list(self.inputs))
         self.expected = [cast(Array, value) for value in results]
-        options = RewriteOptions(target=self.target, threads=self.threads)
+        options = CompileOptions(target=self.target, threads=self.threads)
         context = LowerdeckContext(options=options)
-        for name in (*passes_of_phase("kernels"), *passes_of_phase("buffer")):
-            ALL_PASSES[name]()().apply(context, self.module)
-            if name == "fuse-bands":
-                assert is_in_bands(self.module) == (machine_of(self.target).lanes > 1)
-        for name in passes_of_phase("scheduled", self.threads):
-            # However small: these kernels have a few elements.
-            pass_ = ParallelizePass(worth=0) if name == "parallelize" else ALL_PASSES[name]()()
-            pass_.apply(context, self.module)
-            if name == "parallelize" and machine_of(self.target).lanes > 1:
-                functions = (op for op in self.module.walk() if isinstance(op, FuncOp))
-                assert any(PARALLEL in f.attributes for f in functions if f.outputs.data == 2)
+        # However small: these kernels have a few elements.
+        worth = {"parallelize": ParallelizePass(worth=0)}
+        has_bands = machine_of(self.target).lanes > 1
+
+        class Bands(Observer):
+            def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+                if pass_.name == "fuse-bands":
+                    assert is_in_bands(module) == has_bands
+                if pass_.name == "parallelize" and has_bands:
+                    functions = (op for op in module.walk() if isinstance(op, FuncOp))
+                    assert any(PARALLEL in f.attributes for f in functions if f.outputs.data == 2)
+
+        run_to_phase(context, self.module, "scheduled", Bands(), after="optimized", instead=worth)
         self.module.verify()
         found = list(run_driver(self.module, self.named_inputs).values())
         problems = self.differences("scheduled", found, self.expected)
-        check_contract(self.module, "scheduled")
         return emit_c(self.module, self.name, self.target), problems
 
 

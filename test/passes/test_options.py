@@ -1,0 +1,83 @@
+"""The options of a compilation, and what the cache knows them by."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+import lowerdeck
+from lowerdeck.passes.options import CompileOptions
+
+OTHER: dict[str, Any] = {
+    "outputs": ["y"],
+    "input_shapes": {"x": [1, 2]},
+    "weights": "net.caffemodel",
+    "tags": ["serve"],
+    "signature": "predict",
+    "target": "c99",
+    "threads": 2,
+    "disable": ["fuse"],
+    "skip_nodes": "conv",
+    "rewrite_limit": 3,
+    "strict_accuracy": True,
+    "embed_weights": True,
+    "profile": True,
+    "rank": 1,
+    "ranks": {"conv_0": 2},
+}
+"""For every option that changes the output another value than the default."""
+
+SILENT = {"progress"}
+"""Options that change nothing in the output."""
+
+
+def test_every_option_is_known_here() -> None:
+    assert {entry.name for entry in fields(CompileOptions)} == OTHER.keys() | SILENT
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_every_option_changes_the_key(name: str) -> None:
+    assert CompileOptions(**{name: OTHER[name]}).key != CompileOptions().key
+
+
+@pytest.mark.parametrize("name", SILENT)
+def test_options_that_change_nothing_are_declared(name: str) -> None:
+    (entry,) = (entry for entry in fields(CompileOptions) if entry.name == name)
+    assert not entry.compare
+    changed: dict[str, Any] = {name: print}
+    assert CompileOptions(**changed).key == CompileOptions().key
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [
+        # The C for a pool of threads runs on one of any size.
+        ("threads", 2, 3),
+        ("disable", ["fuse", "cse"], ("cse", "fuse")),
+        ("disable", frozenset({"fuse", "cse"}), ["cse", "fuse"]),
+        ("tags", ["serve", "gpu"], ["gpu", "serve"]),
+        ("outputs", ["y"], ("y",)),
+        ("input_shapes", {"x": (1, 2), "w": [3]}, {"w": (3,), "x": [1, 2]}),
+        ("weights", "net.caffemodel", "./net.caffemodel"),
+    ],
+)
+def test_equal_requests_have_one_key(name: str, one: Any, other: Any) -> None:
+    assert CompileOptions(**{name: one}).key == CompileOptions(**{name: other}).key
+
+
+def test_the_order_of_outputs_counts() -> None:
+    assert CompileOptions(outputs=["a", "b"]).key != CompileOptions(outputs=["b", "a"]).key
+
+
+def test_compile_takes_every_option_by_name() -> None:
+    """But for those that `tune` finds out and that find faults; it has `cache` besides."""
+    parameters = dict(inspect.signature(lowerdeck.compile).parameters)
+    assert parameters.pop("model").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters.values())
+    inner = {"rank", "ranks", "rewrite_limit", "progress"}
+    assert parameters.keys() == {*OTHER} - inner | {"cache"}
+    for name in parameters.keys() - {"cache"}:
+        assert parameters[name].default == getattr(CompileOptions(), name)
