@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import gcd, prod
 
 from xdsl.ir import SSAValue
@@ -10,7 +11,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import MatmulOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels.products import COLUMN, row_labels
 from lowerdeck.lowering.schedule.parameters import Part, Schedule, parts_of
@@ -52,8 +53,13 @@ def choose_matmul(kernel: KernelOp, op: MatmulOp, machine: Machine) -> Choice | 
     the right matrix is larger than the left one, so that the larger one is read once. A constant
     right matrix is packed, panel after panel.
     """
-    if machine.lanes == 1 or element_type(op.result) != f32:
+    element = element_type(op.result)
+    if machine.lanes == 1 or element not in (f32, f64):
         return None
+    if element == f64:
+        if any(element_type(value) != f64 for value in (*kernel.inputs, *kernel.results)):
+            return None
+        machine = _of_doubles(machine)
     result = kernel.layout_at(len(kernel.inputs))
     if not (result.is_row_major and layout_in(kernel, op.rhs).is_row_major):
         return None
@@ -76,6 +82,11 @@ def choose_matmul(kernel: KernelOp, op: MatmulOp, machine: Machine) -> Choice | 
             ahead = kernel.body.block.args.index(op.rhs)
     tiles = ((row, height), (COLUMN, count))
     return Choice(Schedule(tiles, tuple(order), ((COLUMN, machine.lanes),), ahead), layouts)
+
+
+def _of_doubles(machine: Machine) -> Machine:
+    """The machine for elements of eight bytes: half of them in a vector, and in a cache."""
+    return replace(machine, lanes=machine.lanes // 2, l1=machine.l1 // 2, l2=machine.l2 // 2)
 
 
 def panels(rank: int, width: int) -> LayoutAttr:

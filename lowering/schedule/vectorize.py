@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     ModuleOp,
     VectorType,
     f32,
+    f64,
     i1,
 )
 from xdsl.dialects.vector import BroadcastOp
@@ -32,6 +33,9 @@ from lowerdeck.lowering.schedule.unroll import limit_by_parents, replace
 from lowerdeck.lowering.schedule.varying import is_varying, varying_values
 
 _I32 = IntegerType(32)
+
+_ELEMENTS = (f32, f64, _I32)
+"""What vectors are made of; masks, and what goes by them, have lanes of 32 bits."""
 
 _PLAIN: frozenset[type[Operation]] = frozenset(
     {
@@ -136,6 +140,8 @@ class Vectorizer:
                 properties=op.properties,
             )
         elif (form := _FORMS.get(type(op))) is not None:
+            if f64 in (*op.operand_types, *op.result_types):
+                raise NotVectorizableError
             new = form(self, op, cloner, block)
         else:
             raise NotVectorizableError
@@ -145,7 +151,7 @@ class Vectorizer:
     def _vector_type(self, type_: Attribute) -> Attribute:
         if type_ == i1:
             return vector_type(_I32, self._lanes)
-        if type_ not in (f32, _I32):
+        if type_ not in _ELEMENTS:
             raise NotVectorizableError
         return vector_type(type_, self._lanes)
 
@@ -196,7 +202,7 @@ class Vectorizer:
             for index in op.indices
         ):
             raise NotVectorizableError
-        if op.result.type not in (f32, _I32):
+        if op.result.type not in _ELEMENTS:
             raise NotVectorizableError
         exprs, operands = self._indices.write(self._place(op, cloner))
         return LoadOp(cloner.value(op.ref), exprs, operands, self._lanes)
@@ -208,7 +214,7 @@ class Vectorizer:
         ):
             raise NotVectorizableError
         exprs, operands = self._indices.write(self._place(op, cloner))
-        if op.value.type not in (f32, _I32):
+        if op.value.type not in _ELEMENTS:
             raise NotVectorizableError
         value = self.vector(op.value, cloner, block)
         border = op.border is not None

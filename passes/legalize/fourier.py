@@ -7,6 +7,7 @@ import math
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f64, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
@@ -34,19 +35,55 @@ def transformed(
     end[axis] = used - dims_of(x)[axis]
     x = pad(builder, x, [Expr.const(0)] * rank, end)
     order = [*(k for k in range(rank - 1) if k != axis), axis, rank - 1]
-    x = builder.cast(builder.transpose(x, order), f64)
+    x = builder.transpose(x, order)
     outer, parts = dims_of(x)[:-2], dims_of(x)[-1].value or 0
     count = half if onesided and not inverse else size
     results = 1 if real_result else 2
-    table = _table(builder, used, count, size, parts, results, inverse)
-    if real_result:
-        table = table * _mirrored(builder, used, size).reshape([used, 1, 1, 1])
-    matrix = table.reshape([used * parts, count * results])
-    rows = builder.reshape(x, [product(outer), used * parts])
-    y = builder.reshape(builder.add(MatmulOp(rows, matrix.value)), [*outer, count, results])
+    if parts == 1 and not inverse and (size.value or 0) > 1:
+        y = _of_real(builder, builder.reshape(x, [product(outer), size]), count)
+    else:
+        table = _table(builder, used, count, size, parts, results, inverse)
+        if real_result:
+            table = table * _mirrored(builder, used, size).reshape([used, 1, 1, 1])
+        matrix = table.reshape([used * parts, count * results])
+        rows = builder.reshape(builder.cast(x, f64), [product(outer), used * parts])
+        y = builder.add(MatmulOp(rows, matrix.value))
+    y = builder.reshape(y, [*outer, count, results])
     back = [*range(rank - 2)]
     back.insert(axis, rank - 2)
     return builder.cast(builder.transpose(y, [*back, rank - 1]), element)
+
+
+def _of_real(builder: Legalizer, x: SSAValue, count: Expr) -> SSAValue:
+    """
+    The transforms of real rows [n, size] in f64 [n, count, 2], with half of the products.
+
+    The element m from the end meets the cosine that element m does, and the opposite of its sine.
+    """
+    size = dims_of(x)[1]
+    half = size // 2 + 1
+    places = TensorValue.iota(builder, half)
+    index = (TensorValue.dim(builder, size) - places) % TensorValue.dim(builder, size)
+    near = TensorValue.of(builder, builder.slice(x, [0, 0], [dims_of(x)[0], half])).cast(f64)
+    far = TensorValue(builder, builder.add(GatherOp(x, index.value, 1))).cast(f64)
+    cosine, sine = _waves(builder, half, count, size)
+    once = (_mirrored(builder, half, size) * 0.5).column(2, 0)
+    sums = [
+        TensorValue(builder, builder.add(MatmulOp(terms.value, (waves * once).value)))
+        for terms, waves in ((near + far, cosine), (near - far, -sine))
+    ]
+    return stack(sums, 2).value
+
+
+def _waves(
+    builder: Legalizer, used: Expr, count: Expr, size: Expr
+) -> tuple[TensorValue, TensorValue]:
+    """The cosines and sines that input n is multiplied by for output k, f64 [used, count]."""
+    total = TensorValue.dim(builder, size)
+    inputs, outputs = TensorValue.iota(builder, used), TensorValue.iota(builder, count)
+    angle = (inputs.column(2, 0) * outputs.column(2, 1) % total).cast(f64)
+    angle = angle * (2 * math.pi) / total.cast(f64)
+    return angle.cos(), angle.sin()
 
 
 def _table(
@@ -59,14 +96,10 @@ def _table(
     inverse: bool,
 ) -> TensorValue:
     """What part of input n adds to part of output k, f64 [used, parts, count, results]."""
-    total = TensorValue.dim(builder, size)
-    steps = TensorValue.iota(builder, used).column(2, 0) * TensorValue.iota(builder, count).column(
-        2, 1
-    )
-    angle = (steps % total).cast(f64) * (2 * math.pi) / total.cast(f64)
-    cosine, sine = angle.cos(), angle.sin()
+    cosine, sine = _waves(builder, used, count, size)
     if inverse:
-        cosine, sine = cosine / total.cast(f64), -sine / total.cast(f64)
+        total = TensorValue.dim(builder, size).cast(f64)
+        cosine, sine = cosine / total, -sine / total
     # exp(-i angle) times (re, im), the real part and the imaginary part.
     rows = [[cosine, -sine], [sine, cosine]]
     columns = [stack(row[:results], 2) for row in rows[:parts]]

@@ -57,12 +57,22 @@ func.func @variable(%x: tensor<26x64xf32>, %w: tensor<64x128xf32>) -> tensor<26x
 
 // -----
 
-// Vectors are of f32.
+// Vectors hold half as many.
 // CHECK-LABEL: @double
-// CHECK-NOT:     schedule
+// CHECK:         lanes = {n = #builtin.int<8>}
 func.func @double(%x: tensor<26x64xf64>, %w: tensor<64x128xf64>) -> tensor<26x128xf64> {
   %y = core.matmul %x, %w : (tensor<26x64xf64>, tensor<64x128xf64>) -> tensor<26x128xf64>
   func.return %y : tensor<26x128xf64>
+}
+
+// -----
+
+// Vectors are of floats.
+// CHECK-LABEL: @integers
+// CHECK-NOT:     schedule
+func.func @integers(%x: tensor<26x64xi32>, %w: tensor<64x128xi32>) -> tensor<26x128xi32> {
+  %y = core.matmul %x, %w : (tensor<26x64xi32>, tensor<64x128xi32>) -> tensor<26x128xi32>
+  func.return %y : tensor<26x128xi32>
 }
 
 // -----

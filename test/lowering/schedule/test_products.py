@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import SliceOp
-from lowerdeck.dialects.core.types import f32
+from lowerdeck.dialects.core.types import f32, f64
 
 from ..programs import Suite, symbol, typed  # noqa: TID251  (these are tests)
 from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
@@ -53,6 +53,22 @@ def test_products(tmp_path: Path, target: str) -> None:
     for left, right in PRODUCTS:
         x, w = values(*left), values(*right, seed=1)
         add(suite, target, types_of(x), lambda x, w=w: MatmulOp(x, ConstantOp.of(w).result), x)
+        add(suite, target, types_of(x, w), MatmulOp, x, w)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_products_of_doubles(tmp_path: Path, target: str) -> None:
+    """With what follows, and sums as exact as doubles are."""
+    suite = suite_for(target, tmp_path)
+    for left, right in PRODUCTS:
+        x, w = values(*left).astype(np.float64) / 3, values(*right, seed=1).astype(np.float64) / 7
+
+        def body(x: Any, w: Any = w) -> Any:
+            product = MatmulOp(x, ConstantOp.of(w).result).result
+            return e.AddOp(e.MulOp(product, scalar(0.5, f64).result).result, scalar(2, f64).result)
+
+        add(suite, target, types_of(x), body, x)
         add(suite, target, types_of(x, w), MatmulOp, x, w)
     suite.check()
 

@@ -112,15 +112,35 @@ buffer.func @one_element {
 // -----
 
 // CHECK-LABEL: buffer.func @doubles
-// CHECK:       buffer.for <[0, 4, 1]>
-// CHECK-NOT:   vector<
-// CHECK:       } {parallel = false, label = "i"}
+// CHECK-NOT:   buffer.for
+// CHECK:       buffer.load %{{.*}} <[0]> : !buffer.ref<[4] x f64> -> vector<4xf64>
 buffer.func @doubles {
 ^bb0(%x: !buffer.ref<[4] x f64>, %y: !buffer.ref<[4] x f64>):
   buffer.for <[0, 4, 1]> {
   ^bb1(%i: index):
     %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f64> -> f64
     buffer.store %a, %y(%i) <[d0]> : f64, !buffer.ref<[4] x f64>
+    buffer.yield
+  } {parallel = false, label = "i", mode = "lanes"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Masks have lanes of 32 bits, not of 64.
+// CHECK-LABEL: buffer.func @chosen_doubles
+// CHECK:       buffer.for <[0, 4, 1]>
+// CHECK-NOT:   vector<
+// CHECK:       } {parallel = false, label = "i"}
+buffer.func @chosen_doubles {
+^bb0(%x: !buffer.ref<[4] x f64>, %y: !buffer.ref<[4] x f64>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f64> -> f64
+    %zero = arith.constant 0.0 : f64
+    %c = arith.cmpf olt, %a, %zero : f64
+    %b = arith.select %c, %zero, %a : f64
+    buffer.store %b, %y(%i) <[d0]> : f64, !buffer.ref<[4] x f64>
     buffer.yield
   } {parallel = false, label = "i", mode = "lanes"}
   buffer.return
