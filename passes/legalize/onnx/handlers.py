@@ -24,6 +24,7 @@ from lowerdeck.passes.legalize.onnx import (
     shape,
     signal,
     sorting,
+    support_vectors,
     tensor,
     trees,
 )
@@ -51,6 +52,7 @@ TOPICS: tuple[ModuleType, ...] = (
     shape,
     signal,
     sorting,
+    support_vectors,
     tensor,
     trees,
 )

@@ -1,7 +1,8 @@
 """
-The operators of ai.onnx.ml on numbers: scaling, encoding, linear models and support vectors.
+The operators of ai.onnx.ml on numbers: scaling, encoding and linear models.
 
-What the specification leaves open is as ONNX Runtime has it. Trees are in `trees.py`.
+What the specification leaves open is as ONNX Runtime has it. Trees are in `trees.py`, support
+vectors in `support_vectors.py`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.elementwise import PowOp, SigmoidOp, SqrtOp, TanhOp
+from lowerdeck.dialects.core.elementwise import SigmoidOp, SqrtOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i64, is_float, rank_of
@@ -222,8 +223,19 @@ def transformed(builder: OnnxLegalizer, scores: TensorValue, kind: str) -> Tenso
             powers = scores.abs().gt(1e-7).where(powers, zero)
             total = powers.reduce("sum", [last], keep_dims=True)
             return powers / total.eq(0).where(TensorValue.number(builder, 1, f32), total)
+        case "PROBIT":
+            return _probit(scores)
         case _:
-            return builder.refuse(f"post_transform '{kind}'", f"one of {', '.join(TRANSFORMS[:4])}")
+            return builder.refuse(f"post_transform '{kind}'", f"one of {', '.join(TRANSFORMS)}")
+
+
+def _probit(scores: TensorValue) -> TensorValue:
+    """sqrt(2) * erfinv(2 x - 1) by Winitzki's formula; no number outside of 0 to 1."""
+    x, a = scores * 2 - 1, 0.147
+    log = ((1 - x) * (1 + x)).log()
+    half = log * 0.5 + 2 / (math.pi * a)
+    size = apply(SqrtOp, apply(SqrtOp, half * half - log * (1 / a)) - half)
+    return x.lt(0).where(-size, size) * math.sqrt(2)
 
 
 def integer_labels(builder: OnnxLegalizer, name: str) -> Array:
@@ -294,39 +306,3 @@ def legalize_linear_classifier(op: OnnxOp, builder: OnnxLegalizer) -> Results:
         builder.refuse(f"post_transform '{kind}' of one score", "NONE or LOGISTIC")
     second = transformed(builder, scores, kind)
     return [label, concat([1 - second, second], 1).value]
-
-
-# Support vectors
-
-
-def _kernel(builder: OnnxLegalizer, x: TensorValue, vectors: Array) -> TensorValue:
-    """What a kernel function makes of each row and each of the vectors."""
-    kind = builder.attrs.string("kernel_type", among=("LINEAR", "POLY", "RBF", "SIGMOID"))
-    given = [*builder.attrs.floats("kernel_params", default=[]), 0.0, 0.0, 0.0]
-    gamma, constant, degree = (float(number) for number in given[:3])
-    if kind == "RBF":
-        differences = x.reshape([x.dims[0], 1, x.dims[1]]) - known(builder, vectors)
-        return ((differences * differences).reduce("sum", [2]) * -gamma).exp()
-    products = product_with(x, vectors.T)
-    if kind == "LINEAR":
-        return products
-    products = products * gamma + constant
-    if kind == "SIGMOID":
-        return apply(TanhOp, products)
-    return TensorValue(builder, builder.add(PowOp(products.value, builder.scalar(degree, f32))))
-
-
-@legalizes("SVMRegressor", domain=ML)
-def legalize_svm_regressor(op: OnnxOp, builder: OnnxLegalizer) -> Results:
-    """The kernel of the row and each vector, weighted; without vectors, a linear model."""
-    x, count = rows(builder), builder.attrs.int("n_supports")
-    coefficients, rho = floats(builder, "coefficients"), floats(builder, "rho")
-    if builder.attrs.flag("one_class"):
-        builder.refuse("a model of one class", "a regression")
-    if count:
-        values = _kernel(builder, x, floats(builder, "support_vectors").reshape(count, -1))
-    else:
-        builder.attrs.ignore("kernel_type", "kernel_params", "support_vectors")
-        values = x
-    scores = product_with(values, coefficients.reshape(-1, 1)) + float(rho[0])
-    return [transformed(builder, scores, builder.attrs.string("post_transform")).value]
