@@ -397,7 +397,7 @@ def _from_dims(graph: _Graph, op: constant.FromDimsOp) -> None:
 def _bind_symbols(graph: _Graph, op: constant.BindSymbolsOp) -> None:
     wide = graph.cast(graph.name(op.input), i64)
     flat = graph.node("Reshape", [wide, graph.literal([-1])])
-    for position, symbol in enumerate(op.names):
+    for position, symbol in enumerate(op.made_symbols):
         taken = graph.node("Gather", [flat, graph.literal([position])], axis=0)
         graph.define_symbol(symbol, taken)
 

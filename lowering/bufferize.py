@@ -278,7 +278,7 @@ class Bufferizer:
                 case KernelOp():
                     self._lower_kernel(op)
                 case BindSymbolsOp():
-                    self._add(driver.BindOp(self.refs[op.input], op.names), op)
+                    self._add(driver.BindOp(self.refs[op.input], op.made_symbols), op)
                 case IfOp():
                     self._lower_if(op)
                 case LoopOp():
@@ -357,7 +357,7 @@ class Bufferizer:
             regions[0],
             regions[1],
             result_types=[_ref(op.results[k]) for k in moved],
-            result_symbols=op.symbols,
+            result_symbols=op.made_symbols,
         )
         self._add(new, op)
         for k, ref in zip(moved, new.results, strict=True):

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.statements import CALL_OF_SECTION, statements, statements_of_block
@@ -23,31 +24,6 @@ MOST_STATEMENTS = 2000
 _NONE: frozenset[str] = frozenset()
 
 
-def made_symbols(op: Operation) -> list[str]:
-    """The symbols that an op makes for the ops behind it."""
-    match op:
-        case driver.BindOp():
-            return op.names
-        case driver.IfOp() | driver.SectionOp():
-            return names_in(op.result_symbols)
-        case driver.LoopOp():
-            return [*names_in(op.result_symbols), *([op.count.data] if op.count else [])]
-        case _:
-            return []
-
-
-def _made_inside(op: Operation) -> frozenset[str]:
-    """The symbols that an op makes for the ops in it."""
-    match op:
-        case driver.ShareOp():
-            return frozenset([driver.PART, driver.PARTS])
-        case driver.LoopOp():
-            iteration = [op.iteration.data] if op.iteration else []
-            return frozenset([*names_in(op.carried_symbols), *iteration])
-        case _:
-            return _NONE
-
-
 def used_symbols(op: Operation) -> frozenset[str]:
     """The symbols that an op and the ops in it need from outside, and those it makes itself."""
     attributes = [*op.properties.values(), *op.operand_types, *op.result_types]
@@ -56,7 +32,7 @@ def used_symbols(op: Operation) -> frozenset[str]:
         return used.union(names_in(op.symbols))
     for region in op.regions:
         inside = _used_in(region.block.ops) | _symbols_of(region.block.arg_types)
-        used |= inside - _made_inside(op)
+        used |= inside.difference(region_symbols_made_by(op))
     return used
 
 
@@ -82,7 +58,7 @@ def _used_in(ops: Iterable[Operation]) -> frozenset[str]:
     used, made = set[str](), set[str]()
     for op in ops:
         used |= used_symbols(op)
-        made.update(made_symbols(op))
+        made.update(symbols_made_by(op))
     return frozenset(used - made)
 
 
@@ -169,7 +145,7 @@ class BlockSplitter:
         return self._place[op]
 
     def _result_symbols(self, members: Sequence[Operation], run: range) -> list[str]:
-        made = dict.fromkeys(name for op in members for name in made_symbols(op))
+        made = dict.fromkeys(name for op in members for name in symbols_made_by(op))
         return [name for name in made if self._last_need.get(name, -1) >= run.stop]
 
     def _outline(self, run: range) -> None:

@@ -32,11 +32,7 @@ def statements_of_block(block: Block) -> int:
 
 def statements_of_section(op: driver.SectionOp) -> int:
     """Those of the function that it is."""
-    return statements_of_block(op.body.block) + 1 + len(op.results) + len(_made(op))
-
-
-def _made(op: driver.SectionOp | driver.IfOp) -> list[str]:
-    return names_in(op.result_symbols)
+    return statements_of_block(op.body.block) + 1 + len(op.results) + len(op.made_symbols)
 
 
 @singledispatch
@@ -72,7 +68,7 @@ def _(op: driver.RequireOp | driver.MarkOp) -> int:
 
 @statements.register
 def _(op: driver.BindOp) -> int:
-    return _SYMBOL * len(op.names)
+    return _SYMBOL * len(op.made_symbols)
 
 
 @statements.register(driver.OnceOp)
@@ -85,13 +81,13 @@ def _(op: driver.OnceOp | driver.ShareOp) -> int:
 @statements.register
 def _(op: driver.SectionOp) -> int:
     """A function of its own: here only the call, with variables for what it gives."""
-    return CALL_OF_SECTION + len(op.results) + len(_made(op))
+    return CALL_OF_SECTION + len(op.results) + len(op.made_symbols)
 
 
 @statements.register
 def _(op: driver.IfOp) -> int:
     """A result is declared, set in two places and used."""
-    around = 1 + 4 * len(op.results) + _SIZE * len(_made(op)) + 2 * _SCOPE
+    around = 1 + 4 * len(op.results) + _SIZE * len(op.made_symbols) + 2 * _SCOPE
     return around + sum(statements_of_block(region.block) for region in op.regions)
 
 

@@ -28,11 +28,8 @@ from xdsl.utils.exceptions import PassFailedException
 from lowerdeck.dialects.buffer.driver import WeightOp
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
-from lowerdeck.dialects.core.control_flow import (
-    KernelOp,
-    region_symbols_made_by,
-    symbols_made_by,
-)
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
 from lowerdeck.passes.provenance import describe
@@ -204,7 +201,7 @@ class _Definitions:
             for name, attribute in op.properties.items():
                 yield from self._unknown_symbols(op, attribute, f"property '{name}'")
         yield from self.visit(op)
-        for symbol in symbols_made_by(op):
+        for symbol in symbols_made_by(op) if self._with_symbols else ():
             if symbol in self._symbols:
                 yield f"{describe(op)}: symbol '{symbol}' is made a second time"
             self._symbols.add(symbol)

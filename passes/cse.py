@@ -9,7 +9,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
 
-from lowerdeck.dialects.core.control_flow import symbols_made_by
+from lowerdeck.dialects.core.symbols import symbols_made_by
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.recorder import Recorder
 from lowerdeck.passes.structure import op_key

@@ -9,15 +9,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.traits import IsTerminator, RecursiveMemoryEffect, is_side_effect_free
 
-from lowerdeck.dialects.core.control_flow import (
-    IfOp,
-    KernelOp,
-    LoopOp,
-    YieldOp,
-    region_symbols_made_by,
-    symbols_made_by,
-    yielded,
-)
+from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp, yielded
+from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.recorder import Recorder
 from lowerdeck.passes.symbols import bind_dims, symbols_of, symbols_used_by

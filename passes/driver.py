@@ -25,7 +25,7 @@ from xdsl.rewriter import Rewriter as IRRewriter
 from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
 from xdsl.utils.exceptions import PassFailedException
 
-from lowerdeck.dialects.core.control_flow import symbols_made_by
+from lowerdeck.dialects.core.symbols import symbols_made_by
 from lowerdeck.dialects.errors import located
 from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.options import CompileOptions

@@ -19,17 +19,13 @@ from xdsl.rewriter import Rewriter as IRRewriter
 
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
-from lowerdeck.dialects.core.control_flow import (
-    IfOp,
-    LoopOp,
-    names_in,
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, names_in, symbol_list, yielded
+from lowerdeck.dialects.core.elementwise import CastOp
+from lowerdeck.dialects.core.symbols import (
     region_symbols_made_by,
-    symbol_list,
     symbols_made_by,
     symbols_made_within,
-    yielded,
 )
-from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp
 from lowerdeck.dialects.core.types import (
     DimsAttr,
@@ -164,7 +160,7 @@ def _kept_sizes(op: LoopOp) -> Values:
 
 def _bound(op: BindSymbolsOp) -> Values | None:
     elements = known_elements(op.input)
-    return None if elements is None else dict(zip(op.names, elements, strict=True))
+    return None if elements is None else dict(zip(op.made_symbols, elements, strict=True))
 
 
 def _counted(op: LoopOp) -> Values | None:

@@ -6,7 +6,7 @@ Expressions here are over the model's own dimension symbols.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
@@ -47,6 +47,7 @@ from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.control_flow import Symbols, names_in, symbol_list
 from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.symbols import MakesSymbols
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike, product
 
@@ -242,7 +243,7 @@ class CallOp(IRDLOperation):
 
 
 @irdl_op_definition
-class BindOp(IRDLOperation):
+class BindOp(IRDLOperation, MakesSymbols):
     """
     The integers of a buffer become the values of symbols, to the end of the enclosing block.
 
@@ -267,7 +268,7 @@ class BindOp(IRDLOperation):
         )
 
     @property
-    def names(self) -> list[str]:
+    def made_symbols(self) -> list[str]:
         """The symbols, one an element."""
         return [name.data for name in self.symbols]
 
@@ -408,7 +409,7 @@ PART, PARTS = "part.number", "part.count"
 
 
 @irdl_op_definition
-class ShareOp(IRDLOperation):
+class ShareOp(IRDLOperation, MakesSymbols):
     """
     Run the region for every part of a loop: in it, the symbols `part.number` and `part.count` are
     the number of the part, from 0, and how many there are. Threads take parts until none is left,
@@ -433,9 +434,13 @@ class ShareOp(IRDLOperation):
     def __init__(self, body: Region):
         super().__init__(regions=[body])
 
+    @property
+    def inner_symbols(self) -> list[str]:
+        return [PART, PARTS]
+
 
 @irdl_op_definition
-class SectionOp(IRDLOperation):
+class SectionOp(IRDLOperation, MakesSymbols):
     """
     Ops of the driver in a row that are a function of their own, so that none gets too long.
 
@@ -492,6 +497,10 @@ class SectionOp(IRDLOperation):
             result_types=[result_types],
         )
 
+    @property
+    def made_symbols(self) -> list[str]:
+        return names_in(self.result_symbols)
+
     def verify_(self) -> None:
         fits = list(self.body.block.arg_types) == [value.type for value in self.arguments]
         require(fits, "the region has other arguments than the section", "C1")
@@ -499,7 +508,7 @@ class SectionOp(IRDLOperation):
 
 
 @irdl_op_definition
-class IfOp(IRDLOperation):
+class IfOp(IRDLOperation, MakesSymbols):
     """
     Run one of two regions, chosen by the i1 in a buffer of one element.
 
@@ -555,14 +564,18 @@ class IfOp(IRDLOperation):
             result_types=[result_types],
         )
 
+    @property
+    def made_symbols(self) -> list[str]:
+        return names_in(self.result_symbols)
+
     def verify_(self) -> None:
-        made = set(names_in(self.result_symbols))
+        made = set(self.made_symbols)
         for region in self.regions:
             _require_yields(region, self.results, made, "C1")
 
 
 @irdl_op_definition
-class LoopOp(IRDLOperation):
+class LoopOp(IRDLOperation, MakesSymbols):
     """
     Run the body while the i1 in `condition` holds and fewer than the i64 in `trip_count` iterations
     were made.
@@ -651,6 +664,16 @@ class LoopOp(IRDLOperation):
         )
 
     @property
+    def made_symbols(self) -> list[str]:
+        count = [] if self.count is None else [self.count.data]
+        return [*names_in(self.result_symbols), *count]
+
+    @property
+    def inner_symbols(self) -> list[str]:
+        iteration = [] if self.iteration is None else [self.iteration.data]
+        return [*names_in(self.carried_symbols), *iteration]
+
+    @property
     def owned_args(self) -> Sequence[SSAValue]:
         """The region's arguments for values that change their size."""
         return self.body.block.args[len(self.slots) :]
@@ -680,6 +703,14 @@ class LoopOp(IRDLOperation):
 def _substituted(value: SSAValue, values: Mapping[str, Expr]) -> RefType:
     type_ = ref_type(value)
     return RefType.of(type_.element, [dim.substitute(values) for dim in type_.dims.data])
+
+
+def made_dims(values: Sequence[SSAValue], names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Where a dimension of a buffer is one of the symbols: number of the value, axis, symbol."""
+    for number, value in enumerate(values):
+        for axis, dim in enumerate(ref_type(value).dims.data):
+            if str(dim) in names:
+                yield number, axis, str(dim)
 
 
 def _require_yields(region: Region, values: Sequence[SSAValue], made: set[str], label: str) -> None:

@@ -17,6 +17,7 @@ from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.blob import INLINE_BYTES, Blob, BlobAttr
 from lowerdeck.dialects.core.base import CoreOp, int_array, require, require_axis
+from lowerdeck.dialects.core.symbols import MakesSymbols
 from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
     COMPUTABLE,
@@ -165,7 +166,7 @@ class FromDimsOp(CoreOp):
 
 
 @irdl_op_definition
-class BindSymbolsOp(CoreOp):
+class BindSymbolsOp(CoreOp, MakesSymbols):
     """
     Give names to integers that are only known at run time.
 
@@ -195,7 +196,7 @@ class BindSymbolsOp(CoreOp):
         super().__init__([input], {"symbols": names}, results=0)
 
     @property
-    def names(self) -> list[str]:
+    def made_symbols(self) -> list[str]:
         """The symbols, one an element."""
         return [name.data for name in self.symbols]
 

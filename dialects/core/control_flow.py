@@ -32,6 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import is_ranked, require
 from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.symbols import MakesSymbols, symbols_made_within
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, i1, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 
@@ -122,7 +123,7 @@ def unequal_dims(regions: Sequence[Region]) -> list[tuple[int, int]]:
 
 
 @irdl_op_definition
-class IfOp(IRDLOperation):
+class IfOp(IRDLOperation, MakesSymbols):
     """
     The values of one of two regions, chosen by an i1 tensor of one element; the other is not run.
 
@@ -185,14 +186,13 @@ class IfOp(IRDLOperation):
         )
 
     @property
-    def symbols(self) -> list[str]:
-        """The symbols that this op makes for the ops after it."""
+    def made_symbols(self) -> list[str]:
         return names_in(self.result_symbols)
 
     @property
     def made_dims(self) -> list[dict[int, str]]:
         """For each result the symbols that this op makes for its dimensions, by axis."""
-        return made_dims(self.results, self.symbols)
+        return made_dims(self.results, self.made_symbols)
 
     def verify_(self) -> None:
         require(element_type(self.condition) == i1, "the condition is not i1", "C3")
@@ -204,11 +204,11 @@ class IfOp(IRDLOperation):
             expected = _but_for([result.type for result in self.results], values, made)
             fits = _agree(types, expected)
             require(fits, f"a region yields {_list(types)}, not {_list(expected)}", "C1")
-        _require_one_each(self.symbols, made, "result", "C2")
+        _require_one_each(self.made_symbols, made, "result", "C2")
 
 
 @irdl_op_definition
-class LoopOp(IRDLOperation):
+class LoopOp(IRDLOperation, MakesSymbols):
     """
     Run the region while the condition holds and fewer than `trip_count` iterations were made.
 
@@ -316,14 +316,12 @@ class LoopOp(IRDLOperation):
         return tensor(element_type(value), [Expr.symbol(count or ""), *dims_of(value)])
 
     @property
-    def symbols(self) -> list[str]:
-        """The symbols that this op makes for the ops after it."""
+    def made_symbols(self) -> list[str]:
         count = [] if self.count is None else [self.count.data]
         return [*count, *names_in(self.result_symbols)]
 
     @property
-    def region_symbols(self) -> list[str]:
-        """The symbols that this op makes for its region."""
+    def inner_symbols(self) -> list[str]:
         iteration = [] if self.iteration is None else [self.iteration.data]
         return [*iteration, *names_in(self.carried_symbols)]
 
@@ -540,24 +538,3 @@ def _require_one_each(
 
 def _list(types: Sequence[Attribute]) -> str:
     return f"({', '.join(map(str, types))})"
-
-
-def symbols_made_by(op: object) -> Sequence[str]:
-    """The dimension symbols that an op introduces for the ops after it."""
-    from lowerdeck.dialects.core.constant import BindSymbolsOp
-
-    if isinstance(op, BindSymbolsOp):
-        return op.names
-    return op.symbols if isinstance(op, IfOp | LoopOp) else []
-
-
-def region_symbols_made_by(op: object) -> Sequence[str]:
-    """The dimension symbols that an op introduces for its regions."""
-    return op.region_symbols if isinstance(op, LoopOp) else []
-
-
-def symbols_made_within(region: Region) -> set[str]:
-    """The dimension symbols that are known only inside of the region."""
-    return {
-        name for op in region.walk() for name in (*symbols_made_by(op), *region_symbols_made_by(op))
-    }

@@ -170,7 +170,7 @@ class Interpreter:
         match op:
             case BindSymbolsOp():
                 sizes = cast(NDArray[Any], operands[0]).reshape(-1).tolist()
-                symbols.update(zip(op.names, map(int, sizes), strict=True))
+                symbols.update(zip(op.made_symbols, map(int, sizes), strict=True))
                 return []
             case IfOp():
                 region = op.then_region if _truth(operands[0]) else op.else_region

@@ -332,7 +332,7 @@ class Machine:
         values = self._buffer(op.source, symbols, op)
         element = ref_type(op.source).element
         numbers = values.view(numpy_dtype(element)).tolist()
-        symbols.update(zip(op.names, map(_wrapped_to_i64, numbers), strict=True))
+        symbols.update(zip(op.made_symbols, map(_wrapped_to_i64, numbers), strict=True))
 
     @_run_op.register
     def _(self, op: driver.RequireOp, symbols: dict[str, int]) -> None:
@@ -355,7 +355,7 @@ class Machine:
         block = (op.then_region if holds else op.else_region).block
         buffers, sizes = self._run_yielding(block, symbols)
         self._memory.update(zip(op.results, buffers, strict=True))
-        symbols.update(_made(op.results, names_in(op.result_symbols), sizes))
+        symbols.update(_made(op.results, op.made_symbols, sizes))
 
     @_run_op.register
     def _(self, op: driver.LoopOp, symbols: dict[str, int]) -> None:
@@ -402,10 +402,8 @@ def _made(
     values: Sequence[SSAValue], names: Sequence[str], sizes: Sequence[Sequence[int]]
 ) -> Iterator[tuple[str, int]]:
     """The symbols that control flow makes for dimensions of buffers, and what they stand for."""
-    for value, numbers in zip(values, sizes, strict=True):
-        for dim, number in zip(ref_type(value).dims.data, numbers, strict=True):
-            if str(dim) in names:
-                yield str(dim), number
+    for number, axis, name in driver.made_dims(values, names):
+        yield name, sizes[number][axis]
 
 
 def _fresh(size: int) -> Array:

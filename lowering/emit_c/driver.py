@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import singledispatch
 
@@ -242,7 +242,7 @@ def _(op: driver.ShareOp, w: DriverWriter) -> None:
 @emit.register
 def _(op: driver.BindOp, w: DriverWriter) -> None:
     """Symbols from the elements of a buffer."""
-    for number, name in enumerate(op.names):
+    for number, name in enumerate(op.made_symbols):
         # The least number is none that is known.
         w.symbol(name, f"lowerdeck_max((int64_t){w.c.value(op.source)}[{number}], -INT64_MAX)")
 
@@ -336,7 +336,7 @@ def _handed_out(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> l
         w.c.line(f"{type_}{name} = NULL;")
         found.append(_Parameter(f"{type_}*", inner.c.fresh(f"{name}_out"), f"&{name}"))
         inner.c.line(f"*{found[-1].name} = {inner.c.value(value)};")
-    for symbol in names_in(op.result_symbols):
+    for symbol in op.made_symbols:
         name = w.c.bind_symbol(symbol)
         w.c.line(f"int64_t {name} = 0;")
         found.append(_Parameter("int64_t *", inner.c.fresh(f"{name}_out"), f"&{name}"))
@@ -362,10 +362,12 @@ def _mentioned(parameters: Sequence[_Parameter], lines: Sequence[str]) -> list[_
 @emit.register
 def _(op: driver.IfOp, w: DriverWriter) -> None:
     """A C `if`."""
-    c, names = w.c, names_in(op.result_symbols)
+    c, names = w.c, op.made_symbols
     for result in op.results:
         c.line(f"{w.pointer_type(result)}{c.declare(result, 'b')} = NULL;")
-    sizes = [_Size(n, axis, name, c.fresh(name)) for n, axis, name in _made(op.results, names)]
+    sizes = [
+        _Size(n, axis, name, c.fresh(name)) for n, axis, name in driver.made_dims(op.results, names)
+    ]
     for size in sizes:
         c.line(f"int64_t {size.variable} = 0;")
     with c.block(f"if ({c.value(op.condition)}[0] != 0)"):
@@ -388,14 +390,6 @@ class _Size:
     axis: int
     symbol: str
     variable: str
-
-
-def _made(values: Sequence[SSAValue], names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Where the dimensions of buffers are one of the symbols: number, axis, symbol."""
-    for number, value in enumerate(values):
-        for axis, dim in enumerate(ref_type(value).dims.data):
-            if str(dim) in names:
-                yield number, axis, str(dim)
 
 
 def _hand_on(
@@ -490,7 +484,7 @@ def _declare_owned(op: driver.LoopOp, w: DriverWriter) -> list[_Size]:
         w.c.line(f"{w.pointer_type(argument)}{name} = {w.c.value(value)};")
         w.c.alias(result, name)
     names = names_in(op.carried_symbols)
-    made = sorted(_made(op.owned_args, names), key=lambda place: names.index(place[2]))
+    made = sorted(driver.made_dims(op.owned_args, names), key=lambda place: names.index(place[2]))
     sizes = [_Size(number, axis, name, w.c.fresh(name)) for number, axis, name in made]
     for size in sizes:
         dim = ref_type(op.owned[size.number]).dims.data[size.axis]

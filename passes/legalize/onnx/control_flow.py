@@ -15,11 +15,11 @@ from lowerdeck.dialects.core.control_flow import (
     IfOp,
     LoopOp,
     YieldOp,
-    symbols_made_within,
     unequal_dims,
     with_dims,
     yielded,
 )
+from lowerdeck.dialects.core.symbols import symbols_made_within
 from lowerdeck.dialects.core.types import (
     OptionalType,
     SequenceType,

@@ -18,14 +18,8 @@ from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 
-from lowerdeck.dialects.core.control_flow import (
-    IfOp,
-    LoopOp,
-    YieldOp,
-    symbols_made_within,
-    unequal_dims,
-    yielded,
-)
+from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp, unequal_dims, yielded
+from lowerdeck.dialects.core.symbols import symbols_made_within
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.control_flow.places import place_of

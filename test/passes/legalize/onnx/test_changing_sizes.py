@@ -176,7 +176,7 @@ def test_number_of_iterations_from_data(limit: float) -> None:
 def test_branches(flag: bool) -> None:
     values = np.array([[0, 1], [0, 0], [2, 3]], np.float32)
     module = check(BRANCH, {"c": np.array(flag), "x": values})
-    assert [op.symbols for op in module.walk() if isinstance(op, IfOp)] != [[]]
+    assert [op.made_symbols for op in module.walk() if isinstance(op, IfOp)] != [[]]
 
 
 def test_short_loop_stops_where_its_sizes_say() -> None:
