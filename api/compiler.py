@@ -35,6 +35,7 @@ from lowerdeck.build import (
     user_flags,
 )
 from lowerdeck.dialects.files import recording_files
+from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.lowering.targets import machine_key
 from lowerdeck.passes.options import CompileOptions
 
@@ -74,9 +75,6 @@ def compile(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
-    weights: str | os.PathLike[str] | None = None,
-    tags: Sequence[str] | None = None,
-    signature: str | None = None,
     threads: int = 1,
     target: str = "native",
     disable: Sequence[str] = (),
@@ -85,15 +83,17 @@ def compile(
     strict_accuracy: bool = False,
     profile: bool = False,
     cache: bool = True,
+    **import_options: OptionValue,
 ) -> Model:
     """
     Compile a model to a library and load it.
 
     The model is a file (.onnx, .pb, .pbtxt, the .meta of a checkpoint, .prototxt, .mlir), the
-    folder of a SavedModel, an ONNX ModelProto or a TensorFlow GraphDef. `weights` is the
-    .caffemodel of a .prototxt, without it the one beside it, or the checkpoint of a TensorFlow
-    graph. Of a SavedModel, `tags` choose the graph (by default `serve`) and `signature` the names
-    of inputs and outputs (by default `serving_default`, or the only one). `outputs` replaces the
+    folder of a SavedModel, an ONNX ModelProto or a TensorFlow GraphDef. `import_options` are those
+    of the frontends: `weights` is the .caffemodel of a .prototxt, without it the one beside it, or
+    the checkpoint of a TensorFlow graph. Of a SavedModel, `tags` choose the graph (by default
+    `serve`) and `signature` the names of inputs and outputs (by default `serving_default`, or the
+    only one). `outputs` replaces the
     model's outputs by other tensors of it, and `input_shapes` fixes shapes of inputs; it also makes
     inputs of other tensors of a TensorFlow graph. A run uses `threads` threads. `disable` leaves
     passes out, and optional rewrites leave source nodes alone in whose name the regular expression
@@ -107,9 +107,7 @@ def compile(
     options = CompileOptions(
         outputs=outputs,
         input_shapes=input_shapes,
-        weights=weights,
-        tags=tags,
-        signature=signature,
+        import_options=_known(import_options),
         threads=threads,
         target=target,
         disable=disable,
@@ -121,6 +119,14 @@ def compile(
     return compile_with(model, options, cache=cache)
 
 
+def _known(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+    """Options of frontends that were given; TypeError for a name that none of them has."""
+    declared = declared_options()
+    if unknown := [name for name in options if name not in declared]:
+        raise TypeError(f"compile() has no option {unknown[0]!r}; frontends have {[*declared]}")
+    return {name: value for name, value in options.items() if value is not None}
+
+
 def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) -> Model:
     """`compile` with the options as one value."""
     from lowerdeck.frontends import model_files
@@ -129,7 +135,9 @@ def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) 
     check_options(options)
     require_compiler()
     with _model_file(model) as path:
-        sources = disk_cache.Sources.of(model_files(path, options.weights)) if cache else None
+        sources = (
+            disk_cache.Sources.of(model_files(path, **options.import_options)) if cache else None
+        )
         if sources is None:
             return _compile_apart(path, options)
         key = key_of(path, sources.graph, options)
@@ -219,10 +227,8 @@ def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckC
         model,
         outputs=options.outputs,
         input_shapes=options.input_shapes,
-        weights=options.weights,
-        tags=options.tags,
-        signature=options.signature,
         context=context,
+        **options.import_options,
     )
     return module, context
 
@@ -267,21 +273,20 @@ _TAKEN = frozenset(
 along, headers of C and POSIX, what CMake knows."""
 
 
-_SUFFIXES = {"ModelProto": ".onnx", "GraphDef": ".pb"}
-"""The files for messages in memory."""
-
-
 @contextmanager
 def _model_file(model: Source) -> Generator[str]:
     """The model as a file; one in memory is written to a temporary one."""
     if isinstance(model, str | os.PathLike):
         yield os.fspath(model)
         return
+    from lowerdeck.frontends.frontend import frontends
+
     kind = model.DESCRIPTOR.name
-    if kind not in _SUFFIXES:
-        raise TypeError(f"a {kind} is no model; expected one of {', '.join(_SUFFIXES)}")
+    suffixes = {name: suffix for f in frontends() for name, suffix in f.messages.items()}
+    if kind not in suffixes:
+        raise TypeError(f"a {kind} is no model; expected one of {', '.join(suffixes)}")
     with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
-        path = os.path.join(folder, f"model{_SUFFIXES[kind]}")
+        path = os.path.join(folder, f"model{suffixes[kind]}")
         with open(path, "wb") as file:
             file.write(model.SerializeToString())
         yield path

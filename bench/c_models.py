@@ -988,7 +988,9 @@ def _file(name: str, path: str, weights: str | None = None) -> None:
     """Register a model of the project's own tree."""
 
     def make(folder: Path) -> Made:
-        options = CompileOptions(weights=None if weights is None else _TREE / weights)
+        options = CompileOptions(
+            import_options={} if weights is None else {"weights": _TREE / weights}
+        )
         return Made(_TREE / path, options=options)
 
     MODELS[name] = make

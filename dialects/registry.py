@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from importlib import import_module
+from collections.abc import Callable
 
 from xdsl.context import Context
 from xdsl.dialects import get_all_dialects
@@ -12,23 +11,13 @@ from xdsl.dialects.func import Func
 from xdsl.dialects.ub import UB
 from xdsl.ir import Dialect
 
-
-def _member(module: str, name: str) -> Callable[[], Dialect]:
-    return lambda: getattr(import_module(f"lowerdeck.dialects.{module}"), name)
+from lowerdeck.dialects.frameworks import FRAMEWORKS, lazy
 
 
-def _made(module: str, name: str) -> Callable[[], Dialect]:
-    return lambda: getattr(import_module(f"lowerdeck.dialects.{module}"), name)()
-
-
-DIALECTS: Mapping[str, Callable[[], Dialect]] = {
-    "core": _member("core", "Core"),
-    "buffer": _member("buffer", "Buffer"),
-    "caffe": _made("caffe", "caffe_dialect"),
-    "onnx": _made("onnx", "onnx_dialect"),
-    "tf1": _made("tf1", "tf1_dialect"),
-}
-"""The dialects of this project."""
+def dialects() -> dict[str, Callable[[], Dialect]]:
+    """The dialects of this project: the compiler's own, and those of frameworks."""
+    own = {"core": lazy("dialects.core", "Core"), "buffer": lazy("dialects.buffer", "Buffer")}
+    return {**own, **{name: framework.dialect for name, framework in FRAMEWORKS.items()}}
 
 
 def register_dialects(context: Context) -> None:
@@ -38,5 +27,5 @@ def register_dialects(context: Context) -> None:
     context.register_dialect(UB.name, lambda: UB)
     for name in ("arith", "math", "scf", "vector"):  # what kernels are made of
         context.register_dialect(name, get_all_dialects()[name])
-    for name, factory in DIALECTS.items():
+    for name, factory in dialects().items():
         context.register_dialect(name, factory)

@@ -6,16 +6,19 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lowerdeck.dialects.frameworks import Framework, OptionValue
+from lowerdeck.frontends.frontend import (
+    IR_TEXT,
+    Request,
+    formats,
+    frontend_of,
+    frontends,
+    graph_file,
+)
+
 if TYPE_CHECKING:
     from xdsl.context import Context
     from xdsl.dialects.builtin import ModuleOp
-
-KNOWN_FORMATS = (
-    "onnx (.onnx), TensorFlow (folder of a SavedModel, .meta of a checkpoint, GraphDef in .pb or "
-    ".pbtxt), caffe (.prototxt), IR text (.mlir)"
-)
-MODEL_FORMATS = ("onnx", "tf1", "tf1-text", "saved-model", "meta-graph", "caffe", "caffe-text")
-"""The formats that are no IR text."""
 
 
 def load_model(
@@ -23,96 +26,83 @@ def load_model(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
-    weights: str | os.PathLike[str] | None = None,
-    tags: Sequence[str] | None = None,
-    signature: str | None = None,
     context: Context | None = None,
+    **options: OptionValue,
 ) -> ModuleOp:
     """
     The module of a model file or folder, whose format is recognized by its content.
 
-    `outputs` and `input_shapes` are those of the frontend's own import; `weights` is the file with
-    the weights of a caffe net, without it the one beside the net, or the checkpoint of a TensorFlow
-    graph. `tags` choose a graph of a SavedModel, and `signature` its inputs and outputs. IR text is
-    parsed with the dialects of `context`. FrontendError lists everything that prevents the import;
-    InternalError for a fault of the importer.
+    `outputs` and `input_shapes` are those of the frontend's own import; `options` are those that
+    the framework declares (`dialects/frameworks.py`). IR text is parsed with the dialects of
+    `context`. FrontendError lists everything that prevents the import; InternalError for a fault of
+    the importer.
     """
     from lowerdeck.dialects.errors import working_on
 
     file = os.fspath(path)
     with working_on(lambda: file):
-        return _load(file, outputs, input_shapes, weights, tags, signature, context)
+        framework, request = read_request(file, outputs, input_shapes, options)
+        if framework is not None:
+            return frontend_of(framework).load(request)
+        from lowerdeck.frontends.text import read_module
+
+        return read_module(file, context, outputs=outputs, input_shapes=input_shapes)
 
 
-def _load(
-    file: str,
+def read_request(
+    path: str,
     outputs: Sequence[str] | None,
     input_shapes: Mapping[str, Sequence[int]] | None,
-    weights: str | os.PathLike[str] | None,
-    tags: Sequence[str] | None,
-    signature: str | None,
-    context: Context | None,
-) -> ModuleOp:
+    options: Mapping[str, OptionValue],
+) -> tuple[Framework | None, Request]:
+    """
+    The framework of a model (None for IR text), and what its frontend is asked for.
+
+    FrontendError if the format is not known, or lists the options that are not for it.
+    """
     from lowerdeck.frontends.detect import detect_format
-    from lowerdeck.frontends.errors import FrontendError
 
-    format_ = detect_format(file)
-    if tags is not None and format_ != "saved-model":
-        raise FrontendError.of_file(file, "tags choose among the graphs of a SavedModel only")
-    if signature is not None and format_ not in ("saved-model", "meta-graph"):
-        raise FrontendError.of_file(file, "it has no signatures, which a SavedModel has")
-    if weights is not None and format_ in ("onnx", "mlir"):
-        raise FrontendError.of_file(
-            file, f"weights are given apart for caffe and TensorFlow only, not {format_}"
-        )
-    match format_:
-        case "caffe" | "caffe-text":
-            from lowerdeck.frontends.caffe.import_ import import_net
-
-            return import_net(file, weights, outputs=outputs, input_shapes=input_shapes)
-        case "tf1" | "tf1-text" | "saved-model" | "meta-graph":
-            from lowerdeck.frontends.tf1.import_ import import_source
-            from lowerdeck.frontends.tf1.source import read_source
-
-            source = read_source(
-                file,
-                format_,
-                tags=tags,
-                signature=signature,
-                requires_signature=outputs is None,
-                weights=weights,
-            )
-            return import_source(source, outputs=outputs, input_shapes=input_shapes)
-        case "onnx":
-            from lowerdeck.frontends.onnx.import_ import import_model
-
-            return import_model(file, outputs=outputs, input_shapes=input_shapes)
-        case _:
-            from lowerdeck.frontends.text import read_module
-
-            return read_module(file, context, outputs=outputs, input_shapes=input_shapes)
+    format_ = detect_format(path)
+    framework = None if format_ == IR_TEXT.name else formats()[format_]
+    given = {name: value for name, value in options.items() if value is not None}
+    _check_options(path, format_, framework, given)
+    return framework, Request(path, format_, outputs, input_shapes, given)
 
 
-def model_files(
-    path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None
-) -> list[str]:
+def _check_options(
+    path: str, format_: str, framework: Framework | None, given: Mapping[str, OptionValue]
+) -> None:
+    from lowerdeck.dialects.frameworks import FRAMEWORKS, declared_options
+    from lowerdeck.frontends.errors import FrontendError, Problem
+
+    declared = () if framework is None else framework.options
+    fitting = {o.name for o in declared if not o.formats or format_ in o.formats}
+    problems: list[Problem] = []
+    for name in given.keys() - fitting:
+        option = declared_options().get(name)
+        owners = [f.name for f in FRAMEWORKS.values() if any(o.name == name for o in f.options)]
+        text = f"the option '{name}' is for {' and '.join(owners)} only, not {format_}"
+        if option is None:
+            text = f"no frontend has an option '{name}'"
+        elif option.refusal:
+            text = option.refusal
+        problems.append(Problem(path, "", "", text))
+    if problems:
+        raise FrontendError(sorted(problems, key=str))
+
+
+def model_files(path: str | os.PathLike[str], **options: OptionValue) -> list[str]:
     """
     The files that a model is read from: first the one with its graph, then others that it may need,
-    as far as their names follow from those of the model and the weights.
+    as far as their names follow from those of the model and the options.
 
     FrontendError if it is a folder that is no model.
     """
-    from lowerdeck.frontends.caffe.weights import find_weights
-    from lowerdeck.frontends.detect import detect_format, graph_file
-    from lowerdeck.frontends.tf1.checkpoint import checkpoint_files
+    from lowerdeck.frontends.detect import detect_format
 
     file = os.fspath(path)
     if os.path.isdir(file):
         detect_format(file)
     graph = graph_file(file)
-    found = checkpoint_files(graph, None if weights is None else os.fspath(weights))
-    if weights is not None and os.path.isfile(weights):
-        found.append(os.fspath(weights))
-    elif graph.endswith(".prototxt") and (net := find_weights(graph)) is not None:
-        found.append(net)
-    return [graph, *found]
+    others = (name for frontend in frontends() for name in frontend.other_files(graph, options))
+    return [graph, *dict.fromkeys(others)]

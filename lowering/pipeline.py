@@ -5,7 +5,8 @@ The passes of lowering, their phases, and the runner that all use: from an impor
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections import ChainMap
+from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from difflib import get_close_matches
 
 from xdsl.context import Context
@@ -13,40 +14,40 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.errors import working_on
+from lowerdeck.dialects.frameworks import PassFactory, lazy
 from lowerdeck.lowering.targets import TARGETS
 from lowerdeck.passes import pipeline as core_pipeline
 from lowerdeck.passes.context import options_of
 from lowerdeck.passes.contracts import PHASES, check_contract
 from lowerdeck.passes.driver import is_enabled
 from lowerdeck.passes.options import CompileOptions, OptionError
-from lowerdeck.passes.pipeline import PassFactory, lazy
 from lowerdeck.passes.provenance import source_file
 
 PASSES: dict[str, PassFactory] = {
-    "split-products": lazy("lowerdeck.lowering.split_products", "SplitProductsPass"),
-    "form-kernels": lazy("lowerdeck.lowering.form_kernels", "FormKernelsPass"),
-    "fuse-epilogue": lazy("lowerdeck.lowering.fuse_epilogue", "FuseEpiloguePass"),
-    "assign-layouts": lazy("lowerdeck.lowering.assign_layouts", "AssignLayoutsPass"),
-    "view-parts": lazy("lowerdeck.lowering.view_parts", "ViewPartsPass"),
-    "fuse-bands": lazy("lowerdeck.lowering.fuse_bands", "FuseBandsPass"),
-    "choose-schedules": lazy("lowerdeck.lowering.schedule.choose", "ChooseSchedulesPass"),
-    "bufferize": lazy("lowerdeck.lowering.bufferize", "BufferizePass"),
-    "expand-math": lazy("lowerdeck.lowering.expand_math", "ExpandMathPass"),
-    "vectorize-loops": lazy("lowerdeck.lowering.schedule.loops", "VectorizeLoopsPass"),
-    "tile": lazy("lowerdeck.lowering.schedule.tile", "TilePass"),
-    "vectorize-lanes": lazy("lowerdeck.lowering.schedule.vectorize", "VectorizeLanesPass"),
-    "unroll-tiles": lazy("lowerdeck.lowering.schedule.unroll", "UnrollTilesPass"),
-    "prefetch": lazy("lowerdeck.lowering.schedule.prefetch", "PrefetchPass"),
-    "compute-in-place": lazy("lowerdeck.lowering.compute_in_place", "ComputeInPlacePass"),
-    "pack-weights": lazy("lowerdeck.lowering.pack_weights", "PackWeightsPass"),
-    "parallelize": lazy("lowerdeck.lowering.parallelize", "ParallelizePass"),
-    "plan-memory": lazy("lowerdeck.lowering.plan_memory", "PlanMemoryPass"),
-    "split-driver": lazy("lowerdeck.lowering.split_driver", "SplitDriverPass"),
-    "instrument": lazy("lowerdeck.lowering.instrument", "InstrumentPass"),
+    "split-products": lazy("lowering.split_products", "SplitProductsPass"),
+    "form-kernels": lazy("lowering.form_kernels", "FormKernelsPass"),
+    "fuse-epilogue": lazy("lowering.fuse_epilogue", "FuseEpiloguePass"),
+    "assign-layouts": lazy("lowering.assign_layouts", "AssignLayoutsPass"),
+    "view-parts": lazy("lowering.view_parts", "ViewPartsPass"),
+    "fuse-bands": lazy("lowering.fuse_bands", "FuseBandsPass"),
+    "choose-schedules": lazy("lowering.schedule.choose", "ChooseSchedulesPass"),
+    "bufferize": lazy("lowering.bufferize", "BufferizePass"),
+    "expand-math": lazy("lowering.expand_math", "ExpandMathPass"),
+    "vectorize-loops": lazy("lowering.schedule.loops", "VectorizeLoopsPass"),
+    "tile": lazy("lowering.schedule.tile", "TilePass"),
+    "vectorize-lanes": lazy("lowering.schedule.vectorize", "VectorizeLanesPass"),
+    "unroll-tiles": lazy("lowering.schedule.unroll", "UnrollTilesPass"),
+    "prefetch": lazy("lowering.schedule.prefetch", "PrefetchPass"),
+    "compute-in-place": lazy("lowering.compute_in_place", "ComputeInPlacePass"),
+    "pack-weights": lazy("lowering.pack_weights", "PackWeightsPass"),
+    "parallelize": lazy("lowering.parallelize", "ParallelizePass"),
+    "plan-memory": lazy("lowering.plan_memory", "PlanMemoryPass"),
+    "split-driver": lazy("lowering.split_driver", "SplitDriverPass"),
+    "instrument": lazy("lowering.instrument", "InstrumentPass"),
 }
 """Every pass of lowering, by name."""
 
-ALL_PASSES: dict[str, PassFactory] = {**core_pipeline.PASSES, **PASSES}
+ALL_PASSES: MutableMapping[str, PassFactory] = ChainMap(PASSES, core_pipeline.PASSES)
 """Every pass of the compiler, by name."""
 
 _SCHEDULING = [
@@ -95,7 +96,7 @@ class Observer:
 _NOBODY = Observer()
 
 
-def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES.keys()) -> None:
+def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES) -> None:
     """OptionError that lists what makes no sense; `passes` are those that can be disabled."""
     problems: list[tuple[str, str]] = []
     if options.target not in TARGETS:

@@ -32,6 +32,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
+from lowerdeck.dialects.frameworks import FRAMEWORKS, framework_of
 from lowerdeck.passes.provenance import describe
 from lowerdeck.passes.symbols import symbols_of
 
@@ -41,7 +42,7 @@ PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
 _CORE = frozenset({"builtin", "func", "core"})
 _BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf", "vector"})
 _DIALECTS: Mapping[str, frozenset[str]] = {
-    "imported": _CORE | {"onnx", "tf1", "caffe", "ub"},
+    "imported": _CORE | {"ub"},  # and those of all frameworks
     "legal": _CORE,
     "optimized": _CORE,
     "kernels": _CORE,
@@ -49,9 +50,6 @@ _DIALECTS: Mapping[str, frozenset[str]] = {
     "scheduled": _BUFFER,
 }
 _REMOVED_BY: Mapping[str, str] = {
-    "onnx": "legalize-onnx",
-    "tf1": "raise-tf1-control-flow, legalize-tf1",
-    "caffe": "legalize-caffe",
     "ub": "legalize-tf1",
     "core": "bufferize",
     "func": "bufferize",
@@ -82,22 +80,25 @@ def check_contract(module: ModuleOp, phase: str) -> None:
 
 def violations(module: ModuleOp, phase: str) -> Iterator[str]:
     """What may not be in `module` after `phase`; KeyError if there is no such phase."""
-    allowed = _DIALECTS[phase]
+    own = _DIALECTS[phase]
+    allowed = own | FRAMEWORKS.keys() if phase == "imported" else own
     for op in module.walk():
         dialect = op.name.split(".", 1)[0]
         if dialect not in allowed:
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
-        elif allowed is _CORE:
+        elif own is _CORE:
             yield from (f"{describe(op)}: {problem}" for problem in _problems(op, phase))
         elif isinstance(op, WeightOp) and (problem := _weight_problem(op)) is not None:
             yield f"{describe(op)}: {problem}"
     # Models name dimensions as they like; legalization checks them.
-    yield from _Definitions(allowed is _CORE and phase != "imported").visit(module)
+    yield from _Definitions(own is _CORE).visit(module)
 
 
 def _unexpected(op: Operation, dialect: str, phase: str) -> str:
     name = f"found '{op.name}', which may not occur once the module is {phase}"
-    remover = _REMOVED_BY.get(dialect)
+    framework = framework_of(op)
+    own = _REMOVED_BY.get(dialect)
+    remover = own if framework is None else ", ".join(framework.legalization)
     return f"{name}; {remover} should have converted it" if remover else name
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation
@@ -69,7 +69,7 @@ class CsePass(PatternPass):
     """
 
     name = "cse"
-    refused_dialects: ClassVar[dict[str, str]] = {}
+    works_on_all_dialects = True
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
         return [ReuseEqualOp()]

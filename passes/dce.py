@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, OpResult, SSAValue
@@ -314,7 +314,7 @@ class DcePass(PatternPass):
     """
 
     name = "dce"
-    refused_dialects: ClassVar[dict[str, str]] = {}
+    works_on_all_dialects = True
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
         return self._patterns(module, Recorder())

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, cast
 
@@ -27,6 +27,7 @@ from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core.symbols import symbols_made_by
 from lowerdeck.dialects.errors import located
+from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.options import CompileOptions
 from lowerdeck.passes.provenance import derive, describe
@@ -344,11 +345,8 @@ class PatternPass(ModulePass):
     """False for conversions: `--skip-nodes` does not bind them, `--disable` is refused."""
     recursive: ClassVar[bool] = True
     """Visit again what a rewrite has touched."""
-    refused_dialects: ClassVar[Mapping[str, str]] = {
-        "onnx": "run legalize-onnx before {name}",
-        "buffer": "run {name} before bufferize",
-    }
-    """Dialects that the pass cannot work on, and what to do then."""
+    works_on_all_dialects: ClassVar[bool] = False
+    """True if the pass does not mind what dialects there are."""
 
     @abstractmethod
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
@@ -373,19 +371,23 @@ class PatternPass(ModulePass):
 
     def check_dialects(self, module: ModuleOp) -> None:
         """PassFailedException naming the pass that is missing before this one, and its ops."""
+        if self.works_on_all_dialects:
+            return
+        advice = {"buffer": f"run {self.name} before bufferize"}
+        for name, framework in FRAMEWORKS.items():
+            advice[name] = f"run {', '.join(framework.legalization)} before {self.name}"
         found: dict[str, list[Operation]] = {}
         for op in module.walk():
             dialect = op.name.split(".", 1)[0]
-            if dialect in self.refused_dialects:
+            if dialect in advice:
                 found.setdefault(dialect, []).append(op)
-        errors = [self._refusal(dialect, ops) for dialect, ops in found.items()]
+        errors = [self._refusal(dialect, ops, advice[dialect]) for dialect, ops in found.items()]
         if errors:
             raise PassFailedException("\n".join(errors))
 
-    def _refusal(self, dialect: str, ops: Sequence[Operation]) -> str:
+    def _refusal(self, dialect: str, ops: Sequence[Operation], advice: str) -> str:
         listed = "; ".join(map(describe, ops[:_LISTED]))
         more = f"; and {len(ops) - _LISTED} more" if len(ops) > _LISTED else ""
-        advice = self.refused_dialects[dialect].format(name=self.name)
         return f"{self.name}: found {dialect} ops: {listed}{more}; {advice}"
 
 

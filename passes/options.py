@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
+from lowerdeck.dialects.frameworks import OptionValue, declared_options
 
-def _in_any_order(values: Collection[str] | None) -> list[str] | None:
-    return None if values is None else sorted(values)
+
+def _in_any_order(values: Collection[str]) -> list[str]:
+    return sorted(values)
 
 
 def _is_parallel(threads: int) -> bool:
     return threads > 1
 
 
-def _absolute(path: str | os.PathLike[str] | None) -> str | None:
-    return None if path is None else os.path.abspath(path)
+def _import_key(values: Mapping[str, OptionValue]) -> dict[str, Any]:
+    known = declared_options()
+    return {
+        name: known[name].key(value) if name in known else value for name, value in values.items()
+    }
 
 
 class OptionError(ValueError):
@@ -42,12 +46,10 @@ class CompileOptions:
     """Tensors to return instead of the model's own outputs."""
     input_shapes: Mapping[str, Sequence[int]] | None = None
     """Shapes of inputs by name; of a TensorFlow graph they also make inputs of other tensors."""
-    weights: str | os.PathLike[str] | None = field(default=None, metadata={"key": _absolute})
-    """The file with the weights of a net or graph, where they are no part of it."""
-    tags: Sequence[str] | None = field(default=None, metadata={"key": _in_any_order})
-    """The tags of the graph of a SavedModel."""
-    signature: str | None = None
-    """The signature that names the inputs and outputs of a SavedModel."""
+    import_options: Mapping[str, OptionValue] = field(
+        default_factory=dict[str, OptionValue], metadata={"key": _import_key}
+    )
+    """What the model's framework lets its user say, by name (`dialects/frameworks.py`)."""
     target: str = "native"
     """What is compiled for: lowering chooses layouts and schedules by it."""
     # The C for a pool of threads runs on one of any size.

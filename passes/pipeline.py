@@ -6,24 +6,12 @@ Passes are imported when they are used. Lowering registers its own in `lowerdeck
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from importlib import import_module
+from collections import ChainMap
+from collections.abc import Callable, Mapping, MutableMapping
 
-from xdsl.passes import ModulePass
-
-PassFactory = Callable[[], type[ModulePass]]
-
-
-def lazy(module: str, name: str) -> PassFactory:
-    """The factory that imports `module` and takes the class `name` from it."""
-    return lambda: getattr(import_module(module), name)
-
+from lowerdeck.dialects.frameworks import LEGALIZATION, PassFactory, lazy
 
 _MODULES: Mapping[str, str] = {
-    "legalize-onnx": "legalize.onnx",
-    "legalize-tf1": "legalize.tf1",
-    "legalize-caffe": "legalize.caffe",
-    "raise-tf1-control-flow": "control_flow",
     "infer-shapes": "infer_shapes",
     "cse": "cse",
     "dce": "dce",
@@ -48,13 +36,12 @@ _MODULES: Mapping[str, str] = {
     "absorb-channel-shuffle": "absorb_channel_shuffle",
 }
 
-PASSES: dict[str, PassFactory] = {
-    name: lazy(
-        f"lowerdeck.passes.{module}",
-        "".join(word.capitalize() for word in name.split("-")) + "Pass",
-    )
+_OWN = {
+    name: lazy(f"passes.{module}", "".join(word.capitalize() for word in name.split("-")) + "Pass")
     for name, module in _MODULES.items()
 }
+
+PASSES: MutableMapping[str, PassFactory] = ChainMap(_OWN, LEGALIZATION)
 """Every pass of this package: `PASSES["cse"]()` is the class `CsePass`."""
 
 
@@ -62,10 +49,7 @@ def legalize() -> list[str]:
     """`imported` -> `legal`: every quirk of the framework made explicit."""
     return [
         # Each leaves what is of other frameworks alone.
-        "legalize-onnx",
-        "legalize-caffe",
-        "raise-tf1-control-flow",
-        "legalize-tf1",
+        *LEGALIZATION,
         # Legalization infers as it goes; loops and branches may leave types to settle.
         "infer-shapes",
     ]
@@ -125,10 +109,3 @@ _ADDED: Mapping[str, Callable[[], list[str]]] = {
 def passes_of_phase(phase: str) -> list[str]:
     """The names of the passes of one phase; KeyError if the phase belongs to lowering."""
     return _ADDED[phase]()
-
-
-def load_passes(
-    names: Iterable[str], passes: Mapping[str, PassFactory] = PASSES
-) -> list[ModulePass]:
-    """The passes with these names, by their defaults; KeyError for an unknown name."""
-    return [passes[name]()() for name in names]

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from lowerdeck.dialects.frameworks import declared_options
 from lowerdeck.passes.options import CompileOptions, OptionError
 from lowerdeck.tools.common import ToolError
 
@@ -19,9 +20,8 @@ def add_options(
 ) -> None:
     """What every tool that compiles a model lets its user ask for; `compile_options` reads it."""
     add = parser.add_argument
-    add("--weights", metavar="FILE", help="the .caffemodel of a .prototxt; a graph's checkpoint")
-    add("--tags", metavar="A,B", help="tags of the graph in a SavedModel (default: serve)")
-    add("--signature", metavar="NAME", help="signature of a SavedModel (default: serving_default)")
+    for name, option in declared_options().items():
+        add(f"--{name}", dest=name, metavar=option.metavar, help=option.help)
     add(
         "--output",
         action="append",
@@ -59,12 +59,12 @@ def compile_options(
     args: argparse.Namespace, progress: Callable[[str], None] = lambda text: None
 ) -> CompileOptions:
     """The options of a command line."""
+    texts = {name: option.parse(getattr(args, name)) for name, option in declared_options().items()}
+    given = {name: value for name, value in texts.items() if value is not None}
     return CompileOptions(
         outputs=args.output,
         input_shapes=parse_shapes(args.input_shape),
-        weights=args.weights,
-        tags=parse_tags(args.tags),
-        signature=args.signature,
+        import_options=given,
         target=args.compile_for,
         threads=args.threads,
         disable=args.disable,
@@ -97,11 +97,6 @@ def parse_shapes(options: Sequence[str]) -> dict[str, list[int]] | None:
             raise ToolError(f"--input-shape {option}: expected NAME=1,2,3")
         shapes[name] = [int(size) for size in sizes]
     return shapes or None
-
-
-def parse_tags(option: str | None) -> list[str] | None:
-    """`serve,gpu`; None without the option, no tags for an empty one."""
-    return None if option is None else [tag for tag in map(str.strip, option.split(",")) if tag]
 
 
 def read_arrays(path: str) -> dict[str, NDArray[Any]]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
 
-from lowerdeck.frontends.detect import detect_format
-
-if TYPE_CHECKING:
-    import os
-
-    import onnx
-
-    from lowerdeck.frontends.tf1.source import Source
+from lowerdeck.dialects.frameworks import Framework, framework_of
+from lowerdeck.frontends import load_model, read_request
+from lowerdeck.frontends.frontend import Request, Use, frontend_of
+from lowerdeck.passes.legalize.support import Support
+from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.provenance import source_names
 
 _LISTED = 8
 """Nodes of an unsupported operator that are named before the rest is counted."""
@@ -51,171 +48,37 @@ class Operator:
         return f"{text}: {named}{more}{step}"
 
 
-def used_operators(
-    path: str,
-    *,
-    outputs: Sequence[str] | None = None,
-    weights: str | os.PathLike[str] | None = None,
-    tags: Sequence[str] | None = None,
-    signature: str | None = None,
-) -> list[Operator]:
+def used_operators(path: str, options: CompileOptions) -> list[Operator]:
     """
-    Every operator of the model at `path`, sorted by name: of a TensorFlow graph those that
-    `outputs` need. FrontendError if the model is unreadable.
+    Every operator of the model at `path`, sorted by name: of a TensorFlow graph those that the
+    outputs asked for need. FrontendError if the model is unreadable.
     """
-    from lowerdeck.frontends.tf1.source import read_source
-
-    match detect_format(path):
-        case "onnx":
-            found = _of_onnx(path)
-        case "tf1" | "tf1-text" | "saved-model" | "meta-graph" as format_:
-            source = read_source(
-                path,
-                format_,
-                tags=tags,
-                signature=signature,
-                requires_signature=outputs is None,
-                weights=weights,
-            )
-            found = _of_graph(source, outputs)
-        case _:
-            found = _of_module(path, outputs, weights)
+    framework, request = read_request(
+        path, options.outputs, options.input_shapes, options.import_options
+    )
+    found: dict[tuple[str, str, int | None], Operator] = {}
+    for owner, use in _uses(framework, request):
+        support = owner.support()(use.domain, use.op_type, use.opset)
+        if use.is_local:
+            support = Support("function of the model")
+        operator = Operator(
+            use.domain, use.op_type, support.version, support.how, next_step=support.next_step
+        )
+        key = (use.domain, use.op_type, support.version)
+        found.setdefault(key, operator).nodes.append(use.node)
     return sorted(found.values(), key=lambda operator: (operator.domain, operator.op_type))
 
 
-_NOT_AN_OPERATOR = ""
-"""The support of ops that make up a module."""
-
-
-def _tf1_support(op_type: str) -> str | None:
-    from lowerdeck.dialects.tf1.signatures import signature_of
-    from lowerdeck.passes.control_flow.graph import is_raised
-    from lowerdeck.passes.legalize.tf1.framework import is_legalized
-
-    signature = signature_of(op_type)
-    if signature is None:
-        return _NOT_AN_OPERATOR
-    if is_raised(op_type):
-        return "raised"
-    if not signature.outputs:
-        return "left out: it computes nothing"
-    return "legalized" if is_legalized(op_type) else None
-
-
-def _caffe_support(op_type: str) -> str | None:
-    from lowerdeck.passes.legalize.caffe.handlers import handler_of
-
-    return None if handler_of(op_type) is None else "legalized"
-
-
-_SUPPORT: Mapping[str, Callable[[str], str | None]] = {
-    "tf1": _tf1_support,
-    "caffe": _caffe_support,
-}
-"""How an operator of a dialect is compiled, or None."""
-
-_Found = dict[tuple[str, str, int | None], Operator]
-
-
-def _of_onnx(path: str) -> _Found:
-    from lowerdeck.frontends.onnx.parse import model_opset, parse_model
-
-    model = parse_model(path)
-    local = {(function.domain, function.name) for function in model.functions}
-    found: _Found = {}
-    opset = model_opset(model)
-    for node in _nodes(model.graph.node):
-        _count(node, opset, local, found)
-    for function in model.functions:
-        own = {entry.domain: entry.version for entry in function.opset_import}
-        for node in _nodes(function.node):
-            _count(node, own or opset, local, found)
-    return found
-
-
-def _of_graph(source: Source, outputs: Sequence[str] | None) -> _Found:
-    """The operators of a TensorFlow graph, also those that no import knows."""
-    from lowerdeck.dialects.tf1.advice import next_step
-    from lowerdeck.dialects.tf1.signatures import signature_of
-    from lowerdeck.frontends.tf1 import inventory
-
-    found: _Found = {}
-    for use in inventory.used_operators(source, outputs):
-        if (key := ("", use.op_type, None)) not in found:
-            is_known = signature_of(use.op_type) is not None
-            support = _tf1_support(use.op_type) if is_known else None
-            step = next_step(use.op_type, is_known=is_known)
-            found[key] = Operator("", use.op_type, None, support, next_step=step)
-        found[key].nodes.append(use.node)
-    return found
-
-
-def _of_module(
-    path: str, outputs: Sequence[str] | None, weights: str | os.PathLike[str] | None
-) -> _Found:
-    """The operators of a net or of IR text, whose nodes are ops one by one."""
-    from lowerdeck.frontends import load_model
-    from lowerdeck.passes.provenance import source_names
-
-    found: _Found = {}
-    for op in load_model(path, outputs=outputs, weights=weights).walk():
-        dialect, _, op_type = op.name.partition(".")
-        if dialect not in _SUPPORT:
+def _uses(framework: Framework | None, request: Request) -> Iterator[tuple[Framework, Use]]:
+    """The nodes of a model; of IR text the ops that stand for nodes of any framework."""
+    if framework is not None:
+        for use in frontend_of(framework).inventory(request):
+            yield framework, use
+        return
+    for op in load_model(request.path, outputs=request.outputs).walk():
+        owner, op_type = framework_of(op), getattr(op, "op_type", None)
+        if owner is None or op_type is None:
             continue
-        support = _SUPPORT[dialect](op_type)
-        if support != _NOT_AN_OPERATOR:
-            entry = found.setdefault(("", op_type, None), Operator("", op_type, None, support))
-            entry.nodes += source_names(op)
-    return found
-
-
-def _nodes(nodes: Sequence[onnx.NodeProto]) -> Iterator[onnx.NodeProto]:
-    """The nodes and, after each, those of its subgraphs."""
-    for node in nodes:
-        yield node
-        for attribute in node.attribute:
-            if attribute.HasField("g"):
-                yield from _nodes(attribute.g.node)
-            for graph in attribute.graphs:
-                yield from _nodes(graph.node)
-
-
-def _count(
-    node: onnx.NodeProto,
-    opset: Mapping[str, int],
-    local: set[tuple[str, str]],
-    found: _Found,
-) -> None:
-    domain = "" if node.domain == "ai.onnx" else node.domain
-    if (node.domain, node.op_type) in local:
-        version, support = None, "function of the model"
-    else:
-        version, support = _support(domain, node.op_type, opset.get(domain))
-    key = (domain, node.op_type, version)
-    operator = found.setdefault(key, Operator(domain, node.op_type, version, support))
-    operator.nodes.append(node.name or (node.output[0] if node.output else ""))
-
-
-def _support(domain: str, op_type: str, opset: int | None) -> tuple[int | None, str | None]:
-    """The version of the operator in an opset, and how it is compiled."""
-    from lowerdeck.dialects.onnx.ops import op_class
-    from lowerdeck.passes.legalize.onnx.handlers import handler_of
-
-    cls = None if opset is None else op_class(domain, op_type, opset)
-    if cls is None:
-        return None, None
-    schema = cast(Any, cls.schema)
-    if handler_of(cast(Any, _Reference(domain, op_type, schema.since_version))) is not None:
-        return schema.since_version, "legalized"
-    if schema.has_function or schema.has_context_dependent_function:
-        return schema.since_version, "by the function in its schema"
-    return schema.since_version, None
-
-
-@dataclass(frozen=True)
-class _Reference:
-    """What a handler is found by."""
-
-    domain: str
-    op_type: str
-    since_version: int
+        domain, opset = getattr(op, "domain", ""), getattr(op, "since_version", None)
+        for name in source_names(op) or [""]:
+            yield owner, Use(op_type, name, domain, opset)

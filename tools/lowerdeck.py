@@ -10,12 +10,11 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lowerdeck.frontends import KNOWN_FORMATS
+from lowerdeck.frontends.frontend import graph_file, known_formats
 from lowerdeck.tools.arguments import (
     add_options,
     checking_options,
     compile_options,
-    parse_tags,
     read_arrays,
 )
 from lowerdeck.tools.common import ToolError, about, replacing, run_tool
@@ -98,7 +97,7 @@ def _command(commands: Any, name: str, function: Command, text: str) -> argparse
     parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
     parser.set_defaults(command=function)
     add = parser.add_argument
-    add("model", metavar="MODEL", help=f"model file: {KNOWN_FORMATS}")
+    add("model", metavar="MODEL", help=f"model file: {known_formats()}")
     add_options(parser)
     add("-v", "--verbose", action="store_true", help="name each step on stderr")
     return parser
@@ -226,8 +225,6 @@ def _compiled(args: argparse.Namespace, options: CompileOptions) -> Model:
 
 def _is_compiled(model: str) -> bool:
     """True for a folder that is no SavedModel: one that `lowerdeck compile` wrote."""
-    from lowerdeck.frontends.detect import graph_file
-
     return os.path.isdir(model) and graph_file(model) == model
 
 
@@ -333,13 +330,7 @@ def _ops(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
-        operators = used_operators(
-            args.model,
-            outputs=args.output,
-            weights=args.weights,
-            tags=parse_tags(args.tags),
-            signature=args.signature,
-        )
+        operators = used_operators(args.model, _options(args, shown))
         for operator in operators:
             print(operator)
         if all(operator.support is not None for operator in operators):

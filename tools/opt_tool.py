@@ -24,8 +24,8 @@ from xdsl.utils.exceptions import ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from lowerdeck import lowering
-from lowerdeck.dialects.registry import DIALECTS
-from lowerdeck.frontends import MODEL_FORMATS
+from lowerdeck.dialects.registry import dialects
+from lowerdeck.frontends.frontend import formats, graph_file
 from lowerdeck.lowering.pipeline import (
     ALL_PASSES,
     Observer,
@@ -69,7 +69,7 @@ class OptTool(xDSLOptMain):
     def register_all_dialects(self) -> None:
         self.ctx = LowerdeckContext()
         super().register_all_dialects()
-        for name, factory in DIALECTS.items():
+        for name, factory in dialects().items():
             self.ctx.register_dialect(name, factory)
 
     def register_all_passes(self) -> None:
@@ -80,7 +80,7 @@ class OptTool(xDSLOptMain):
     def register_all_frontends(self) -> None:
         super().register_all_frontends()
         self.available_frontends["mlir"] = self._read_text
-        for name in MODEL_FORMATS:
+        for name in formats():
             self.available_frontends[name] = self._load_model
 
     def register_all_arguments(self, arg_parser: argparse.ArgumentParser) -> None:
@@ -144,7 +144,7 @@ class OptTool(xDSLOptMain):
         """The input, its format from its content where the suffix is none that is known."""
         path = self.args.input_file
         if path is not None and os.path.isdir(path):
-            from lowerdeck.frontends.detect import detect_format, graph_file
+            from lowerdeck.frontends.detect import detect_format
 
             format_ = detect_format(path)
             return open(graph_file(path), "rb"), format_
@@ -176,10 +176,8 @@ class OptTool(xDSLOptMain):
             self.args.input_file,
             outputs=options.outputs,
             input_shapes=options.input_shapes,
-            weights=options.weights,
-            tags=options.tags,
-            signature=options.signature,
             context=self.ctx,
+            **options.import_options,
         )
 
     # Passes

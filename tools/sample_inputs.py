@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import find_function
+from lowerdeck.dialects.interpret.graphs import graph_runner
 
 
 @dataclass(frozen=True)
@@ -86,17 +87,13 @@ _FORWARDING = frozenset({"Identity", "ReadVariableOp", "Enter", "Switch"})
 
 def inputs_of(module: ModuleOp) -> dict[str, SSAValue]:
     """
-    The inputs by tensor name: arguments of `@main`, or placeholders of a graph of TensorFlow.
+    The inputs by tensor name: arguments of `@main`, or those of a framework's graph.
 
     InterpretError if the module has neither.
     """
     for op in module.body.block.ops:
-        if op.name == "tf1.graph":
-            from lowerdeck.dialects.interpret.tf1.graph import placeholders
-            from lowerdeck.dialects.tf1.ops import GraphOp
-
-            assert isinstance(op, GraphOp)
-            return {name: node.results[0] for name, node in placeholders(op).items()}
+        if (runner := graph_runner(op)) is not None:
+            return dict(runner.inputs(op))
     function = find_function(module, "main")
     arguments = function.body.block.args
     names = value_names(function.arg_attrs, len(arguments))

@@ -22,8 +22,10 @@ from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import unused_inputs, value_names
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.frameworks import framework_of
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
+from lowerdeck.dialects.interpret.graphs import graph_runner
 
 __all__ = [
     "InterpretError",
@@ -59,10 +61,8 @@ def run_module(
 
         return dict(buffer.run_driver(module, inputs, max_steps=max_steps))
     for op in module.body.block.ops:
-        if op.name == "tf1.graph":
-            from lowerdeck.dialects.interpret.tf1 import graph
-
-            return dict(graph.run_graph(cast(graph.GraphOp, op), inputs, max_steps=max_steps))
+        if (runner := graph_runner(op)) is not None:
+            return dict(runner.run(op, inputs, max_steps))
     target = find_function(module, function)
     names = value_names(target.arg_attrs, len(target.body.block.args))
     if missing := [name for name in names if name not in inputs]:
@@ -226,24 +226,14 @@ class Interpreter:
         self, op: Operation, operands: Sequence[Value], symbols: Mapping[str, int]
     ) -> list[Value]:
         """An op of another dialect, whose interpreter is loaded only now."""
-        if op.name.startswith("caffe."):
-            from lowerdeck.dialects.caffe.ops import CaffeOp
-            from lowerdeck.dialects.interpret import caffe
-
-            assert isinstance(op, CaffeOp)
-            return list(caffe.run_op(op, cast(Sequence[NDArray[Any]], operands)))
+        if (framework := framework_of(op)) is None:
+            raise InterpretError(f"{describe(op)}: there is no interpreter of this operation")
 
         def run_region(region: Region, args: Sequence[Value]) -> list[Value]:
             return self._run_block(region.block, args, symbols)
 
         try:
-            if op.name.startswith("tf1."):
-                from lowerdeck.dialects.interpret import tf1
-
-                return tf1.run_op(op, operands)
-            from lowerdeck.dialects.interpret import onnx
-
-            return onnx.run_op(op, operands, run_region=run_region)
+            return list(framework.interpreter()(op, operands, run_region))
         except InterpretError:
             raise
         except InterpretationError as error:

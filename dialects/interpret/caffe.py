@@ -78,7 +78,7 @@ def _rule(*types: str) -> Callable[[_Rule], _Rule]:
     return register
 
 
-def run_op(op: CaffeOp, operands: Sequence[Array]) -> list[Array]:
+def run_op(op: CaffeOp, operands: Sequence[Array], run_region: object = None) -> list[Array]:
     """The tops of a layer; InterpretError if it has no meaning for these bottoms."""
     layer = op.layer()
     if (rule := _RULES.get(layer.type)) is None:

@@ -34,9 +34,9 @@ RegionRunner: TypeAlias = Callable[[Region, Sequence[Value]], list[Value]]
 def run_op(
     op: Operation,
     args: Sequence[Value],
+    run_region: RegionRunner | None = None,
     *,
     captured: Mapping[SSAValue, Value] | None = None,
-    run_region: RegionRunner | None = None,
 ) -> list[Value]:
     """
     The results of an op of the onnx dialect for the values of its operands.

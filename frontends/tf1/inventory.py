@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.frontend import Use
 from lowerdeck.frontends.tf1.functions import ARGUMENT, Library
 from lowerdeck.frontends.tf1.graph import Graph, parse_port
 from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef
 from lowerdeck.frontends.tf1.source import Interface, Source
-
-
-@dataclass(frozen=True)
-class Use:
-    """A node: its operator, and its name with that of the function that it is in."""
-
-    op_type: str
-    node: str
 
 
 def used_operators(source: Source, outputs: Sequence[str] | None) -> list[Use]:

@@ -11,8 +11,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from lowerdeck.frontends.detect import Format, graph_file, is_text
+from lowerdeck.frontends.detect import is_text
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.frontend import graph_file
 from lowerdeck.frontends.tf1.checkpoint import Checkpoint, checkpoint_prefix, saved_prefix
 from lowerdeck.frontends.tf1.graph import Port, parse_port
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef, TensorShapeProto
@@ -62,7 +63,7 @@ class Source:
 
 def read_source(
     path: str,
-    format_: Format,
+    format_: str,
     *,
     tags: Sequence[str] | None = None,
     signature: str | None = None,

@@ -12,7 +12,7 @@ from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.onnx import onnx_dialect
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import PHASES, ContractError, check_contract, violations
-from lowerdeck.passes.pipeline import PASSES, load_passes, passes_of_phase
+from lowerdeck.passes.pipeline import PASSES, passes_of_phase
 
 
 def parse(text: str) -> ModuleOp:
@@ -213,7 +213,7 @@ def test_sizes_of_carried_values_are_known_in_their_scope() -> None:
 def test_every_registered_pass_has_its_name_and_can_be_made() -> None:
     for name, factory in PASSES.items():
         assert factory().name == name
-    assert len(load_passes(PASSES)) == len(PASSES)
+        assert factory()().name == name
 
 
 def test_phases_name_registered_passes() -> None:

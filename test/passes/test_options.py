@@ -9,14 +9,13 @@ from typing import Any
 import pytest
 
 import lowerdeck
+from lowerdeck.dialects.frameworks import declared_options
 from lowerdeck.passes.options import CompileOptions
 
 OTHER: dict[str, Any] = {
     "outputs": ["y"],
     "input_shapes": {"x": [1, 2]},
-    "weights": "net.caffemodel",
-    "tags": ["serve"],
-    "signature": "predict",
+    "import_options": {"weights": "net.caffemodel"},
     "target": "c99",
     "threads": 2,
     "disable": ["fuse"],
@@ -43,6 +42,13 @@ def test_every_option_changes_the_key(name: str) -> None:
     assert CompileOptions(**{name: OTHER[name]}).key != CompileOptions().key
 
 
+@pytest.mark.parametrize("name", declared_options())
+def test_every_option_of_a_frontend_changes_the_key(name: str) -> None:
+    option = declared_options()[name]
+    one, other = (CompileOptions(import_options={name: option.parse(text)}) for text in ("a", "b"))
+    assert len({one.key, other.key, CompileOptions().key}) == 3
+
+
 @pytest.mark.parametrize("name", SILENT)
 def test_options_that_change_nothing_are_declared(name: str) -> None:
     (entry,) = (entry for entry in fields(CompileOptions) if entry.name == name)
@@ -58,10 +64,10 @@ def test_options_that_change_nothing_are_declared(name: str) -> None:
         ("threads", 2, 3),
         ("disable", ["fuse", "cse"], ("cse", "fuse")),
         ("disable", frozenset({"fuse", "cse"}), ["cse", "fuse"]),
-        ("tags", ["serve", "gpu"], ["gpu", "serve"]),
+        ("import_options", {"tags": ["serve", "gpu"]}, {"tags": ("gpu", "serve")}),
         ("outputs", ["y"], ("y",)),
         ("input_shapes", {"x": (1, 2), "w": [3]}, {"w": (3,), "x": [1, 2]}),
-        ("weights", "net.caffemodel", "./net.caffemodel"),
+        ("import_options", {"weights": "net.caffemodel"}, {"weights": "./net.caffemodel"}),
     ],
 )
 def test_equal_requests_have_one_key(name: str, one: Any, other: Any) -> None:
@@ -76,8 +82,9 @@ def test_compile_takes_every_option_by_name() -> None:
     """But for those that `tune` finds out and that find faults; it has `cache` besides."""
     parameters = dict(inspect.signature(lowerdeck.compile).parameters)
     assert parameters.pop("model").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    assert parameters.pop("import_options").kind is inspect.Parameter.VAR_KEYWORD
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters.values())
-    inner = {"rank", "ranks", "rewrite_limit", "progress"}
+    inner = {"rank", "ranks", "rewrite_limit", "import_options"}
     assert parameters.keys() == {*OTHER} - inner | {"cache"}
     for name in parameters.keys() - {"cache"}:
         assert parameters[name].default == getattr(CompileOptions(), name)

@@ -53,7 +53,7 @@ def has_kernel(op_type: str) -> bool:
     return op_type in KERNELS
 
 
-def run_op(op: Operation, args: Sequence[Any]) -> list[Any]:
+def run_op(op: Operation, args: Sequence[Any], run_region: object = None) -> list[Any]:
     """
     The results of an op of the tf1 dialect for the values of its operands, None for control.
 

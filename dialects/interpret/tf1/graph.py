@@ -29,6 +29,7 @@ from xdsl.utils.exceptions import InterpretationError
 
 from lowerdeck.dialects.core.names import given_name, unused_inputs
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
+from lowerdeck.dialects.interpret.graphs import GraphRunner
 from lowerdeck.dialects.interpret.tf1 import run_op
 from lowerdeck.dialects.interpret.tf1.functions import run_functions
 from lowerdeck.dialects.tf1.attributes import CONTROL
@@ -299,3 +300,15 @@ def _is_in_loop(op: Operation) -> bool:
             break
         op = ways[0]
     return depth > 0
+
+
+def _run(graph: GraphOp, inputs: Mapping[str, Any], max_steps: int | None) -> dict[str, Any]:
+    return run_graph(graph, inputs, max_steps=max_steps)
+
+
+def _inputs(graph: GraphOp) -> dict[str, SSAValue]:
+    return {name: node.results[0] for name, node in placeholders(graph).items()}
+
+
+GRAPHS = GraphRunner(GraphOp, _run, _inputs)
+"""What the register of frameworks names."""

@@ -1,0 +1,166 @@
+"""
+The frameworks whose models are compiled: what the compiler knows of each, registered once.
+
+Whatever is made for all frameworks (reading, interpreting, legalizing, listing operators, the
+options of the command line) is made from this register. It holds names of what the folders above
+this one define, each imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from xdsl.ir import Dialect, Operation
+    from xdsl.passes import ModulePass
+
+PassFactory: TypeAlias = "Callable[[], type[ModulePass]]"
+OptionValue: TypeAlias = "str | os.PathLike[str] | Sequence[str] | None"
+
+
+def lazy(module: str, name: str) -> Callable[[], Any]:
+    """The function that imports a module of this package and takes `name` from it."""
+    return lambda: getattr(import_module(f"lowerdeck.{module}"), name)
+
+
+@dataclass(frozen=True)
+class ImportOption:
+    """What a user may say of a model besides the model itself."""
+
+    name: str
+    """The keyword of `compile`; the flag is `--name`."""
+    metavar: str
+    help: str
+    is_list: bool = False
+    """True for strings in any order; a flag has them with commas between them."""
+    is_path: bool = False
+    formats: tuple[str, ...] = ()
+    """The formats of the framework that it is for; none means all."""
+    refusal: str = ""
+    """What is said of a model of another format."""
+
+    def parse(self, text: str | None) -> OptionValue:
+        """The value of a flag; None without it, an empty list for an empty one."""
+        if text is None or not self.is_list:
+            return text
+        return [part for part in map(str.strip, text.split(",")) if part]
+
+    def key(self, value: Any) -> Any:
+        """A value as the cache knows it."""
+        if self.is_list:
+            return sorted(value)
+        return os.path.abspath(value) if self.is_path else value
+
+
+@dataclass(frozen=True)
+class Framework:
+    """
+    One framework. Its name is that of its dialect.
+
+    The members are functions that give what they are named after, so that nothing is imported
+    before it is used.
+    """
+
+    name: str
+    dialect: Callable[[], Dialect]
+    frontend: Callable[[], Any]
+    """Its `frontends.frontend.Frontend`: formats, options, import."""
+    interpreter: Callable[[], Any]
+    """Runs one op: from it, the values of its operands and what runs a region, to its results."""
+    legalization: Mapping[str, PassFactory]
+    """The passes that lead to `core`, in order."""
+    support: Callable[[], Any]
+    """How an operator is compiled: `passes.legalize.support.Support` by domain, name and opset."""
+    graphs: Callable[[], Any] | None = None
+    """For a dialect whose graphs are no functions, its `interpret.graphs.GraphRunner`."""
+    options: Sequence[ImportOption] = field(default=())
+
+
+FRAMEWORKS: dict[str, Framework] = {}
+"""All frameworks by name, in the order in which models are tried with them."""
+
+LEGALIZATION: dict[str, PassFactory] = {}
+"""The legalization of all frameworks: passes by name."""
+
+
+def register(framework: Framework) -> None:
+    """Let the compiler know a framework."""
+    FRAMEWORKS[framework.name] = framework
+    LEGALIZATION.update(framework.legalization)
+
+
+def framework_of(op: Operation) -> Framework | None:
+    """The framework whose dialect an op is of; None for the compiler's own."""
+    return FRAMEWORKS.get(op.name.partition(".")[0])
+
+
+def declared_options() -> dict[str, ImportOption]:
+    """What can be said of models of any framework, by name; the help is that of all."""
+    found: dict[str, ImportOption] = {}
+    for framework in FRAMEWORKS.values():
+        for option in framework.options:
+            known = found.get(option.name)
+            text = option.help if known is None else f"{known.help}; {option.help}"
+            found[option.name] = replace(option if known is None else known, help=text)
+    return found
+
+
+register(
+    Framework(
+        "onnx",
+        dialect=lambda: lazy("dialects.onnx", "onnx_dialect")()(),
+        frontend=lazy("frontends.onnx.frontend", "FRONTEND"),
+        interpreter=lazy("dialects.interpret.onnx", "run_op"),
+        legalization={"legalize-onnx": lazy("passes.legalize.onnx", "LegalizeOnnxPass")},
+        support=lazy("passes.legalize.onnx.support", "support"),
+    )
+)
+
+register(
+    Framework(
+        "tf1",
+        dialect=lambda: lazy("dialects.tf1", "tf1_dialect")()(),
+        frontend=lazy("frontends.tf1.frontend", "FRONTEND"),
+        interpreter=lazy("dialects.interpret.tf1", "run_op"),
+        graphs=lazy("dialects.interpret.tf1.graph", "GRAPHS"),
+        legalization={
+            "raise-tf1-control-flow": lazy("passes.control_flow", "RaiseTf1ControlFlowPass"),
+            "legalize-tf1": lazy("passes.legalize.tf1", "LegalizeTf1Pass"),
+        },
+        support=lazy("passes.legalize.tf1.support", "support"),
+        options=(
+            ImportOption("weights", "FILE", "a graph's checkpoint", is_path=True),
+            ImportOption(
+                "tags",
+                "A,B",
+                "tags of the graph in a SavedModel (default: serve)",
+                is_list=True,
+                formats=("saved-model",),
+                refusal="tags choose among the graphs of a SavedModel only",
+            ),
+            ImportOption(
+                "signature",
+                "NAME",
+                "signature of a SavedModel (default: serving_default)",
+                formats=("saved-model", "meta-graph"),
+                refusal="it has no signatures, which a SavedModel has",
+            ),
+        ),
+    )
+)
+
+register(
+    Framework(
+        "caffe",
+        dialect=lambda: lazy("dialects.caffe", "caffe_dialect")()(),
+        frontend=lazy("frontends.caffe.frontend", "FRONTEND"),
+        interpreter=lazy("dialects.interpret.caffe", "run_op"),
+        legalization={"legalize-caffe": lazy("passes.legalize.caffe", "LegalizeCaffePass")},
+        support=lazy("passes.legalize.caffe.support", "support"),
+        options=(ImportOption("weights", "FILE", "the .caffemodel of a .prototxt", is_path=True),),
+    )
+)

@@ -1,0 +1,126 @@
+"""What the reader of one framework's models gives: formats, an import, an inventory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lowerdeck.dialects.frameworks import FRAMEWORKS, Framework, OptionValue
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from lowerdeck.frontends.wire import Outline
+
+
+def _never(outline: Outline) -> bool:
+    return False
+
+
+@dataclass(frozen=True)
+class FileFormat:
+    """
+    One kind of files. A file is of it if its content says so, or else its suffix.
+
+    A folder is of it if it holds one of `folder_files`.
+    """
+
+    name: str
+    suffix: str = ""
+    """In lower case, with the dot."""
+    first_fields: frozenset[str] = frozenset()
+    """The fields with which the text form of its message may begin."""
+    holds: Callable[[Outline], bool] = _never
+    """True for the outline of its binary message."""
+    folder_files: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Request:
+    """A model, and what of it is wanted."""
+
+    path: str
+    format: str
+    outputs: Sequence[str] | None = None
+    """Names of tensors to return in place of the model's own outputs."""
+    input_shapes: Mapping[str, Sequence[int]] | None = None
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    """Values of the framework's options, those that were given."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A node of a model, and its operator."""
+
+    op_type: str
+    node: str
+    domain: str = ""
+    opset: int | None = None
+    is_local: bool = False
+    """True if the model itself defines what the operator does."""
+
+
+def _no_files(path: str, options: Mapping[str, OptionValue]) -> list[str]:
+    return []
+
+
+def _no_advice(path: str) -> str | None:
+    return None
+
+
+@dataclass(frozen=True)
+class Frontend:
+    """How the models of a framework are read."""
+
+    files: str
+    """What its models are, for messages: `onnx (.onnx)`."""
+    formats: tuple[FileFormat, ...]
+    """In the order in which content is compared with them."""
+    load: Callable[[Request], ModuleOp]
+    """The module; FrontendError lists everything that prevents the import."""
+    inventory: Callable[[Request], Iterable[Use]]
+    """The operators of the nodes, also of such that no import knows."""
+    other_files: Callable[[str, Mapping[str, OptionValue]], list[str]] = _no_files
+    """The files that a model may need besides that with its graph, as far as names tell."""
+    advice: Callable[[str], str | None] = _no_advice
+    """What a path that is no model has to do with one, and what to give instead."""
+    messages: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The protobuf messages that are models, with the suffix of files that hold them."""
+
+
+def frontend_of(framework: Framework) -> Frontend:
+    """The frontend of a framework."""
+    return framework.frontend()
+
+
+def frontends() -> list[Frontend]:
+    """Those of all frameworks."""
+    return [frontend_of(framework) for framework in FRAMEWORKS.values()]
+
+
+def formats() -> dict[str, Framework]:
+    """The framework of each format."""
+    return {
+        format_.name: framework
+        for framework in FRAMEWORKS.values()
+        for format_ in frontend_of(framework).formats
+    }
+
+
+IR_TEXT = FileFormat("mlir", ".mlir")
+"""The one format that belongs to no framework."""
+
+
+def known_formats() -> str:
+    """All formats, for messages."""
+    return ", ".join([*(frontend.files for frontend in frontends()), "IR text (.mlir)"])
+
+
+def graph_file(path: str) -> str:
+    """The file with the graph of a model: the one in its folder, if the model is a folder."""
+    if not os.path.isdir(path):
+        return path
+    names = (n for f in frontends() for format_ in f.formats for n in format_.folder_files)
+    return next(filter(os.path.isfile, (os.path.join(path, name) for name in names)), path)

@@ -1,0 +1,62 @@
+"""ONNX: files, as the register of frameworks knows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lowerdeck.frontends.frontend import FileFormat, Frontend, Request, Use
+from lowerdeck.frontends.wire import LENGTH, VARINT, Outline
+
+if TYPE_CHECKING:
+    from onnx import NodeProto
+    from xdsl.dialects.builtin import ModuleOp
+
+
+def _is_model(fields: Outline) -> bool:
+    """A ModelProto: a graph in field 7, and the version of the IR or the opsets."""
+    has_version = fields.first(1) == VARINT or fields.first(8) == LENGTH
+    return fields.first(7) == LENGTH and has_version
+
+
+def _load(request: Request) -> ModuleOp:
+    from lowerdeck.frontends.onnx.import_ import import_model
+
+    return import_model(request.path, outputs=request.outputs, input_shapes=request.input_shapes)
+
+
+def _inventory(request: Request) -> Iterator[Use]:
+    from lowerdeck.frontends.onnx.parse import model_opset, parse_model
+
+    model = parse_model(request.path)
+    local = {(function.domain, function.name) for function in model.functions}
+    opset = model_opset(model)
+    yield from _uses(model.graph.node, opset, local)
+    for function in model.functions:
+        own = {entry.domain: entry.version for entry in function.opset_import}
+        yield from _uses(function.node, own or opset, local)
+
+
+def _uses(
+    nodes: Sequence[NodeProto], opset: Mapping[str, int], local: set[tuple[str, str]]
+) -> Iterator[Use]:
+    """The nodes and, after each, those of its subgraphs."""
+    for node in nodes:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        name = node.name or (node.output[0] if node.output else "")
+        is_local = (node.domain, node.op_type) in local
+        yield Use(node.op_type, name, domain, opset.get(domain), is_local)
+        for attribute in node.attribute:
+            if attribute.HasField("g"):
+                yield from _uses(attribute.g.node, opset, local)
+            for graph in attribute.graphs:
+                yield from _uses(graph.node, opset, local)
+
+
+FRONTEND = Frontend(
+    files="onnx (.onnx)",
+    formats=(FileFormat("onnx", ".onnx", holds=_is_model),),
+    load=_load,
+    inventory=_inventory,
+    messages={"ModelProto": ".onnx"},
+)
