@@ -1,8 +1,9 @@
 """
-Finds faster schedules than the best by rule, by trying: `tune`.
+Finds faster schedules than the best by estimate, by trying: `tune`.
 
-Every variant of a model is compiled whole, with one rank of schedules for all its kernels, so that
-as many kernels are tried at once as there are, each on weights and inputs as cold as in real use.
+Every variant of a model is compiled whole, with one rank of candidates (of any strategy) for all
+its kernels, so that as many kernels are tried at once as there are, each on weights and inputs as
+cold as in real use.
 The variants run in turns; then each kernel gets the rank that was best for it.
 """
 
@@ -105,8 +106,8 @@ def _variants(
         compiled = compile_with(model, replace(options, profile=True, rank=rank), cache=False)
         kernels = compiled.profile(inputs, seconds=0).kernels
         schedules = [kernel.schedule for kernel in kernels]
-        if rank > 1 and schedules == variants[rank % 2].schedules:
-            break  # no kernel has so many tiles
+        if rank and schedules == variants[0].schedules:
+            break  # no kernel has so many candidates
         variants.append(Variant(rank, compiled, schedules, {}))
     return variants
 

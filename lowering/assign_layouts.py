@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from math import gcd, prod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -15,121 +15,12 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
-from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
-from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp, ints
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
-from lowerdeck.lowering.channel_links import channel_offsets
-from lowerdeck.lowering.kernels.convolution import FEWEST_LANES
-from lowerdeck.lowering.kernels.depthwise import is_depthwise
-from lowerdeck.lowering.kernels.lower import ANCHORS
-from lowerdeck.lowering.kernels.transposed import has_phases, transposed_border
-from lowerdeck.lowering.schedule.rules import assumed_shape, leaves_out_padding
-from lowerdeck.lowering.targets import machine_of
+from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.lowering.strategies.base import Border, Setting, Wishes
+from lowerdeck.lowering.strategies.facts import FEWEST_LANES, assumed_shape, has_channels
+from lowerdeck.lowering.strategies.registry import wishes
 from lowerdeck.passes.context import options_of
-
-_BLOCKED = (ConvOp, ConvTransposeOp, PoolOp, ConcatOp, ReduceOp)
-"""Anchors that work on channels in blocks."""
-
-Border = tuple[int, ...]
-"""Elements of padding: at the begin of all axes, then at their end."""
-
-
-def anchor_of(kernel: KernelOp) -> Operation | None:
-    """The op of a kernel that is not a map."""
-    return next((op for op in kernel.body.block.ops if type(op) in ANCHORS), None)
-
-
-@dataclass(frozen=True)
-class Role:
-    """What a kernel with one result asks of the layouts of its values."""
-
-    linked: dict[int, int] = field(default_factory=dict[int, int])
-    """The inputs that have to be blocked if the result is, by position: channel c of the result
-    needs channel c + offset of them."""
-    is_blocked: bool = False
-    """True if the result is blocked whatever the inputs are."""
-    image: int | None = None
-    """The input that a convolution slides over."""
-    is_free: bool = False
-    """True if inputs may lie in any way, however the result does."""
-    prefers_blocks: bool = False
-    """True if the kernel is much faster on blocks."""
-    works_on_rows: bool = False
-    """True for a convolution that takes and gives its values row-major, with a border."""
-
-
-def role_of(kernel: KernelOp, lanes: int) -> Role | None:
-    """What a kernel asks for; None if it takes and gives row-major values only."""
-    if len(kernel.results) != 1:
-        return None
-    anchor = anchor_of(kernel)
-    if anchor is not None and not isinstance(anchor, _BLOCKED):
-        return None
-    if isinstance(anchor, ConvOp):
-        return _role_of_conv(kernel, anchor, lanes)
-    if isinstance(anchor, ConvTransposeOp):
-        return _role_of_transposed(kernel, anchor)
-    offsets = None if isinstance(anchor, ReduceOp) else channel_offsets(kernel)
-    if offsets is None or not can_be_blocked(kernel.results[0]):
-        return Role(is_free=True)
-    if any(offset % lanes for offset in offsets.values()):
-        return Role(is_free=True)
-    return Role(offsets)
-
-
-def _role_of_conv(kernel: KernelOp, op: ConvOp, lanes: int) -> Role | None:
-    offsets = channel_offsets(kernel)
-    pads = [pad.value for pad in (*op.pads_begin.data, *op.pads_end.data)]
-    weight = static_shape(op.weight)
-    if offsets is None or None in pads or weight is None or not can_be_blocked(kernel.results[0]):
-        return None
-    image = _position(kernel, op.input)
-    parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
-    if image is None or not all(_is_constant(kernel, value) for value in parameters):
-        return None
-    if is_depthwise(op):
-        return Role(offsets, image=image, prefers_blocks=True)
-    size = weight[0] // op.groups.data
-    if op.groups.data > 1 and size < lanes and gcd(size, lanes) < FEWEST_LANES:
-        return None
-    if lanes > 1 and _works_on_rows(kernel, op):
-        return Role(offsets, image=image, works_on_rows=True)
-    return Role(offsets, is_blocked=True, image=image)
-
-
-def _works_on_rows(kernel: KernelOp, op: ConvOp) -> bool:
-    """True if blocks would only have to be undone: few channels come in, and rows go out."""
-    if leaves_out_padding(kernel, op):
-        return False
-    leaves = not any(isinstance(use.operation, KernelOp) for use in kernel.results[0].uses)
-    few = (dims_of(op.input)[1].value or FEWEST_LANES + 1) <= FEWEST_LANES
-    return leaves and few and op.groups.data == 1 and ints(op.strides)[-1] == 1
-
-
-def _role_of_transposed(kernel: KernelOp, op: ConvTransposeOp) -> Role | None:
-    offsets, image = channel_offsets(kernel), _position(kernel, op.input)
-    if offsets is None or image is None or not can_be_blocked(kernel.results[0]):
-        return None
-    parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
-    if not has_phases(op) or not all(_is_constant(kernel, value) for value in parameters):
-        return None
-    return Role(offsets, is_blocked=True, image=image)
-
-
-def _position(kernel: KernelOp, value: SSAValue) -> int | None:
-    return next((k for k, a in enumerate(kernel.body.block.args) if a is value), None)
-
-
-def _is_constant(kernel: KernelOp, value: SSAValue) -> bool:
-    position = _position(kernel, value)
-    return position is not None and isinstance(kernel.inputs[position].owner, ConstantOp)
-
-
-def can_be_blocked(value: SSAValue) -> bool:
-    """True for f32 with a known number of channels (dimension 1) and dimensions behind them."""
-    dims = dims_of(value)
-    return len(dims) > 2 and (dims[1].value or 0) > 0 and element_type(value) == f32
 
 
 def block_for(channels: int, lanes: int) -> int:
@@ -183,12 +74,12 @@ class LayoutPlan:
     blocked or row-major, whichever moves less memory in conversions.
     """
 
-    def __init__(self, body: Block, lanes: int) -> None:
-        self._lanes = lanes
-        self.roles: dict[KernelOp, Role] = {}
+    def __init__(self, body: Block, setting: Setting) -> None:
+        self._lanes = setting.target.lanes
+        self.wishes: dict[KernelOp, Wishes] = {}
         for kernel in kernels_in(body):
-            if (role := role_of(kernel, lanes)) is not None:
-                self.roles[kernel] = role
+            if (found := wishes(kernel, setting)) is not None:
+                self.wishes[kernel] = found
         self._components = Components()
         self._saved: dict[SSAValue, float] = {}
         """By component: the memory traffic that blocks save."""
@@ -200,16 +91,16 @@ class LayoutPlan:
     def _values(self) -> dict[SSAValue, None]:
         """Everything that could be blocked."""
         found: dict[SSAValue, None] = {}
-        for kernel, role in self.roles.items():
-            inputs = {*role.linked, *(() if role.image is None else (role.image,))}
+        for kernel, asked in self.wishes.items():
+            inputs = {*asked.linked, *(() if asked.image is None else (asked.image,))}
             for value in (*(kernel.inputs[k] for k in sorted(inputs)), kernel.results[0]):
-                if can_be_blocked(value):
+                if has_channels(value):
                     found[value] = None
         return found
 
     def _join(self) -> None:
-        for kernel, role in self.roles.items():
-            for position in role.linked:
+        for kernel, asked in self.wishes.items():
+            for position in asked.linked:
                 self._components.join(kernel.inputs[position], kernel.results[0])
         for value in self._values():
             root, channels = self._components.find(value), dims_of(value)[1].value or 0
@@ -223,33 +114,33 @@ class LayoutPlan:
     def _worth(self, value: SSAValue) -> float:
         """The elements that need not be converted if a value's component is blocked."""
         owner = value.owner
-        role = self.roles.get(owner) if isinstance(owner, KernelOp) else None
+        asked = self.wishes.get(owner) if isinstance(owner, KernelOp) else None
         asks = [self._asks(use.operation, use.index) for use in value.uses]
         channels = dims_of(value)[1].value or 1
         block = self.block(value)
         blocked = size_of(value) / channels * (-(-channels // block) * block)
         worth = 0.0
-        if role is None:
+        if asked is None:
             # Made row-major: convolutions with few channels take that as well as anything.
             worth -= blocked if "linked" in asks else 0.0
-        elif role.is_blocked:
+        elif asked.is_blocked:
             worth += size_of(value) if "linked" in asks or "plain" in asks else 0.0
             worth -= size_of(value) if "plain" in asks else 0.0
         else:
             worth -= size_of(value) if "plain" in asks else 0.0
             worth += size_of(value) / 2 if "image" in asks else 0.0
-            worth += size_of(value) if role.prefers_blocks else 0.0
+            worth += size_of(value) if asked.prefers_blocks else 0.0
         # Elements of padding are computed, too.
         return worth - (blocked - size_of(value)) / 4 if worth > 0 else worth
 
     def _asks(self, op: Operation, index: int) -> str:
         """What a use asks for: linked (as the result lies), image, free or plain."""
-        role = self.roles.get(op) if isinstance(op, KernelOp) else None
-        if role is None:
+        asked = self.wishes.get(op) if isinstance(op, KernelOp) else None
+        if asked is None:
             return "plain"
-        if index in role.linked:
+        if index in asked.linked:
             return "linked"
-        return "image" if index == role.image else "free"
+        return "image" if index == asked.image else "free"
 
     def block(self, value: SSAValue) -> int:
         """The size of the blocks of a value, if it is blocked."""
@@ -262,10 +153,10 @@ class LayoutPlan:
 
     def is_blocked(self, value: SSAValue) -> bool:
         """True if a value is made in blocks."""
-        role = self.roles.get(value.owner) if isinstance(value.owner, KernelOp) else None
-        if role is None or not can_be_blocked(value):
+        asked = self.wishes.get(value.owner) if isinstance(value.owner, KernelOp) else None
+        if asked is None or not has_channels(value):
             return False
-        return role.is_blocked or (self.is_wanted_blocked(value) and not role.works_on_rows)
+        return asked.is_blocked or (self.is_wanted_blocked(value) and not asked.works_on_rows)
 
     # Borders
 
@@ -275,15 +166,15 @@ class LayoutPlan:
         a value, have the border of the whole, so that they can lie in it.
         """
         views = Components()
-        for kernel, role in self.roles.items():
-            if _is_view(kernel) and role.linked and self.is_wanted_blocked(kernel.results[0]):
-                for position in role.linked:
+        for kernel, asked in self.wishes.items():
+            if _is_view(kernel) and asked.linked and self.is_wanted_blocked(kernel.results[0]):
+                for position in asked.linked:
                     views.join(kernel.inputs[position], kernel.results[0])
         borders: dict[SSAValue, Border] = {}
-        for kernel, role in self.roles.items():
-            if role.image is None or not (self._works_on_blocks(kernel) or role.works_on_rows):
+        for kernel, asked in self.wishes.items():
+            if asked.image is None or not (self._works_on_blocks(kernel) or asked.works_on_rows):
                 continue
-            value, border = kernel.inputs[role.image], border_of_conv(kernel)
+            value, border = kernel.inputs[asked.image], asked.border
             root = views.find(value)
             old = borders.get(root, border)
             borders[root] = tuple(map(max, old, border))
@@ -294,9 +185,9 @@ class LayoutPlan:
         }
 
     def _works_on_blocks(self, kernel: KernelOp) -> bool:
-        role = self.roles[kernel]
-        wants = self.is_wanted_blocked(kernel.results[0]) and not role.works_on_rows
-        return role.is_blocked or wants
+        asked = self.wishes[kernel]
+        wants = self.is_wanted_blocked(kernel.results[0]) and not asked.works_on_rows
+        return asked.is_blocked or wants
 
     def padded(self, layout: LayoutAttr, value: SSAValue) -> LayoutAttr:
         """A layout with the border that is wanted around a value."""
@@ -315,25 +206,25 @@ class LayoutPlan:
         plain = LayoutAttr.row_major(len(dims_of(value)))
         if self.is_blocked(value):
             return self.blocked(value)
-        is_padded = isinstance(value.owner, KernelOp) and value.owner in self.roles
+        is_padded = isinstance(value.owner, KernelOp) and value.owner in self.wishes
         return self.padded(plain, value) if is_padded else plain
 
     def wanted(self, kernel: KernelOp, position: int) -> LayoutAttr | None:
         """How a kernel wants an input, which may be as it is made; None if it takes any."""
         value = kernel.inputs[position]
         plain = LayoutAttr.row_major(len(dims_of(value)))
-        role, made = self.roles.get(kernel), self.made(value)
+        asked, made = self.wishes.get(kernel), self.made(value)
         if isinstance(value.owner, ConstantOp):
             return None
-        if role is None:
+        if asked is None:
             return plain
-        if role.works_on_rows and position == role.image:
+        if asked.works_on_rows and position == asked.image:
             return self.padded(plain, value)
         if not self._works_on_blocks(kernel):
-            return plain if position in role.linked or position == role.image else None
-        if position in role.linked:
+            return plain if position in asked.linked or position == asked.image else None
+        if position in asked.linked:
             return self.blocked(value)
-        if position != role.image or _has_border(made, border_of_conv(kernel)):
+        if position != asked.image or _has_border(made, asked.border):
             return None
         few = (dims_of(value)[1].value or 0) <= FEWEST_LANES
         return self.padded(plain, value) if few else self.blocked(value)
@@ -350,20 +241,7 @@ def _is_view(kernel: KernelOp) -> bool:
     return isinstance(op, ConcatOp) and op.axis.data == 1
 
 
-def border_of_conv(kernel: KernelOp) -> Border:
-    """What the convolution in a kernel reads beyond its input."""
-    op = anchor_of(kernel)
-    if isinstance(op, ConvTransposeOp):
-        first, last = transposed_border(op)
-        return (0, 0, *first, 0, 0, *last)
-    assert isinstance(op, ConvOp)
-    if leaves_out_padding(kernel, op):
-        return (0,) * (2 * len(dims_of(op.input)))
-    begin, end = ([pad.value or 0 for pad in pads.data] for pads in (op.pads_begin, op.pads_end))
-    return (0, 0, *begin, 0, 0, *end)
-
-
-def _has_border(layout: LayoutAttr, border: Sequence[int]) -> bool:
+def _has_border(layout: LayoutAttr, border: Border) -> bool:
     have = (*layout.data.begin, *layout.data.end)
     return all(map(int.__ge__, have, border))
 
@@ -428,7 +306,7 @@ class LayoutAssigner:
 @dataclass(frozen=True)
 class AssignLayoutsPass(ModulePass):
     """
-    Choose the layout of every value between kernels.
+    Choose the layout of every value between kernels, by what the strategies of each ask for.
 
     Convolutions give their channels in blocks of as many as the target has lanes (fewer if there
     are few channels) and take them so, with a border of zeros as wide as their padding; one that
@@ -442,10 +320,10 @@ class AssignLayoutsPass(ModulePass):
     name = "assign-layouts"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lanes = machine_of(options_of(ctx).target).lanes
-        if lanes == 1:
+        setting = Setting.of(options_of(ctx))
+        if setting.target.lanes == 1:
             return
         for function in op.body.block.ops:
             if isinstance(function, FuncOp):
                 block = function.body.block
-                LayoutAssigner(LayoutPlan(block, lanes)).assign(block)
+                LayoutAssigner(LayoutPlan(block, setting)).assign(block)

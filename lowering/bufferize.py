@@ -36,8 +36,8 @@ from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
 from lowerdeck.lowering.assumptions import assumptions
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.lowering.kernels import KernelLowering
 from lowerdeck.lowering.kernels.lower import IN_PLACE, remove_unused
+from lowerdeck.lowering.strategies.registry import lower_kernel
 from lowerdeck.lowering.updates import find_updates
 from lowerdeck.lowering.view_parts import (
     VIEW,
@@ -87,7 +87,7 @@ class Kernels:
         return known
 
     def _lower(self, op: KernelOp) -> tuple[str, list[str]]:
-        function = KernelLowering(op).lower()
+        function = lower_kernel(op)
         symbols = [name.data for name in function.symbols]
         # Symbols may be called differently, and kernels of `core` may differ in what does not
         # matter to loops.

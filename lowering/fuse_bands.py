@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -13,44 +13,56 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import static_shape
-from lowerdeck.lowering.assign_layouts import anchor_of
 from lowerdeck.lowering.form_kernels import MAX_OPS
 from lowerdeck.lowering.fuse_epilogue import fuse
-from lowerdeck.lowering.kernels.convolution import can_be_blocked
-from lowerdeck.lowering.kernels.depthwise import can_be_blocked_depthwise, is_depthwise
-from lowerdeck.lowering.schedule.choose_bands import is_worth_bands
-from lowerdeck.lowering.schedule.choose_winograd import choose_winograd
-from lowerdeck.lowering.schedule.rules import is_constant, layout_in
-from lowerdeck.lowering.targets import Machine, machine_of
+from lowerdeck.lowering.strategies.bands import Bands, is_worth_bands, plans
+from lowerdeck.lowering.strategies.base import Setting
+from lowerdeck.lowering.strategies.conv_sums import can_be_blocked
+from lowerdeck.lowering.strategies.depthwise import can_be_blocked_depthwise, is_depthwise
+from lowerdeck.lowering.strategies.direct import Direct
+from lowerdeck.lowering.strategies.facts import (
+    anchors_of,
+    is_constant,
+    layout_in,
+    layout_out,
+    position_of,
+)
+from lowerdeck.lowering.strategies.registry import choose
 from lowerdeck.passes.context import options_of
 
 
-def bands_input(kernel: KernelOp, machine: Machine) -> int | None:
+def bands_input(kernel: KernelOp, setting: Setting) -> int | None:
     """
-    The number of the input whose kernel a depthwise convolution can take in, if that pays; else
-    None.
+    The number of the input whose kernel a depthwise convolution can take in, if that pays or is
+    asked for; else None.
     """
-    second = anchor_of(kernel)
-    if not isinstance(second, ConvOp):
+    anchors = anchors_of(kernel)
+    second = anchors[0] if anchors else None
+    if not isinstance(second, ConvOp) or Bands.name in setting.disabled:
         return None
-    arguments = enumerate(kernel.body.block.args)
-    position = next((k for k, argument in arguments if argument is second.input), None)
+    position = position_of(kernel, second.input)
     if position is None:
         return None
     producer = kernel.inputs[position].owner
     if not isinstance(producer, KernelOp) or not _is_only_user(kernel, position):
         return None
-    first = anchor_of(producer)
+    anchors = anchors_of(producer)
+    first = anchors[0] if anchors else None
     if not isinstance(first, ConvOp) or not _is_plain(producer, first):
         return None
-    target = kernel.layout_at(len(kernel.inputs))
+    result = layout_out(kernel)
     if not is_constant(kernel, second.weight):
         return None
-    if not can_be_blocked_depthwise(second, layout_in(kernel, second.input), target):
+    if not can_be_blocked_depthwise(second, layout_in(kernel, second.input), result):
         return None
-    if choose_winograd(producer, first, machine) is not None:
+    if Bands.name in setting.asked:
+        is_possible = any(True for _ in plans(first, second, result.inner(1), setting))
+        return position if is_possible else None
+    apart = choose(producer, setting)
+    if apart is None or apart.schedule.strategy != Direct.name:
+        # It would be made by less work than its products.
         return None
-    return position if is_worth_bands(first, second, target.inner(1), machine) else None
+    return position if is_worth_bands(first, second, result.inner(1), setting) else None
 
 
 def _is_only_user(kernel: KernelOp, position: int) -> bool:
@@ -78,7 +90,7 @@ def _is_plain(kernel: KernelOp, op: ConvOp) -> bool:
         and not is_depthwise(op)
         and is_constant(kernel, op.weight)
         and static_shape(op.weight) is not None
-        and can_be_blocked(op, layout_in(kernel, op.input), kernel.layout_at(len(kernel.inputs)))
+        and can_be_blocked(op, layout_in(kernel, op.input), layout_out(kernel))
     )
 
 
@@ -89,7 +101,7 @@ def fuse_bands(kernel: KernelOp, position: int) -> None:
     layouts: dict[SSAValue, LayoutAttr] = {}
     for each in (producer, kernel):
         layouts.update((value, each.layout_at(k)) for k, value in enumerate(each.inputs))
-    target = kernel.layout_at(len(kernel.inputs))
+    target = layout_out(kernel)
     fused = fuse(kernel, position)
     own = [layouts[value] for value in fused.inputs]
     fused.properties["layouts"] = ArrayAttr([*own, target])
@@ -103,19 +115,17 @@ class FuseBandsPass(ModulePass):
     Nothing else reads that tensor, and what comes behind the convolution in its kernel are maps.
     The two then run by bands of rows, so that what is in between stays in the cache. That is done
     where it would not stay there otherwise, and is worth more than what bands cost, by sizes and
-    the description of the target; and not where the convolution would run by Winograd's algorithm.
+    the description of the target; and only where the convolution by itself would run as a direct
+    sum, for another algorithm, such as Winograd's, would be the faster one.
     """
 
     name = "fuse-bands"
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        options = options_of(ctx)
-        machine = replace(
-            machine_of(options.target), threads=options.threads, strict=options.strict_accuracy
-        )
+        setting = Setting.of(options_of(ctx))
         for kernel in list(op.walk()):
             if not isinstance(kernel, KernelOp):
                 continue
-            if (position := bands_input(kernel, machine)) is not None:
+            if (position := bands_input(kernel, setting)) is not None:
                 fuse_bands(kernel, position)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
@@ -15,7 +15,6 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.bufferize import DRIVER
-from lowerdeck.lowering.schedule.parameters import SCHEDULE
 from lowerdeck.lowering.work import MULTIPLY_ADDS
 from lowerdeck.passes.provenance import source_names
 
@@ -56,8 +55,8 @@ class Marker:
         name, entries = _described(op)
         outputs = 1
         if isinstance(op, driver.CallOp) and name in self.functions:
-            schedule = self.functions[name].attributes.get(SCHEDULE)
-            entries["schedule"] = StringAttr("" if schedule is None else _text(schedule))
+            schedule = self.functions[name].schedule
+            entries["schedule"] = StringAttr("" if schedule is None else str(schedule.data))
             outputs = self.functions[name].outputs.data
         entries["shapes"] = StringAttr(_shapes(op, outputs))
         entries["kernel"] = StringAttr(name)
@@ -103,29 +102,6 @@ def _shapes(op: Operation, outputs: int) -> str:
     texts = ["x".join(map(str, ref_type(o).dims.data)) or "scalar" for o in op.operands]
     split = len(texts) - outputs
     return f"{' '.join(texts[:split])} -> {' '.join(texts[split:])}".strip()
-
-
-def _text(attribute: Attribute) -> str:
-    """For people: `tile x0=1,x1=14,oc=2 order n,x0,oc`; nothing for what is empty."""
-    match attribute:
-        case DictionaryAttr():
-            entries = ((name, _inner_text(value)) for name, value in attribute.data.items())
-            return " ".join(f"{name} {text}".strip() for name, text in entries if text)
-        case _:
-            return _inner_text(attribute)
-
-
-def _inner_text(attribute: Attribute) -> str:
-    match attribute:
-        case StringAttr() | IntAttr():
-            return str(attribute.data)
-        case DictionaryAttr():
-            entries = attribute.data.items()
-            return ",".join(f"{name}={_inner_text(value)}" for name, value in entries)
-        case ArrayAttr():
-            return ",".join(map(_inner_text, attribute))
-        case _:
-            return str(attribute)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ PASSES: dict[str, PassFactory] = {
     "assign-layouts": lazy("lowering.assign_layouts", "AssignLayoutsPass"),
     "view-parts": lazy("lowering.view_parts", "ViewPartsPass"),
     "fuse-bands": lazy("lowering.fuse_bands", "FuseBandsPass"),
-    "choose-schedules": lazy("lowering.schedule.choose", "ChooseSchedulesPass"),
+    "choose-strategies": lazy("lowering.choose_strategies", "ChooseStrategiesPass"),
     "bufferize": lazy("lowering.bufferize", "BufferizePass"),
     "expand-math": lazy("lowering.expand_math", "ExpandMathPass"),
     "vectorize-loops": lazy("lowering.schedule.loops", "VectorizeLoopsPass"),
@@ -69,7 +69,7 @@ _ADDED: Mapping[str, list[str]] = {
         "assign-layouts",
         "view-parts",
         "fuse-bands",
-        "choose-schedules",
+        "choose-strategies",
     ],
     "buffer": ["bufferize", "expand-math", "pack-weights"],
 }

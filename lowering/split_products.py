@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
-from lowerdeck.lowering.targets import Machine, machine_of
+from lowerdeck.lowering.targets import Target, target_named
 from lowerdeck.passes.context import options_of
 
 PART = 768
@@ -32,17 +32,17 @@ ROWS = 8
 Op = TypeVar("Op", bound=Operation)
 
 
-def is_long(op: MatmulOp, machine: Machine) -> bool:
+def is_long(op: MatmulOp, target: Target) -> bool:
     """
     True if a panel of a constant right matrix takes more than a quarter of the second cache: then
     the next one, which is asked for ahead, and rows of the left matrix do not fit beside it.
     """
     shape, weight = static_shape(op.lhs), static_shape(op.rhs)
-    if machine.lanes == 1 or shape is None or weight is None or element_type(op.lhs) != f32:
+    if target.lanes == 1 or shape is None or weight is None or element_type(op.lhs) != f32:
         return False
     if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2 or shape[-2] < ROWS:
         return False
-    return shape[-1] * PANEL * machine.lanes * 4 > machine.l2 // 4
+    return shape[-1] * PANEL * target.lanes * 4 > target.l2 // 4
 
 
 def parts_of(depth: int, lanes: int) -> Iterator[tuple[int, int]]:
@@ -53,13 +53,13 @@ def parts_of(depth: int, lanes: int) -> Iterator[tuple[int, int]]:
         yield start, min(size, depth - start)
 
 
-def split(op: MatmulOp, machine: Machine) -> None:
+def split(op: MatmulOp, target: Target) -> None:
     """Replace a product by a sum of products."""
     weight = constant_array(op.rhs)
     assert weight is not None
     rows = dims_of(op.lhs)[:-1]
     total = None
-    for start, size in parts_of(weight.shape[0], machine.lanes):
+    for start, size in parts_of(weight.shape[0], target.lanes):
         starts = [*(0 for _ in rows), start]
         left = _insert(op, SliceOp(op.lhs, starts, [*rows, size])).result
         right = _insert(op, ConstantOp.of(weight[start : start + size])).result
@@ -91,12 +91,12 @@ class SplitProductsPass(ModulePass):
     name = "split-products"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        machine = machine_of(options_of(ctx).target)
+        target = target_named(options_of(ctx).target)
         for product in list(op.walk()):
-            if not isinstance(product, MatmulOp) or not is_long(product, machine):
+            if not isinstance(product, MatmulOp) or not is_long(product, target):
                 continue
             try:
-                split(product, machine)
+                split(product, target)
             except ElidedBlobError:
                 # The weights are not there: nothing is compiled, and what is read stays short.
                 continue

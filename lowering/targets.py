@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Machine:
+class Target:
     """What schedules are chosen by."""
 
     lanes: int
@@ -24,37 +20,18 @@ class Machine:
     """Bytes of the first data cache."""
     l2: int = 1 << 20
     """Bytes of the second cache, of one core."""
-    threads: int = 1
-    """How many cores share the work."""
-    strict: bool = False
-    """True if what is faster must not add to rounding errors."""
-    rank: int = 0
-    """Which schedule to take instead of the best by rule, for tuning: 1 is its other order, 2 and 3
-    are the second best tile in both orders, and so on."""
-
-    def best(self, candidates: Sequence[T], cost: Callable[[T], float]) -> T:
-        """The tile that costs least; if another rank is wanted, that one, if there are so many."""
-        place = self.rank // 2
-        if place == 0 or place >= len(candidates):
-            return min(candidates, key=cost)
-        return sorted(candidates, key=cost)[place]
-
-    @property
-    def other_order(self) -> bool:
-        """True if loops over tiles are wanted in the order that is not the best by rule."""
-        return self.rank % 2 == 1
 
 
-_MACHINES: dict[str, Machine] = {
-    "x86-64-v4": Machine(16, 32),
-    "x86-64-v3": Machine(8, 16, l2=512 << 10),
-    "x86-64": Machine(4, 16, l2=256 << 10),
-    "aarch64": Machine(4, 32, l2=512 << 10),
-    "c99": Machine(1, 16, l2=256 << 10),
+_MACHINES: dict[str, Target] = {
+    "x86-64-v4": Target(16, 32),
+    "x86-64-v3": Target(8, 16, l2=512 << 10),
+    "x86-64": Target(4, 16, l2=256 << 10),
+    "aarch64": Target(4, 32, l2=512 << 10),
+    "c99": Target(1, 16, l2=256 << 10),
 }
 
 
-def machine_of(target: str) -> Machine:
+def target_named(target: str) -> Target:
     """
     The description of a target; for `native` that of the best target that runs here.
 

@@ -67,8 +67,13 @@ class CompileOptions:
     """The weights become part of the C."""
     profile: bool = False
     """The C can take the time of each call of a kernel."""
+    disable_strategies: Collection[str] = field(default=(), metadata={"key": _in_any_order})
+    """Names of strategies that no kernel runs by."""
+    strategies: Collection[str] = field(default=(), metadata={"key": _in_any_order})
+    """Names of strategies that kernels run by wherever they can, whatever the estimates say."""
     rank: int = 0
-    """Which schedules kernels get instead of the best by rule; `tune` finds out."""
+    """Which schedules kernels get instead of the best by estimate: 1 is the second best, and so on;
+    `tune` finds out."""
     ranks: Mapping[str, int] = field(default_factory=dict[str, int])
     """The same for single kernels, by name."""
     progress: Callable[[str], None] = field(default=lambda text: None, compare=False)

@@ -54,6 +54,7 @@ from xdsl.utils.hints import isa
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.core.base import require
+from lowerdeck.dialects.core.schedule import ScheduleAttr
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
 
@@ -73,12 +74,13 @@ class FuncOp(IRDLOperation):
     nobody reads are memory for the function itself.
 
     `symbols` names its integer parameters; in expressions they are s0, s1, ... in order, and the
-    names are those of the model, for people.
+    names are those of the model, for people. `schedule` says how the labeled loops are to run.
 
     Constraints:
 
     - (C1) the region's arguments are buffers, and at least `outputs`, which is not negative.
     - (C2) the region ends with `buffer.return`.
+    - (C3) the buffer that `schedule` asks for ahead is one of the arguments.
 
     Example:
 
@@ -101,6 +103,7 @@ class FuncOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     symbols = prop_def(ArrayAttr[StringAttr])
     outputs = prop_def(IntAttr)
+    schedule = opt_prop_def(ScheduleAttr)
     body = region_def("single_block")
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
@@ -126,6 +129,9 @@ class FuncOp(IRDLOperation):
             require(isinstance(found, RefType), f"expected a buffer, got {found}", "C1")
         ends = isinstance(self.body.block.last_op, ReturnOp)
         require(ends, "the function does not end with buffer.return", "C2")
+        if self.schedule is not None and (ahead := self.schedule.data.prefetch) is not None:
+            text = f"buffer {ahead} of {len(arguments)} is to be asked for ahead"
+            require(ahead < len(arguments), text, "C3")
 
 
 @irdl_op_definition

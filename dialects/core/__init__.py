@@ -15,6 +15,7 @@ from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import LINEAR
 from lowerdeck.dialects.core.reduce import REDUCE
+from lowerdeck.dialects.core.schedule import ScheduleAttr
 from lowerdeck.dialects.core.tensor import TENSOR
 from lowerdeck.dialects.core.types import (
     DimsAttr,
@@ -41,5 +42,14 @@ Core = Dialect(
         KernelOp,
         YieldOp,
     ],
-    [BlobAttr, DimsAttr, LayoutAttr, TensorEncoding, StringType, SequenceType, OptionalType],
+    [
+        BlobAttr,
+        DimsAttr,
+        LayoutAttr,
+        ScheduleAttr,
+        TensorEncoding,
+        StringType,
+        SequenceType,
+        OptionalType,
+    ],
 )

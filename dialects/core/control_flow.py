@@ -32,6 +32,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import is_ranked, require
 from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.schedule import ScheduleAttr
 from lowerdeck.dialects.core.symbols import MakesSymbols, symbols_made_within
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, i1, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
@@ -413,6 +414,7 @@ class KernelOp(IRDLOperation):
     Straight-line ops that become one C function. Arguments are all it uses; no control flow inside.
 
     `layouts` says how each input, then each result lies in memory; without it all are row-major.
+    `schedule` says by which strategy the kernel runs, and how; without it in plain loops.
 
     Constraints:
 
@@ -420,6 +422,7 @@ class KernelOp(IRDLOperation):
     - (C2) the region ends with `core.yield`, which gives values of the result types.
     - (C3) `layouts` has one layout of the right rank for each input and result.
     - (C4) no op in the region has a region.
+    - (C5) what `schedule` asks for ahead is an input.
 
     Example:
 
@@ -435,6 +438,7 @@ class KernelOp(IRDLOperation):
     name = "core.kernel"
     sym_name = prop_def(SymbolNameConstraint())
     layouts = opt_prop_def(ArrayAttr[LayoutAttr])
+    schedule = opt_prop_def(ScheduleAttr)
     inputs = var_operand_def()
     results_ = var_result_def()
     body = region_def("single_block")
@@ -476,6 +480,9 @@ class KernelOp(IRDLOperation):
             ranks = [rank_of(value) for value in (*self.inputs, *self.results)]
             found = [layout.rank for layout in self.layouts]
             require(found == ranks, f"layouts of ranks {found} for values of ranks {ranks}", "C3")
+        if self.schedule is not None and (ahead := self.schedule.data.prefetch) is not None:
+            text = f"input {ahead} of {len(self.inputs)} is to be asked for ahead"
+            require(ahead < len(self.inputs), text, "C5")
         for op in self.body.block.ops:
             require(not op.regions, f"{op.name} has a region; a kernel is straight-line", "C4")
 

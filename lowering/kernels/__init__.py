@@ -1,17 +1,15 @@
 """
 Kernels: from straight-line `core` ops to loop nests in `buffer`.
 
-Importing registers all rules.
+Importing registers all plain nests; strategies have better ones for many kernels.
 """
 
 from lowerdeck.lowering.kernels import (
     attention,
-    bands,
     contraction,
     maps,
     reduction,
     selection,
-    transposes,
 )
 from lowerdeck.lowering.kernels.lower import ACCUMULATING, ALONE, ANCHORS, MAPS, KernelLowering
 
@@ -22,10 +20,8 @@ __all__ = [
     "MAPS",
     "KernelLowering",
     "attention",
-    "bands",
     "contraction",
     "maps",
     "reduction",
     "selection",
-    "transposes",
 ]

@@ -1,7 +1,4 @@
-"""
-Attention: by schedule, a block of queries of one head at a time; else one query, without memory for
-the scores.
-"""
+"""Attention in plain loops: one query at a time, without memory for the scores."""
 
 from __future__ import annotations
 
@@ -14,9 +11,7 @@ from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f64
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.attention_blocks import lower_blocked_attention
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor
-from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 
 
 @anchor(AttentionOp, accumulating=True)
@@ -25,10 +20,6 @@ def lower_attention(k: KernelLowering, op: AttentionOp) -> None:
     The maximum of the scores, then the sums of values weighted by exp(score - maximum), divided by
     the sum of the weights. Scores are computed twice instead of stored.
     """
-    schedule = Schedule.of(k.kernel.attributes.get(SCHEDULE))
-    if schedule is not None:
-        lower_blocked_attention(k, op, schedule)
-        return
     b = k.builder
     *batch, queries, heads, _ = dims_of(op.query)
     with b.nest([*batch, heads, queries], parallel=True) as index:

@@ -1,5 +1,5 @@
 """
-Convolutions and matrix products.
+Convolutions and matrix products in plain loops.
 
 Floats of full precision and integers accumulate in a row of the output buffer, so that the inner
 loop runs along it at unit stride; half precision accumulates one element at a time in f32.
@@ -17,30 +17,8 @@ from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.convolution import (
-    is_blocked_conv,
-    is_row_conv,
-    lower_blocked_conv,
-    lower_row_conv,
-)
-from lowerdeck.lowering.kernels.depthwise import (
-    can_be_blocked_depthwise,
-    lower_blocked_depthwise,
-)
-from lowerdeck.lowering.kernels.lower import (
-    SCHEDULE,
-    Index,
-    KernelLowering,
-    anchor,
-    broadcast_index,
-)
-from lowerdeck.lowering.kernels.products import lower_tiled_matmul
+from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor, broadcast_index
 from lowerdeck.lowering.kernels.taps import position_range, window_range
-from lowerdeck.lowering.kernels.transposed import (
-    can_be_blocked_transposed,
-    lower_blocked_transposed,
-)
-from lowerdeck.lowering.kernels.winograd import is_winograd, lower_winograd
 
 
 def accumulates_in_place(element: object) -> bool:
@@ -79,18 +57,6 @@ def _first_channel(op: ConvOp, channel: Expr) -> Expr:
 @anchor(ConvOp, accumulating=True)
 def lower_conv(k: KernelLowering, op: ConvOp) -> None:
     """One row of outputs at a time; the bias starts the sum."""
-    if is_winograd(k, op):
-        lower_winograd(k, op)
-        return
-    if is_blocked_conv(k, op):
-        lower_blocked_conv(k, op)
-        return
-    if is_row_conv(k, op):
-        lower_row_conv(k, op)
-        return
-    if can_be_blocked_depthwise(op, k.layout_of(op.input), k.output_layout()):
-        lower_blocked_depthwise(k, op)
-        return
     if not accumulates_in_place(element_type(op.input)):
         _conv_by_element(k, op)
         return
@@ -173,9 +139,6 @@ def _conv_by_element(k: KernelLowering, op: ConvOp) -> None:
 @anchor(ConvTransposeOp, accumulating=True)
 def lower_conv_transpose(k: KernelLowering, op: ConvTransposeOp) -> None:
     """Start a plane of outputs with the bias, then add every input times the kernel to it."""
-    if can_be_blocked_transposed(op, k.layout_of(op.input), k.output_layout()):
-        lower_blocked_transposed(k, op)
-        return
     if not accumulates_in_place(element_type(op.input)):
         raise LoweringError(op, "half precision is not lowered; cast to f32 before it")
     b, out = k.builder, k.outputs[0]
@@ -228,9 +191,6 @@ def _scatter_products(k: KernelLowering, op: ConvTransposeOp, at: Index) -> None
 @anchor(MatmulOp, accumulating=True)
 def lower_matmul(k: KernelLowering, op: MatmulOp) -> None:
     """One row of the result at a time: rows of the right matrix, weighted by the left row."""
-    if SCHEDULE in k.kernel.attributes:
-        lower_tiled_matmul(k, op)
-        return
     dims = dims_of(op.result)
     batch, inner = dims[:-2], dims_of(op.lhs)[-1]
     if not accumulates_in_place(element_type(op.lhs)):

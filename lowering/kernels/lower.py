@@ -1,10 +1,11 @@
 """
-`lower-kernels`, the work on one kernel: its straight-line `core` ops become a loop nest.
+The state of lowering one kernel, whose straight-line `core` ops become a loop nest.
 
 Most ops are *maps*: element i of the result is an expression of elements of the operands. They need
 no loops of their own; `element` builds that expression wherever a consumer asks for it, so a chain
-of maps is one nest. A kernel has at most one op that is not a map, its *anchor*. The anchor's rule
-(`@anchor`) builds the loops and calls `finish` for every element, where the maps behind it follow.
+of maps is one nest. A kernel has at most one op that is not a map, its *anchor* (two where a
+strategy takes both). The plain loops of an anchor (`@anchor`), or those of the strategy that the
+kernel's schedule names, call `finish` for every element, where the maps behind it follow.
 """
 
 from __future__ import annotations
@@ -28,20 +29,17 @@ from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
-from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 
 Index = Sequence[Expr]
 MapRule = Callable[["KernelLowering", Any, Index], SSAValue]
+Nest = Callable[["KernelLowering"], None]
+"""Builds the loops of a kernel."""
 AnchorRule = Callable[["KernelLowering", Any], None]
-PairRule = Callable[["KernelLowering", Any, Any], None]
 
 M = TypeVar("M", bound=MapRule)
-NestRule = TypeVar("NestRule", bound=Callable[["KernelLowering", int], None])
 
 MAPS: dict[type[Operation], MapRule] = {}
 ANCHORS: dict[type[Operation], AnchorRule] = {}
-PAIRS: dict[tuple[type[Operation], type[Operation]], PairRule] = {}
-"""The loops of kernels with two anchors, the first of which computes an input of the second one."""
 ACCUMULATING: set[type[Operation]] = set()
 """Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
 ALONE: set[type[Operation]] = set()
@@ -50,26 +48,6 @@ ALONE: set[type[Operation]] = set()
 
 IN_PLACE = "in_place"
 """The attribute of a kernel that changes an input, which is its result; the input's position."""
-
-
-MAP_NESTS: dict[str, Callable[[KernelLowering, int], None]] = {}
-"""Loops for maps that a schedule asks for by a number under `tile`, by its name there."""
-
-
-def map_nest(name: str) -> Callable[[NestRule], NestRule]:
-    """Register loops for maps."""
-
-    def register(rule: NestRule) -> NestRule:
-        MAP_NESTS[name] = rule
-        return rule
-
-    return register
-
-
-def parameter(kernel: KernelOp, name: str) -> int | None:
-    """A number that the schedule of a kernel has under `tile`, for the kernel's own rule."""
-    schedule = Schedule.of(kernel.attributes.get(SCHEDULE))
-    return None if schedule is None else dict(schedule.tiles).get(name)
 
 
 A = TypeVar("A", bound=AnchorRule)
@@ -101,19 +79,6 @@ def anchor(
     return register
 
 
-P = TypeVar("P", bound=PairRule)
-
-
-def pair(first: type[Operation], second: type[Operation]) -> Callable[[P], P]:
-    """Register the loops of two ops of which the second one reads what comes of the first one."""
-
-    def register(rule: P) -> P:
-        PAIRS[first, second] = rule
-        return rule
-
-    return register
-
-
 class KernelLowering:
     """The state of lowering one kernel: the builder, the buffers, and what is bound to them."""
 
@@ -140,15 +105,12 @@ class KernelLowering:
         self._bound: dict[SSAValue, Callable[[Index], SSAValue]] = {}
         self._scratch = 0
 
-    def lower(self) -> FuncOp:
-        """The kernel as a `buffer.func`."""
-        anchors = [op for op in self.kernel.body.block.ops if type(op) in ANCHORS]
-        if not anchors:
-            self._lower_maps()
-        elif len(anchors) == 1:
-            ANCHORS[type(anchors[0])](self, anchors[0])
+    def lower(self, nest: Nest | None = None) -> FuncOp:
+        """The kernel as a `buffer.func`, with the loops that `nest` builds; plain ones without."""
+        if nest is None:
+            self.lower_plain()
         else:
-            self._lower_pair(anchors)
+            nest(self)
         for number in range(len(self.outputs)):
             self._fill_border(number)
         self.builder.append(ReturnOp())
@@ -160,23 +122,20 @@ class KernelLowering:
         outputs = len(self.outputs) + self._scratch
         func = FuncOp(name, self.builder.symbols, outputs, Region(self.block))
         func.location = self.kernel.location
-        if (schedule := self.kernel.attributes.get(SCHEDULE)) is not None:
-            func.attributes[SCHEDULE] = schedule
+        func.schedule = self.kernel.schedule
         return func
 
-    def _lower_pair(self, anchors: Sequence[Operation]) -> None:
-        """Two anchors, of which the second one reads what comes of the first one."""
-        first, second, *more = anchors
-        rule = PAIRS.get((type(first), type(second)))
-        if more or rule is None:
-            raise LoweringError(second, "is the second anchor of its kernel; run form-kernels")
-        rule(self, first, second)
+    def lower_plain(self) -> None:
+        """The plain loops of the anchor, or over the elements of the results of maps."""
+        anchors = [op for op in self.kernel.body.block.ops if type(op) in ANCHORS]
+        if len(anchors) > 1:
+            raise LoweringError(anchors[1], "is the second anchor of its kernel; run form-kernels")
+        if anchors:
+            ANCHORS[type(anchors[0])](self, anchors[0])
+        else:
+            self._lower_maps()
 
     def _lower_maps(self) -> None:
-        for name, nest in MAP_NESTS.items():
-            if (number := parameter(self.kernel, name)) is not None:
-                nest(self, number)
-                return
         for number, (root, output) in enumerate(zip(self.roots, self.outputs, strict=True)):
             for nest in self.output_nests(number):
                 with nest as at:

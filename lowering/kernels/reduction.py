@@ -25,12 +25,7 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.kernels import scalars
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering, anchor
-from lowerdeck.lowering.kernels.pooling import (
-    can_be_blocked_pool,
-    lower_blocked_pool,
-    window_count,
-)
-from lowerdeck.lowering.kernels.taps import window_range
+from lowerdeck.lowering.kernels.taps import window_count, window_range
 
 
 def sum_type(element: Attribute) -> Attribute:
@@ -260,9 +255,6 @@ def lower_cumulative(k: KernelLowering, op: CumulativeOp) -> None:
 @anchor(PoolOp)
 def lower_pool(k: KernelLowering, op: PoolOp) -> None:
     """A loop nest over each window, clipped to the input."""
-    if can_be_blocked_pool(op, k.layout_of(op.input), k.output_layout()):
-        lower_blocked_pool(k, op)
-        return
     b, dims, kernel = k.builder, dims_of(op.input), op.kernel.data
     element = element_type(op.input)
     is_max = op.kind.data == "max"

@@ -6,7 +6,10 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.dims import Expr, maximum, minimum
+from lowerdeck.dialects.core.reduce import PoolOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 from lowerdeck.lowering.kernels.builder import KernelBuilder
 
 UNROLLED_TAPS = 25
@@ -80,3 +83,19 @@ def position_range(
     lower = Expr.const(0) if begin == 0 else maximum((-origin).ceildiv(stride), 0)
     upper = size if end == 0 else minimum((dim - origin).ceildiv(stride), size)
     return lower, upper
+
+
+def window_count(op: PoolOp, at: Sequence[Expr], bounds: Sequence[Bounds]) -> Expr:
+    """The number that an average divides by."""
+    if not op.count_pads.value.data:
+        return product(upper - lower for lower, upper in bounds)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    counts: list[Expr] = []
+    for d, kernel in enumerate(op.kernel.data):
+        if op.overhang.data[d] == 0:
+            counts.append(kernel)
+            continue
+        padded = dims_of(op.input)[d + 2] + op.pads_end.data[d] - op.overhang.data[d]
+        room = padded - (at[d + 2] * strides[d] - op.pads_begin.data[d])
+        counts.append(minimum(kernel, room.ceildiv(dilations[d])))
+    return product(counts)

@@ -19,11 +19,10 @@ from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.schedule.demote import Demoter
 from lowerdeck.lowering.schedule.indices import Cloner, Indices
-from lowerdeck.lowering.schedule.parameters import SCHEDULE
 from lowerdeck.lowering.schedule.reductions import Reduction, find_reductions
 from lowerdeck.lowering.schedule.unroll import limit_by_parents
 from lowerdeck.lowering.schedule.vectorize import vectorize
-from lowerdeck.lowering.targets import machine_of
+from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.context import options_of
 
 FEWEST_LANES = 4
@@ -453,9 +452,9 @@ class VectorizeLoopsPass(ModulePass):
     lanes: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lanes = self.lanes or machine_of(options_of(ctx).target).lanes
+        lanes = self.lanes or target_named(options_of(ctx).target).lanes
         for function in op.body.block.ops:
             if not isinstance(function, FuncOp) or function.sym_name.data == DRIVER:
                 continue
-            if SCHEDULE not in function.attributes and lanes > 1:
+            if function.schedule is None and lanes > 1:
                 vectorize_loops(function.body.block, lanes)

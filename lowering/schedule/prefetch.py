@@ -16,7 +16,6 @@ from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.schedule.indices import Indices
-from lowerdeck.lowering.schedule.parameters import SCHEDULE, Schedule
 from lowerdeck.lowering.schedule.unroll import limit_by_parents
 
 LINE = 64
@@ -237,8 +236,7 @@ class PrefetchPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
-            if not isinstance(function, FuncOp):
+            if not isinstance(function, FuncOp) or function.schedule is None:
                 continue
-            schedule = Schedule.of(function.attributes.get(SCHEDULE))
-            if schedule is not None and schedule.prefetch is not None:
-                prefetch(function, function.body.block.args[schedule.prefetch])
+            if (ahead := function.schedule.data.prefetch) is not None:
+                prefetch(function, function.body.block.args[ahead])

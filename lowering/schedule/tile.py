@@ -15,9 +15,10 @@ from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, YieldOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.lowering.schedule.indices import Cloner, Indices
-from lowerdeck.lowering.schedule.parameters import SCHEDULE, Part, Schedule, parts_of
+from lowerdeck.lowering.schedule.parameters import Part, parts_of
 from lowerdeck.lowering.schedule.unroll import limit_by_parents
 
 
@@ -202,8 +203,5 @@ class TilePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
-            if not isinstance(function, FuncOp):
-                continue
-            schedule = Schedule.of(function.attributes.get(SCHEDULE))
-            if schedule is not None:
-                tile(function.body.block, schedule)
+            if isinstance(function, FuncOp) and function.schedule is not None:
+                tile(function.body.block, function.schedule.data)

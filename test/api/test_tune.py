@@ -11,6 +11,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from lowerdeck.compiler import CompileOptions, compile_with, import_and_lower
+from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.tune import best_ranks, tune
 
 ROWS, DEPTH, COLUMNS = 24, 40, 64
@@ -52,7 +53,7 @@ def test_a_kernel_leaves_the_rule_only_for_a_gain() -> None:
 
 def schedules(path: str, options: CompileOptions) -> list[str]:
     module, _ = import_and_lower(path, "kernels", options)
-    return [str(op.attributes["schedule"]) for op in module.walk() if op.name == "core.kernel"]
+    return [str(op.schedule) for op in module.walk() if isinstance(op, KernelOp)]
 
 
 def test_ranks_are_by_the_first_of_equal_kernels(model: str) -> None:

@@ -18,6 +18,14 @@ buffer.func @func_c1_arguments {
 
 // -----
 
+// CHECK: op 'buffer.func': buffer 2 of 1 is to be asked for ahead (C3)
+buffer.func @func_c3 {
+^bb0(%x: !buffer.ref<[4] x f32>):
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>, schedule = #core.schedule<direct, prefetch 2>}
+
+// -----
+
 // CHECK: op 'buffer.func': the function does not end with buffer.return (C2)
 buffer.func @func_c2_return {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):

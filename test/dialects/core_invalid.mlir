@@ -1261,6 +1261,17 @@ func.func @cumulative_c1(%x : tensor<2x3xf32>) {
 
 // -----
 
+// CHECK: op 'core.kernel': input 1 of 1 is to be asked for ahead (C5)
+func.func @kernel_c5(%x : tensor<2xf32>) {
+  %y = core.kernel @k (%x) : (tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%v : tensor<2xf32>):
+    core.yield %v : tensor<2xf32>
+  } {schedule = #core.schedule<row_maps, prefetch 1>}
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.kernel': layouts of ranks [2, 1] for values of ranks [2, 2] (C3)
 func.func @kernel_c3(%x : tensor<2x3xf32>) {
   %y = core.kernel @k (%x) : (tensor<2x3xf32>) -> tensor<2x3xf32> {

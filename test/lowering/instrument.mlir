@@ -54,13 +54,12 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
 
 // The schedule of a kernel, for people.
 // CHECK-LABEL: buffer.func @run
-// CHECK:         schedule = "tile x0=1,oc=2 order x0,oc ahead 1"
+// CHECK:         schedule = "direct tile x0=1,oc=2 order x0,oc prefetch 0 panels=3"
 buffer.func @k {
 ^bb0(%x: !buffer.ref<[4] x f32>):
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>,
-   schedule = {tile = {x0 = #builtin.int<1>, oc = #builtin.int<2>}, order = ["x0", "oc"], lanes = {},
-               ahead = #builtin.int<1>}}
+   schedule = #core.schedule<direct, tile {x0 = 1, oc = 2}, order [x0, oc], prefetch 0, panels = 3>}
 buffer.func @run {
 ^bb0(%x: !buffer.ref<[4] x f32>):
   buffer.call @k(%x) <[]> : (!buffer.ref<[4] x f32>)

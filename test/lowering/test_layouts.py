@@ -29,6 +29,7 @@ from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 
+from .choosing import Change, ChooseAmong, unchanged  # noqa: TID251  (as below)
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     VECTOR_FLAGS,
     Program,
@@ -50,6 +51,7 @@ class LayoutProgram(Program):
     """A program that takes the compiler's own way."""
 
     target: str = "x86-64-v4"
+    change: Change = unchanged
 
     def lower(self) -> tuple[CArtifact, list[str]]:
         """The C, and what the interpreters disagree about."""
@@ -57,17 +59,26 @@ class LayoutProgram(Program):
         results = Interpreter().call(function, list(self.inputs))
         self.expected = [cast(Array, value) for value in results]
         context = LowerdeckContext(options=CompileOptions(target=self.target))
-        run_to_phase(context, self.module, "scheduled", after="optimized")
+        choice = {"choose-strategies": ChooseAmong(change=self.change)}
+        run_to_phase(context, self.module, "scheduled", after="optimized", instead=choice)
         self.module.verify()
         found = list(run_driver(self.module, self.named_inputs).values())
         problems = self.differences(self.target, found, self.expected)
         return emit_c(self.module, self.name, self.target), problems
 
 
-def add(suite: Suite, target: str, types: Sequence[Any], body: Any, *inputs: Array) -> None:
+def add(
+    suite: Suite,
+    target: str,
+    types: Sequence[Any],
+    body: Any,
+    *inputs: Array,
+    change: Change = unchanged,
+) -> None:
     """One more program."""
     name, module = f"p{len(suite.programs)}", module_of(types, body)
-    suite.programs.append(LayoutProgram(name, module, inputs, ulps=64, scale=1, target=target))
+    program = LayoutProgram(name, module, inputs, ulps=64, scale=1, target=target, change=change)
+    suite.programs.append(program)
 
 
 def values(*shape: int, seed: int = 0) -> Array:

@@ -175,7 +175,7 @@ def spoil_constant(module: ModuleOp) -> None:
 
 
 PASSES_TO_SPOIL = [
-    *("legalize-onnx", "infer-shapes", "cse", "form-kernels", "choose-schedules", "bufferize"),
+    *("legalize-onnx", "infer-shapes", "cse", "form-kernels", "choose-strategies", "bufferize"),
     *("expand-math", "pack-weights", "tile", "vectorize-lanes", "plan-memory", "split-driver"),
 ]
 

@@ -1,11 +1,11 @@
-// RUN: opt-tool --for-target x86-64-v4 --pass-pipeline=choose-schedules --split-input-file %s | filecheck %s --check-prefix=CHOICE
-// RUN: opt-tool --for-target x86-64-v4 --pass-pipeline=choose-schedules,bufferize,pack-weights --split-input-file %s | filecheck %s
+// RUN: opt-tool --for-target x86-64-v4 --pass-pipeline=choose-strategies --split-input-file %s | filecheck %s --check-prefix=CHOICE
+// RUN: opt-tool --for-target x86-64-v4 --pass-pipeline=choose-strategies,bufferize,pack-weights --split-input-file %s | filecheck %s
 
 // Tiles of 4 x 4 outputs; 14 rows make three tiles and a half, so the last row of tiles begins early
 // and does not store what the one before has stored. All tiles are one group.
 // CHOICE-LABEL: core.kernel @conv
-// CHOICE:       schedule = {tile = {tile = #builtin.int<8>, oc = #builtin.int<2>, group = #builtin.int<16>, parts = #builtin.int<1>}, order = ["v0", "v1", "oc", "tile"]
-// CHOICE-SAME:  #core.layout<2, 3, 0/32, 1, 0/16 mod 2, 0 mod 16 winograd 4>
+// CHOICE:       #core.layout<2, 3, 0/32, 1, 0/16 mod 2, 0 mod 16 winograd 4>
+// CHOICE-SAME:  schedule = #core.schedule<winograd, tile {tile = 8, oc = 2}, order [v0, v1, oc, tile], prefetch 1, size = 4, group = 16, parts = 1>
 
 // Beside the result there are two buffers of 36 values of all tiles and channels; between two values
 // lies an odd number of cache lines.

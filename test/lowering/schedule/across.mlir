@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v3 --pass-pipeline=choose-schedules,bufferize,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v3 --pass-pipeline=choose-strategies,bufferize,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
 
 // Rows into blocks of channels, which lie innermost: vectors of columns become vectors of channels.
 // CHECK-LABEL: buffer.func @to_blocks
@@ -11,7 +11,7 @@
 // CHECK-NEXT:    buffer.store %{{.*}}, %1(%{{.*}}) <[0, 0, d0, 0, 0]> : vector<8xf32>
 // CHECK-NEXT:    buffer.load %{{.*}} <[1, 0]> : {{.*}} -> vector<8xf32>
 // CHECK-NEXT:    buffer.store %{{.*}}, %1(%{{.*}}) <[0, 0, d0, 1, 0]> : vector<8xf32>
-// CHECK:         schedule = {tile = {transposed = #builtin.int<8>, along = #builtin.int<3>}
+// CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 3>
 func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
   %y = core.kernel @to_blocks(%x) : (tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
   ^bb0(%a: tensor<1x8x3x8xf32>):
@@ -34,7 +34,7 @@ func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
 // CHECK:           buffer.scratch : !buffer.ref<[4, 4] x f32>
 // CHECK-NEXT:      buffer.load %0(%{{.*}}) <[0, 0, d0, 8, d1 * 4]> : {{.*}} -> vector<4xf32>
 // CHECK:         buffer.for <[12, 13, 1]>
-// CHECK:         schedule = {tile = {transposed = #builtin.int<8>, along = #builtin.int<1>}
+// CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 1>
 func.func @main(%x: tensor<1x8x3x13xf32>) -> tensor<1x8x3x13xf32> {
   %y = core.kernel @to_rows(%x) : (tensor<1x8x3x13xf32>) -> tensor<1x8x3x13xf32> {
   ^bb0(%a: tensor<1x8x3x13xf32>):

@@ -23,10 +23,17 @@ from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import run_to_phase
-from lowerdeck.lowering.targets import machine_of
+from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 
+from ..choosing import (  # noqa: TID251  (these are tests, not the folder of sources)
+    Change,
+    ChooseAmong,
+    Filter,
+    any_way,
+    unchanged,
+)
 from ..programs import Program  # noqa: TID251  (these are tests, not the folder of sources)
 
 Array = NDArray[Any]
@@ -109,16 +116,29 @@ class BlockedProgram(Program):
 
     target: str = "x86-64-v4"
     border: tuple[int, int] = (0, 0)
+    strategies: frozenset[str] = frozenset()
+    """What kernels are to run by, if they can."""
+    disabled: frozenset[str] = frozenset()
+    """What they are not to run by."""
+    wanted: Filter = any_way
+    change: Change = unchanged
 
     def lower(self) -> tuple[CArtifact, list[str]]:
         """The C, and what the interpreters disagree about."""
         function = find_function(self.module, "main")
         results = Interpreter().call(function, list(self.inputs))
         self.expected = [cast(Array, value) for value in results]
-        context = LowerdeckContext(options=CompileOptions(target=self.target, threads=self.threads))
+        options = CompileOptions(
+            target=self.target,
+            threads=self.threads,
+            strategies=self.strategies,
+            disable_strategies=self.disabled,
+        )
+        context = LowerdeckContext(options=options)
         others: dict[str, ModulePass | None] = {
             **dict.fromkeys(("split-products", "fuse-epilogue", "view-parts", "fuse-bands")),
-            "assign-layouts": _GivenLayouts(machine_of(self.target).lanes, self.border),
+            "assign-layouts": _GivenLayouts(target_named(self.target).lanes, self.border),
+            "choose-strategies": ChooseAmong(self.wanted, self.change),
             # However small: these kernels have a few elements.
             "parallelize": ParallelizePass(worth=0),
         }

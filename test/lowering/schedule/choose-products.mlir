@@ -1,8 +1,8 @@
-// RUN: opt-tool %s --for-target x86-64-v4 --pass-pipeline=form-kernels,choose-schedules --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target x86-64-v4 --pass-pipeline=form-kernels,choose-strategies --split-input-file | filecheck %s
 
 // More weights than rows: panels of the packed weights outside, the next one asked for ahead.
 // CHECK-LABEL: @wide
-// CHECK:         schedule = {tile = {m = #builtin.int<13>, n = #builtin.int<2>}, order = ["n", "m"], lanes = {n = #builtin.int<16>}, prefetch = #builtin.int<1>}
+// CHECK:         schedule = #core.schedule<tiled_matmul, tile {m = 13, n = 2}, order [n, m], lanes {n = 16}, prefetch 1>
 // CHECK-SAME:    layouts = [#core.layout<0, 1>, #core.layout<1/32, 0, 1 mod 32>, #core.layout<0, 1>]
 func.func @wide(%x: tensor<26x64xf32>) -> tensor<26x128xf32> {
   %w = core.constant dense<1.0> : tensor<64x128xf32>
@@ -14,7 +14,7 @@ func.func @wide(%x: tensor<26x64xf32>) -> tensor<26x128xf32> {
 
 // More rows than weights: rows outside.
 // CHECK-LABEL: @tall
-// CHECK:         order = ["m", "n"], lanes = {n = #builtin.int<16>}}
+// CHECK:         order [m, n], lanes {n = 16}>
 func.func @tall(%x: tensor<260x64xf32>) -> tensor<260x32xf32> {
   %w = core.constant dense<1.0> : tensor<64x32xf32>
   %y = core.matmul %x, %w : (tensor<260x64xf32>, tensor<64x32xf32>) -> tensor<260x32xf32>
@@ -25,7 +25,7 @@ func.func @tall(%x: tensor<260x64xf32>) -> tensor<260x32xf32> {
 
 // One row: each panel is read once, so nothing is asked for ahead.
 // CHECK-LABEL: @vector
-// CHECK:         schedule = {tile = {m = #builtin.int<1>, n = #builtin.int<8>}, order = ["n", "m"], lanes = {n = #builtin.int<16>}}
+// CHECK:         schedule = #core.schedule<tiled_matmul, tile {m = 1, n = 8}, order [n, m], lanes {n = 16}>
 // CHECK-SAME:    #core.layout<1/128, 0, 1 mod 128>
 func.func @vector(%x: tensor<1x64xf32>) -> tensor<1x256xf32> {
   %w = core.constant dense<1.0> : tensor<64x256xf32>
@@ -37,7 +37,7 @@ func.func @vector(%x: tensor<1x64xf32>) -> tensor<1x256xf32> {
 
 // The rows of different matrices that meet one right matrix are in one tile.
 // CHECK-LABEL: @batch
-// CHECK:         tile = {b0 = #builtin.int<9>
+// CHECK:         tile {b0 = 9
 func.func @batch(%x: tensor<9x1x64xf32>) -> tensor<9x1x48xf32> {
   %w = core.constant dense<1.0> : tensor<64x48xf32>
   %y = core.matmul %x, %w : (tensor<9x1x64xf32>, tensor<64x48xf32>) -> tensor<9x1x48xf32>
@@ -59,7 +59,7 @@ func.func @variable(%x: tensor<26x64xf32>, %w: tensor<64x128xf32>) -> tensor<26x
 
 // Vectors hold half as many.
 // CHECK-LABEL: @double
-// CHECK:         lanes = {n = #builtin.int<8>}
+// CHECK:         lanes {n = 8}
 func.func @double(%x: tensor<26x64xf64>, %w: tensor<64x128xf64>) -> tensor<26x128xf64> {
   %y = core.matmul %x, %w : (tensor<26x64xf64>, tensor<64x128xf64>) -> tensor<26x128xf64>
   func.return %y : tensor<26x128xf64>
@@ -79,8 +79,8 @@ func.func @integers(%x: tensor<26x64xi32>, %w: tensor<64x128xi32>) -> tensor<26x
 
 // Blocks of two vectors of queries; a mask that differs between them is packed so, too.
 // CHECK-LABEL: @attention
-// CHECK:         t = #builtin.int<2>
-// CHECK-SAME:    lanes = {t = #builtin.int<16>, e = #builtin.int<16>}
+// CHECK:         t = 2
+// CHECK-SAME:    lanes {t = 16, e = 16}
 // CHECK-SAME:    #core.layout<0/32, 1, 0 mod 32>
 func.func @attention(%q: tensor<1x40x2x8xf32>) -> tensor<1x40x2x8xf32> {
   %m = core.constant dense<1.0> : tensor<40x40xf32>
@@ -92,9 +92,8 @@ func.func @attention(%q: tensor<1x40x2x8xf32>) -> tensor<1x40x2x8xf32> {
 
 // Nobody knows how many keys there are: scores of 128 at a time lie on the stack.
 // CHECK-LABEL: @open
-// CHECK:         t = #builtin.int<2>
-// CHECK-SAME:    chunk = #builtin.int<128>
-// CHECK-SAME:    lanes = {t = #builtin.int<16>, e = #builtin.int<16>}
+// CHECK:         t = 2
+// CHECK-SAME:    lanes {t = 16, e = 16}, chunk = 128>
 func.func @open(%q: tensor<1x40x2x8xf32>, %k: tensor<1x?x2x8xf32, #core.tensor<dims = [1, s, 2, 8]>>) -> tensor<1x40x2x8xf32> {
   %y = core.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x40x2x8xf32>, tensor<1x?x2x8xf32, #core.tensor<dims = [1, s, 2, 8]>>, tensor<1x?x2x8xf32, #core.tensor<dims = [1, s, 2, 8]>>) -> tensor<1x40x2x8xf32>
   func.return %y : tensor<1x40x2x8xf32>

@@ -33,7 +33,7 @@ buffer.func @turns {
     buffer.yield
   } {parallel = false, label = "panel"}
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>, schedule = {prefetch = #builtin.int<1>}}
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, prefetch 1>}
 
 // -----
 
@@ -74,7 +74,7 @@ buffer.func @remainder {
     buffer.yield
   } {parallel = false, label = "panel"}
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>, schedule = {prefetch = #builtin.int<0>}}
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, prefetch 0>}
 
 // -----
 
@@ -100,7 +100,7 @@ buffer.func @once {
     buffer.yield
   } {parallel = false, label = "panel"}
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>, schedule = {prefetch = #builtin.int<0>}}
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, prefetch 0>}
 
 // -----
 
@@ -121,4 +121,4 @@ buffer.func @scalars {
   } {parallel = false}
   buffer.store %s, %y <[0]> : f32, !buffer.ref<[1] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>, schedule = {prefetch = #builtin.int<0>}}
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, prefetch 0>}

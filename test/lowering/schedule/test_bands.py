@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,19 +18,20 @@ from lowerdeck.dialects.buffer.kernel import FuncOp
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
-from lowerdeck.lowering import fuse_bands
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.kernels.bands import Geometry, convolutions_in_bands
 from lowerdeck.lowering.parallelize import PARALLEL, ParallelizePass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
-from lowerdeck.lowering.schedule import choose_bands
-from lowerdeck.lowering.targets import Machine, machine_of
+from lowerdeck.lowering.strategies.bands import BAND, Bands, Geometry, is_worth_bands, plans
+from lowerdeck.lowering.strategies.base import Setting
+from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 
+from ..choosing import ChooseAmong, with_numbers  # noqa: TID251  (these are tests)
 from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Program,
     module_of,
@@ -41,6 +42,8 @@ from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from .blocked import constant, values  # noqa: TID251  (as above)
 
 Array = NDArray[Any]
+
+V4 = target_named("x86-64-v4")
 
 
 @dataclass(eq=False)
@@ -53,46 +56,39 @@ class BandedProgram(Program):
 
     def lower(self) -> tuple[CArtifact, list[str]]:
         """The C, and what the interpreters disagree about."""
-
-        def band_sizes(g: Geometry, pixel: int, machine: Machine) -> list[int]:
-            return [min(self.band, g.rows)]
-
-        def is_worth(first: ConvOp, second: ConvOp, lanes: int, machine: Machine) -> bool:
-            return True
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(choose_bands, "_band_sizes", band_sizes)
-            patch.setattr(fuse_bands, "is_worth_bands", is_worth)
-            return self._lower()
-
-    def _lower(self) -> tuple[CArtifact, list[str]]:
         results = Interpreter().call(find_function(self.module, "main"), list(self.inputs))
         self.expected = [cast(Array, value) for value in results]
-        options = CompileOptions(target=self.target, threads=self.threads)
+        options = CompileOptions(target=self.target, threads=self.threads, strategies=[Bands.name])
         context = LowerdeckContext(options=options)
         # However small: these kernels have a few elements.
-        worth = {"parallelize": ParallelizePass(worth=0)}
-        has_bands = machine_of(self.target).lanes > 1
+        others: dict[str, ModulePass | None] = {
+            "parallelize": ParallelizePass(worth=0),
+            "choose-strategies": ChooseAmong(change=self._in_bands),
+        }
+        has_bands = target_named(self.target).lanes > 1
 
-        class Bands(Observer):
+        class Checks(Observer):
             def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-                if pass_.name == "fuse-bands":
+                if pass_.name == "choose-strategies":
                     assert is_in_bands(module) == has_bands
                 if pass_.name == "parallelize" and has_bands:
                     functions = (op for op in module.walk() if isinstance(op, FuncOp))
                     assert any(PARALLEL in f.attributes for f in functions if f.outputs.data == 2)
 
-        run_to_phase(context, self.module, "scheduled", Bands(), after="optimized", instead=worth)
+        run_to_phase(context, self.module, "scheduled", Checks(), after="optimized", instead=others)
         self.module.verify()
         found = list(run_driver(self.module, self.named_inputs).values())
         problems = self.differences("scheduled", found, self.expected)
         return emit_c(self.module, self.name, self.target), problems
 
+    def _in_bands(self, schedule: Schedule) -> Schedule:
+        return with_numbers(schedule, band=self.band) if schedule.get(BAND) else schedule
+
 
 def is_in_bands(module: ModuleOp) -> bool:
-    """True if there is a kernel of two convolutions."""
-    kernels = (op for op in module.walk() if isinstance(op, KernelOp))
-    return any(convolutions_in_bands(kernel) is not None for kernel in kernels)
+    """True if there is a kernel of two convolutions that runs so."""
+    schedules = (op.schedule for op in module.walk() if isinstance(op, KernelOp))
+    return any(each is not None and each.data.strategy == Bands.name for each in schedules)
 
 
 @dataclass(frozen=True)
@@ -218,30 +214,29 @@ def convolutions(size: int, source: int, channels: int, stride: int) -> tuple[Co
 
 
 @pytest.mark.parametrize(
-    ("sizes", "machine", "expected"),
+    ("sizes", "setting", "expected"),
     [
         # size, input channels, channels, stride
-        ((112, 16, 96, 2), Machine(16, 32), True),
-        ((56, 24, 144, 1), Machine(16, 32), True),
-        ((56, 24, 144, 1), Machine(16, 32, threads=2), True),
+        ((112, 16, 96, 2), Setting(V4), True),
+        ((56, 24, 144, 1), Setting(V4), True),
+        ((56, 24, 144, 1), Setting(V4, threads=2), True),
         # All of it stays in a large cache.
-        ((56, 24, 144, 1), Machine(16, 32, l2=8 << 20), False),
+        ((56, 24, 144, 1), Setting(replace(V4, l2=8 << 20)), False),
         # More weights than inputs.
-        ((14, 96, 576, 1), Machine(16, 32), False),
+        ((14, 96, 576, 1), Setting(V4), False),
         # A row of 17 columns does not fit into a small one.
-        ((56, 24, 144, 1), Machine(16, 32, l2=4 << 10), False),
+        ((56, 24, 144, 1), Setting(replace(V4, l2=4 << 10)), False),
     ],
 )
-def test_worth(sizes: tuple[int, int, int, int], machine: Machine, expected: bool) -> None:
-    assert choose_bands.is_worth_bands(*convolutions(*sizes), machine.lanes, machine) == expected
+def test_worth(sizes: tuple[int, int, int, int], setting: Setting, expected: bool) -> None:
+    assert is_worth_bands(*convolutions(*sizes), V4.lanes, setting) == expected
 
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_threads_have_alike_many_bands(threads: int) -> None:
-    machine = Machine(16, 32, threads=threads)
     first, second = convolutions(112, 16, 96, 2)
-    plan = choose_bands.best_plan(first, second, 16, machine)
-    assert plan is not None
+    ways = plans(first, second, 16, Setting(V4, threads=threads))
+    plan = min(ways, key=lambda plan: plan.cycles)
     geometry = Geometry.of(second, plan.band)
     assert geometry is not None
     assert geometry.bands % threads == 0

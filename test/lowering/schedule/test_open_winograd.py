@@ -11,10 +11,10 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.linear import ConvOp
-from lowerdeck.lowering.schedule import choose_winograd
-from lowerdeck.lowering.schedule.choose_winograd import Plan
-from lowerdeck.lowering.targets import Machine
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.lowering.strategies.winograd import SIZE, TILE, Winograd
 
+from ..choosing import with_numbers  # noqa: TID251  (these are tests)
 from ..programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     VECTOR_FLAGS,
     Suite,
@@ -40,23 +40,13 @@ SIZES = [
 PADS = [([1, 1], [1, 1]), ([1, 0], [2, 1])]
 
 
-def endless_plan(op: ConvOp, lanes: int, machine: Machine) -> Plan:
-    """What any other plan is better than."""
-    return Plan(float("inf"))
+def of_few_tiles(schedule: Schedule) -> Schedule:
+    """Groups that products do not divide."""
+    is_winograd = schedule.strategy == Winograd.name
+    return with_numbers(schedule, tiles={TILE: 3}, group=7) if is_winograd else schedule
 
 
-@pytest.fixture
-def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
-    """Every convolution is one by Winograd, of few tiles at a time."""
-    plan = choose_winograd.winograd_plan
-
-    def plan_of_few(op: ConvOp, size: int, lanes: int, machine: Machine) -> Plan:
-        best = plan(op, size, lanes, machine)
-        return Plan(best.cycles, size, group=7, count=best.count, rows=3)
-
-    monkeypatch.setattr(choose_winograd, "winograd_plan", plan_of_few)
-    monkeypatch.setattr(choose_winograd, "direct_plan", endless_plan)
-    return Suite(tmp_path, flags=VECTOR_FLAGS)
+WINOGRAD = frozenset({"winograd"})
 
 
 @pytest.mark.parametrize(
@@ -68,14 +58,9 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     ],
 )
 def test_every_size(
-    suite: Suite,
-    target: str,
-    threads: int,
-    size: int,
-    sizes: Sequence[tuple[int, int, int]],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, target: str, threads: int, size: int, sizes: Sequence[tuple[int, int, int]]
 ) -> None:
-    monkeypatch.setattr(choose_winograd, "SIZES", (size,))
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
     channels, outputs = 19, 18
     for number, (batch, height, width) in enumerate(sizes):
         begin, end = PADS[number % len(PADS)]
@@ -103,13 +88,17 @@ def test_every_size(
             ulps=64,
             scale=1,
             threads=threads,
+            strategies=WINOGRAD,
+            wanted=lambda candidate: candidate.schedule.get(SIZE) == size,
+            change=of_few_tiles,
         )
         suite.programs.append(program)
     suite.check()
 
 
-def test_only_the_batch_is_open(suite: Suite) -> None:
+def test_only_the_batch_is_open(tmp_path: Path) -> None:
     """Rows and columns that tiles divide are stored without asking."""
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
 
     def body(x: SSAValue) -> SSAValue:
         pads = [1, 1]
@@ -119,5 +108,16 @@ def test_only_the_batch_is_open(suite: Suite) -> None:
 
     module = module_of([typed(np.float32, symbol("n"), 16, 8, 6)], body)
     x = values(2, 16, 8, 6)
-    suite.programs.append(BlockedProgram("p", module, [x], border=(1, 1), ulps=64, scale=1))
+    suite.programs.append(
+        BlockedProgram(
+            "p",
+            module,
+            [x],
+            border=(1, 1),
+            ulps=64,
+            scale=1,
+            strategies=WINOGRAD,
+            change=of_few_tiles,
+        )
+    )
     suite.check()

@@ -16,9 +16,12 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import SliceOp
 from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
 
+from ..choosing import Change, unchanged, with_numbers  # noqa: TID251  (these are tests)
 from ..programs import Suite, symbol, typed  # noqa: TID251  (these are tests)
 from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from ..test_layouts import add, values  # noqa: TID251  (as above)
@@ -117,8 +120,20 @@ def test_open_sizes(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
+def in_chunks(schedule: Schedule) -> Schedule:
+    """Scores of eight keys at a time."""
+    is_attention = schedule.strategy == BlockedAttention.name
+    return with_numbers(schedule, chunk=8) if is_attention else schedule
+
+
 def attention(
-    suite: Suite, target: str, sizes: Sequence[int], mask: Shape | None, *, known: bool
+    suite: Suite,
+    target: str,
+    sizes: Sequence[int],
+    mask: Shape | None,
+    *,
+    known: bool,
+    change: Change = unchanged,
 ) -> None:
     """One more program: batch, queries, keys, heads, depth and columns."""
     batch, queries, keys, heads, depth, columns = sizes
@@ -140,10 +155,12 @@ def attention(
             q,
             k,
             v,
+            change=change,
         )
     else:
         inputs = (q, k, v, hidden)
-        add(suite, target, types_of(*inputs), lambda *x: AttentionOp(*x, scale=0.3), *inputs)
+        types = types_of(*inputs)
+        add(suite, target, types, lambda *x: AttentionOp(*x, scale=0.3), *inputs, change=change)
 
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
@@ -160,11 +177,8 @@ def test_attention(tmp_path: Path, target: str) -> None:
 
 @pytest.mark.parametrize("target", EVERY_TARGET)
 @pytest.mark.parametrize("masked", [False, True])
-def test_attention_of_open_sizes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, *, masked: bool
-) -> None:
+def test_attention_of_open_sizes(tmp_path: Path, target: str, *, masked: bool) -> None:
     """Queries and keys that only a run counts: few, whole blocks and chunks, and one more."""
-    monkeypatch.setattr("lowerdeck.lowering.schedule.choose_attention.LENGTH", 8)
     suite = suite_for(target, tmp_path)
     n, t, s = symbol("n"), symbol("t"), symbol("s")
     for batch, queries, keys in ((1, 1, 1), (2, 15, 7), (1, 16, 16), (1, 17, 17), (1, 0, 3)):
@@ -178,21 +192,25 @@ def test_attention_of_open_sizes(
             hidden[:, : keys // 2] = -np.inf
             inputs.append(hidden)
             types.append(typed(np.float32, t, s))
-        add(suite, target, types, lambda *x: e.NegOp(AttentionOp(*x, scale=0.3).result), *inputs)
+        add(
+            suite,
+            target,
+            types,
+            lambda *x: e.NegOp(AttentionOp(*x, scale=0.3).result),
+            *inputs,
+            change=in_chunks,
+        )
     suite.check()
 
 
 @pytest.mark.parametrize("known", [False, True])
-def test_attention_in_chunks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, known: bool
-) -> None:
+def test_attention_in_chunks(tmp_path: Path, *, known: bool) -> None:
     """Of known sizes, where the scores of all keys would be too many."""
-    monkeypatch.setattr("lowerdeck.lowering.schedule.choose_attention.LENGTH", 8)
-    monkeypatch.setattr("lowerdeck.lowering.schedule.choose_attention.LARGEST", 1600)
     suite = suite_for("x86-64-v4", tmp_path)
     for keys in (24, 27):
         for mask in ((17, keys), (keys,)):
-            attention(suite, "x86-64-v4", (1, 17, keys, 1, 4, 5), mask, known=known)
+            sizes = (1, 17, keys, 1, 4, 5)
+            attention(suite, "x86-64-v4", sizes, mask, known=known, change=in_chunks)
     suite.check()
 
 

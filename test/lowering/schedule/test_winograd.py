@@ -18,9 +18,10 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.winograd import Matrix, matrices, transformed_taps
-from lowerdeck.lowering.schedule import choose_winograd
-from lowerdeck.lowering.schedule.choose_winograd import Plan
-from lowerdeck.lowering.targets import Machine
+from lowerdeck.lowering.strategies.base import Setting
+from lowerdeck.lowering.strategies.registry import apply_schedule, choose
+from lowerdeck.lowering.strategies.winograd import SIZE, Winograd
+from lowerdeck.lowering.targets import target_named
 
 from ..programs import module_of, typed  # noqa: TID251  (these are tests)
 from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
@@ -31,6 +32,8 @@ from .blocked import (  # noqa: TID251  (as above)
 )
 
 Array = NDArray[Any]
+
+V4 = target_named("x86-64-v4")
 
 
 def times(matrix: Matrix, vector: list[Fraction]) -> list[Fraction]:
@@ -102,20 +105,11 @@ def convolution(shape: tuple[int, ...], channels: int, begin: list[int], end: li
     return body
 
 
-def endless_plan(op: ConvOp, lanes: int, machine: Machine) -> Plan:
-    """What any other plan is better than."""
-    return Plan(float("inf"))
-
-
 @pytest.mark.parametrize("size", [4, 2])
 @pytest.mark.parametrize("target", EVERY_TARGET)
-def test_every_shape(
-    target: str, size: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_shape(target: str, size: int, tmp_path: Path) -> None:
     """Tiles that do not divide the output, channels that do not divide into vectors, parts."""
     threads = 2 if target == "x86-64-v3" else 1
-    monkeypatch.setattr(choose_winograd, "SIZES", (size,))
-    monkeypatch.setattr(choose_winograd, "direct_plan", endless_plan)
     suite = suite_for(target, tmp_path)
     for number, (shape, channels, begin, end) in enumerate(CASES):
         spatial = [
@@ -132,12 +126,14 @@ def test_every_shape(
             ulps=64,
             scale=1,
             threads=threads,
+            strategies=frozenset({"winograd"}),
+            wanted=lambda candidate: candidate.schedule.get(SIZE) == size,
         )
         suite.programs.append(program)
     suite.check()
 
 
-def kernel_of(channels: int, size: int, stride: int = 1, taps: int = 3) -> tuple[KernelOp, ConvOp]:
+def kernel_of(channels: int, size: int, stride: int = 1, taps: int = 3) -> KernelOp:
     """A kernel of one convolution of a square image."""
     shape = [(size - 1) * stride + 1] * 2
     layout = LayoutAttr.blocked(4, 1, 16, [0, 0, 1, 1], [0, 0, 1, 1])
@@ -156,28 +152,32 @@ def kernel_of(channels: int, size: int, stride: int = 1, taps: int = 3) -> tuple
     block.add_ops([conv, YieldOp([conv.result])])
     kernel = KernelOp("k", [Block(arg_types=[x]).args[0], weight], Region(block))
     kernel.properties["layouts"] = ArrayAttr([layout, LayoutAttr.row_major(4), layout])
-    return kernel, conv
+    return kernel
 
 
 @pytest.mark.parametrize(
-    ("channels", "size", "machine", "expected"),
+    ("channels", "size", "setting", "expected"),
     [
-        (64, 56, Machine(16, 32), 4),
-        (64, 56, Machine(16, 32, strict=True), 2),
-        (256, 14, Machine(16, 32), 2),
+        (64, 56, Setting(V4), 4),
+        (64, 56, Setting(V4, strict=True), 2),
+        (256, 14, Setting(V4), 2),
         # 16 transformed values of 3 x 3 weights take longer to read than their products.
-        (512, 7, Machine(16, 32), 0),
-        (16, 2, Machine(16, 32), 0),
+        (512, 7, Setting(V4), 0),
+        (16, 2, Setting(V4), 0),
+        (64, 56, Setting(V4, disabled=frozenset({"winograd"})), 0),
+        (512, 7, Setting(V4, strict=True, asked=frozenset({"winograd"})), 2),
     ],
 )
-def test_choice(channels: int, size: int, machine: Machine, expected: int) -> None:
-    kernel, conv = kernel_of(channels, size)
-    choice = choose_winograd.choose_winograd(kernel, conv, machine)
-    found = 0 if choice is None else choice.layouts[conv.weight].data.winograd
-    assert found == expected
+def test_choice(channels: int, size: int, setting: Setting, expected: int) -> None:
+    kernel = kernel_of(channels, size)
+    candidate = choose(kernel, setting)
+    assert candidate is not None
+    apply_schedule(kernel, candidate.schedule)
+    assert (candidate.schedule.strategy == "winograd") == (expected > 0)
+    assert kernel.layout_at(1).data.winograd == (candidate.schedule.get(SIZE) or 0) == expected
 
 
 @pytest.mark.parametrize(("stride", "taps"), [(2, 3), (1, 1), (1, 5)])
 def test_other_windows(stride: int, taps: int) -> None:
-    kernel, conv = kernel_of(64, 56, stride, taps)
-    assert choose_winograd.choose_winograd(kernel, conv, Machine(16, 32)) is None
+    kernel = kernel_of(64, 56, stride, taps)
+    assert list(Winograd().candidates(kernel, Setting(V4))) == []

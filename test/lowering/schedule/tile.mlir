@@ -35,7 +35,7 @@ buffer.func @remainders {
     buffer.yield
   } {label = "i", parallel = true}
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>, schedule = {tile = {i = #builtin.int<2>, j = #builtin.int<3>}}}
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, tile {i = 2, j = 3}>}
 
 // -----
 
@@ -66,7 +66,7 @@ buffer.func @lanes {
     buffer.yield
   } {label = "i", parallel = true}
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>, schedule = {order = ["j", "i"], lanes = {j = #builtin.int<4>}}}
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, order [j, i], lanes {j = 4}>}
 
 // -----
 
@@ -86,7 +86,7 @@ buffer.func @dynamic {
     buffer.yield
   } {label = "i", parallel = true}
   buffer.return
-} {symbols = ["n"], outputs = #builtin.int<1>, schedule = {tile = {i = #builtin.int<4>}}}
+} {symbols = ["n"], outputs = #builtin.int<1>, schedule = #core.schedule<direct, tile {i = 4}>}
 
 // -----
 
@@ -112,4 +112,4 @@ buffer.func @reduction {
     buffer.yield
   } {label = "i", parallel = true}
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>, schedule = {tile = {i = #builtin.int<2>, k = #builtin.int<3>}}}
+} {symbols = [], outputs = #builtin.int<1>, schedule = #core.schedule<direct, tile {i = 2, k = 3}>}

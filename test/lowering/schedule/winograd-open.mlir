@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-schedules,bufferize --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-strategies,bufferize --split-input-file | filecheck %s
 
 // Of an image of any size: groups of tiles of almost the same size, of which the places are
 // computed once; a tile reads no row or column behind the border, and keeps what is in the image.
@@ -21,7 +21,7 @@
 // CHECK-NEXT:    buffer.apply(%{{.*}}) <[d0 - s0 + 1]>
 // CHECK:         scf.if
 // CHECK:         buffer.store {{.*}} {border}
-// CHECK:         schedule = {tile = {tile = {{.*}}, group =
+// CHECK:         schedule = #core.schedule<winograd, tile {tile = {{.*}}, group =
 func.func @main(%x: tensor<?x32x?x8xf32, #core.tensor<dims = [n, 32, h, 8]>>) -> tensor<?x64x?x8xf32, #core.tensor<dims = [n, 64, h, 8]>> {
   %w = core.constant dense<1.0> : tensor<64x32x3x3xf32>
   %y = core.kernel @any_size(%x, %w) : (tensor<?x32x?x8xf32, #core.tensor<dims = [n, 32, h, 8]>>, tensor<64x32x3x3xf32>) -> tensor<?x64x?x8xf32, #core.tensor<dims = [n, 64, h, 8]>> {

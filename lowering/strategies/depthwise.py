@@ -1,20 +1,78 @@
-"""Convolutions of each channel by itself, over channels in blocks: the lanes are channels."""
+"""Convolution of each channel by itself, over channels in blocks: the lanes are channels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, has_border
 from lowerdeck.lowering.kernels.lower import KernelLowering
 from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, add_taps
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.conv_sums import (
+    OUTPUT_CHANNEL,
+    conv_wishes,
+    has_border,
+    spatial_labels,
+)
+from lowerdeck.lowering.strategies.costs import Scored, row_tiles
+from lowerdeck.lowering.strategies.facts import (
+    assumed_shape,
+    blocked_constants,
+    is_constant,
+    layout_in,
+    layout_out,
+    the,
+)
+from lowerdeck.lowering.targets import Target
+
+
+class Depthwise(Strategy):
+    """
+    A tile is a row of outputs of one block of channels, so that they share what they read while it
+    is in registers.
+    """
+
+    name = "depthwise"
+    anchors = (ConvOp,)
+
+    def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
+        op = the(ConvOp, kernel)
+        return conv_wishes(kernel, op, prefers_blocks=True) if is_depthwise(op) else None
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op, result = the(ConvOp, kernel), layout_out(kernel)
+        shape, w = assumed_shape(op.result), static_shape(op.weight)
+        if w is None or not is_constant(kernel, op.weight):
+            return
+        if not can_be_blocked_depthwise(op, layout_in(kernel, op.input), result):
+            return
+        *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
+        for cycles, columns in depthwise_tiles(shape[-1], w[-1], setting.target):
+            order = ("n", OUTPUT_CHANNEL, *outer, last)
+            yield Candidate(cycles, Schedule(self.name, ((last, columns),), order))
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        op, lanes = the(ConvOp, kernel), layout_out(kernel).inner(1)
+        layouts = blocked_constants(kernel, lanes)
+        layouts[op.weight] = LayoutAttr.blocked(len(dims_of(op.weight)), 0, lanes)
+        return layouts
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        _lower_blocks(k, the(ConvOp, k.kernel))
+
+
+def depthwise_tiles(columns: int, taps: int, target: Target) -> Scored[int]:
+    """How many outputs stand side by side; the cycles are those of one row."""
+    return row_tiles(columns, taps, target.registers - 2 * taps - 2)
 
 
 def is_depthwise(op: ConvOp) -> bool:
@@ -38,14 +96,14 @@ def can_be_blocked_depthwise(op: ConvOp, source: LayoutAttr, target: LayoutAttr)
     )
 
 
-def lower_blocked_depthwise(k: KernelLowering, op: ConvOp) -> None:
+def _lower_blocks(k: KernelLowering, op: ConvOp) -> None:
     """
     The sum for one output element runs over the taps. Those along the last dimension stand side by
     side: columns of a tile share what they read, and one loop carries the sums of all of them.
     """
     b, dims = k.builder, dims_of(op.result)
     lanes = k.output_layout().inner(1)
-    spatial = [(f"x{number}", dim) for number, dim in enumerate(dims[2:])]
+    spatial = spatial_labels(dims[2:])
     blocks = dims[1].ceildiv(lanes)
     with (
         b.labeled_nest([("n", dims[0]), (OUTPUT_CHANNEL, blocks), *spatial], parallel=True) as at,

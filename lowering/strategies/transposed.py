@@ -8,21 +8,97 @@ convolution of its own, with a small kernel and stride 1, that writes every stri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product as combinations
 from math import gcd, prod
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvTransposeOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants
+from lowerdeck.lowering.channel_links import channel_offsets
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, sum_over_channels
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering
+from lowerdeck.lowering.kernels.sums import sum_over_channels
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
+from lowerdeck.lowering.strategies.costs import window_sum_tiles
+from lowerdeck.lowering.strategies.facts import (
+    blocked_constants,
+    has_channels,
+    is_constant,
+    layout_in,
+    layout_out,
+    position_of,
+    the,
+)
+
+
+class Transposed(Strategy):
+    """Each phase as a direct convolution; weights change with the outer loop."""
+
+    name = "transposed"
+    anchors = (ConvTransposeOp,)
+
+    def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
+        op = the(ConvTransposeOp, kernel)
+        offsets, image = channel_offsets(kernel), position_of(kernel, op.input)
+        if offsets is None or image is None or not has_channels(kernel.results[0]):
+            return None
+        parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
+        if not has_phases(op) or not all(is_constant(kernel, value) for value in parameters):
+            return None
+        begin, end = transposed_border(op)
+        border = (0, 0, *begin, 0, 0, *end)
+        return Wishes(offsets, is_blocked=True, image=image, border=border)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op, result = the(ConvTransposeOp, kernel), layout_out(kernel)
+        source, w = layout_in(kernel, op.input), static_shape(op.weight)
+        if w is None or not is_constant(kernel, op.weight):
+            return
+        if not can_be_blocked_transposed(op, source, result):
+            return
+        first = [own[0] for own in phases_of(op)]
+        depth = w[0] * max(1, prod(phase.taps for phase in first))
+        height = first[-2].count if len(first) > 1 else 1
+        blocks = -(-w[1] // result.inner(1))
+        spatial = [f"x{axis}" for axis in range(len(first))]
+        ways = window_sum_tiles(setting.target, (blocks, height, first[-1].count), depth)
+        for cycles, (count, rows, columns) in ways:
+            sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
+            if len(spatial) > 1:
+                sizes.insert(0, (spatial[-2], rows))
+            order = ("n", OUTPUT_CHANNEL, *spatial)
+            yield Candidate(cycles, Schedule(self.name, tuple(sizes), order))
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        op, lanes = the(ConvTransposeOp, kernel), layout_out(kernel).inner(1)
+        layouts = blocked_constants(kernel, lanes)
+        block, count = layout_in(kernel, op.input).inner(1), schedule.tile(OUTPUT_CHANNEL)
+        # The weight last: it may have as many input channels as there are output channels.
+        layouts[op.weight] = packed_weight(op, block, lanes, count)
+        return layouts
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        _lower_blocks(k, the(ConvTransposeOp, k.kernel))
+
+
+def packed_weight(op: ConvTransposeOp, block: int, lanes: int, count: int) -> LayoutAttr:
+    """[taps][oc / (count lanes)][ic][oc / lanes % count][oc % lanes]."""
+    taps = [Piece(axis) for axis in range(2, len(dims_of(op.weight)))]
+    pieces = [*taps, Piece(1, lanes * count), Piece(0, block)]
+    if block > 1:
+        pieces.append(Piece(0, 1, block))
+    if count > 1:
+        pieces.append(Piece(1, lanes, count))
+    return LayoutAttr.of([*pieces, Piece(1, 1, lanes)])
 
 
 @dataclass(frozen=True)
@@ -101,7 +177,7 @@ def can_be_blocked_transposed(op: ConvTransposeOp, source: LayoutAttr, target: L
     return all(border >= need for border, need in zip(have, (*begin, *end), strict=True))
 
 
-def lower_blocked_transposed(k: KernelLowering, op: ConvTransposeOp) -> None:
+def _lower_blocks(k: KernelLowering, op: ConvTransposeOp) -> None:
     """One nest for each combination of phases."""
     for combination in combinations(*phases_of(op)):
         _lower_phases(k, op, combination)

@@ -5,29 +5,142 @@ is never in memory as a whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of, f32
+from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants, maximum, minimum
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.convolution import conv_sum
-from lowerdeck.lowering.kernels.depthwise import depthwise_sum
-from lowerdeck.lowering.kernels.lower import Index, KernelLowering, pair, parameter
-from lowerdeck.lowering.kernels.winograd import PARTS
+from lowerdeck.lowering.kernels.lower import Index, KernelLowering
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.conv_sums import conv_sum
+from lowerdeck.lowering.strategies.costs import (
+    fits,
+    least,
+    reduction_cycles,
+    window_loads,
+    window_sum_tiles,
+)
+from lowerdeck.lowering.strategies.depthwise import depthwise_sum, depthwise_tiles
+from lowerdeck.lowering.strategies.direct import packed_weight
+from lowerdeck.lowering.strategies.facts import blocked_constants, layout_in, layout_out
 
-BAND = "band"
-"""What a schedule has under `tile`: the rows of results that a band has. `PARTS` says into how many
-parts, for threads, bands are dealt."""
+BAND, PARTS = "band", "parts"
+"""What a schedule has: the rows of results that a band has, and into how many parts, for threads,
+bands are dealt."""
 
 MADE_BLOCK, MADE_COLUMN = "mc", "m1"
 """The labels of the loops over blocks of channels and columns of the tensor in between; the loop
 over columns of results is labeled as that of any convolution. How many blocks a tile has is how
 many are made, and read, before the next ones."""
+
+_SAVED = 14
+"""Bytes a cycle of a tensor that need not leave the second cache and come back to it."""
+
+_MOVED = 32
+"""Bytes a cycle that are moved within the second cache."""
+
+_BAND_CYCLES = 200.0
+"""About what it takes to begin a band."""
+
+_MOST_BLOCKS = 8
+"""Blocks of channels that are made at a time, at most."""
+
+
+class Bands(Strategy):
+    """
+    A tile of the first convolution for the rows of a band, and one of the depthwise convolution
+    behind it. `fuse-bands` makes the kernels for it, where it is worth that.
+    """
+
+    name = "bands"
+    anchors = (ConvOp, ConvOp)
+    parameters = (BAND, PARTS)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        first, second = convolutions_of(kernel)
+        taps, columns = static_shape(second.weight), dims_of(second.result)[-1].value
+        if taps is None or columns is None:
+            return
+        _, depthwise_columns = least(depthwise_tiles(columns, taps[-1], setting.target))
+        for plan in plans(first, second, layout_out(kernel).inner(1), setting):
+            tiles = (
+                (MADE_COLUMN, plan.columns),
+                (MADE_BLOCK, plan.count),
+                ("x1", depthwise_columns),
+            )
+            own = ((BAND, plan.band), (PARTS, setting.threads))
+            order = (MADE_COLUMN, MADE_BLOCK, "x1")
+            yield Candidate(plan.cycles, Schedule(self.name, tiles, order, parameters=own))
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        first, second = convolutions_of(kernel)
+        lanes = layout_out(kernel).inner(1)
+        layouts = blocked_constants(kernel, lanes)
+        block = layout_in(kernel, first.input).inner(1)
+        layouts[first.weight] = packed_weight(first, block, lanes, schedule.tile(MADE_BLOCK))
+        layouts[second.weight] = LayoutAttr.blocked(len(dims_of(second.weight)), 0, lanes)
+        return layouts
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        BandLowering(k, *convolutions_of(k.kernel), schedule).lower()
+
+
+def convolutions_of(kernel: KernelOp) -> tuple[ConvOp, ConvOp]:
+    """The two convolutions of a kernel that has two."""
+    first, second = (op for op in kernel.body.block.ops if isinstance(op, ConvOp))
+    return first, second
+
+
+@dataclass(frozen=True)
+class BandPlan:
+    """One way to run the two."""
+
+    cycles: float
+    """For one image, of all threads together; what is common to all ways is left out."""
+    count: int
+    """Blocks of channels that are made at a time."""
+    columns: int
+    """Columns of a tile of the first convolution."""
+    band: int
+    """Rows of results in a band."""
+
+
+def plans(first: ConvOp, second: ConvOp, lanes: int, setting: Setting) -> Iterator[BandPlan]:
+    """None if sizes are not known, or a band fits into no cache."""
+    g, weight = Geometry.of(second), static_shape(first.weight)
+    if g is not None and weight is not None:
+        yield from _plans(g, weight, lanes, setting)
+
+
+def is_worth_bands(first: ConvOp, second: ConvOp, lanes: int, setting: Setting) -> bool:
+    """
+    True if the tensor in between would not stay in the second cache, and to have it there is worth
+    more than what bands take: smaller tiles, and rows that threads make twice.
+    """
+    target = setting.target
+    g, weight = Geometry.of(second), static_shape(first.weight)
+    best = min((plan.cycles for plan in plans(first, second, lanes, setting)), default=None)
+    if g is None or weight is None or best is None:
+        return False
+    blocks = -(-weight[0] // lanes)
+    size = blocks * lanes * (g.height + g.above + g.below) * g.read * 4
+    if size <= target.l2 // 2:
+        return False
+    inputs = prod(dim.value or 1 for dim in dims_of(first.input))
+    if prod(weight) > inputs:
+        # They come from memory, and by itself the convolution asks for them ahead of their use.
+        return False
+    apart, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
+    return best < apart + size / _SAVED
 
 
 @dataclass(frozen=True)
@@ -97,12 +210,16 @@ class BandLowering:
     again is moved to the front.
     """
 
-    def __init__(self, k: KernelLowering, first: ConvOp, second: ConvOp, g: Geometry) -> None:
+    def __init__(
+        self, k: KernelLowering, first: ConvOp, second: ConvOp, schedule: Schedule
+    ) -> None:
         self._k, self._b, self._first, self._second = k, k.builder, first, second
+        g = Geometry.of(second, schedule.parameter(BAND))
+        assert g is not None
         self._g = g
         self._lanes = k.output_layout().inner(1)
-        self._count = parameter(k.kernel, MADE_BLOCK) or 1
-        self._parts = parameter(k.kernel, PARTS) or 1
+        self._count = schedule.tile(MADE_BLOCK)
+        self._parts = schedule.parameter(PARTS)
         channels = dims_of(second.result)[1].value
         assert channels is not None
         self._groups = -(-channels // self._lanes) // self._count
@@ -203,15 +320,41 @@ class BandLowering:
             k.finish(op, where, depthwise_sum(k, op, where))
 
 
-@pair(ConvOp, ConvOp)
-def lower_bands(k: KernelLowering, first: ConvOp, second: ConvOp) -> None:
-    """Of one image after the other."""
-    geometry = Geometry.of(second, parameter(k.kernel, BAND))
-    assert geometry is not None
-    BandLowering(k, first, second, geometry).lower()
+def _plans(g: Geometry, weight: Sequence[int], lanes: int, setting: Setting) -> Iterator[BandPlan]:
+    target, threads = setting.target, setting.threads
+    blocks, depth = -(-weight[0] // lanes), prod(weight[1:])
+    for count in range(1, min(blocks, _MOST_BLOCKS) + 1):
+        if blocks % count or (count > 1 and depth * count * lanes * 4 > target.l1 // 2):
+            continue
+        columns = [n for n in range(1, g.width + 1) if fits(target, n, count)]
+        for band in _band_sizes(g, count * lanes * 4, setting):
+            made, moved, busy = _rows(g, band, threads)
+            moves = moved * g.read * blocks * lanes * 4 / _MOVED
+            bands = -(-g.rows // band) * (blocks // count) * _BAND_CYCLES
+            for number in columns:
+                sums = reduction_cycles(
+                    (blocks, made, g.width), (count, 1, number), depth, window_loads
+                )
+                yield BandPlan((sums + moves + bands) * busy, count, number, band)
 
 
-def convolutions_in_bands(kernel: KernelOp) -> tuple[ConvOp, ConvOp] | None:
-    """The two convolutions of a kernel; None if it has others."""
-    found = [op for op in kernel.body.block.ops if isinstance(op, ConvOp)]
-    return (found[0], found[1]) if len(found) == 2 else None
+def _band_sizes(g: Geometry, pixel: int, setting: Setting) -> list[int]:
+    """Rows of bands that differ as little as can be and stay in the second cache."""
+    rows = setting.target.l2 // 4 // (g.read * pixel)
+    most = (rows - g.span) // g.stride + 1
+    if most < 1:
+        return []
+    fewest = -(-g.rows // most)
+    numbers = {fewest, -(-fewest // setting.threads) * setting.threads}
+    return sorted({-(-g.rows // number) for number in numbers})
+
+
+def _rows(g: Geometry, band: int, threads: int) -> tuple[int, int, float]:
+    """
+    The rows of the tensor in between that are made and those that are moved, and how much more the
+    busiest thread has than its equal share.
+    """
+    bands = -(-g.rows // band)
+    again = max(g.span - g.stride, 0)
+    made = g.height + again * (min(threads, bands) - 1)
+    return made, again * (bands - 1), -(-bands // threads) * threads / bands

@@ -7,38 +7,119 @@ nothing across lanes; then the columns of the values are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.attention import AttentionOp
-from lowerdeck.dialects.core.types import dims_of, f32
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.convolution import PART, sum_in_parts
 from lowerdeck.lowering.kernels.lower import KernelLowering, unravel
-from lowerdeck.lowering.schedule.parameters import MIN_LANES, Schedule
+from lowerdeck.lowering.kernels.sums import PART, sum_in_parts
+from lowerdeck.lowering.schedule.parameters import MIN_LANES
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.facts import is_constant, the
+from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 
 CHUNK = "chunk"
-"""What a schedule has under `tile` if scores are kept of some keys only: of how many."""
-
-Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
+"""What a schedule has if scores are kept of some keys only: of how many."""
 
 KEY, LANE, QUERY, COLUMN = "s", "t", "q", "e"
 """The labels of the loops over keys and queries for the scores, where queries are lanes, and over
 queries and columns for the results."""
 
+VECTORS = 2
+"""Vectors of queries in a block."""
 
-def lower_blocked_attention(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> None:
+LARGEST = 1 << 18
+"""Bytes that a block may take on the stack."""
+
+LENGTH = 128
+"""How many keys' scores are kept, where those of all are too many or nobody knows."""
+
+Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
+
+
+class BlockedAttention(Strategy):
+    """
+    Blocks of as many queries as lie in two vectors, or in one if it is not known how many there
+    are. Scores of all keys are kept, if they are known to be few; else of some at a time. Tiles of
+    keys by queries for the scores, and of queries by columns for the results, as in other products.
+    A constant mask is packed in blocks of queries.
+    """
+
+    name = "blocked_attention"
+    anchors = (AttentionOp,)
+    parameters = (CHUNK,)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op, target = the(AttentionOp, kernel), setting.target
+        if target.lanes == 1 or element_type(op.result) != f32:
+            return
+        count = len(kernel.inputs) + len(kernel.results)
+        if not all(kernel.layout_at(position).is_row_major for position in range(count)):
+            return
+        queries, _, depth = (dim.value for dim in dims_of(op.query)[-3:])
+        keys, columns = dims_of(op.key)[-3].value, dims_of(op.result)[-1].value
+        if 0 in (queries, keys) or not depth or not columns:
+            return
+        most = 1 if queries is None else min(VECTORS, -(-queries // target.lanes))
+        widths = [vectors * target.lanes for vectors in range(most, 0, -1)]
+        fitting = (
+            [] if keys is None else [w for w in widths if (keys + depth + 1) * w * 4 <= LARGEST]
+        )
+        width = (fitting or widths)[0]
+        chunk = None if fitting else LENGTH
+        if chunk is not None and (chunk + depth + columns + 2) * width * 4 > LARGEST:
+            return
+        keys, queries = keys if chunk is None else chunk, width if queries is None else queries
+        assert keys is not None
+        vectors = width // target.lanes
+        scores = product_tiles(target, keys, width, depth, [vectors])
+        results = product_tiles(target, min(width, queries), columns, keys)
+        lanes = ((LANE, target.lanes), (COLUMN, target.lanes))
+        own = () if chunk is None else ((CHUNK, chunk),)
+        # The best of both; then the next ones, as far as there are two.
+        for one, other in zip(*(sorted(ways, key=_cycles) for ways in (scores, results))):
+            (rows, _), (height, across) = one[1], other[1]
+            tiles = ((KEY, rows), (LANE, vectors), (QUERY, height), (COLUMN, across))
+            schedule = Schedule(self.name, tiles, (), lanes, parameters=own)
+            yield Candidate(one[0] + other[0], schedule)
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        """[..., t / width][s][t % width] for a constant mask that differs between queries."""
+        op = the(AttentionOp, kernel)
+        if op.mask is None or not is_constant(kernel, op.mask):
+            return {}
+        rank, width = len(dims_of(op.mask)), schedule.tile(LANE) * schedule.vector(LANE)
+        if rank < 2 or dims_of(op.mask)[-2] == 1:
+            return {}
+        batch = [Piece(axis) for axis in range(rank - 2)]
+        blocks = [Piece(rank - 2, width), Piece(rank - 1), Piece(rank - 2, 1, width)]
+        return {op.mask: LayoutAttr.of([*batch, *blocks])}
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        _lower_blocks(k, the(AttentionOp, k.kernel), schedule)
+
+
+def _cycles(way: tuple[float, tuple[int, int]]) -> float:
+    return way[0]
+
+
+def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> None:
     """
     All whole blocks of queries, then what remains in a smaller one, or in one of the same width if
     it is not known how many there are.
     """
     queries = dims_of(op.query)[-3]
-    lanes, chunk = dict(schedule.lanes)[LANE], dict(schedule.tiles).get(CHUNK)
-    width = dict(schedule.tiles)[LANE] * lanes
+    lanes, chunk = schedule.vector(LANE), schedule.get(CHUNK)
+    width = schedule.tile(LANE) * lanes
     whole, rest = queries // width, queries % width
     if whole != 0:
         _Blocks(k, op, Expr.const(0), whole, width, Expr.const(width), chunk).lower()

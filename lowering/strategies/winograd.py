@@ -5,32 +5,61 @@ each element of a transformed tile sums over the channels, and outputs are trans
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from fractions import Fraction
 
-from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, i64, static_shape
-from lowerdeck.dialects.core.winograd import Matrix, matrices
-from lowerdeck.dialects.dims import Expr, maximum, minimum
+from lowerdeck.dialects.core.winograd import matrices
+from lowerdeck.dialects.dims import Expr, exprs, maximum, minimum
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.builder import KernelBuilder
-from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL, can_be_blocked
-from lowerdeck.lowering.kernels.lower import KernelLowering, parameter
+from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL, can_be_blocked
+from lowerdeck.lowering.strategies.costs import (
+    CACHED,
+    EFFICIENCY,
+    UNCACHED,
+    fits,
+    least,
+    likely_shape,
+    reduction_cycles,
+    scored,
+)
+from lowerdeck.lowering.strategies.facts import (
+    blocked_constants,
+    is_constant,
+    layout_in,
+    layout_out,
+    the,
+)
+from lowerdeck.lowering.strategies.winograd_transforms import transform
+from lowerdeck.lowering.targets import Target
 
 TILE = "tile"
 """The label of the loop over tiles in the matrix products; that over blocks of output channels has
 the one of convolutions."""
 
-GROUP, PARTS = "group", "parts"
-"""What a schedule has under `tile` beside: how many tiles are transformed and multiplied at a time,
-so that they stay in the cache, and into how many parts, for threads, groups are dealt."""
+SIZE, GROUP, PARTS = "size", "group", "parts"
+"""What a schedule has: outputs of a tile, in rows and columns; how many tiles are transformed and
+multiplied at a time, so that they stay in the cache; and into how many parts, for threads, groups
+are dealt."""
+
+SIZES = (4, 2)
+"""Outputs of a tile, in rows and columns, that there are."""
+
+_VALUE_CYCLES = 7
+"""About what it takes to transform one vector of values."""
+
+_LARGEST_GROUP = 256
+"""Tiles that are transformed and multiplied at a time."""
 
 _COORDINATES = 3
 """Of a tile: its image, the first row and the first column."""
@@ -39,124 +68,138 @@ _LINE = 16
 """Elements of f32 in a cache line."""
 
 
-def linear_map(
-    b: KernelBuilder,
-    matrix: Matrix,
-    values: Sequence[SSAValue],
-    starts: Sequence[SSAValue | None] | None = None,
-) -> list[SSAValue]:
+class Winograd(Strategy):
     """
-    A constant matrix times values, plus what each sum starts with, with few operations.
+    F(m x m, 3 x 3): with strict accuracy in the smaller tiles only. Where sizes are known only at
+    run time, estimates are those of an image of assumed size.
+    """
 
-    Two columns that differ in signs alone are replaced by a sum and a difference; two rows that
-    differ in the signs of some columns alone are sum and difference of two parts.
-    """
-    rows = [dict((k, c) for k, c in enumerate(row) if c) for row in matrix]
-    starts = starts or [None] * len(rows)
-    terms = list(values)
-    for i in range(len(values)):
-        for j in range(i):
-            _join_columns(b, rows, terms, j, i)
-    results: dict[int, SSAValue] = {}
-    for i in range(len(rows)):
-        for j in range(i):
-            if i in results or j in results or starts[i] is not starts[j]:
+    name = "winograd"
+    anchors = (ConvOp,)
+    parameters = (SIZE, GROUP, PARTS)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op = the(ConvOp, kernel)
+        if not is_constant(kernel, op.weight):
+            return
+        source, result = layout_in(kernel, op.input), layout_out(kernel)
+        for size in SIZES:
+            if size > 2 and setting.strict:
                 continue
-            if (split := _even_and_odd(rows[j], rows[i])) is None:
+            if not can_be_winograd(op, size, source, result):
                 continue
-            even, odd, factor = split
-            same, other = _combine(b, even, terms, starts[i]), _combine(b, odd, terms)
-            results[j] = _add_scaled(b, same, other, factor)
-            results[i] = _add_scaled(b, same, other, -factor)
-    return [
-        results[k] if k in results else _combine(b, row, terms, starts[k])
-        for k, row in enumerate(rows)
+            for plan in plans(op, size, result.inner(1), setting):
+                yield Candidate(
+                    plan.cycles,
+                    Schedule(
+                        self.name,
+                        ((TILE, plan.rows), (OUTPUT_CHANNEL, plan.count)),
+                        ("v0", "v1", OUTPUT_CHANNEL, TILE),
+                        prefetch=kernel.body.block.args.index(op.weight),
+                        parameters=((SIZE, size), (GROUP, plan.group), (PARTS, setting.threads)),
+                    ),
+                )
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        op, lanes = the(ConvOp, kernel), layout_out(kernel).inner(1)
+        layouts = blocked_constants(kernel, lanes)
+        count = schedule.tile(OUTPUT_CHANNEL)
+        layouts[op.weight] = transformed_weight(schedule.parameter(SIZE), lanes, count)
+        return layouts
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        WinogradLowering(k, the(ConvOp, k.kernel), schedule).lower()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One way to deal tiles into groups, and about how long the convolution takes so."""
+
+    cycles: float
+    group: int
+    count: int
+    """Vectors of output channels in a tile of a product."""
+    rows: int
+    """Tiles of the image in a tile of a product."""
+
+
+def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]:
+    """For each size of groups the tile of a product that takes least."""
+    target, threads = setting.target, setting.threads
+    shape, weight = likely_shape(op), static_shape(op.weight)
+    assert weight is not None
+    g = Geometry.of(size, weight[2], exprs(shape))
+    tiles = g.tiles.value
+    assert tiles is not None
+    blocks_in, blocks_out = -(-weight[1] // lanes), -(-shape[1] // lanes)
+    values = g.values**2
+    slab_bytes = blocks_out * lanes * weight[1] * 4
+    transforms = tiles * values * (blocks_in + blocks_out) * _VALUE_CYCLES / threads
+    is_open = static_shape(op.result) is None
+    for group in range(4, _LARGEST_GROUP + 1) if is_open else _group_sizes(tiles, threads):
+        turns = -(-tiles // group) / threads
+        cycles, (count, rows) = _product(blocks_out, group, weight[1], target)
+        if is_open and group % rows:
+            # How many tiles the last group has is not known, but the others have whole products.
+            continue
+        scratch_bytes = values * group * (blocks_in + blocks_out) * lanes * 4
+        spilled = max(0, scratch_bytes - target.l2 * 3 // 4) / CACHED / 4
+        # The first group gets the weights from memory, the others from where there is room.
+        fits_l2 = values * slab_bytes + scratch_bytes <= target.l2
+        again = cycles if fits_l2 else max(cycles, slab_bytes / CACHED)
+        products = values * (max(cycles, slab_bytes / UNCACHED) + (turns - 1) * again)
+        yield Plan(products + turns * spilled + transforms, group, count, rows)
+
+
+def _group_sizes(tiles: int, threads: int) -> Sequence[int]:
+    """The sizes of groups of which every thread does as many."""
+    sizes = {-(-tiles // (turns * threads)) for turns in range(1, -(-tiles // threads) + 1)}
+    return sorted(size for size in sizes if 4 <= size <= _LARGEST_GROUP) or [
+        min(tiles, _LARGEST_GROUP)
     ]
 
 
-Row = dict[int, Fraction]
-"""The coefficients of a linear combination that are not zero."""
-
-
-def _join_columns(b: KernelBuilder, rows: list[Row], terms: list[SSAValue], i: int, j: int) -> None:
-    """Terms i and j become their sum and difference, if no row has them otherwise."""
-    pairs = [(row.get(i), row.get(j)) for row in rows]
-    used = [(x, y) for x, y in pairs if x is not None or y is not None]
-    if len(used) < 2 or any(x is None or y is None or abs(x) != abs(y) for x, y in used):
-        return
-    first, second = terms[i], terms[j]
-    terms[i], terms[j] = scalars.add(b, first, second), b.add(arith.SubfOp(first, second))
-    for row in rows:
-        if i in row:
-            coefficient, other = row.pop(i), row.pop(j)
-            row[i if coefficient == other else j] = coefficient
-
-
-def _even_and_odd(first: Row, second: Row) -> tuple[Row, Row, Fraction] | None:
-    """E, O and f with rows E + f O and E - f O; None if they have not two such parts."""
-    if first.keys() != second.keys():
-        return None
-    even = {k: c for k, c in first.items() if second[k] == c}
-    odd = {k: c for k, c in first.items() if second[k] == -c}
-    if not odd or len(even) + len(odd) < max(len(first), 3):
-        return None
-    factor = odd[max(odd)]
-    return even, {k: c / factor for k, c in odd.items()}, factor
-
-
-def _combine(
-    b: KernelBuilder, row: Row, terms: Sequence[SSAValue], start: SSAValue | None = None
-) -> SSAValue:
-    """A linear combination; it begins with what needs no multiplication, if there is such."""
-    order = sorted(row, key=lambda k: (row[k] != 1, -k))
-    total = start
-    for k in order:
-        if total is None:
-            total = terms[k] if row[k] == 1 else _scaled(b, terms[k], row[k])
-        else:
-            total = _add_scaled(b, total, terms[k], row[k])
-    return scalars.constant(b, 0, f32) if total is None else total
-
-
-def _scaled(b: KernelBuilder, value: SSAValue, factor: Fraction) -> SSAValue:
-    return b.add(arith.MulfOp(value, b.floating(float(factor), f32)))
-
-
-def _add_scaled(b: KernelBuilder, total: SSAValue, value: SSAValue, factor: Fraction) -> SSAValue:
-    if factor == 1:
-        return scalars.add(b, total, value)
-    if factor == -1:
-        return b.add(arith.SubfOp(total, value))
-    return b.fma(value, b.floating(float(factor), f32), total)
-
-
-def transform(
-    b: KernelBuilder,
-    matrix: Matrix,
-    tile: Sequence[Sequence[SSAValue]],
-    constant: SSAValue | None = None,
-) -> list[list[SSAValue]]:
-    """
-    matrix tile matrix^T, plus a constant for each element.
-
-    A sum that begins with a multiplication takes the constant in for nothing. One that has a column
-    for itself finds it in there: one addition for all rows in place of one for each.
-    """
-    own = _own_columns(matrix)
-    columns = [
-        linear_map(b, matrix, column, [constant if k in own.values() else None] * len(matrix))
-        for k, column in enumerate(zip(*tile, strict=True))
+def _product(blocks: int, group: int, depth: int, target: Target) -> tuple[float, tuple[int, int]]:
+    """The cycles of one product, and its tile: vectors of output channels, and tiles."""
+    candidates = [
+        (count, rows)
+        for count in range(1, min(blocks, 4) + 1)
+        for rows in range(1, min(group, target.registers) + 1)
+        if fits(target, rows, count)
     ]
-    starts = [None if row in own else constant for row in range(len(matrix))]
-    return [linear_map(b, matrix, row, starts) for row in zip(*columns, strict=True)]
+    return least(
+        scored(
+            candidates,
+            lambda tile: reduction_cycles([blocks, group], tile, depth, sum) / EFFICIENCY,
+        )
+    )
 
 
-def _own_columns(matrix: Matrix) -> dict[int, int]:
-    """Rows with a column that no other row has, and that they have once."""
-    columns = enumerate(zip(*matrix, strict=True))
-    return {
-        column.index(1): k for k, column in columns if 1 in column and sum(map(bool, column)) == 1
-    }
+def transformed_weight(size: int, lanes: int, count: int) -> LayoutAttr:
+    """[value][value][oc / (count lanes)][ic][oc / lanes % count][oc % lanes]."""
+    pieces = [Piece(2), Piece(3), Piece(0, lanes * count), Piece(1)]
+    if count > 1:
+        pieces.append(Piece(0, lanes, count))
+    return LayoutAttr.of([*pieces, Piece(0, 1, lanes)], winograd=size)
+
+
+def can_be_winograd(op: ConvOp, size: int, source: LayoutAttr, target: LayoutAttr) -> bool:
+    """
+    True for two dimensions of stride 1 without groups, at least a tile of outputs if all sizes are
+    numbers, and channels in the same blocks before and behind.
+    """
+    shape, weight = static_shape(op.result), static_shape(op.weight)
+    if weight is None or not can_be_blocked(op, source, target):
+        return False
+    return (
+        len(weight) == 4
+        and weight[2:] == (3, 3)
+        and (shape is None or min(shape[2:]) >= size)
+        and set(ints(op.strides)) == {1}
+        and set(ints(op.dilations)) == {1}
+        and op.groups.data == 1
+        and source.inner(1) == target.inner(1)
+    )
 
 
 @dataclass(frozen=True)
@@ -226,15 +269,16 @@ class WinogradLowering:
     what lies in the image; and groups are as large as each other, or a little less.
     """
 
-    def __init__(self, k: KernelLowering, op: ConvOp, group: int, parts: int) -> None:
+    def __init__(self, k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
         self._k, self._b, self._op = k, k.builder, op
         dims, weight = dims_of(op.result), static_shape(op.weight)
         assert weight is not None
         self._channels = weight[1]
         self._lanes = k.output_layout().inner(1)
-        size = k.layout_of(op.weight).data.winograd
-        self._g = Geometry.of(size, weight[2], dims, k.builder.computed)
+        self._rows = schedule.tile(TILE)
+        self._g = Geometry.of(schedule.parameter(SIZE), weight[2], dims, k.builder.computed)
         self._is_open = self._g.tiles.value is None
+        group, parts = schedule.parameter(GROUP), schedule.parameter(PARTS)
         self._group, self._parts = group, parts
         self._blocks_in = -(-weight[1] // self._lanes)
         self._blocks_out = -(-weight[0] // self._lanes)
@@ -267,7 +311,7 @@ class WinogradLowering:
         are so many.
         """
         b, tiles = self._b, self._g.tiles
-        rows = parameter(self._k.kernel, TILE) or 1
+        rows = self._rows
         turns = b.computed(maximum(tiles.ceildiv(self._group * self._parts), 1))
         each = tiles.ceildiv(turns * self._parts).ceildiv(rows) * rows
         return b.computed(maximum(minimum(each, self._group), 1))
@@ -428,35 +472,3 @@ class WinogradLowering:
         if number >= ((-size % extent).value or 0):
             return nullcontext()
         return b.when(b.compare_index("sge", number, done), in_lanes=True)
-
-
-def lower_winograd(k: KernelLowering, op: ConvOp) -> None:
-    """The kernel of a convolution whose weights are transformed."""
-    group, parts = parameter(k.kernel, GROUP), parameter(k.kernel, PARTS)
-    assert group is not None
-    assert parts is not None
-    WinogradLowering(k, op, group, parts).lower()
-
-
-def is_winograd(k: KernelLowering, op: ConvOp) -> bool:
-    """True if weights are transformed."""
-    return k.layout_of(op.weight).data.winograd > 0
-
-
-def can_be_winograd(op: ConvOp, size: int, source: LayoutAttr, target: LayoutAttr) -> bool:
-    """
-    True for two dimensions of stride 1 without groups, at least a tile of outputs if all sizes are
-    numbers, and channels in the same blocks before and behind.
-    """
-    shape, weight = static_shape(op.result), static_shape(op.weight)
-    if weight is None or not can_be_blocked(op, source, target):
-        return False
-    return (
-        len(weight) == 4
-        and weight[2:] == (3, 3)
-        and (shape is None or min(shape[2:]) >= size)
-        and set(ints(op.strides)) == {1}
-        and set(ints(op.dilations)) == {1}
-        and op.groups.data == 1
-        and source.inner(1) == target.inner(1)
-    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from itertools import product as combinations
@@ -11,31 +11,54 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.reduce import PoolOp
+from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
-from lowerdeck.dialects.dims import Expr, constants, minimum, product
+from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.convolution import OUTPUT_CHANNEL
 from lowerdeck.lowering.kernels.lower import Index, KernelLowering
-from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, Bounds, add_taps, window_range
+from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, add_taps, window_count, window_range
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.channel_blocks import linked_wishes
+from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
+from lowerdeck.lowering.strategies.costs import row_tiles
+from lowerdeck.lowering.strategies.facts import (
+    assumed_shape,
+    blocked_constants,
+    layout_in,
+    layout_out,
+    the,
+)
 
 
-def window_count(op: PoolOp, at: Index, bounds: Sequence[Bounds]) -> Expr:
-    """The number that an average divides by."""
-    if not op.count_pads.value.data:
-        return product(upper - lower for lower, upper in bounds)
-    strides, dilations = ints(op.strides), ints(op.dilations)
-    counts: list[Expr] = []
-    for d, kernel in enumerate(op.kernel.data):
-        if op.overhang.data[d] == 0:
-            counts.append(kernel)
-            continue
-        padded = dims_of(op.input)[d + 2] + op.pads_end.data[d] - op.overhang.data[d]
-        room = padded - (at[d + 2] * strides[d] - op.pads_begin.data[d])
-        counts.append(minimum(kernel, room.ceildiv(dilations[d])))
-    return product(counts)
+class BlockedPool(Strategy):
+    """As a depthwise convolution, without weights."""
+
+    name = "blocked_pool"
+    anchors = (PoolOp,)
+
+    def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
+        return linked_wishes(kernel, setting)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op = the(PoolOp, kernel)
+        if not can_be_blocked_pool(op, layout_in(kernel, op.input), layout_out(kernel)):
+            return
+        taps, shape = constants(op.kernel.data), assumed_shape(op.result)
+        assert taps is not None
+        last = f"x{len(shape) - 3}"
+        most = setting.target.registers - 2 * taps[-1] - 2
+        for cycles, columns in row_tiles(shape[-1], taps[-1], most):
+            yield Candidate(cycles, Schedule(self.name, ((last, columns),)))
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        return blocked_constants(kernel, layout_out(kernel).inner(1))
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        _lower_blocks(k, the(PoolOp, k.kernel))
 
 
 def can_be_blocked_pool(op: PoolOp, source: LayoutAttr, target: LayoutAttr) -> bool:
@@ -82,7 +105,7 @@ def spans(op: PoolOp, axis: int) -> list[Span]:
     ]
 
 
-def lower_blocked_pool(k: KernelLowering, op: PoolOp) -> None:
+def _lower_blocks(k: KernelLowering, op: PoolOp) -> None:
     """
     One nest for the outputs whose windows lie within the input, with the taps side by side, and
     nests for those at the borders, whose windows are clipped.

@@ -1,0 +1,44 @@
+"""`choose-strategies`: by which algorithm, and in which tiles, each kernel runs."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.lowering.strategies.base import Setting
+from lowerdeck.lowering.strategies.registry import apply_schedule, choose
+from lowerdeck.passes.context import options_of
+from lowerdeck.passes.structure import nameless_key
+
+
+@dataclass(frozen=True)
+class ChooseStrategiesPass(ModulePass):
+    """
+    Give kernels the `schedule` that takes least by the estimates of all strategies, and the
+    constants that they read the layout it wants.
+
+    The estimates look at shapes, layouts and the description of the target only. A kernel that no
+    strategy has a way for keeps plain loops. In tuning, equal kernels get what the user asks for by
+    the first one's name.
+    """
+
+    name = "choose-strategies"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        options = options_of(ctx)
+        setting = Setting.of(options)
+        names: dict[Hashable, str] = {}
+        for kernel in op.walk():
+            if not isinstance(kernel, KernelOp):
+                continue
+            rank = 0
+            if options.is_tuned:
+                name = names.setdefault(nameless_key(kernel), kernel.sym_name.data)
+                rank = options.ranks.get(name, options.rank)
+            if (candidate := choose(kernel, setting, rank)) is not None:
+                apply_schedule(kernel, candidate.schedule)

@@ -1,0 +1,86 @@
+"""Maps and concatenations whose result has its channels in blocks, which are the lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.tensor import ConcatOp
+from lowerdeck.lowering.channel_links import channel_offsets
+from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.facts import (
+    assumed_shape,
+    blocked_constants,
+    has_channels,
+    layout_out,
+)
+
+_ELEMENT_CYCLES = 1.5
+"""A load and a store of one element: what it takes where nothing lies side by side."""
+
+
+def map_cycles(kernel: KernelOp) -> float:
+    """What it takes at most to move the elements of a result."""
+    return prod(assumed_shape(kernel.results[0])) * _ELEMENT_CYCLES
+
+
+def linked_wishes(kernel: KernelOp, setting: Setting) -> Wishes:
+    """Inputs and result in blocks, if any of them is; anything where channels do not correspond."""
+    offsets = channel_offsets(kernel)
+    if offsets is None or not has_channels(kernel.results[0]):
+        return Wishes(is_free=True)
+    if any(offset % setting.target.lanes for offset in offsets.values()):
+        return Wishes(is_free=True)
+    return Wishes(offsets)
+
+
+class ChannelBlocks(Strategy):
+    """Of maps."""
+
+    name = "channel_blocks"
+    anchors = ()
+
+    def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
+        return linked_wishes(kernel, setting)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        if setting.target.lanes > 1 and len(kernel.results) == 1 and _block(kernel) > 1:
+            yield Candidate(map_cycles(kernel), Schedule(self.name))
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        return blocked_constants(kernel, _block(kernel))
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        k.lower_plain()
+
+
+class ConcatBlocks(Strategy):
+    """Of concatenations: parts are copied; of row-major ones every loop is taken by itself."""
+
+    name = "concat_blocks"
+    anchors = (ConcatOp,)
+
+    def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
+        return linked_wishes(kernel, setting)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        layout = layout_out(kernel)
+        if layout.rank > 1 and layout.inner(1) > 1:
+            yield Candidate(map_cycles(kernel), Schedule(self.name))
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        return blocked_constants(kernel, layout_out(kernel).inner(1))
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        k.lower_plain()
+
+
+def _block(kernel: KernelOp) -> int:
+    layout = layout_out(kernel)
+    return layout.inner(layout.data.pieces[-1].axis) if layout.rank else 1

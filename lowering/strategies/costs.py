@@ -1,0 +1,154 @@
+"""What strategies estimate with: cycles of sums in tiles of registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from math import prod
+from typing import TypeVar
+
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.types import dims_of, static_shape
+from lowerdeck.lowering.strategies.base import Setting
+from lowerdeck.lowering.strategies.facts import assumed_shape
+from lowerdeck.lowering.targets import Target
+
+T = TypeVar("T")
+Scored = list[tuple[float, T]]
+"""Ways to do something, with the cycles that each takes."""
+
+OTHER_ORDER = 1.02
+"""
+What the estimate is multiplied by for the order of loops that a rule turns down: the sums of tiles
+do not show what it costs to read memory in another order.
+"""
+
+TILE_CYCLES = 24.0
+"""About what it takes to begin and end a tile, beside its sums."""
+
+CACHED = 8
+"""Bytes a cycle that come from the cache shared by the cores."""
+
+UNCACHED = 3.5
+"""Bytes a cycle that come from memory."""
+
+EFFICIENCY = 0.85
+"""What sums reach of the speed that they have in registers."""
+
+
+def scored(ways: Iterable[T], cost: Callable[[T], float]) -> Scored[T]:
+    """Each way with its cost."""
+    return [(cost(way), way) for way in ways]
+
+
+def least(ways: Scored[T]) -> tuple[float, T]:
+    """The way that costs least; of equal ones the first."""
+    return min(ways, key=lambda way: way[0])
+
+
+def tiles(size: int, tile: int) -> Iterator[tuple[int, int]]:
+    """The tiles that a dimension is cut into: how many, and how large."""
+    if size // tile:
+        yield size // tile, tile
+    if size % tile:
+        yield 1, size % tile
+
+
+def reduction_cycles(
+    sizes: Sequence[int], tile: Sequence[int], depth: int, loads: Callable[[Sequence[int]], int]
+) -> float:
+    """
+    About how long it takes to compute sums of `depth` products in tiles of accumulators: two
+    multiply-adds or two loads a cycle, and no less than what their latency allows.
+    """
+    total = 0.0
+    variants: list[tuple[int, list[int]]] = [(1, [])]
+    for size, part in zip(sizes, tile, strict=True):
+        variants = [
+            (count * number, [*shape, extent])
+            for count, shape in variants
+            for number, extent in tiles(size, part)
+        ]
+    for count, shape in variants:
+        sums = prod(shape)
+        step = max(sums / 2, loads(shape) / 2, 4.0)
+        total += count * (depth * step + TILE_CYCLES + sums)
+    return total
+
+
+def fits(target: Target, rows: int, vectors: int) -> bool:
+    """True if the sums of a tile fit into the registers, with a row of weights and one input."""
+    return rows * vectors + vectors + 1 < target.registers
+
+
+def window_loads(tile: Sequence[int]) -> int:
+    """Loads for one step of a tile of blocks of output channels, rows and columns."""
+    return tile[0] + tile[1] * tile[2]
+
+
+def window_sum_tiles(
+    target: Target, sizes: tuple[int, int, int], depth: int, *, even_only: bool = False
+) -> Scored[tuple[int, int, int]]:
+    """
+    Blocks of output channels, rows and columns of tiles of sums of `depth` products; with
+    `even_only`, the blocks divide into tiles.
+    """
+    blocks, height, width = sizes
+    candidates = [
+        (count, rows, columns)
+        for count in range(1, min(blocks, 6) + 1)
+        for rows in range(1, min(height, 4) + 1)
+        for columns in range(1, min(width, target.registers) + 1)
+        if fits(target, rows * columns, count)
+    ]
+    # What is read for a tile should divide into parts if it is large.
+    largest_uneven = 0 if even_only else target.l2 // 8 // (depth * target.lanes * 4)
+    return scored(
+        [t for t in candidates if t[0] <= largest_uneven or blocks % t[0] == 0],
+        lambda tile: reduction_cycles(sizes, tile, depth, window_loads),
+    )
+
+
+def likely_shape(op: ConvOp) -> list[int]:
+    """A shape of the result to estimate with: one image where their number is not known."""
+    shape = assumed_shape(op.result)
+    return shape if dims_of(op.result)[0].value is not None else [1, *shape[1:]]
+
+
+def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
+    """What the products of a convolution take in blocks of channels, in the best of tiles."""
+    shape, weight = likely_shape(op), static_shape(op.weight)
+    assert weight is not None
+    blocks = -(-shape[1] // max(lanes, 1))
+    products = shape[0] * prod(shape[2:]) * blocks * prod(weight[1:])
+    cycles = products / 2 / setting.threads / EFFICIENCY
+    return max(cycles, prod(weight) * 4 / UNCACHED)
+
+
+def in_proportion(whole: float, ways: Scored[T]) -> Scored[T]:
+    """
+    What all takes, by the way: `whole` is known of the best of them, the others take as much more
+    as their estimates say.
+    """
+    best, _ = least(ways)
+    return [(whole * (cost / best), way) for cost, way in ways]
+
+
+_LARGEST_ROW = 16
+"""Outputs that stand side by side at most: more make the code long, and save nothing."""
+
+_ROW_CYCLES = 12.0
+"""About what it takes to begin a row of outputs: weights that are read again, and the loop."""
+
+_VARIANT_CYCLES = 60.0
+"""What it is worth to have one nest fewer for what remains at the end of a dimension."""
+
+
+def row_tiles(columns: int, taps: int, most: int) -> Scored[int]:
+    """How many outputs side by side, with so many taps each; `most` fit into the registers."""
+
+    def cost(count: int) -> float:
+        parts = list(tiles(columns, count))
+        work = sum(number * (size * taps + _ROW_CYCLES) for number, size in parts)
+        return work + _VARIANT_CYCLES * len(parts)
+
+    return scored(range(1, max(1, min(columns, most, _LARGEST_ROW)) + 1), cost)

@@ -1,0 +1,300 @@
+"""
+Direct convolution over channels in blocks: one output element a lane, in tiles of positions by
+blocks of output channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import gcd, prod
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.conv_sums import (
+    OUTPUT_CHANNEL,
+    can_be_blocked,
+    conv_sum,
+    conv_wishes,
+    crosses_groups,
+    input_block_of_conv,
+    lanes_of_conv,
+    spatial_labels,
+)
+from lowerdeck.lowering.strategies.costs import (
+    OTHER_ORDER,
+    direct_cycles,
+    in_proportion,
+    window_sum_tiles,
+)
+from lowerdeck.lowering.strategies.facts import (
+    FEWEST_LANES,
+    assumed_shape,
+    blocked_constants,
+    is_constant,
+    layout_in,
+    layout_out,
+    the,
+)
+from lowerdeck.lowering.targets import Target
+
+PANEL = "panel"
+"""The label of the loop over the panels of output channels that one part of sums is made for."""
+
+DEPTH_BLOCKS, PANELS = "depth_blocks", "panels"
+"""What a schedule has if sums are made in parts: how many blocks of input channels a part has, and
+how many panels of output channels take turns with the parts. Threads share groups of so many."""
+
+
+class Direct(Strategy):
+    """
+    A tile of positions by blocks of output channels, for each of which all products are summed in
+    registers.
+
+    Channels are the outer loop if there are more weights than inputs, so that the larger one is
+    read once; and if the first cache has room for the weights of one tile, but not of all. Where
+    those of one tile are many, sums are made in parts, each of which is added up for many panels of
+    output channels.
+    """
+
+    name = "direct"
+    anchors = (ConvOp,)
+    parameters = (DEPTH_BLOCKS, PANELS)
+
+    def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
+        op, lanes = the(ConvOp, kernel), setting.target.lanes
+        size = (dims_of(op.weight)[0].value or 0) // op.groups.data
+        if op.groups.data > 1 and size < lanes and gcd(size, lanes) < FEWEST_LANES:
+            return None
+        return conv_wishes(kernel, op, is_blocked=True)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op, target = the(ConvOp, kernel), setting.target
+        result, source = layout_out(kernel), layout_in(kernel, op.input)
+        shape, x, w = assumed_shape(op.result), assumed_shape(op.input), static_shape(op.weight)
+        if w is None or not can_be_blocked(op, source, result):
+            return
+        if not is_constant(kernel, op.weight):
+            return
+        lanes, block = lanes_of_conv(op, result), input_block_of_conv(op, source)
+        # A tile across groups has one block, of which the groups differ from the next one's.
+        blocks = 1 if crosses_groups(op, result) else -(-shape[1] // lanes) // op.groups.data
+        depth = prod(w[1:])
+        spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
+        # Dimensions of one element at the end are no rows.
+        wide = [axis for axis in range(len(spatial)) if shape[axis + 2] != 1]
+        inner = wide[-1] if wide else len(spatial) - 1
+        width, height = shape[inner + 2], shape[inner + 1] if inner else 1
+        weight_bytes, step_bytes = depth * shape[1] * 4, block * prod(w[2:]) * lanes * 4
+        positions_first = ("n", *spatial, OUTPUT_CHANNEL)
+        ahead = kernel.body.block.args.index(op.weight)
+        # A tile of two groups would have no inputs in common.
+        ways = window_sum_tiles(
+            target, (blocks, height, width), depth, even_only=op.groups.data > 1
+        )
+        for cycles, (count, rows, columns) in in_proportion(
+            direct_cycles(op, result.inner(1), setting), ways
+        ):
+            sizes = [(spatial[inner], columns), (OUTPUT_CHANNEL, count)]
+            if inner:
+                sizes.insert(0, (spatial[inner - 1], rows))
+            panel_bytes = depth * count * lanes * 4
+            panel_stays = panel_bytes <= target.l1 * 2 // 3 < weight_bytes
+            # Parts pay where tiles read the same weights again, and threads get equal work.
+            is_read_again = rows * columns < height * width
+            is_plain = op.groups.data == 1 and element_type(kernel.results[0]) == f32
+            busiest = _busy(blocks // count, setting.threads) * setting.threads * count
+            part, own = None, ()
+            if is_read_again and is_plain and blocks % count == 0 and busiest <= blocks * 5 // 4:
+                part = part_of_depth(target, *divmod(w[1], block), step_bytes * count)
+            channels_first = ["n", OUTPUT_CHANNEL, *spatial]
+            if part is not None:
+                own = (
+                    (DEPTH_BLOCKS, part),
+                    (PANELS, panels_in_group(blocks // count, setting.threads)),
+                )
+                channels_first.insert(1, PANEL)
+            schedules = [
+                Schedule(
+                    self.name, tuple(sizes), tuple(channels_first), prefetch=ahead, parameters=own
+                ),
+                Schedule(self.name, tuple(sizes), positions_first),
+            ]
+            if prod(w) <= prod(x) and not panel_stays and part is None:
+                schedules.reverse()
+            yield Candidate(cycles, schedules[0])
+            yield Candidate(cycles * OTHER_ORDER, schedules[1])
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        op, result = the(ConvOp, kernel), layout_out(kernel)
+        block = input_block_of_conv(op, layout_in(kernel, op.input))
+        layouts = blocked_constants(kernel, result.inner(1))
+        part = schedule.get(DEPTH_BLOCKS)
+        # The weight last: it may have as many input channels as there are output channels.
+        layouts[op.weight] = packed_weight(
+            op,
+            block,
+            lanes_of_conv(op, result),
+            schedule.tile(OUTPUT_CHANNEL),
+            None if part is None else (part, schedule.parameter(PANELS)),
+        )
+        return layouts
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        op = the(ConvOp, k.kernel)
+        if schedule.get(DEPTH_BLOCKS) is not None:
+            _lower_in_parts(k, op, schedule)
+        elif crosses_groups(op, k.output_layout()):
+            _lower_across_groups(k, op)
+        else:
+            _lower_blocks(k, op)
+
+
+def part_of_depth(target: Target, blocks: int, rest: int, step: int) -> int | None:
+    """
+    How many blocks of input channels are added up for all positions before the next ones, if the
+    weights of a panel do not stay in the first cache: `step` bytes a block. None for all of them.
+    """
+    if rest or blocks < 2 or blocks * step < target.l2 // 16:
+        return None
+    fitting = [size for size in range(1, blocks) if blocks % size == 0]
+    return max((size for size in fitting if size * step <= target.l1 // 2), default=1)
+
+
+def panels_in_group(panels: int, threads: int) -> int:
+    """How many panels take turns, so that every thread gets about the same number."""
+    sizes = [size for size in range(1, panels + 1) if panels % size == 0]
+    return min(sizes, key=lambda size: (_busy(panels // size, threads) * size, -size))
+
+
+def _busy(groups: int, threads: int) -> int:
+    """How many groups the busiest thread has."""
+    return -(-groups // threads)
+
+
+def packed_weight(
+    op: ConvOp, block: int, lanes: int, count: int, parts: tuple[int, int] | None = None
+) -> LayoutAttr:
+    """
+    [oc / (count lanes)][ic / block][taps][ic % block][oc / lanes % count][oc % lanes].
+
+    With `parts`, the blocks of input channels in a part, and the panels that take turns with them:
+    [oc / (turns count lanes)][ic / (part block)][oc / (count lanes) % turns][ic / block % part]...
+    """
+    rank = len(dims_of(op.weight))
+    part, turns = parts or (1, 1)
+    pieces = [Piece(0, lanes * count * turns), Piece(1, block * part)]
+    if turns > 1:
+        pieces.append(Piece(0, lanes * count, turns))
+    if part > 1:
+        pieces.append(Piece(1, block, part))
+    pieces += map(Piece, range(2, rank))
+    if block > 1:
+        pieces.append(Piece(1, 1, block))
+    if count > 1:
+        pieces.append(Piece(0, lanes, count))
+    return LayoutAttr.of([*pieces, Piece(0, 1, lanes)])
+
+
+def _lower_blocks(k: KernelLowering, op: ConvOp) -> None:
+    """
+    The sum for one output element runs over blocks of input channels, taps, channels of a block, in
+    the order of packed weights. The input has a border where windows reach beyond it, and the
+    output has its channels in blocks, which are the lanes; where groups cut blocks, parts of them.
+    """
+    b, dims = k.builder, dims_of(op.result)
+    lanes = lanes_of_conv(op, k.output_layout())
+    blocks = dims[1].ceildiv(lanes)
+    with b.labeled_nest(
+        [("n", dims[0]), (OUTPUT_CHANNEL, blocks), *spatial_labels(dims[2:])], parallel=True
+    ) as at:
+        with b.loop(lanes, label="lane", mode="lanes") as lane:
+            channel = at[1] * lanes + lane
+            where = [at[0], channel, *at[2:]]
+            zero = scalars.constant(b, 0, element_type(op.input))
+            start = zero if op.bias is None else k.element(op.bias, [channel])
+            k.finish(op, where, conv_sum(k, op, where, start))
+
+
+def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
+    """
+    The same in parts of some blocks of input channels: one part for all panels of output channels
+    in a group, panel after panel, and then the next part. The input of a part stays in the second
+    cache while the panels use it, the weights of a panel in the first one while all positions do;
+    the sums so far lie in the output.
+    """
+    b, dims = k.builder, dims_of(op.result)
+    lanes = k.output_layout().inner(1)
+    count, size = schedule.tile(OUTPUT_CHANNEL), schedule.parameter(DEPTH_BLOCKS)
+    share = schedule.parameter(PANELS)
+    channels = dims_of(op.weight)[1].value
+    assert channels is not None
+    parts = channels // k.layout_of(op.input).inner(1) // size
+    shares = dims[1].ceildiv(lanes) // (count * share)
+    inner = [
+        (PANEL, Expr.const(share)),
+        *spatial_labels(dims[2:]),
+        (OUTPUT_CHANNEL, Expr.const(count)),
+    ]
+
+    def add_part(outer: Sequence[Expr], part: Expr, *, first: bool, last: bool) -> None:
+        with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
+            block = (outer[1] * share + at[0]) * count + at[-1]
+            channel = block * lanes + lane
+            where = [outer[0], channel, *at[1:-1]]
+            zero = scalars.constant(b, 0, f32)
+            total = conv_sum(k, op, where, zero, (part * size, size))
+            if not first:
+                total = scalars.add(b, b.load(k.outputs[0], where), total)
+            elif op.bias is not None:
+                total = scalars.add(b, k.element(op.bias, [channel]), total)
+            if last:
+                k.finish(op, where, total)
+            else:
+                b.store(total, k.outputs[0], where)
+
+    with b.labeled_nest([("n", dims[0]), ("group", shares)], parallel=True) as outer:
+        add_part(outer, Expr.const(0), first=True, last=False)
+        if parts > 2:
+            with b.loop(parts - 1, 1) as part:
+                add_part(outer, part, first=False, last=False)
+        add_part(outer, Expr.const(parts - 1), first=False, last=True)
+
+
+def _lower_across_groups(k: KernelLowering, op: ConvOp) -> None:
+    """
+    The same where blocks of output channels belong to several groups: once for each of them, and
+    lanes that belong to the groups before keep what these have stored.
+    """
+    b, dims = k.builder, dims_of(op.result)
+    depth, lanes = dims_of(op.weight)[1], k.output_layout().inner(1)
+    size = dims[1] // op.groups.data
+    blocks = dims[1].ceildiv(lanes)
+    with b.labeled_nest([("n", dims[0]), ("block", blocks)], parallel=True) as outer:
+        numbers = b.scratch(f32, [lanes])
+        with b.loop(lanes) as number:
+            b.store(b.add(arith.SIToFPOp(b.as_integer(number), f32)), numbers, [number])
+        begin = outer[1] * lanes
+        last = minimum(begin + (lanes - 1), dims[1] - 1)
+        with b.loop(last // size + 1, begin // size) as group:
+            start = b.as_integer(group * size - begin)
+            first_lane = b.add(arith.SIToFPOp(start, f32))
+            inner = spatial_labels(dims[2:])
+            with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
+                where = [outer[0], begin + lane, *at]
+                zero = scalars.constant(b, 0, f32)
+                bias = zero if op.bias is None else k.element(op.bias, [where[1]])
+                total = conv_sum(k, op, where, bias, first=group * depth)
+                is_before = b.add(arith.CmpfOp(b.load(numbers, [lane]), first_lane, "olt"))
+                before = b.load(k.outputs[0], where)
+                result = k.finished(op, where, total)
+                b.store(b.add(arith.SelectOp(is_before, before, result)), k.outputs[0], where)

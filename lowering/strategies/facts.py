@@ -1,0 +1,86 @@
+"""What strategies ask of a kernel: its anchor, shapes, layouts and constants."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from xdsl.ir import Operation, SSAValue
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, yielded
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.lowering.kernels.lower import ANCHORS
+
+Op = TypeVar("Op", bound=Operation)
+
+ASSUMED_SIZE = 64
+"""What a dimension is taken for that is known only at run time."""
+
+FEWEST_LANES = 4
+"""The smallest block: of tensors with few channels."""
+
+
+def anchors_of(kernel: KernelOp) -> list[Operation]:
+    """The ops of a kernel that are not maps."""
+    return [op for op in kernel.body.block.ops if type(op) in ANCHORS]
+
+
+def the(kind: type[Op], kernel: KernelOp) -> Op:
+    """The last op of a kind in a kernel that is known to have one."""
+    return [op for op in kernel.body.block.ops if isinstance(op, kind)][-1]
+
+
+def position_of(kernel: KernelOp, value: SSAValue) -> int | None:
+    """Which input of a kernel a value in it is; None if it is computed there."""
+    return next((k for k, a in enumerate(kernel.body.block.args) if a is value), None)
+
+
+def is_constant(kernel: KernelOp, value: SSAValue) -> bool:
+    """True for an argument of a kernel that is a constant."""
+    position = position_of(kernel, value)
+    return position is not None and isinstance(kernel.inputs[position].owner, ConstantOp)
+
+
+def layout_in(kernel: KernelOp, value: SSAValue) -> LayoutAttr:
+    """The layout of a value in a kernel: row-major unless it is an argument or a result."""
+    if value in kernel.body.block.args or value in yielded(kernel.body):
+        return kernel.layout(value)
+    return LayoutAttr.row_major(len(dims_of(value)))
+
+
+def layout_out(kernel: KernelOp) -> LayoutAttr:
+    """The layout of the first result of a kernel."""
+    return kernel.layout_at(len(kernel.inputs))
+
+
+def has_channels(value: SSAValue) -> bool:
+    """
+    True for f32 with a known number of channels (dimension 1) and dimensions behind them: what can
+    lie in blocks of channels."""
+    dims = dims_of(value)
+    return len(dims) > 2 and (dims[1].value or 0) > 0 and element_type(value) == f32
+
+
+def assumed_shape(value: SSAValue) -> list[int]:
+    """A shape to choose by."""
+    sizes = (dim.value for dim in dims_of(value))
+    return [ASSUMED_SIZE if size is None else size for size in sizes]
+
+
+def blocked_constants(kernel: KernelOp, lanes: int) -> dict[SSAValue, LayoutAttr]:
+    """Constants along the channels of a blocked result, in blocks as it is."""
+    (result,) = kernel.results
+    rank, channels = len(dims_of(result)), dims_of(result)[1]
+    layouts: dict[SSAValue, LayoutAttr] = {}
+    for argument in kernel.body.block.args:
+        if not is_constant(kernel, argument):
+            continue
+        dims = dims_of(argument)
+        axis = len(dims) - rank + 1
+        if len(dims) == 1:
+            # The bias of a convolution, or a parameter along the last dimension.
+            axis = 0
+        if 0 <= axis < len(dims) and dims[axis] == channels and channels != 1:
+            layouts[argument] = LayoutAttr.blocked(len(dims), axis, lanes)
+    return layouts

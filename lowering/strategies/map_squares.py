@@ -1,0 +1,205 @@
+"""
+Maps whose inputs lie side by side along another dimension than their result: squares of elements
+are transposed in registers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import log2, prod
+
+from xdsl.dialects import scf
+from xdsl.ir import Operation, SSAValue
+
+from lowerdeck.dialects.buffer.kernel import CheckIndexOp, ForOp, FuncOp, LoadOp
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.tensor import TransposeOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.intervals import simplified
+from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.schedule.indices import Indices
+from lowerdeck.lowering.schedule.unroll import limit_by_parents
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.facts import assumed_shape, blocked_constants, layout_out
+
+SIDE, ALONG = "side", "along"
+"""What a schedule has: rows and columns of the largest squares, and the dimension of the tensor
+along which inputs lie side by side."""
+
+FEWEST = 4
+"""Rows and columns of the smallest square that is transposed."""
+
+
+class MapSquares(Strategy):
+    """
+    For one result of f32 whose elements lie side by side along another dimension than those of
+    every input that has both dimensions, as plain loops show.
+    """
+
+    name = "map_squares"
+    anchors = ()
+    parameters = (SIDE, ALONG)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        if setting.target.lanes == 1 or len(kernel.results) != 1 or not _may_be_across(kernel):
+            return
+        layout, dims = layout_out(kernel), dims_of(kernel.results[0])
+        across = layout.data.pieces[-1].axis
+        loops = KernelLowering(kernel).lower()
+        if any(isinstance(op, CheckIndexOp | scf.IfOp) for op in loops.walk()):
+            return
+        for along in range(layout.rank):
+            sizes = [size for axis in (along, across) if (size := dims[axis].value) is not None]
+            side = setting.target.lanes
+            while sizes and side > min(sizes):
+                side //= 2
+            if along == across or side < FEWEST or not _lies_along(loops, layout, along, side):
+                continue
+            # A vector of each row is loaded, goes through as many steps as the side has doublings,
+            # and is stored.
+            cycles = prod(assumed_shape(kernel.results[0])) * (1.5 + log2(side)) / side
+            own = ((SIDE, side), (ALONG, along))
+            yield Candidate(cycles, Schedule(self.name, parameters=own))
+            return
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        layout = layout_out(kernel)
+        block = layout.inner(layout.data.pieces[-1].axis)
+        return blocked_constants(kernel, block) if block > 1 else {}
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        """
+        Squares of elements, computed in vectors as the inputs lie, are transposed and stored in
+        vectors as the result lies: large ones first, then smaller ones. The rest is done one by
+        one.
+        """
+        b, dims = k.builder, dims_of(k.roots[0])
+        side, along = schedule.parameter(SIDE), schedule.parameter(ALONG)
+        across = k.output_layout().data.pieces[-1].axis
+        whole = dims[along] // side
+        for start, count, step in ((Expr.const(0), whole, side), (whole * side, None, 1)):
+            size = dims[along] - start if count is None else count
+            if size == 0:
+                continue
+            sizes = {axis: dim for axis, dim in enumerate(dims) if axis != across} | {along: size}
+            labels = [(f"d{axis}", size) for axis, size in sizes.items()]
+            with b.labeled_nest(labels, parallel=True) as outer:
+                at = dict(zip(sizes, outer, strict=True))
+                _strip(k, {**at, along: start + at[along] * step}, along, across, step)
+
+
+def _strip(k: KernelLowering, at: dict[int, Expr], along: int, across: int, lanes: int) -> None:
+    """As many elements along one dimension, and all of the other one."""
+    b, done, size = k.builder, Expr.const(0), dims_of(k.roots[0])[across]
+    side = lanes
+    while side >= FEWEST:
+        count = (size - done) // side
+        if count != 0:
+            with b.nest([count]) as (number,), b.nest([lanes // side]) as (part,):
+                begin = {along: at[along] + part * side, across: done + number * side}
+                _square(k, {**at, **begin}, along, across, side)
+        done, side = done + count * side, side // 2
+    if done != size:
+        with b.loop(size, done) as column, b.nest([lanes]) as (lane,):
+            _store(k, {**at, along: at[along] + lane, across: column})
+
+
+def _square(k: KernelLowering, at: dict[int, Expr], along: int, across: int, side: int) -> None:
+    """From the index on, as many elements along both dimensions."""
+    b = k.builder
+    square = b.scratch(f32, [side, side])
+    with b.loop(side, mode="unroll") as row, b.loop(side, mode="lanes") as lane:
+        place = {**at, along: at[along] + lane, across: at[across] + row}
+        b.store(k.element(k.roots[0], _index(place)), square, [row, lane])
+    b.transpose(square)
+    with b.loop(side, mode="unroll") as row, b.loop(side, mode="lanes") as lane:
+        place = {**at, along: at[along] + row, across: at[across] + lane}
+        b.store(b.load(square, [row, lane]), k.outputs[0], _index(place))
+
+
+def _store(k: KernelLowering, at: dict[int, Expr]) -> None:
+    k.builder.store(k.element(k.roots[0], _index(at)), k.outputs[0], _index(at))
+
+
+def _index(at: dict[int, Expr]) -> list[Expr]:
+    return [at[axis] for axis in sorted(at)]
+
+
+def _may_be_across(kernel: KernelOp) -> bool:
+    """True if dimensions change their order within the kernel, or by layouts."""
+    result = kernel.layout_at(len(kernel.inputs))
+    if element_type(kernel.results[0]) != f32 or result.rank < 2:
+        return False
+    inputs = [kernel.layout_at(number) for number in range(len(kernel.inputs))]
+    return any(isinstance(op, TransposeOp) for op in kernel.body.block.ops) or any(
+        layout.data.pieces != result.data.pieces for layout in inputs if layout.rank == result.rank
+    )
+
+
+def _lies_along(loops: FuncOp, layout: LayoutAttr, along: int, lanes: int) -> bool:
+    """
+    True if what is read at an index of both dimensions lies side by side along the first of them,
+    in vectors of so many lanes, and nothing that it depends on lies otherwise.
+    """
+    across = len(layout.data.pieces) - 1
+    whole = [
+        number
+        for number, piece in enumerate(layout.data.pieces)
+        if piece.axis == along and piece.size is None and piece.stride == 1
+    ]
+    if not whole:
+        return False
+    found = False
+    inputs = loops.body.block.args[: len(loops.body.block.args) - loops.outputs.data]
+    for op in loops.walk():
+        if not isinstance(op, LoadOp) or op.ref not in inputs:
+            continue
+        index, other = _index_of(op, f"d{whole[0]}"), _index_of(op, f"d{across}")
+        if index is None or other is None:
+            return False
+        indices = Indices()
+        limit_by_parents(op, indices)
+        place = indices.read(op.map.data, op.indices)
+        name, other_name = str(indices.symbol(index)), str(indices.symbol(other))
+        if not any(name in expr.symbols for expr in place):
+            continue
+        if not _is_side_by_side(op, place, name, indices, lanes):
+            return False
+        found = found or any(other_name in expr.symbols for expr in place)
+    return found
+
+
+def _index_of(op: Operation, label: str) -> SSAValue | None:
+    """The index of the loop around an op that has a label."""
+    return next((loop.body.block.args[0] for loop in _loops_around(op) if _is(loop, label)), None)
+
+
+def _is(loop: ForOp, label: str) -> bool:
+    return loop.label is not None and loop.label.data == label
+
+
+def _loops_around(op: Operation) -> Iterator[ForOp]:
+    parent = op.parent_op()
+    while isinstance(parent, ForOp):
+        yield parent
+        parent = parent.parent_op()
+
+
+def _is_side_by_side(
+    op: LoadOp, place: list[Expr], name: str, indices: Indices, lanes: int
+) -> bool:
+    """True if vectors that begin at multiples of their lanes lie at unit stride."""
+    type_, lane = ref_type(op.ref), Expr.symbol("lane")
+    ranges = {**indices.ranges, "lane": (0, lanes - 1)}
+    moved = {name: Expr.symbol(name) * lanes + lane}
+    # The number of a vector has another range than that of an element.
+    ranges.pop(name, None)
+    exprs = [simplified(expr.substitute(moved), ranges) for expr in place]
+    if type_.strides.data[type_.innermost] != 1:
+        return False
+    exprs[type_.innermost] = exprs[type_.innermost] - lane
+    return not any("lane" in expr.symbols for expr in exprs)

@@ -1,0 +1,169 @@
+"""Which strategies there are, and what they answer for a kernel together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from xdsl.dialects.builtin import ArrayAttr
+from xdsl.ir import Operation
+
+from lowerdeck.dialects.buffer.kernel import FuncOp
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.schedule import Schedule, ScheduleAttr
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.strategies.bands import Bands
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
+from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
+from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
+from lowerdeck.lowering.strategies.depthwise import Depthwise
+from lowerdeck.lowering.strategies.direct import Direct
+from lowerdeck.lowering.strategies.facts import anchors_of
+from lowerdeck.lowering.strategies.map_squares import MapSquares
+from lowerdeck.lowering.strategies.row_maps import RowMaps
+from lowerdeck.lowering.strategies.rows import Rows
+from lowerdeck.lowering.strategies.taps import Taps
+from lowerdeck.lowering.strategies.tiled_matmul import TiledMatmul
+from lowerdeck.lowering.strategies.transposed import Transposed
+from lowerdeck.lowering.strategies.winograd import Winograd
+
+STRATEGIES: list[Strategy] = [
+    Depthwise(),
+    Taps(),
+    Rows(),
+    Direct(),
+    Winograd(),
+    Bands(),
+    Transposed(),
+    TiledMatmul(),
+    BlockedAttention(),
+    BlockedPool(),
+    ConcatBlocks(),
+    ChannelBlocks(),
+    RowMaps(),
+    MapSquares(),
+]
+"""All of them. Of several that have wishes for a kernel's layouts, those of the first one count; of
+equal estimates the first one is taken."""
+
+
+def strategy_named(name: str) -> Strategy | None:
+    """The strategy that a schedule names."""
+    return next((strategy for strategy in STRATEGIES if strategy.name == name), None)
+
+
+def strategies_for(kernel: KernelOp, setting: Setting) -> list[Strategy]:
+    """Those for the anchors of a kernel that the user has not disabled."""
+    anchors = tuple(map(type, anchors_of(kernel)))
+    return [
+        strategy
+        for strategy in STRATEGIES
+        if strategy.anchors == anchors and strategy.name not in setting.disabled
+    ]
+
+
+def wishes(kernel: KernelOp, setting: Setting) -> Wishes | None:
+    """What a kernel asks of layouts; None if it takes and gives row-major values only."""
+    if len(kernel.results) != 1:
+        return None
+    asked = (strategy.wishes(kernel, setting) for strategy in strategies_for(kernel, setting))
+    if (found := next((each for each in asked if each is not None), None)) is not None:
+        return found
+    # Plain loops of a reduction read each element once, wherever it lies.
+    anchors = anchors_of(kernel)
+    is_reduction = bool(anchors) and isinstance(anchors[0], ReduceOp)
+    return Wishes(is_free=True) if is_reduction else None
+
+
+def candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+    """All ways to run a kernel beside plain loops; those asked for only, if there are such."""
+    if _is_of_nothing(kernel):
+        return
+    able = strategies_for(kernel, setting)
+    asked = [strategy for strategy in able if strategy.name in setting.asked]
+    is_found = False
+    for strategy in asked:
+        for candidate in strategy.candidates(kernel, setting):
+            is_found = True
+            yield candidate
+    if not is_found:
+        for strategy in able:
+            yield from strategy.candidates(kernel, setting)
+
+
+def choose(kernel: KernelOp, setting: Setting, rank: int = 0) -> Candidate | None:
+    """
+    The candidate that takes least by estimate, or the one of a rank behind it; None for plain
+    loops. Where there are not so many, the best.
+    """
+    ways = list(candidates(kernel, setting))
+    if 0 < rank < len(ways):
+        return sorted(ways, key=_estimate)[rank]
+    return min(ways, key=_estimate, default=None)
+
+
+def apply_schedule(kernel: KernelOp, schedule: Schedule) -> None:
+    """Write a schedule, and the layouts that its strategy wants of constants, to a kernel."""
+    strategy = _of_schedule(kernel, schedule)
+    packed = strategy.packed(kernel, schedule)
+    kernel.schedule = ScheduleAttr(schedule)
+    if not packed:
+        return
+    count = len(kernel.inputs) + len(kernel.results)
+    layouts = [kernel.layout_at(position) for position in range(count)]
+    for position, argument in enumerate(kernel.body.block.args):
+        layouts[position] = packed.get(argument, layouts[position])
+    kernel.layouts = ArrayAttr(layouts)
+
+
+def lower_kernel(kernel: KernelOp) -> FuncOp:
+    """
+    The function of a kernel, with the loops of the strategy that its schedule names; plain ones if
+    it has none.
+    """
+    if kernel.schedule is None:
+        return KernelLowering(kernel).lower()
+    schedule = kernel.schedule.data
+    strategy = _of_schedule(kernel, schedule)
+    return KernelLowering(kernel).lower(lambda k: strategy.lower(k, schedule))
+
+
+def _of_schedule(kernel: KernelOp, schedule: Schedule) -> Strategy:
+    """LoweringError if there is no such strategy, or if it is not for the kernel."""
+    strategy = strategy_named(schedule.strategy)
+    if strategy is None:
+        known = ", ".join(sorted(each.name for each in STRATEGIES))
+        raise LoweringError(
+            kernel, f"there is no strategy '{schedule.strategy}'; there are {known}"
+        )
+    found = tuple(map(type, anchors_of(kernel)))
+    if strategy.anchors != found:
+        raise LoweringError(
+            kernel,
+            f"strategy '{strategy.name}' is for {_names(strategy.anchors)}; "
+            f"this kernel has {_names(found)}",
+        )
+    names = {name for name, _ in schedule.parameters}
+    if unknown := sorted(names.difference(strategy.parameters)):
+        known = ", ".join(strategy.parameters) or "none"
+        raise LoweringError(
+            kernel, f"strategy '{strategy.name}' has no parameters {unknown}; it has {known}"
+        )
+    return strategy
+
+
+def _names(anchors: Sequence[type[Operation]]) -> str:
+    return ", ".join(op.name for op in anchors) or "maps alone"
+
+
+def _estimate(candidate: Candidate) -> float:
+    return candidate.cycles
+
+
+def _is_of_nothing(kernel: KernelOp) -> bool:
+    """True if a tensor that the kernel reads or writes is known to have no elements."""
+    values = (*kernel.inputs, *kernel.results)
+    return any(dim == 0 for value in values for dim in dims_of(value))

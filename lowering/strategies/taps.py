@@ -1,0 +1,167 @@
+"""
+Convolution tap by tap, over channels in blocks: each tap only for the positions where it lies on
+the image.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.dims import Expr, constants, maximum
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.kernels.taps import position_range
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.conv_sums import (
+    OUTPUT_CHANNEL,
+    conv_sum,
+    conv_wishes,
+    has_blocks,
+    spatial_labels,
+)
+from lowerdeck.lowering.strategies.costs import direct_cycles, in_proportion, window_sum_tiles
+from lowerdeck.lowering.strategies.facts import (
+    assumed_shape,
+    blocked_constants,
+    is_constant,
+    layout_out,
+    the,
+)
+
+_FEW_ON_IMAGE = 0.8
+"""Part of the products of dilated windows, below which they leave out those with padding."""
+
+_FEW_OF_DENSE = 0.5
+"""The same of other windows, which may run by Winograd's algorithm."""
+
+
+class Taps(Strategy):
+    """
+    Tap by tap, where that leaves out much padding: a row of positions by output channels. The sums
+    so far lie in the output, and the input needs no border.
+    """
+
+    name = "taps"
+    anchors = (ConvOp,)
+
+    def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
+        op = the(ConvOp, kernel)
+        if not leaves_out_padding(kernel, op):
+            return None
+        border = (0,) * (2 * len(dims_of(op.input)))
+        return conv_wishes(kernel, op, is_blocked=True, border=border)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op, result = the(ConvOp, kernel), layout_out(kernel)
+        if not leaves_out_padding(kernel, op) or not has_blocks(op, result):
+            return
+        if not is_constant(kernel, op.weight):
+            return
+        shape, w, lanes = assumed_shape(op.result), static_shape(op.weight), result.inner(1)
+        assert w is not None
+        sizes = (-(-shape[1] // lanes), 1, shape[-1])
+        ways = window_sum_tiles(setting.target, sizes, w[1], even_only=True)
+        # Of the products and weights of the direct sum, those on the image.
+        cycles = direct_cycles(op, lanes, setting) * share_on_image(op)
+        for estimate, (count, _, columns) in in_proportion(cycles, ways):
+            tile = ((f"x{len(shape) - 3}", columns), (OUTPUT_CHANNEL, count))
+            yield Candidate(estimate, Schedule(self.name, tile))
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        op, lanes = the(ConvOp, kernel), layout_out(kernel).inner(1)
+        count = schedule.tile(OUTPUT_CHANNEL)
+        layouts = blocked_constants(kernel, lanes)
+        taps = map(Piece, range(2, len(dims_of(op.weight))))
+        pieces = [Piece(0, lanes * count), *taps, Piece(1)]
+        if count > 1:
+            pieces.append(Piece(0, lanes, count))
+        layouts[op.weight] = LayoutAttr.of([*pieces, Piece(0, 1, lanes)])
+        return layouts
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        _lower_by_taps(k, the(ConvOp, k.kernel), schedule.tile(OUTPUT_CHANNEL))
+
+
+def leaves_out_padding(kernel: KernelOp, op: ConvOp) -> bool:
+    """
+    True for a convolution that runs tap by tap: so many of its products have a factor of padding
+    that it pays to add to sums in memory.
+    """
+    pads = constants((*op.pads_begin.data, *op.pads_end.data))
+    if static_shape(op.weight) is None or pads is None or op.groups.data > 1:
+        return False
+    if len(kernel.results) != 1 or element_type(kernel.results[0]) != f32:
+        return False
+    most = _FEW_ON_IMAGE if max(ints(op.dilations)) > 1 else _FEW_OF_DENSE
+    return share_on_image(op) < most
+
+
+def share_on_image(op: ConvOp) -> float:
+    """How much of its products does not have a factor of padding."""
+    weight, strides, dilations = static_shape(op.weight), ints(op.strides), ints(op.dilations)
+    pads = constants((*op.pads_begin.data, *op.pads_end.data))
+    assert weight is not None
+    assert pads is not None
+    part, rank = 1.0, len(strides)
+    for d, size in enumerate(assumed_shape(op.input)[2:]):
+        reach = (weight[d + 2] - 1) * dilations[d]
+        count = max(1, (size + pads[d] + pads[d + rank] - reach - 1) // strides[d] + 1)
+        origins = [position * strides[d] - pads[d] for position in range(count)]
+        on_image = sum(
+            0 <= origin + tap * dilations[d] < size
+            for origin in origins
+            for tap in range(weight[d + 2])
+        )
+        part *= on_image / (count * weight[d + 2])
+    return part
+
+
+def _lower_by_taps(k: KernelLowering, op: ConvOp, count: int) -> None:
+    """
+    One tap after the other, for the positions where it lies on the image: nothing reads padding, so
+    that the input needs no border. The sums so far lie in the output.
+    """
+    b, dims = k.builder, dims_of(op.result)
+    x, w = dims_of(op.input), dims_of(op.weight)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    begin, end = op.pads_begin.data, op.pads_end.data
+    lanes = k.output_layout().inner(1)
+    groups = dims[1].ceildiv(lanes) // count
+
+    @contextmanager
+    def positions(
+        outer: Sequence[Expr], ranges: Sequence[tuple[Expr, Expr]]
+    ) -> Generator[list[Expr]]:
+        """Indices of the result: `ranges` say where they begin, and how many there are."""
+        inner = [*spatial_labels([size for _, size in ranges]), (OUTPUT_CHANNEL, Expr.const(count))]
+        with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
+            space = [i + first for i, (first, _) in zip(at, ranges, strict=False)]
+            yield [outer[0], (outer[1] * count + at[-1]) * lanes + lane, *space]
+
+    whole = [(Expr.const(0), dim) for dim in dims[2:]]
+    with b.labeled_nest([("n", dims[0]), ("group", groups)], parallel=True) as outer:
+        with positions(outer, whole) as where:
+            zero = scalars.constant(b, 0, f32)
+            start = zero if op.bias is None else k.element(op.bias, [where[1]])
+            b.store(start, k.outputs[0], where)
+        with b.nest(w[2:]) as taps:
+            ranges: list[tuple[Expr, Expr]] = []
+            for d, tap in enumerate(taps):
+                offset, size = tap * dilations[d], (dims[d + 2], x[d + 2])
+                lower, upper = position_range(offset, *size, strides[d], begin[d], end[d])
+                ranges.append((b.computed(lower), b.computed(maximum(upper - lower, 0))))
+            with positions(outer, ranges) as where:
+                total = b.load(k.outputs[0], where)
+                b.store(conv_sum(k, op, where, total, taps=taps), k.outputs[0], where)
+        if k.has_epilogue(op):
+            with positions(outer, whole) as where:
+                k.finish_in_place(op, where)

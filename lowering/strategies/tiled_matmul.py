@@ -1,0 +1,219 @@
+"""Matrix products: a tile of rows of the left matrix by vectors of columns of the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from math import gcd, prod
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.layout import LayoutAttr, Piece
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.lower import Index, KernelLowering, broadcast_index
+from lowerdeck.lowering.kernels.sums import PART, sum_in_parts
+from lowerdeck.lowering.schedule.parameters import Part, parts_of
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.costs import OTHER_ORDER, TILE_CYCLES, Scored, fits, scored
+from lowerdeck.lowering.strategies.facts import (
+    ASSUMED_SIZE,
+    is_constant,
+    layout_in,
+    layout_out,
+    the,
+)
+from lowerdeck.lowering.targets import Target
+
+COLUMN = "n"
+"""The label of the loop over columns of a product. `m` is that over rows, `b0`, `b1`, ... are those
+over the matrices of a batch."""
+
+PAGE = 4096
+"""Bytes between places that meet in one set of the first cache."""
+
+WAYS = 8
+"""Lines of one set of the first cache."""
+
+APART = 2.0
+"""Cycles between two lines that come from the second cache."""
+
+VECTORS = 8
+"""The most vectors in a row of a tile: what one stream of memory needs."""
+
+LATENCY = 4.0
+"""Cycles of a multiply-add."""
+
+
+class TiledMatmul(Strategy):
+    """
+    Panels of columns are the outer loop if the right matrix is larger than the left one, so that
+    the larger one is read once. A constant right matrix is packed, panel after panel.
+    """
+
+    name = "tiled_matmul"
+    anchors = (MatmulOp,)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op, target = the(MatmulOp, kernel), setting.target
+        element = element_type(op.result)
+        if target.lanes == 1 or element not in (f32, f64):
+            return
+        if element == f64:
+            if any(element_type(value) != f64 for value in (*kernel.inputs, *kernel.results)):
+                return
+            target = _of_doubles(target)
+        if not (layout_out(kernel).is_row_major and layout_in(kernel, op.rhs).is_row_major):
+            return
+        axis = _tiled_axis(op)
+        dims = dims_of(op.result)
+        rows, columns, depth = map(_number, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
+        labels = row_labels(len(dims))
+        row = labels.pop(axis)
+        rows_first, columns_first = (*labels, row, COLUMN), (*labels, COLUMN, row)
+        orders = [rows_first, columns_first]
+        if _size(op.rhs) > _size(op.lhs):
+            orders.reverse()
+        is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
+        for cycles, (height, count) in product_tiles(target, rows, columns, depth):
+            for factor, order in zip((1.0, OTHER_ORDER), orders, strict=True):
+                ahead = None
+                # Where each panel is read but once, the machine finds the next one by itself.
+                if is_packed and order == columns_first and rows >= 2 * height:
+                    ahead = kernel.body.block.args.index(op.rhs)
+                tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
+                schedule = Schedule(self.name, tiles, order, lanes, ahead)
+                yield Candidate(cycles * factor, schedule)
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        op = the(MatmulOp, kernel)
+        if not is_constant(kernel, op.rhs):
+            return {}
+        width = schedule.vector(COLUMN) * schedule.tile(COLUMN)
+        return {op.rhs: panels(len(dims_of(op.rhs)), width)}
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        """Independent loops over the elements of the result, and a sum in f32 in each of them."""
+        op = the(MatmulOp, k.kernel)
+        dims = dims_of(op.result)
+        labels = [*row_labels(len(dims)), COLUMN]
+        with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
+            k.finish(op, at, _sum(k, op, at))
+
+
+def _of_doubles(target: Target) -> Target:
+    """The target for elements of eight bytes: half of them in a vector, and in a cache."""
+    return replace(target, lanes=target.lanes // 2, l1=target.l1 // 2, l2=target.l2 // 2)
+
+
+def row_labels(rank: int) -> list[str]:
+    """The labels of the loops over all dimensions of a result of this rank but the last."""
+    return [*(f"b{axis}" for axis in range(rank - 2)), "m"]
+
+
+def panels(rank: int, width: int) -> LayoutAttr:
+    """[..., n / width][k][n % width] of a matrix [..., k, n]."""
+    batch = [Piece(axis) for axis in range(rank - 2)]
+    columns = rank - 1
+    return LayoutAttr.of([*batch, Piece(columns, width), Piece(rank - 2), Piece(columns, 1, width)])
+
+
+def _size(value: SSAValue) -> int:
+    return prod(_number(dim) for dim in dims_of(value))
+
+
+def _number(dim: Expr) -> int:
+    return ASSUMED_SIZE if dim.value is None else dim.value
+
+
+def _tiled_axis(op: MatmulOp) -> int:
+    """The rows; where there is but one, matrices of a batch that meet the same right matrix."""
+    dims, right = dims_of(op.result), dims_of(op.rhs)
+    rows = axis = len(dims) - 2
+    while axis and dims[axis] == 1:
+        axis -= 1
+        position = axis - len(dims) + len(right)
+        if position >= 0 and right[position] != 1:
+            return rows
+    return rows if dims[axis] == 1 else axis
+
+
+def product_tiles(
+    target: Target,
+    rows: int,
+    columns: int,
+    depth: int,
+    vectors: Iterable[int] | None = None,
+) -> Scored[tuple[int, int]]:
+    """
+    Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice.
+    """
+    if vectors is None:
+        # A panel is read once for each tile of rows: it has to stay in the second cache.
+        panel = target.l2 // 2 // (depth * target.lanes * 4)
+        vectors = range(1, max(1, min(VECTORS, columns // target.lanes, panel)) + 1)
+
+    def cost(tile: tuple[int, int]) -> float:
+        height, count = tile
+        return sum(
+            _trips(row)
+            * _trips(column)
+            * _cycles(row.count, column.count, depth, target, is_last=rows <= height)
+            for row in parts_of(Expr.const(rows), height, 1)
+            for column in parts_of(Expr.const(columns), count, target.lanes)
+        )
+
+    candidates = [
+        (height, count)
+        for count in vectors
+        for height in range(1, min(rows, target.registers) + 1)
+        if fits(target, height, count)
+    ]
+    return scored(candidates, cost)
+
+
+def _cycles(rows: int, vectors: int, depth: int, target: Target, *, is_last: bool) -> float:
+    """
+    About how long one tile takes: two multiply-adds or two loads a cycle, no less than what their
+    latency allows, nor than what the second cache takes for a panel that the first one cannot hold
+    (or that no other tile reads: `is_last`), and for rows that displace each other because they lie
+    a multiple of a page apart.
+    """
+    sums, loads = rows * vectors, rows + vectors
+    panel = depth * vectors * target.lanes * 4
+    far = vectors if is_last or panel > target.l1 // 2 else 0
+    if rows > WAYS * (PAGE // gcd(PAGE, depth * 4)):
+        far += rows
+    return depth * max(sums / 2, loads / 2, LATENCY, far * APART) + TILE_CYCLES + sums
+
+
+def _trips(part: Part) -> int:
+    return ((part.upper - part.lower).value or 0) // part.step
+
+
+def _sum(k: KernelLowering, op: MatmulOp, at: Index) -> SSAValue:
+    b, dims = k.builder, dims_of(op.result)
+    left = [*broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2]), at[-2]]
+    right = broadcast_index(at[:-2], dims_of(op.rhs)[:-2], dims[:-2])
+    zero = scalars.constant(b, 0, element_type(op.lhs))
+
+    def add_product(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        factor = k.element(op.rhs, [*right, i, at[-1]])
+        return [b.fma(k.element(op.lhs, [*left, i]), factor, values[0])]
+
+    depth = dims_of(op.lhs)[-1]
+    if depth.value is None:
+        return b.carry(depth, [zero], add_product)[0]
+    return sum_in_parts(
+        b,
+        depth.value,
+        PART,
+        zero,
+        lambda first, count, start: b.carry(
+            count, [start], lambda i, values: add_product(first + i, values)
+        )[0],
+    )

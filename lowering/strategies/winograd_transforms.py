@@ -1,0 +1,134 @@
+"""Winograd's transforms of a tile, as few operations on scalars or lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.types import f32
+from lowerdeck.dialects.core.winograd import Matrix
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.builder import KernelBuilder
+
+
+def linear_map(
+    b: KernelBuilder,
+    matrix: Matrix,
+    values: Sequence[SSAValue],
+    starts: Sequence[SSAValue | None] | None = None,
+) -> list[SSAValue]:
+    """
+    A constant matrix times values, plus what each sum starts with, with few operations.
+
+    Two columns that differ in signs alone are replaced by a sum and a difference; two rows that
+    differ in the signs of some columns alone are sum and difference of two parts.
+    """
+    rows = [dict((k, c) for k, c in enumerate(row) if c) for row in matrix]
+    starts = starts or [None] * len(rows)
+    terms = list(values)
+    for i in range(len(values)):
+        for j in range(i):
+            _join_columns(b, rows, terms, j, i)
+    results: dict[int, SSAValue] = {}
+    for i in range(len(rows)):
+        for j in range(i):
+            if i in results or j in results or starts[i] is not starts[j]:
+                continue
+            if (split := _even_and_odd(rows[j], rows[i])) is None:
+                continue
+            even, odd, factor = split
+            same, other = _combine(b, even, terms, starts[i]), _combine(b, odd, terms)
+            results[j] = _add_scaled(b, same, other, factor)
+            results[i] = _add_scaled(b, same, other, -factor)
+    return [
+        results[k] if k in results else _combine(b, row, terms, starts[k])
+        for k, row in enumerate(rows)
+    ]
+
+
+Row = dict[int, Fraction]
+"""The coefficients of a linear combination that are not zero."""
+
+
+def _join_columns(b: KernelBuilder, rows: list[Row], terms: list[SSAValue], i: int, j: int) -> None:
+    """Terms i and j become their sum and difference, if no row has them otherwise."""
+    pairs = [(row.get(i), row.get(j)) for row in rows]
+    used = [(x, y) for x, y in pairs if x is not None or y is not None]
+    if len(used) < 2 or any(x is None or y is None or abs(x) != abs(y) for x, y in used):
+        return
+    first, second = terms[i], terms[j]
+    terms[i], terms[j] = scalars.add(b, first, second), b.add(arith.SubfOp(first, second))
+    for row in rows:
+        if i in row:
+            coefficient, other = row.pop(i), row.pop(j)
+            row[i if coefficient == other else j] = coefficient
+
+
+def _even_and_odd(first: Row, second: Row) -> tuple[Row, Row, Fraction] | None:
+    """E, O and f with rows E + f O and E - f O; None if they have not two such parts."""
+    if first.keys() != second.keys():
+        return None
+    even = {k: c for k, c in first.items() if second[k] == c}
+    odd = {k: c for k, c in first.items() if second[k] == -c}
+    if not odd or len(even) + len(odd) < max(len(first), 3):
+        return None
+    factor = odd[max(odd)]
+    return even, {k: c / factor for k, c in odd.items()}, factor
+
+
+def _combine(
+    b: KernelBuilder, row: Row, terms: Sequence[SSAValue], start: SSAValue | None = None
+) -> SSAValue:
+    """A linear combination; it begins with what needs no multiplication, if there is such."""
+    order = sorted(row, key=lambda k: (row[k] != 1, -k))
+    total = start
+    for k in order:
+        if total is None:
+            total = terms[k] if row[k] == 1 else _scaled(b, terms[k], row[k])
+        else:
+            total = _add_scaled(b, total, terms[k], row[k])
+    return scalars.constant(b, 0, f32) if total is None else total
+
+
+def _scaled(b: KernelBuilder, value: SSAValue, factor: Fraction) -> SSAValue:
+    return b.add(arith.MulfOp(value, b.floating(float(factor), f32)))
+
+
+def _add_scaled(b: KernelBuilder, total: SSAValue, value: SSAValue, factor: Fraction) -> SSAValue:
+    if factor == 1:
+        return scalars.add(b, total, value)
+    if factor == -1:
+        return b.add(arith.SubfOp(total, value))
+    return b.fma(value, b.floating(float(factor), f32), total)
+
+
+def transform(
+    b: KernelBuilder,
+    matrix: Matrix,
+    tile: Sequence[Sequence[SSAValue]],
+    constant: SSAValue | None = None,
+) -> list[list[SSAValue]]:
+    """
+    matrix tile matrix^T, plus a constant for each element.
+
+    A sum that begins with a multiplication takes the constant in for nothing. One that has a column
+    for itself finds it in there: one addition for all rows in place of one for each.
+    """
+    own = _own_columns(matrix)
+    columns = [
+        linear_map(b, matrix, column, [constant if k in own.values() else None] * len(matrix))
+        for k, column in enumerate(zip(*tile, strict=True))
+    ]
+    starts = [None if row in own else constant for row in range(len(matrix))]
+    return [linear_map(b, matrix, row, starts) for row in zip(*columns, strict=True)]
+
+
+def _own_columns(matrix: Matrix) -> dict[int, int]:
+    """Rows with a column that no other row has, and that they have once."""
+    columns = enumerate(zip(*matrix, strict=True))
+    return {
+        column.index(1): k for k, column in columns if 1 in column and sum(map(bool, column)) == 1
+    }
