@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import singledispatch
+from functools import partial, singledispatch
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -57,11 +56,28 @@ class DriverWriter:
     @property
     def status(self) -> str:
         """The status that kernels set."""
-        return "*status" if self.in_section else "status"
+        return f"{'*' if self.in_section else ''}{self.c.use('status')}"
+
+    @property
+    def team(self) -> str:
+        """The team of threads, if there are several."""
+        assert self.threads is not None
+        return self.c.use(self.threads.team)
+
+    @property
+    def thread(self) -> str:
+        """The thread's number, if there are several."""
+        assert self.threads is not None
+        return self.c.use(self.threads.thread)
+
+    @property
+    def first_only(self) -> str:
+        """What stands before a statement that the first thread alone runs."""
+        return "" if self.threads is None else f"if ({self.thread} == 0) "
 
     def address(self, variable: str) -> str:
         """Of the status or the clock."""
-        return variable if self.in_section else f"&{variable}"
+        return f"{'' if self.in_section else '&'}{self.c.use(variable)}"
 
     def end_run(self, condition: str, status: str) -> None:
         """End the run with a status if a condition holds."""
@@ -126,7 +142,8 @@ def _offset(op: driver.WeightOp | driver.AllocOp, w: DriverWriter) -> str:
 def _(op: driver.WeightOp, w: DriverWriter) -> None:
     """A pointer into the weights."""
     w.constant.add(op.result)
-    w.pointer(op.result, f"({w.pointer_type(op.result)})(weights + {_offset(op, w)})", "w")
+    start = f"{w.c.use('weights')} + {_offset(op, w)}"
+    w.pointer(op.result, f"({w.pointer_type(op.result)})({start})", "w")
 
 
 @emit.register
@@ -138,15 +155,15 @@ def _(op: driver.AllocOp, w: DriverWriter) -> None:
         w.pointer(op.result, "NULL", "b")
         return
     if not op.dynamic.value.data:
-        w.pointer(op.result, f"({type_})(workspace + {_offset(op, w)})", "b")
+        w.pointer(op.result, f"({type_})({w.c.use('workspace')} + {_offset(op, w)})", "b")
         return
     size = w.c.fresh("size")
     w.c.line(f"const int64_t {size} = {w.bytes(ref_type(op.result))};")
     w.end_run(f"{size} < 0", "LOWERDECK_ERROR_SHAPE_MISMATCH")
-    memory = f"lowerdeck_allocate(memory, {size})"
+    memory = f"lowerdeck_allocate({w.c.use('memory')}, {size})"
     if w.threads is not None:
-        first = f"{w.threads.thread} == 0 ? {memory} : NULL"
-        memory = f"lowerdeck_team_share({w.threads.team}, {w.threads.thread}, {first})"
+        first = f"{w.thread} == 0 ? {memory} : NULL"
+        memory = f"lowerdeck_team_share({w.team}, {w.thread}, {first})"
     w.pointer(op.result, f"({type_}){memory}", "b")
     w.end_run(f"{w.c.value(op.result)} == NULL", "LOWERDECK_ERROR_OUT_OF_MEMORY")
 
@@ -188,7 +205,7 @@ def _source_comment(op: Operation) -> str:
 def _(op: driver.CheckStatusOp, w: DriverWriter) -> None:
     """A look at the status."""
     if w.threads is not None:
-        w.c.line(f"{w.status} = lowerdeck_team_agree({w.threads.team}, {w.status});")
+        w.c.line(f"{w.status} = lowerdeck_team_agree({w.team}, {w.status});")
     w.end_run(f"{w.status} != LOWERDECK_OK", w.status)
 
 
@@ -198,18 +215,18 @@ def _(op: driver.BarrierOp, w: DriverWriter) -> None:
     if w.threads is None:
         return
     if w.threads.may_lag:
-        w.c.line(f"lowerdeck_team_meet({w.threads.team}, {w.threads.thread});")
+        w.c.line(f"lowerdeck_team_meet({w.team}, {w.thread});")
     else:
-        w.c.line(f"lowerdeck_team_barrier({w.threads.team});")
+        w.c.line(f"lowerdeck_team_barrier({w.team});")
 
 
 @emit.register
 def _(op: driver.MarkOp, w: DriverWriter) -> None:
     """The first thread's clock."""
-    only = "" if w.threads is None else f"if ({w.threads.thread} == 0) "
     slot = -1 if op.slot is None else op.slot.data
     assert w.clock is not None
-    w.c.line(f"{only}lowerdeck_mark(args->profile, {w.address(w.clock)}, {slot});")
+    profile, clock = f"{w.c.use('args')}->profile", w.address(w.clock)
+    w.c.line(f"{w.first_only}lowerdeck_mark({profile}, {clock}, {slot});")
 
 
 @emit.register
@@ -218,7 +235,7 @@ def _(op: driver.OnceOp, w: DriverWriter) -> None:
     if w.threads is None:
         w.block(op.body.block)
         return
-    with w.c.block(f"if ({w.threads.thread} == 0)"):
+    with w.c.block(f"if ({w.thread} == 0)"):
         w.block(op.body.block)
 
 
@@ -232,9 +249,7 @@ def _(op: driver.ShareOp, w: DriverWriter) -> None:
         return
     parts = w.c.fresh("parts")
     w.c.symbols.update({driver.PART: f"{parts}.number", driver.PARTS: f"{parts}.count"})
-    w.c.line(
-        f"lowerdeck_parts {parts} = lowerdeck_team_loop({w.threads.team}, {w.threads.thread});"
-    )
+    w.c.line(f"lowerdeck_parts {parts} = lowerdeck_team_loop({w.team}, {w.thread});")
     with w.c.block(f"while (lowerdeck_team_take(&{parts}))"):
         w.block(op.body.block)
 
@@ -271,7 +286,7 @@ class _Parameter:
 
     type: str
     name: str
-    argument: str
+    argument: Callable[[], str]
 
 
 @emit.register
@@ -284,9 +299,9 @@ def _(op: driver.SectionOp, w: DriverWriter) -> None:
     parameters = [*_context_of(w), *_handed_in(op, w, inner)]
     inner.block(op.body.block)
     parameters += _handed_out(op, w, inner)
-    _define(op, parameters, inner)
-    arguments = [each.argument for each in _mentioned(parameters, inner.c.lines)]
-    call = f"{w.sections[op]}({', '.join(arguments)})"
+    used = [each for each in parameters if each.name in inner.c.used]
+    _define(op, used, inner)
+    call = f"{w.sections[op]}({', '.join(each.argument() for each in used)})"
     if not inner.may_end:
         w.c.line(f"{call};")
         return
@@ -298,17 +313,18 @@ def _(op: driver.SectionOp, w: DriverWriter) -> None:
 def _context_of(w: DriverWriter) -> list[_Parameter]:
     """What any op may refer to."""
     found = [
-        _Parameter(f"{w.name}_args *", "args", "args"),
-        _Parameter("lowerdeck_memory *", "memory", "memory"),
-        _Parameter("unsigned char *", "workspace", "workspace"),
-        _Parameter("const unsigned char *", "weights", "weights"),
-        _Parameter("int *", "status", w.address("status")),
+        _Parameter(f"{w.name}_args *", "args", partial(w.c.use, "args")),
+        _Parameter("lowerdeck_memory *", "memory", partial(w.c.use, "memory")),
+        _Parameter("unsigned char *", "workspace", partial(w.c.use, "workspace")),
+        _Parameter("const unsigned char *", "weights", partial(w.c.use, "weights")),
+        _Parameter("int *", "status", partial(w.address, "status")),
     ]
     if w.clock is not None:
-        found.append(_Parameter("int64_t *", w.clock, w.address(w.clock)))
+        found.append(_Parameter("int64_t *", w.clock, partial(w.address, w.clock)))
     if w.threads is not None:
-        found.append(_Parameter("lowerdeck_team *", w.threads.team, w.threads.team))
-        found.append(_Parameter("int64_t ", w.threads.thread, w.threads.thread))
+        team, thread = w.threads.team, w.threads.thread
+        found.append(_Parameter("lowerdeck_team *", team, partial(w.c.use, team)))
+        found.append(_Parameter("int64_t ", thread, partial(w.c.use, thread)))
     return found
 
 
@@ -318,45 +334,42 @@ def _handed_in(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> li
     for value, argument in zip(op.arguments, op.body.block.args, strict=True):
         if value in w.constant:
             inner.constant.add(argument)
-        name = inner.c.declare(argument, w.c.value(value))
-        found.append(_Parameter(f"{inner.pointer_type(argument)}", name, w.c.value(value)))
+        name = inner.c.declare(argument, w.c.name(value))
+        found.append(_Parameter(inner.pointer_type(argument), name, partial(w.c.value, value)))
     for symbol in names_in(op.symbols):
         name = inner.c.bind_symbol(symbol)
-        found.append(_Parameter("int64_t ", name, w.c.symbols[symbol]))
+        found.append(_Parameter("int64_t ", name, partial(w.c.symbols.__getitem__, symbol)))
     return found
 
 
 def _handed_out(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> list[_Parameter]:
     """Buffers and symbols that the section makes for others: variables of its caller."""
     found: list[_Parameter] = []
+
+    def hand_out(type_: str, name: str, value: str) -> None:
+        pointer = inner.c.use(inner.c.fresh(f"{name}_out"))
+        found.append(_Parameter(f"{type_}*", pointer, lambda: f"&{name}"))
+        inner.c.line(f"*{pointer} = {value};")
+
     for value, result in zip(_yielded(op.body.block), op.results, strict=True):
         if value in inner.constant:
             w.constant.add(result)
-        type_, name = w.pointer_type(result), w.c.declare(result, inner.c.value(value))
+        type_, name = w.pointer_type(result), w.c.declare(result, inner.c.name(value))
         w.c.line(f"{type_}{name} = NULL;")
-        found.append(_Parameter(f"{type_}*", inner.c.fresh(f"{name}_out"), f"&{name}"))
-        inner.c.line(f"*{found[-1].name} = {inner.c.value(value)};")
+        hand_out(type_, name, inner.c.value(value))
     for symbol in op.made_symbols:
         name = w.c.bind_symbol(symbol)
         w.c.line(f"int64_t {name} = 0;")
-        found.append(_Parameter("int64_t *", inner.c.fresh(f"{name}_out"), f"&{name}"))
-        inner.c.line(f"*{found[-1].name} = {inner.c.symbols[symbol]};")
+        hand_out("int64_t ", name, inner.c.symbols[symbol])
     return found
 
 
 def _define(op: driver.SectionOp, parameters: Sequence[_Parameter], w: DriverWriter) -> None:
     """Add the function to the definitions."""
-    used = _mentioned(parameters, w.c.lines)
-    list_ = ", ".join(f"{each.type}{each.name}" for each in used) or "void"
+    list_ = ", ".join(f"{each.type}{each.name}" for each in parameters) or "void"
     type_, last = ("int", ["  return LOWERDECK_OK;"]) if w.may_end else ("void", [])
     lines = [f"static {type_} {w.sections[op]}({list_}) {{", *w.c.lines, *last, "}", ""]
     w.definitions.append("\n".join(lines))
-
-
-def _mentioned(parameters: Sequence[_Parameter], lines: Sequence[str]) -> list[_Parameter]:
-    """The parameters that a function needs; comments do not count."""
-    words = {word for line in lines for word in re.findall(r"\w+", re.sub(r"/\*.*?\*/", "", line))}
-    return [parameter for parameter in parameters if parameter.name in words]
 
 
 @emit.register
@@ -424,16 +437,17 @@ def _scope(block: Block, w: DriverWriter) -> None:
     if mark is None:
         w.block(block)
         return
-    is_first = "" if w.threads is None else f"{w.threads.thread} == 0"
-    last = f"{is_first} ? memory->last : NULL" if is_first else "memory->last"
+    is_first = "" if w.threads is None else f"{w.thread} == 0"
+    memory = w.c.use("memory")
+    last = f"{is_first} ? {memory}->last : NULL" if is_first else f"{memory}->last"
     w.c.line(f"lowerdeck_block *const {mark} = {last};")
     w.block(block)
     only = f"if ({is_first}) " if is_first else ""
     if not (kept := _yielded(block)):
-        w.c.line(f"{only}lowerdeck_release(memory, {mark});")
+        w.c.line(f"{only}lowerdeck_release({memory}, {mark});")
         return
     list_ = f"(void *const[]){{{', '.join(map(w.c.value, kept))}}}"
-    w.c.line(f"{only}lowerdeck_keep(memory, {mark}, {list_}, {len(kept)});")
+    w.c.line(f"{only}lowerdeck_keep({memory}, {mark}, {list_}, {len(kept)});")
 
 
 @emit.register
@@ -464,9 +478,9 @@ def _(op: driver.LoopOp, w: DriverWriter) -> None:
         for size in sizes:
             w.symbol(size.symbol, size.variable)
         _scope(op.body.block, w)
-        only = "" if w.threads is None else f"if ({w.threads.thread} == 0) "
         for argument in op.owned_args:
-            c.line(f"{only}lowerdeck_free(memory, {c.value(argument)});")
+            memory = c.use("memory")
+            c.line(f"{w.first_only}lowerdeck_free({memory}, {c.value(argument)});")
         _hand_on(op.body.block, op.owned_args, sizes, w)
         for current, following in zip(arguments[::2], arguments[1::2], strict=True):
             temporary = c.fresh("swap")

@@ -12,13 +12,12 @@ from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.driver import bare_symbols, dims_text
+from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
     c_bytes,
     c_expr,
     comment,
-    identifier,
-    names_of_model,
     storage_type,
     string_literal,
 )
@@ -48,7 +47,7 @@ class Port:
         return max(len(self.type.dims.data), 1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Interface:
     """Everything that the C interface of one model depends on."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from functools import singledispatch
 
@@ -17,8 +16,8 @@ from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.vectors import (
+    function_name,
     memory_name,
-    transpose_name,
     unsigned_name,
     vector_name,
 )
@@ -54,8 +53,8 @@ def emit_kernel(function: kernel.FuncOp, name: str, reserved: Iterable[str] = ()
         type_ = storage_type(ref_type(argument).element)
         parameters.append(f"{const}{type_} *restrict {c.declare(argument, stem)}")
     for number, symbol in enumerate(function.symbols):
-        c.symbols[f"s{number}"] = c.fresh(symbol.data)
-        parameters.append(f"int64_t {c.symbols[f's{number}']}")
+        name_of_symbol = c.symbols[f"s{number}"] = c.fresh(symbol.data)
+        parameters.append(f"int64_t {name_of_symbol}")
     if needs_status(function):
         parameters.append("int *status")
     names = {
@@ -65,18 +64,18 @@ def emit_kernel(function: kernel.FuncOp, name: str, reserved: Iterable[str] = ()
         if stride.value is None
     }
     emit_block(function.body.block, c)
-    body = "\n".join(c.lines)
     strides = [
         f"  const int64_t {stride} = {c.index(expr, ())};"
         for expr, stride in names.items()
-        if _mentions(body, stride)
+        if stride in c.used
     ]
     head = f"LOWERDECK_KERNEL void {name}({', '.join(parameters) or 'void'}) {{"
     c.lines = [*strides, *c.lines]
-    unused = [
-        f"  (void){parameter};" for parameter, used in _parameter_uses(function, c) if not used
-    ]
-    return "\n".join([_comment(function), head, *unused, *c.lines, "}", ""])
+    # A dimension may stand in types only.
+    unused = [c.name(argument) for argument in arguments if not argument.uses]
+    unused += [symbol for symbol in c.symbols.values() if symbol not in c.used]
+    voids = [f"  (void){parameter};" for parameter in unused]
+    return "\n".join([_comment(function), head, *voids, *c.lines, "}", ""])
 
 
 def needs_status(function: kernel.FuncOp) -> bool:
@@ -88,27 +87,16 @@ def _comment(function: kernel.FuncOp) -> str:
     return comment(", ".join(source_names(function)) or "(no source node)")
 
 
-def _parameter_uses(function: kernel.FuncOp, c: CWriter) -> list[tuple[str, bool]]:
-    """Which parameters the body mentions; a dimension may stand in types only."""
-    text = "\n".join(c.lines)
-    uses = [(c.value(argument), bool(argument.uses)) for argument in function.body.block.args]
-    return uses + [(name, _mentions(text, name)) for name in c.symbols.values()]
-
-
-def _mentions(text: str, name: str) -> bool:
-    return re.search(rf"\b{re.escape(name)}\b", text) is not None
-
-
 def emit_block(block: Block, c: CWriter) -> None:
     """Every op of a block but what ends it."""
-    checked: list[tuple[str, int]] = []
+    checked: list[str] = []
     for op in block.ops:
         emit(op, c)
         if isinstance(op, kernel.CheckIndexOp):
-            checked.append((c.value(op.result), len(c.lines)))
-    for name, place in checked:
+            checked.append(c.name(op.result))
+    for name in checked:
         # The index is checked even if it does not matter, as in a tensor without elements.
-        if not _mentions("\n".join(c.lines[place:]), name):
+        if name not in c.used:
             c.line(f"(void){name};")
 
 
@@ -251,7 +239,7 @@ def _(op: vector.PrefetchOp, c: CWriter) -> None:
 @emit.register
 def _(op: vector.TransposeOp, c: CWriter) -> None:
     """In registers."""
-    c.line(f"{transpose_name(op.lanes)}({c.value(op.ref)});")
+    c.line(f"{function_name(op)}({c.value(op.ref)});")
 
 
 @emit.register
@@ -511,21 +499,13 @@ def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
 _LANE_PREDICATES = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
-def _vector_function(name: str) -> Form:
+def _vector_function(op: Operation, *operands: str) -> str:
     """A function that is defined with the type."""
-
-    def form(op: Operation, *operands: str) -> str:
-        return f"{vector_name(op.operands[-1].type)}_{name}({', '.join(operands)})"
-
-    return form
+    return f"{function_name(op)}({', '.join(operands)})"
 
 
 def _convert_lanes(op: Operation, a: str) -> str:
     return f"__builtin_convertvector({a}, {value_c_type(op.results[0].type)})"
-
-
-def _reduce_lanes(op: vector.ReduceOp, a: str) -> str:
-    return f"{vector_name(op.input.type)}_reduce_{op.kind.data}({a})"
 
 
 def _remainder(op: Operation, a: str, b: str) -> str:
@@ -575,11 +555,11 @@ _EXPRESSIONS: dict[type[Operation], Form] = {
     math.FmaOp: _fma,
     BroadcastOp: _splat,
     vector.CompareOp: _compare_lanes,
-    vector.SelectOp: _vector_function("select"),
-    vector.MaxfOp: _vector_function("max"),
-    vector.MinfOp: _vector_function("min"),
+    vector.SelectOp: _vector_function,
+    vector.MaxfOp: _vector_function,
+    vector.MinfOp: _vector_function,
     vector.ConvertOp: _convert_lanes,
-    vector.ReduceOp: _reduce_lanes,
+    vector.ReduceOp: _vector_function,
     math.AbsFOp: _library("fabs"),
     math.ExpOp: _library("exp"),
     math.LogOp: _library("log"),

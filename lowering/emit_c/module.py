@@ -21,10 +21,11 @@ from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.lowering.bufferize import DRIVER
 from lowerdeck.lowering.emit_c import interface
 from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads, emit
+from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
-from lowerdeck.lowering.emit_c.vectors import prelude, vectors_of
-from lowerdeck.lowering.emit_c.writer import CWriter, identifier, names_of_model
+from lowerdeck.lowering.emit_c.vectors import prelude
+from lowerdeck.lowering.emit_c.writer import CWriter
 from lowerdeck.lowering.instrument import SLOTS
 from lowerdeck.lowering.parallelize import PARALLEL, TAKES_POOL, may_lag
 from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER
@@ -158,22 +159,23 @@ def _interface(
     if not isinstance(workspace, DimsAttr):
         raise PassFailedException("memory is not planned; run plan-memory before emit-c")
     taken = names_of_model(name)
+    allocations = (op for op in run.walk() if isinstance(op, driver.AllocOp))
     return Interface(
-        name,
-        make_ports(_strings(ports.data["inputs"]), types[:split], taken),
-        make_ports(_strings(ports.data["outputs"]), types[split:], taken),
-        _strings(ports.data["unused"]) if "unused" in ports.data else [],
-        workspace.data[0],
-        weights_size,
-        header,
-        any(isinstance(op, driver.AllocOp) and op.dynamic.value.data for op in run.walk()),
-        TAKES_POOL in run.attributes,
-        PARALLEL in run.attributes,
-        embeds_weights,
-        target,
-        _slots(run),
-        _bytes(run, "live"),
-        _bytes(run, "row_major"),
+        name=name,
+        inputs=make_ports(_strings(ports.data["inputs"]), types[:split], taken),
+        outputs=make_ports(_strings(ports.data["outputs"]), types[split:], taken),
+        unused_inputs=_strings(ports.data["unused"]) if "unused" in ports.data else [],
+        workspace=workspace.data[0],
+        weights_size=weights_size,
+        weights_header=header,
+        needs_allocator=any(op.dynamic.value.data for op in allocations),
+        is_parallel=TAKES_POOL in run.attributes,
+        shares_work=PARALLEL in run.attributes,
+        embeds_weights=embeds_weights,
+        target=target,
+        slots=_slots(run),
+        live=_bytes(run, "live"),
+        row_major=_bytes(run, "row_major"),
     )
 
 
@@ -229,7 +231,7 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
         )
     reserved = taken - set(names.values())
     definitions = [emit_kernel(f, names[f.sym_name.data], reserved) for f in kernels]
-    if vectors := prelude(vectors_of(kernels), "\n".join(definitions)):
+    if vectors := prelude(kernels):
         parts.append(vectors)
     parts += definitions
     parts.append(_driver(i, kernels, names, run))
@@ -309,8 +311,7 @@ def _open_late_outputs(
     copy = op.body.block.first_op if isinstance(op, driver.OnceOp) else op
     if isinstance(copy, driver.CopyOp) and copy.target in late and not w.c.has(copy.target):
         port = late[copy.target]
-        only = "" if w.threads is None else f"if ({w.threads.thread} == 0) "
-        interface.write_output_dims(port, w.c, only)
+        interface.write_output_dims(port, w.c, w.first_only)
         w.pointer(copy.target, f"args->{port.field}.data", port.field)
 
 

@@ -7,14 +7,24 @@ as far as its kernels use them.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
 
 from xdsl.dialects.builtin import IntegerType, f32, f64
-from xdsl.ir import Attribute
+from xdsl.ir import Attribute, Operation
 
 from lowerdeck.dialects.buffer import kernel
-from lowerdeck.dialects.buffer.vector import TransposeOp, lanes_of, scalar_of, vector_type
+from lowerdeck.dialects.buffer.vector import (
+    MaxfOp,
+    MinfOp,
+    ReduceOp,
+    SelectOp,
+    TransposeOp,
+    lanes_of,
+    scalar_of,
+    vector_type,
+)
 
 _STEMS: dict[Attribute, tuple[str, str, int]] = {
     f32: ("f32", "float", 4),
@@ -44,51 +54,91 @@ def unsigned_name(type_: Attribute) -> str:
     return f"lowerdeck_u{_STEMS[scalar_of(type_)][0][1:]}x{lanes_of(type_)}"
 
 
-def transpose_name(lanes: int) -> str:
+@singledispatch
+def function_name(op: Operation) -> str | None:
+    """The C function that does what an op does; None if it needs none of those defined here."""
+    return None
+
+
+@function_name.register
+def _(op: SelectOp) -> str:
+    return f"{vector_name(op.result.type)}_select"
+
+
+@function_name.register
+def _(op: MaxfOp) -> str:
+    return f"{vector_name(op.result.type)}_max"
+
+
+@function_name.register
+def _(op: MinfOp) -> str:
+    return f"{vector_name(op.result.type)}_min"
+
+
+@function_name.register
+def _(op: ReduceOp) -> str:
+    return f"{vector_name(op.input.type)}_reduce_{op.kind.data}"
+
+
+@function_name.register
+def _(op: TransposeOp) -> str:
+    return _transpose_name(op.lanes)
+
+
+def _transpose_name(lanes: int) -> str:
     """The C function that transposes as many vectors as they have lanes."""
     return f"{vector_name(vector_type(f32, lanes))}_transpose"
 
 
-_CALL = re.compile(r"\b(lowerdeck_\w+)\(")
-
-
-def vectors_of(functions: Iterable[kernel.FuncOp]) -> list[Attribute]:
-    """The types of all vectors in kernels, with the integers that their bits are, in order."""
+def prelude(kernels: Iterable[kernel.FuncOp]) -> str:
+    """Definitions for the vectors in kernels, and of the functions of them that those call."""
     # What a loop carries has the type of one of its results. Most types are one object, and to
     # compare them as such is faster than as types.
-    found: dict[int, Attribute] = {}
-    for function in functions:
+    types: dict[int, Attribute] = {}
+    called: set[str] = set()
+    for function in kernels:
         for op in function.walk():
             for type_ in op.result_types:
-                found[id(type_)] = type_
+                types[id(type_)] = type_
             if isinstance(op, TransposeOp):
                 type_ = vector_type(f32, op.lanes)
-                found[id(type_)] = type_
-    return sorted({type_ for type_ in found.values() if lanes_of(type_)}, key=vector_name)
+                types[id(type_)] = type_
+            if (name := function_name(op)) is not None:
+                called.add(name)
+    found = sorted({type_ for type_ in types.values() if lanes_of(type_)}, key=vector_name)
+    return _definitions(found, called)
 
 
-def prelude(types: Sequence[Attribute], code: str) -> str:
-    """Definitions for vectors of these types, and of the functions of them that `code` calls."""
+def _definitions(types: Sequence[Attribute], called: set[str]) -> str:
+    """The types, with the integers that their bits are, and functions, those they call first."""
     wanted = dict.fromkeys((scalar_of(type_), lanes_of(type_)) for type_ in types)
     for scalar, lanes in list(wanted):
         # Selecting goes through the integers of the same bits.
         wanted[(IntegerType(8 * _STEMS[scalar][2]), lanes)] = None
-    functions: dict[str, str] = {}
+    functions: dict[str, _Function] = {}
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes)
-    called: list[str] = []
-    used = set(_CALL.findall(code))
-    # Those that others call come first.
-    for name, text in reversed(functions.items()):
-        if name in used:
-            called.insert(0, name)
-            used.update(_CALL.findall(text))
+    needed: list[str] = []
+    for name, function in reversed(functions.items()):
+        if name in called:
+            needed.insert(0, name)
+            called |= function.calls
     parts = [
         _once(f"{_STEMS[scalar][0].upper()}X{lanes}", _definition(scalar, lanes))
         for scalar, lanes in wanted
     ]
-    parts += [_once(name.removeprefix("lowerdeck_").upper(), functions[name]) for name in called]
+    parts += [
+        _once(name.removeprefix("lowerdeck_").upper(), functions[name].text) for name in needed
+    ]
     return "\n".join(parts)
+
+
+@dataclass(frozen=True)
+class _Function:
+    """The definition of a function in C, and the names of those that it calls."""
+
+    text: str
+    calls: frozenset[str] = frozenset()
 
 
 def _once(name: str, text: str) -> str:
@@ -119,25 +169,29 @@ def _selection(scalar: Attribute, lanes: int) -> str:
 """
 
 
-def _functions(scalar: Attribute, lanes: int) -> dict[str, str]:
+def _functions(scalar: Attribute, lanes: int) -> dict[str, _Function]:
     """What no operator stands for, by name: selection, extrema, combinations of all lanes."""
     if scalar not in (f32, IntegerType(32)):
         return {}
     name = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}"
-    found = {f"{name}_select": _selection(scalar, lanes)}
+    selection = f"{name}_select"
+    found = {selection: _Function(_selection(scalar, lanes))}
     if scalar != f32:
         return found
     for kind, operator in (("max", ">"), ("min", "<")):
-        plain = f"return {name}_select(a {operator} b, a, b);"
-        found[f"{name}_{kind}"] = (
+        plain = f"return {selection}(a {operator} b, a, b);"
+        text = (
             f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n"
             f"{_with_builtin(kind, lanes, plain)}}}\n"
         )
-    forms = {"add": "{0} + {1}", "mul": "{0} * {1}"}
-    forms |= {kind: f"{name}_{kind}({{0}}, {{1}})" for kind in ("max", "min")}
-    for kind, form in forms.items():
-        found[f"{name}_reduce_{kind}"] = _combination(name, lanes, kind, form)
-    return found | {transpose_name(lanes): _transpose(lanes)}
+        found[f"{name}_{kind}"] = _Function(text, frozenset({selection}))
+    for kind, form in {"add": "{0} + {1}", "mul": "{0} * {1}"}.items():
+        found[f"{name}_reduce_{kind}"] = _Function(_combination(name, lanes, kind, form))
+    for kind in ("max", "min"):
+        function = f"{name}_{kind}"
+        text = _combination(name, lanes, kind, f"{function}({{0}}, {{1}})")
+        found[f"{name}_reduce_{kind}"] = _Function(text, frozenset({function}))
+    return found | {_transpose_name(lanes): _Function(_transpose(lanes))}
 
 
 def _transpose(lanes: int) -> str:
@@ -147,7 +201,7 @@ def _transpose(lanes: int) -> str:
     """
     type_ = vector_type(f32, lanes)
     name, memory = vector_name(type_), memory_name(type_)
-    lines = [f"static inline void {transpose_name(lanes)}(float *square) {{"]
+    lines = [f"static inline void {_transpose_name(lanes)}(float *square) {{"]
     lines += [
         f"  const {name} r0_{row} = *(const {memory} *)(square + {row * lanes});"
         for row in range(lanes)

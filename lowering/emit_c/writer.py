@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
@@ -15,47 +14,7 @@ from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_unsigned
 from lowerdeck.dialects.dims import Atom, Expr, constants
-
-KEYWORDS = frozenset(
-    """
-    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await
-    co_return co_yield compl concept const const_cast consteval constexpr constinit continue
-    decltype default delete do double dynamic_cast else enum explicit export extern false float for
-    friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
-    or_eq private protected public register reinterpret_cast requires restrict return short signed
-    sizeof static static_assert static_cast struct switch template this thread_local throw true try
-    typedef typeid typename typeof union unsigned using virtual void volatile while xor xor_eq
-    args status memory workspace weights base pool allocator spans weights_header
-    """.split()
-)
-"""Words that no identifier made from a model's name may be: C, C++, and our own."""
-
-_RESERVED = re.compile(
-    # Types.
-    r"\w+_t|float_t|double_t"
-    # Macros of the C library, and those that compilers define or windows.h does.
-    r"|(SEEK|EXIT)_\w+|\w+_MAX|L_tmpnam|_IO\w+|assert|offsetof|stderr"
-    r"|U?INT\w*_(MAX|MIN|WIDTH|C)|(SIZE|PTRDIFF|WCHAR|WINT|SIG_ATOMIC)_(MAX|MIN|WIDTH)"
-    r"|NULL|NAN|INFINITY|HUGE_VAL[FL]?|(M|FP|MATH|FLT|DBL|LDBL)_\w+|EOF|BUFSIZ|I|complex|imaginary"
-    r"|errno|std(in|out|err)|linux|unix|i386|near|far|small|signgam"
-    # Functions that generated code calls.
-    r"|(mem|str)[a-z]+|main"
-    r"|(a?(sin|cos|tan)h?|exp|log|sqrt|fabs|floor|ceil|rint|erf|pow|fmod|copysign|ldexp)[fl]?"
-    r"|isunordered"
-)
-"""Names of the language's environment, which may be macros or be hidden by ours."""
-
-
-def names_of_model(name: str) -> set[str]:
-    """What the C of a model declares and defines itself outside of functions, kernels apart."""
-    stems = ("args", "run", "workspace_size", "weights", "driver", "check", "job", "work")
-    macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE")
-    return {
-        name,
-        *(f"{name}_{stem}" for stem in stems),
-        *(f"{name.upper()}_{macro}" for macro in macros),
-    }
-
+from lowerdeck.lowering.emit_c.identifiers import identifier
 
 _FLOAT_TYPES: dict[Attribute, str] = {
     f64: "double",
@@ -63,34 +22,6 @@ _FLOAT_TYPES: dict[Attribute, str] = {
     f16: "lowerdeck_f16",
     bf16: "lowerdeck_bf16",
 }
-
-
-_LONGEST = 100
-"""Characters of a name that identifiers keep; compilers have limits."""
-
-
-def identifier(name: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
-    """
-    A C identifier for any name, different from all in `taken`; it is added there.
-
-    `numbers` remembers the last number behind a name, so that the next one is not looked for from
-    the first on.
-    """
-    stem = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "x"
-    is_ours = stem.lower().startswith("lowerdeck")
-    stem = f"x{stem}" if stem[0].isdigit() or is_ours else stem
-    # A number behind it would not help: `M_PI_2` is a macro, too.
-    stem = f"x{stem}" if _RESERVED.fullmatch(stem) and _RESERVED.fullmatch(f"{stem}_2") else stem
-    stem = stem[:_LONGEST]
-    number = 1 if numbers is None else numbers.get(stem, 1)
-    result = stem if number == 1 else f"{stem}_{number}"
-    while result in taken or result in KEYWORDS or _RESERVED.fullmatch(result):
-        number += 1
-        result = f"{stem}_{number}"
-    if numbers is not None:
-        numbers[stem] = number
-    taken.add(result)
-    return result
 
 
 def storage_type(element: Attribute) -> str:
@@ -149,6 +80,19 @@ def string_literal(text: str) -> str:
     return f'"{"".join(parts)}"'
 
 
+class Symbols(dict[str, str]):
+    """The identifiers of dimension symbols; those that are looked up go into a set."""
+
+    def __init__(self, used: set[str]) -> None:
+        super().__init__()
+        self._used = used
+
+    def __getitem__(self, symbol: str) -> str:
+        name = super().__getitem__(symbol)
+        self._used.add(name)
+        return name
+
+
 class CWriter:
     """Lines of one C function, with the names of its values."""
 
@@ -160,7 +104,9 @@ class CWriter:
         """Identifiers that mean something outside of the function."""
         self._taken = set(taken)
         self._numbers: dict[str, int] = {}
-        self.symbols: dict[str, str] = {}
+        self.used: set[str] = set()
+        """The identifiers that what is written refers to."""
+        self.symbols = Symbols(self.used)
         self.sizes: set[str] = set()
         """The symbols that are dimensions of inputs, and those that count parts."""
         self._strides: dict[Expr, str] = {}
@@ -208,14 +154,23 @@ class CWriter:
         """True if the value has an identifier."""
         return value in self._names
 
-    def value(self, value: SSAValue) -> str:
-        """The identifier of a value."""
+    def name(self, value: SSAValue) -> str:
+        """The identifier of a value, for what does not refer to it."""
         return self._names[value]
+
+    def use(self, name: str) -> str:
+        """The same identifier, which is used from now on."""
+        self.used.add(name)
+        return name
+
+    def value(self, value: SSAValue) -> str:
+        """The identifier of a value, to be written."""
+        return self.use(self._names[value])
 
     def bind_symbol(self, symbol: str) -> str:
         """A new identifier for a dimension symbol."""
-        self.symbols[symbol] = self.fresh(symbol)
-        return self.symbols[symbol]
+        name = self.symbols[symbol] = self.fresh(symbol)
+        return name
 
     def declare_stride(self, stride: Expr) -> str:
         """The identifier of a stride; one for equal ones."""
@@ -224,13 +179,17 @@ class CWriter:
         return self._strides[stride]
 
     def stride(self, stride: Expr) -> str:
-        """The identifier of a stride that has one."""
-        return self._strides[stride]
+        """The identifier of a stride that has one, to be written."""
+        return self.use(self._strides[stride])
 
     def index(self, expr: Expr, operands: Sequence[SSAValue]) -> str:
         """The C form of an expression over d0, d1, ... and the function's symbols."""
-        names = {f"d{k}": self.value(operand) for k, operand in enumerate(operands)}
-        return c_expr(expr, {**self.symbols, **names})
+        values = {f"d{k}": operand for k, operand in enumerate(operands)}
+        names = {
+            name: self.value(values[name]) if name in values else self.symbols[name]
+            for name in expr.symbols
+        }
+        return c_expr(expr, names)
 
 
 def c_expr(expr: Expr, names: Mapping[str, str]) -> str:

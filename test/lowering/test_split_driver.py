@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 from xdsl.builder import ImplicitBuilder
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import Block, Operation, Region, SSAValue
 
 import lowerdeck
-from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
@@ -26,11 +26,17 @@ from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import i64, static_shape, tensor
 from lowerdeck.dialects.interpret.buffer import find_driver
+from lowerdeck.lowering.emit_c import driver as emit_c_driver
+from lowerdeck.lowering.emit_c.driver import DriverWriter
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.parallelize import ParallelizePass, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
 from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
-from lowerdeck.lowering.statements import statements_of_block, statements_of_section
+from lowerdeck.lowering.statements import (
+    statements,
+    statements_of_block,
+    statements_of_section,
+)
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 
@@ -69,11 +75,13 @@ def printed_statements(
         artifact.files[f"{artifact.name}.c"],
         re.MULTILINE | re.DOTALL,
     )
-    found: dict[str, int] = {}
-    for name, body in functions:
-        text = re.sub(r"\bfor \(.*?\) \{", "while ()", re.sub(r"/\*.*?\*/", "", body))
-        found[name] = text.count(";") + len(re.findall(r"\b(?:if|while) \(", text))
-    return found
+    return {name: statements_in(body) for name, body in functions}
+
+
+def statements_in(c: str) -> int:
+    """How many statements a piece of C has."""
+    text = re.sub(r"\bfor \(.*?\) \{", "while ()", re.sub(r"/\*.*?\*/", "", c))
+    return text.count(";") + len(re.findall(r"\b(?:if|while) \(", text))
 
 
 def check_lengths(suite: Suite, limit: int) -> None:
@@ -135,6 +143,43 @@ def test_sizes_from_data(tmp_path: Path, threads: int) -> None:
     suite.add(dynamic, swaps, trips(4), numbers(5), numbers(2), numbers(1), **rule)
     suite.check()
     check_lengths(suite, 8)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_each_op_prints_no_more_than_is_counted(
+    monkeypatch: pytest.MonkeyPatch, threads: int
+) -> None:
+    printed: set[type[Operation]] = set()
+
+    def emit_and_count(op: Operation, w: DriverWriter) -> None:
+        start = len(w.c.lines)
+        emit(op, w)
+        assert statements_in("\n".join(w.c.lines[start:])) <= statements(op), op
+        printed.add(type(op))
+
+    emit = emit_c_driver.emit
+    for name in (emit_c_driver.__name__, emit_c.__module__):
+        monkeypatch.setattr(f"{name}.emit", emit_and_count)
+    closed: list[tuple[Any, list[Any]]] = [
+        (grows, [trips(3), numbers(2, 3)]),
+        (swaps, [trips(3), numbers(5), numbers(2), numbers(1)]),
+        (branches, [trips(3), numbers(5), numbers(2)]),
+        (collects, [trips(3), numbers(2)]),
+        (picks, [numbers(3, 8), trips(1)]),
+        (chooses, [np.array(True), numbers(6), numbers(2)]),
+    ]
+    programs = [
+        ([typed(value.dtype, *value.shape) for value in inputs], body, inputs)
+        for body, inputs in closed
+    ]
+    opened = [vector("n"), vector("m")]
+    programs.append((opened, lambda x, y: e.AddOp(x, y).result, [numbers(2), numbers(2)]))
+    for types, body, inputs in programs:
+        for limit in (MOST_STATEMENTS, 8):
+            module = module_of(types, body)
+            Program("p", module, inputs, threads=threads, most_statements=limit).lower()
+    missing = statements.registry.keys() - printed - {object, kernel.ReturnOp, driver.MarkOp}
+    assert {op.__name__ for op in missing} <= ({"ShareOp", "OnceOp"} if threads == 1 else set())
 
 
 def test_scopes() -> None:

@@ -1,0 +1,97 @@
+"""Identifiers of C for any names of a model."""
+
+from __future__ import annotations
+
+from itertools import product
+
+KEYWORDS = frozenset(
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char class co_await
+    co_return co_yield compl concept const const_cast consteval constexpr constinit continue
+    decltype default delete do double dynamic_cast else enum explicit export extern false float for
+    friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or
+    or_eq private protected public register reinterpret_cast requires restrict return short signed
+    sizeof static static_assert static_cast struct switch template this thread_local throw true try
+    typedef typeid typename typeof union unsigned using virtual void volatile while xor xor_eq
+    args status memory workspace weights base pool allocator spans weights_header
+    """.split()
+)
+"""Words that no identifier made from a model's name may be: C, C++, and our own."""
+
+_RESERVED = frozenset(
+    """
+    L_tmpnam assert offsetof NULL NAN INFINITY HUGE_VAL HUGE_VALF HUGE_VALL EOF BUFSIZ I complex
+    imaginary errno stdin stdout stderr linux unix i386 near far small signgam main isunordered
+    """.split()
+)
+"""Macros of the C library, those that compilers define or windows.h does, and functions."""
+
+_LIMITS = frozenset(
+    map("_".join, product(("SIZE", "PTRDIFF", "WCHAR", "WINT", "SIG_ATOMIC"), ("MIN", "WIDTH")))
+)
+
+_CIRCULAR = tuple(map("".join, product(("", "a"), ("sin", "cos", "tan"), ("", "h"))))
+_ROUNDED = ("exp", "log", "sqrt", "fabs", "floor", "ceil", "rint", "erf", "pow", "fmod", "copysign")
+_CALLED = frozenset(map("".join, product((*_CIRCULAR, *_ROUNDED, "ldexp"), ("", "f", "l"))))
+"""Functions of the C library that generated code calls."""
+
+
+def _is_reserved(name: str) -> bool:
+    """True for names of the language's environment, which may be macros or be hidden by ours."""
+    return (
+        name in _RESERVED
+        or name in _LIMITS
+        or name in _CALLED
+        or name.startswith(("SEEK_", "EXIT_", "M_", "FP_", "MATH_", "FLT_", "DBL_", "LDBL_"))
+        # Types, and the greatest of their numbers.
+        or name.endswith(("_t", "_MAX"))
+        or (name.startswith(("INT", "UINT")) and name.endswith(("_MIN", "_WIDTH", "_C")))
+        or (name.startswith(("mem", "str")) and name[3:].isalpha() and name.islower())
+    )
+
+
+def names_of_model(name: str) -> set[str]:
+    """What the C of a model declares and defines itself outside of functions, kernels apart."""
+    stems = ("args", "run", "workspace_size", "weights", "driver", "check", "job", "work")
+    macros = ("H", "WORKSPACE_SIZE", "WEIGHTS_SIZE")
+    return {
+        name,
+        *(f"{name}_{stem}" for stem in stems),
+        *(f"{name.upper()}_{macro}" for macro in macros),
+    }
+
+
+_LONGEST = 100
+"""Characters of a name that identifiers keep; compilers have limits."""
+
+
+def identifier(name: str, taken: set[str], numbers: dict[str, int] | None = None) -> str:
+    """
+    A C identifier for any name, different from all in `taken`; it is added there.
+
+    `numbers` remembers the last number behind a name, so that the next one is not looked for from
+    the first on.
+    """
+    stem = _plain(name).strip("_") or "x"
+    is_ours = stem.lower().startswith("lowerdeck")
+    stem = f"x{stem}" if stem[0].isdigit() or is_ours else stem
+    # A number behind it would not help: `M_PI_2` is a macro, too.
+    stem = f"x{stem}" if _is_reserved(stem) and _is_reserved(f"{stem}_2") else stem
+    stem = stem[:_LONGEST]
+    number = 1 if numbers is None else numbers.get(stem, 1)
+    result = stem if number == 1 else f"{stem}_{number}"
+    while result in taken or result in KEYWORDS or _is_reserved(result):
+        number += 1
+        result = f"{stem}_{number}"
+    if numbers is not None:
+        numbers[stem] = number
+    taken.add(result)
+    return result
+
+
+def _plain(name: str) -> str:
+    """The name with one underscore in place of all characters in a row that C does not have."""
+    if name.isascii() and name.isidentifier():
+        return name
+    is_good = (c == "_" or (c.isascii() and c.isalnum()) for c in name)
+    return "_".join("".join(c if good else " " for c, good in zip(name, is_good)).split())
