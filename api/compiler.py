@@ -78,6 +78,7 @@ def compile(
     threads: int = 1,
     target: str = "native",
     disable: Sequence[str] = (),
+    disable_strategy: Sequence[str] = (),
     skip_nodes: str | None = None,
     embed_weights: bool = False,
     strict_accuracy: bool = False,
@@ -93,10 +94,10 @@ def compile(
     of the frontends: `weights` is the .caffemodel of a .prototxt, without it the one beside it, or
     the checkpoint of a TensorFlow graph. Of a SavedModel, `tags` choose the graph (by default
     `serve`) and `signature` the names of inputs and outputs (by default `serving_default`, or the
-    only one). `outputs` replaces the
-    model's outputs by other tensors of it, and `input_shapes` fixes shapes of inputs; it also makes
-    inputs of other tensors of a TensorFlow graph. A run uses `threads` threads. `disable` leaves
-    passes out, and optional rewrites leave source nodes alone in whose name the regular expression
+    only one). `outputs` replaces the model's outputs by other tensors of it, and `input_shapes`
+    fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. A run uses
+    `threads` threads. `disable` leaves passes out, `disable_strategy` algorithms of kernels such as
+    `winograd`, and optional rewrites leave source nodes alone in whose name the regular expression
     `skip_nodes` is found. With `embed_weights` the weights are part of the C, and with `cache` the
     result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding errors.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`.
@@ -111,6 +112,7 @@ def compile(
         threads=threads,
         target=target,
         disable=disable,
+        disable_strategy=disable_strategy,
         skip_nodes=skip_nodes,
         embed_weights=embed_weights,
         strict_accuracy=strict_accuracy,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, MutableMapping
 from difflib import get_close_matches
 
 from xdsl.context import Context
@@ -106,6 +106,8 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
     problems += [
         ("disable", no_pass(name, passes)) for name in options.disable if name not in passes
     ]
+    if options.strategy or options.disable_strategy:
+        problems += _strategy_problems(options)
     if options.skip_nodes is not None:
         try:
             re.compile(options.skip_nodes)
@@ -115,11 +117,30 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
         raise OptionError(problems)
 
 
+def _strategy_problems(options: CompileOptions) -> Iterator[tuple[str, str]]:
+    from lowerdeck.lowering.strategies.registry import STRATEGIES
+
+    known = [strategy.name for strategy in STRATEGIES]
+    for option, names in (
+        ("strategy", options.strategy),
+        ("disable_strategy", options.disable_strategy),
+    ):
+        for name in names:
+            if name not in known:
+                text = f"no strategy '{name}'{_did_you_mean(name, known)}; there are "
+                yield option, text + ", ".join(sorted(known))
+    for name in sorted({*options.strategy} & {*options.disable_strategy}):
+        yield "strategy", f"'{name}' is disabled, too"
+
+
 def no_pass(name: str, passes: Collection[str]) -> str:
     """What is said of a pass that is none of `passes`."""
-    near = get_close_matches(name, passes, n=3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    return f"no pass '{name}'{hint}"
+    return f"no pass '{name}'{_did_you_mean(name, passes)}"
+
+
+def _did_you_mean(name: str, known: Collection[str]) -> str:
+    near = get_close_matches(name, known, n=3)
+    return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
 def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:

@@ -67,9 +67,9 @@ class CompileOptions:
     """The weights become part of the C."""
     profile: bool = False
     """The C can take the time of each call of a kernel."""
-    disable_strategies: Collection[str] = field(default=(), metadata={"key": _in_any_order})
+    disable_strategy: Collection[str] = field(default=(), metadata={"key": _in_any_order})
     """Names of strategies that no kernel runs by."""
-    strategies: Collection[str] = field(default=(), metadata={"key": _in_any_order})
+    strategy: Collection[str] = field(default=(), metadata={"key": _in_any_order})
     """Names of strategies that kernels run by wherever they can, whatever the estimates say."""
     rank: int = 0
     """Which schedules kernels get instead of the best by estimate: 1 is the second best, and so on;

@@ -44,6 +44,20 @@ def add_options(
     )
     add("--threads", type=int, default=1, metavar="N", help="threads of one run")
     add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
+    add(
+        "--disable-strategy",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run no kernel by this strategy; repeatable",
+    )
+    add(
+        "--strategy",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="run kernels by this strategy wherever it can; repeatable",
+    )
     add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
     add("--rewrite-limit", type=int, metavar="N", help="make the first N rewrites only")
     add(
@@ -68,6 +82,8 @@ def compile_options(
         target=args.compile_for,
         threads=args.threads,
         disable=args.disable,
+        disable_strategy=args.disable_strategy,
+        strategy=args.strategy,
         skip_nodes=args.skip_nodes,
         rewrite_limit=args.rewrite_limit,
         strict_accuracy=args.strict_accuracy,

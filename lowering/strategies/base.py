@@ -41,8 +41,8 @@ class Setting:
             target_named(options.target),
             options.threads,
             options.strict_accuracy,
-            frozenset(options.disable_strategies),
-            frozenset(options.strategies),
+            frozenset(options.disable_strategy),
+            frozenset(options.strategy),
         )
 
 

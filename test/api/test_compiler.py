@@ -217,6 +217,7 @@ def test_threads() -> None:
     [
         ({"threads": 0}, "threads"),
         ({"disable": ["fuze"]}, "fuze"),
+        ({"disable_strategy": ["winnograd"]}, "did you mean winograd"),
         ({"skip_nodes": "("}, "skip_nodes"),
     ],
 )

@@ -219,6 +219,8 @@ def test_wrong_inputs_leave_nothing(
     ("options", "text"),
     [
         (["--disable", "fuze"], "fuze"),
+        (["--disable-strategy", "winnograd"], "did you mean winograd?"),
+        (["--strategy", "rows", "--disable-strategy", "rows"], "'rows' is disabled, too"),
         (["--skip-nodes", "("], "--skip-nodes"),
         (["--threads", "0"], "threads"),
         (["--input-shape", "x=a"], "expected NAME=1,2,3"),

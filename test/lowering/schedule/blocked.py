@@ -131,8 +131,8 @@ class BlockedProgram(Program):
         options = CompileOptions(
             target=self.target,
             threads=self.threads,
-            strategies=self.strategies,
-            disable_strategies=self.disabled,
+            strategy=self.strategies,
+            disable_strategy=self.disabled,
         )
         context = LowerdeckContext(options=options)
         others: dict[str, ModulePass | None] = {

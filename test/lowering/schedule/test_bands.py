@@ -58,7 +58,7 @@ class BandedProgram(Program):
         """The C, and what the interpreters disagree about."""
         results = Interpreter().call(find_function(self.module, "main"), list(self.inputs))
         self.expected = [cast(Array, value) for value in results]
-        options = CompileOptions(target=self.target, threads=self.threads, strategies=[Bands.name])
+        options = CompileOptions(target=self.target, threads=self.threads, strategy=[Bands.name])
         context = LowerdeckContext(options=options)
         # However small: these kernels have a few elements.
         others: dict[str, ModulePass | None] = {
