@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowerdeck.dialects.dims import parse_text
-from lowerdeck.lowering.targets import TARGETS
+from lowerdeck.lowering.targets import target_names
 
 Array = NDArray[Any]
 Symbols = Mapping[str, int]
@@ -514,7 +514,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 def _check_metadata(data: Mapping[str, Any], path: str) -> None:
     """ValueError if the description of a model has not the form that `interface.metadata` gives."""
     _check_types(data, _METADATA, path)
-    if not _IDENTIFIER.fullmatch(data["name"]) or data["target"] not in TARGETS:
+    if not _IDENTIFIER.fullmatch(data["name"]) or data["target"] not in target_names():
         raise ValueError(f"{path}: has no valid name or target")
     for key in ("sources", "cflags", "libraries"):
         if not all(isinstance(item, str) for item in data[key]):

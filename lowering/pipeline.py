@@ -15,7 +15,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.errors import working_on
 from lowerdeck.dialects.frameworks import PassFactory, lazy
-from lowerdeck.lowering.targets import TARGETS
+from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes import pipeline as core_pipeline
 from lowerdeck.passes.context import options_of
 from lowerdeck.passes.contracts import PHASES, check_contract
@@ -99,8 +99,9 @@ _NOBODY = Observer()
 def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES) -> None:
     """OptionError that lists what makes no sense; `passes` are those that can be disabled."""
     problems: list[tuple[str, str]] = []
-    if options.target not in TARGETS:
-        problems.append(("target", f"'{options.target}' is not one of {', '.join(TARGETS)}"))
+    if options.target not in target_names():
+        known = ", ".join(target_names())
+        problems.append(("target", f"'{options.target}' is not one of {known}"))
     if options.threads < 1:
         problems.append(("threads", f"{options.threads} is not a number of threads"))
     problems += [

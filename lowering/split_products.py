@@ -17,7 +17,8 @@ from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
-from lowerdeck.lowering.targets import Target, target_named
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.context import options_of
 
 PART = 768

@@ -138,7 +138,7 @@ def _weights_header(weights: list[tuple[int, Blob]], size: int, target: str) -> 
     for offset, blob in weights:
         digest.update(struct.pack("<q", offset))
         digest.update(blob.data)
-    fields = struct.pack("<8sI12s32sQ", MAGIC, ABI, target.encode()[:12], digest.digest(), size)
+    fields = struct.pack("<8sI12s32sQ", MAGIC, ABI, target.encode(), digest.digest(), size)
     return fields.ljust(WEIGHTS_HEADER, b"\0")
 
 

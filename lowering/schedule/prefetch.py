@@ -17,9 +17,8 @@ from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.schedule.indices import Indices
 from lowerdeck.lowering.schedule.unroll import limit_by_parents
-
-LINE = 64
-"""Bytes that come into the cache at once."""
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.passes.context import options_of
 
 
 @dataclass(frozen=True)
@@ -43,14 +42,14 @@ class _Reduction:
         return prod(_trips(loop) for loop in self.sweeps)
 
 
-def prefetch(function: FuncOp, ref: SSAValue) -> None:
+def prefetch(function: FuncOp, ref: SSAValue, line_bytes: int) -> None:
     """Prefetch in the innermost reductions that read vectors of a buffer."""
     panels: dict[ForOp | None, list[_Reduction]] = {}
     for loop in function.walk():
         if isinstance(loop, ForOp) and (found := _reduction(loop, ref)) is not None:
             panels.setdefault(found.panel, []).append(found)
     for reductions in panels.values():
-        _prefetch_next(reductions)
+        _prefetch_next(reductions, line_bytes)
 
 
 def _reduction(loop: ForOp, ref: SSAValue) -> _Reduction | None:
@@ -84,7 +83,7 @@ def _trips(loop: ForOp) -> int:
     return upper.value or 1
 
 
-def _prefetch_next(reductions: Sequence[_Reduction]) -> None:
+def _prefetch_next(reductions: Sequence[_Reduction], line_bytes: int) -> None:
     """
     Ask for what lies one panel behind what is read. Runs that read the same panel ask for a share
     of the next one each, slower than they read: memory is to be busy all the time, for it takes
@@ -97,7 +96,7 @@ def _prefetch_next(reductions: Sequence[_Reduction]) -> None:
     shares = _shares(runs, plans)
     done = 0
     for plan in plans:
-        plan.apply(shares, done)
+        plan.apply(shares, done, line_bytes)
         done += plan.reduction.repetitions
         if shares == 1:
             return
@@ -113,11 +112,11 @@ class _Plan:
     panel: Expr
     span: int
 
-    def apply(self, shares: int, done: int) -> None:
+    def apply(self, shares: int, done: int, line_bytes: int) -> None:
         """Ask for one of the shares of the next panel; `done` runs of the panel come before."""
         reduction = self.reduction
         load, indices = reduction.loads[0], reduction.indices
-        line = LINE // ref_type(load.ref).item_size
+        line = line_bytes // ref_type(load.ref).item_size
         offset = self.begin + self.panel
         if shares > 1:
             number = _repetition(reduction) + done
@@ -235,8 +234,9 @@ class PrefetchPass(ModulePass):
     name = "prefetch"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        line_bytes = target_named(options_of(ctx).target).line
         for function in op.body.block.ops:
             if not isinstance(function, FuncOp) or function.schedule is None:
                 continue
             if (ahead := function.schedule.data.prefetch) is not None:
-                prefetch(function, function.body.block.args[ahead])
+                prefetch(function, function.body.block.args[ahead], line_bytes)

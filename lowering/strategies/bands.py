@@ -42,15 +42,6 @@ MADE_BLOCK, MADE_COLUMN = "mc", "m1"
 over columns of results is labeled as that of any convolution. How many blocks a tile has is how
 many are made, and read, before the next ones."""
 
-_SAVED = 14
-"""Bytes a cycle of a tensor that need not leave the second cache and come back to it."""
-
-_MOVED = 32
-"""Bytes a cycle that are moved within the second cache."""
-
-_BAND_CYCLES = 200.0
-"""About what it takes to begin a band."""
-
 _MOST_BLOCKS = 8
 """Blocks of channels that are made at a time, at most."""
 
@@ -140,7 +131,7 @@ def is_worth_bands(first: ConvOp, second: ConvOp, lanes: int, setting: Setting) 
         # They come from memory, and by itself the convolution asks for them ahead of their use.
         return False
     apart, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
-    return best < apart + size / _SAVED
+    return best < apart + size / target.costs.l2_return_bytes
 
 
 @dataclass(frozen=True)
@@ -329,11 +320,11 @@ def _plans(g: Geometry, weight: Sequence[int], lanes: int, setting: Setting) -> 
         columns = [n for n in range(1, g.width + 1) if fits(target, n, count)]
         for band in _band_sizes(g, count * lanes * 4, setting):
             made, moved, busy = _rows(g, band, threads)
-            moves = moved * g.read * blocks * lanes * 4 / _MOVED
-            bands = -(-g.rows // band) * (blocks // count) * _BAND_CYCLES
+            moves = moved * g.read * blocks * lanes * 4 / target.costs.l2_copy_bytes
+            bands = -(-g.rows // band) * (blocks // count) * target.costs.band
             for number in columns:
                 sums = reduction_cycles(
-                    (blocks, made, g.width), (count, 1, number), depth, window_loads
+                    target.costs, (blocks, made, g.width), (count, 1, number), depth, window_loads
                 )
                 yield BandPlan((sums + moves + bands) * busy, count, number, band)
 

@@ -13,7 +13,8 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.lowering.kernels.lower import KernelLowering
-from lowerdeck.lowering.targets import Target, target_named
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.options import CompileOptions
 
 Border = tuple[int, ...]

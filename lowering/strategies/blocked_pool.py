@@ -50,8 +50,9 @@ class BlockedPool(Strategy):
         taps, shape = constants(op.kernel.data), assumed_shape(op.result)
         assert taps is not None
         last = f"x{len(shape) - 3}"
-        most = setting.target.registers - 2 * taps[-1] - 2
-        for cycles, columns in row_tiles(shape[-1], taps[-1], most):
+        target = setting.target
+        most = target.registers - 2 * taps[-1] - 2
+        for cycles, columns in row_tiles(target.costs, shape[-1], taps[-1], most):
             yield Candidate(cycles, Schedule(self.name, ((last, columns),)))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:

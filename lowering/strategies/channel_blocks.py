@@ -20,14 +20,12 @@ from lowerdeck.lowering.strategies.facts import (
     has_channels,
     layout_out,
 )
-
-_ELEMENT_CYCLES = 1.5
-"""A load and a store of one element: what it takes where nothing lies side by side."""
+from lowerdeck.lowering.targets.base import Costs
 
 
-def map_cycles(kernel: KernelOp) -> float:
-    """What it takes at most to move the elements of a result."""
-    return prod(assumed_shape(kernel.results[0])) * _ELEMENT_CYCLES
+def map_cycles(kernel: KernelOp, costs: Costs) -> float:
+    """What it takes to move the elements of a result, if nothing lies side by side."""
+    return prod(assumed_shape(kernel.results[0])) * costs.element
 
 
 def linked_wishes(kernel: KernelOp, setting: Setting) -> Wishes:
@@ -51,7 +49,7 @@ class ChannelBlocks(Strategy):
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         if setting.target.lanes > 1 and len(kernel.results) == 1 and _block(kernel) > 1:
-            yield Candidate(map_cycles(kernel), Schedule(self.name))
+            yield Candidate(map_cycles(kernel, setting.target.costs), Schedule(self.name))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         return blocked_constants(kernel, _block(kernel))
@@ -72,7 +70,7 @@ class ConcatBlocks(Strategy):
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         layout = layout_out(kernel)
         if layout.rank > 1 and layout.inner(1) > 1:
-            yield Candidate(map_cycles(kernel), Schedule(self.name))
+            yield Candidate(map_cycles(kernel, setting.target.costs), Schedule(self.name))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         return blocked_constants(kernel, layout_out(kernel).inner(1))

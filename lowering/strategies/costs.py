@@ -10,7 +10,7 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import assumed_shape
-from lowerdeck.lowering.targets import Target
+from lowerdeck.lowering.targets.base import Costs, Target
 
 T = TypeVar("T")
 Scored = list[tuple[float, T]]
@@ -21,18 +21,6 @@ OTHER_ORDER = 1.02
 What the estimate is multiplied by for the order of loops that a rule turns down: the sums of tiles
 do not show what it costs to read memory in another order.
 """
-
-TILE_CYCLES = 24.0
-"""About what it takes to begin and end a tile, beside its sums."""
-
-CACHED = 8
-"""Bytes a cycle that come from the cache shared by the cores."""
-
-UNCACHED = 3.5
-"""Bytes a cycle that come from memory."""
-
-EFFICIENCY = 0.85
-"""What sums reach of the speed that they have in registers."""
 
 
 def scored(ways: Iterable[T], cost: Callable[[T], float]) -> Scored[T]:
@@ -54,11 +42,15 @@ def tiles(size: int, tile: int) -> Iterator[tuple[int, int]]:
 
 
 def reduction_cycles(
-    sizes: Sequence[int], tile: Sequence[int], depth: int, loads: Callable[[Sequence[int]], int]
+    costs: Costs,
+    sizes: Sequence[int],
+    tile: Sequence[int],
+    depth: int,
+    loads: Callable[[Sequence[int]], int],
 ) -> float:
     """
-    About how long it takes to compute sums of `depth` products in tiles of accumulators: two
-    multiply-adds or two loads a cycle, and no less than what their latency allows.
+    About how long it takes to compute sums of `depth` products in tiles of accumulators: by what
+    takes longest, multiply-adds, loads or the latency of a sum.
     """
     total = 0.0
     variants: list[tuple[int, list[int]]] = [(1, [])]
@@ -70,8 +62,8 @@ def reduction_cycles(
         ]
     for count, shape in variants:
         sums = prod(shape)
-        step = max(sums / 2, loads(shape) / 2, 4.0)
-        total += count * (depth * step + TILE_CYCLES + sums)
+        step = max(sums / costs.multiply_adds, loads(shape) / costs.loads, costs.latency)
+        total += count * (depth * step + costs.tile + sums)
     return total
 
 
@@ -104,7 +96,7 @@ def window_sum_tiles(
     largest_uneven = 0 if even_only else target.l2 // 8 // (depth * target.lanes * 4)
     return scored(
         [t for t in candidates if t[0] <= largest_uneven or blocks % t[0] == 0],
-        lambda tile: reduction_cycles(sizes, tile, depth, window_loads),
+        lambda tile: reduction_cycles(target.costs, sizes, tile, depth, window_loads),
     )
 
 
@@ -120,8 +112,9 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
     assert weight is not None
     blocks = -(-shape[1] // max(lanes, 1))
     products = shape[0] * prod(shape[2:]) * blocks * prod(weight[1:])
-    cycles = products / 2 / setting.threads / EFFICIENCY
-    return max(cycles, prod(weight) * 4 / UNCACHED)
+    costs = setting.target.costs
+    cycles = products / costs.multiply_adds / setting.threads / costs.efficiency
+    return max(cycles, prod(weight) * 4 / costs.memory_bytes)
 
 
 def in_proportion(whole: float, ways: Scored[T]) -> Scored[T]:
@@ -136,19 +129,13 @@ def in_proportion(whole: float, ways: Scored[T]) -> Scored[T]:
 _LARGEST_ROW = 16
 """Outputs that stand side by side at most: more make the code long, and save nothing."""
 
-_ROW_CYCLES = 12.0
-"""About what it takes to begin a row of outputs: weights that are read again, and the loop."""
 
-_VARIANT_CYCLES = 60.0
-"""What it is worth to have one nest fewer for what remains at the end of a dimension."""
-
-
-def row_tiles(columns: int, taps: int, most: int) -> Scored[int]:
+def row_tiles(costs: Costs, columns: int, taps: int, most: int) -> Scored[int]:
     """How many outputs side by side, with so many taps each; `most` fit into the registers."""
 
     def cost(count: int) -> float:
         parts = list(tiles(columns, count))
-        work = sum(number * (size * taps + _ROW_CYCLES) for number, size in parts)
-        return work + _VARIANT_CYCLES * len(parts)
+        work = sum(number * (size * taps + costs.row) for number, size in parts)
+        return work + costs.variant * len(parts)
 
     return scored(range(1, max(1, min(columns, most, _LARGEST_ROW)) + 1), cost)

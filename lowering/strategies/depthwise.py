@@ -32,7 +32,7 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
-from lowerdeck.lowering.targets import Target
+from lowerdeck.lowering.targets.base import Target
 
 
 class Depthwise(Strategy):
@@ -72,7 +72,7 @@ class Depthwise(Strategy):
 
 def depthwise_tiles(columns: int, taps: int, target: Target) -> Scored[int]:
     """How many outputs stand side by side; the cycles are those of one row."""
-    return row_tiles(columns, taps, target.registers - 2 * taps - 2)
+    return row_tiles(target.costs, columns, taps, target.registers - 2 * taps - 2)
 
 
 def is_depthwise(op: ConvOp) -> bool:

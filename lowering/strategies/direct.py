@@ -45,7 +45,7 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
-from lowerdeck.lowering.targets import Target
+from lowerdeck.lowering.targets.base import Target
 
 PANEL = "panel"
 """The label of the loop over the panels of output channels that one part of sums is made for."""

@@ -61,7 +61,8 @@ class MapSquares(Strategy):
                 continue
             # A vector of each row is loaded, goes through as many steps as the side has doublings,
             # and is stored.
-            cycles = prod(assumed_shape(kernel.results[0])) * (1.5 + log2(side)) / side
+            row_cycles = setting.target.costs.element + log2(side)
+            cycles = prod(assumed_shape(kernel.results[0])) * row_cycles / side
             own = ((SIDE, side), (ALONG, along))
             yield Candidate(cycles, Schedule(self.name, parameters=own))
             return

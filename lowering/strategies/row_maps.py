@@ -27,7 +27,9 @@ class RowMaps(Strategy):
         layout = layout_out(kernel)
         if layout.rank and layout.inner(layout.data.pieces[-1].axis) == 1:
             lanes = ((f"d{len(layout.data.pieces) - 1}", setting.target.lanes),)
-            yield Candidate(map_cycles(kernel), Schedule(self.name, lanes=lanes))
+            yield Candidate(
+                map_cycles(kernel, setting.target.costs), Schedule(self.name, lanes=lanes)
+            )
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         k.lower_plain()

@@ -67,7 +67,7 @@ class Rows(Strategy):
         ]
 
         def cost(tile: Sequence[int]) -> float:
-            return reduction_cycles([shape[1], vectors], tile, prod(w[1:]), sum)
+            return reduction_cycles(target.costs, [shape[1], vectors], tile, prod(w[1:]), sum)
 
         *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
         for cycles, (channels, columns) in scored(ways, cost):

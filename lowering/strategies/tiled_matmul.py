@@ -19,7 +19,7 @@ from lowerdeck.lowering.kernels.lower import Index, KernelLowering, broadcast_in
 from lowerdeck.lowering.kernels.sums import PART, sum_in_parts
 from lowerdeck.lowering.schedule.parameters import Part, parts_of
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.costs import OTHER_ORDER, TILE_CYCLES, Scored, fits, scored
+from lowerdeck.lowering.strategies.costs import OTHER_ORDER, Scored, fits, scored
 from lowerdeck.lowering.strategies.facts import (
     ASSUMED_SIZE,
     is_constant,
@@ -27,26 +27,14 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
-from lowerdeck.lowering.targets import Target
+from lowerdeck.lowering.targets.base import Target
 
 COLUMN = "n"
 """The label of the loop over columns of a product. `m` is that over rows, `b0`, `b1`, ... are those
 over the matrices of a batch."""
 
-PAGE = 4096
-"""Bytes between places that meet in one set of the first cache."""
-
-WAYS = 8
-"""Lines of one set of the first cache."""
-
-APART = 2.0
-"""Cycles between two lines that come from the second cache."""
-
 VECTORS = 8
 """The most vectors in a row of a tile: what one stream of memory needs."""
-
-LATENCY = 4.0
-"""Cycles of a multiply-add."""
 
 
 class TiledMatmul(Strategy):
@@ -106,8 +94,9 @@ class TiledMatmul(Strategy):
 
 
 def _of_doubles(target: Target) -> Target:
-    """The target for elements of eight bytes: half of them in a vector, and in a cache."""
-    return replace(target, lanes=target.lanes // 2, l1=target.l1 // 2, l2=target.l2 // 2)
+    """The target for elements of eight bytes as if they had four: half as many in a cache."""
+    lanes = {"f32": target.lanes_of(f64)}
+    return replace(target, lanes_by_element=lanes, l1=target.l1 // 2, l2=target.l2 // 2)
 
 
 def row_labels(rank: int) -> list[str]:
@@ -178,17 +167,19 @@ def product_tiles(
 
 def _cycles(rows: int, vectors: int, depth: int, target: Target, *, is_last: bool) -> float:
     """
-    About how long one tile takes: two multiply-adds or two loads a cycle, no less than what their
-    latency allows, nor than what the second cache takes for a panel that the first one cannot hold
+    About how long one tile takes: by multiply-adds or loads, no less than what the latency of a sum
+    allows, nor than what the second cache takes for a panel that the first one cannot hold
     (or that no other tile reads: `is_last`), and for rows that displace each other because they lie
     a multiple of a page apart.
     """
     sums, loads = rows * vectors, rows + vectors
     panel = depth * vectors * target.lanes * 4
     far = vectors if is_last or panel > target.l1 // 2 else 0
-    if rows > WAYS * (PAGE // gcd(PAGE, depth * 4)):
+    if rows > target.l1_ways * (target.page // gcd(target.page, depth * 4)):
         far += rows
-    return depth * max(sums / 2, loads / 2, LATENCY, far * APART) + TILE_CYCLES + sums
+    costs = target.costs
+    busy = max(sums / costs.multiply_adds, loads / costs.loads)
+    return depth * max(busy, costs.latency, far * costs.l2_line) + costs.tile + sums
 
 
 def _trips(part: Part) -> int:

@@ -24,9 +24,6 @@ from lowerdeck.lowering.kernels.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL, can_be_blocked
 from lowerdeck.lowering.strategies.costs import (
-    CACHED,
-    EFFICIENCY,
-    UNCACHED,
     fits,
     least,
     likely_shape,
@@ -41,7 +38,7 @@ from lowerdeck.lowering.strategies.facts import (
     the,
 )
 from lowerdeck.lowering.strategies.winograd_transforms import transform
-from lowerdeck.lowering.targets import Target
+from lowerdeck.lowering.targets.base import Target
 
 TILE = "tile"
 """The label of the loop over tiles in the matrix products; that over blocks of output channels has
@@ -55,9 +52,6 @@ are dealt."""
 SIZES = (4, 2)
 """Outputs of a tile, in rows and columns, that there are."""
 
-_VALUE_CYCLES = 7
-"""About what it takes to transform one vector of values."""
-
 _LARGEST_GROUP = 256
 """Tiles that are transformed and multiplied at a time."""
 
@@ -65,7 +59,7 @@ _COORDINATES = 3
 """Of a tile: its image, the first row and the first column."""
 
 _LINE = 16
-"""Elements of f32 in a cache line."""
+"""Elements of f32 in a cache line, as the memory between the steps is laid out."""
 
 
 class Winograd(Strategy):
@@ -125,7 +119,7 @@ class Plan:
 
 def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]:
     """For each size of groups the tile of a product that takes least."""
-    target, threads = setting.target, setting.threads
+    target, threads, costs = setting.target, setting.threads, setting.target.costs
     shape, weight = likely_shape(op), static_shape(op.weight)
     assert weight is not None
     g = Geometry.of(size, weight[2], exprs(shape))
@@ -134,7 +128,7 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
     blocks_in, blocks_out = -(-weight[1] // lanes), -(-shape[1] // lanes)
     values = g.values**2
     slab_bytes = blocks_out * lanes * weight[1] * 4
-    transforms = tiles * values * (blocks_in + blocks_out) * _VALUE_CYCLES / threads
+    transforms = tiles * values * (blocks_in + blocks_out) * costs.transform / threads
     is_open = static_shape(op.result) is None
     for group in range(4, _LARGEST_GROUP + 1) if is_open else _group_sizes(tiles, threads):
         turns = -(-tiles // group) / threads
@@ -143,11 +137,11 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
             # How many tiles the last group has is not known, but the others have whole products.
             continue
         scratch_bytes = values * group * (blocks_in + blocks_out) * lanes * 4
-        spilled = max(0, scratch_bytes - target.l2 * 3 // 4) / CACHED / 4
+        spilled = max(0, scratch_bytes - target.l2 * 3 // 4) / costs.shared_bytes / 4
         # The first group gets the weights from memory, the others from where there is room.
         fits_l2 = values * slab_bytes + scratch_bytes <= target.l2
-        again = cycles if fits_l2 else max(cycles, slab_bytes / CACHED)
-        products = values * (max(cycles, slab_bytes / UNCACHED) + (turns - 1) * again)
+        again = cycles if fits_l2 else max(cycles, slab_bytes / costs.shared_bytes)
+        products = values * (max(cycles, slab_bytes / costs.memory_bytes) + (turns - 1) * again)
         yield Plan(products + turns * spilled + transforms, group, count, rows)
 
 
@@ -161,6 +155,7 @@ def _group_sizes(tiles: int, threads: int) -> Sequence[int]:
 
 def _product(blocks: int, group: int, depth: int, target: Target) -> tuple[float, tuple[int, int]]:
     """The cycles of one product, and its tile: vectors of output channels, and tiles."""
+    costs = target.costs
     candidates = [
         (count, rows)
         for count in range(1, min(blocks, 4) + 1)
@@ -170,7 +165,9 @@ def _product(blocks: int, group: int, depth: int, target: Target) -> tuple[float
     return least(
         scored(
             candidates,
-            lambda tile: reduction_cycles([blocks, group], tile, depth, sum) / EFFICIENCY,
+            lambda tile: (
+                reduction_cycles(costs, [blocks, group], tile, depth, sum) / costs.efficiency
+            ),
         )
     )
 

@@ -23,7 +23,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lowerdeck.lowering.emit_c.module import CArtifact
-from lowerdeck.lowering.targets import TARGETS, compiler_flags, obstacle
+from lowerdeck.lowering.targets import compiler_flags, obstacle, target_named, target_names
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     FLAGS,
@@ -35,7 +35,7 @@ from .programs import (  # noqa: TID251  (these are tests, not the folder of sou
 
 Array = NDArray[Any]
 
-EVERY_TARGET = tuple(TARGETS)
+EVERY_TARGET = tuple(target_names())
 """All that code can be made for."""
 
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
@@ -112,7 +112,7 @@ def suite_for(target: str, folder: Path) -> Suite:
         return EmulatedSuite(folder, flags=FLAGS)
     if obstacle(target) is not None:
         return Suite(folder, flags=VECTOR_FLAGS)
-    return Suite(folder, flags=(*FLAGS, *TARGETS[target]))
+    return Suite(folder, flags=(*FLAGS, *target_named(target).flags))
 
 
 def _is_native(target: str) -> bool:

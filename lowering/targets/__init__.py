@@ -1,0 +1,108 @@
+"""What generated C is compiled for: the targets, a file a family, and what is asked of them."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from dataclasses import replace
+from pathlib import Path
+
+from lowerdeck.lowering.targets.aarch64 import AARCH64
+from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.c99 import C99
+from lowerdeck.lowering.targets.x86 import X86_64, X86_64_V3, X86_64_V4
+
+TARGETS: list[Target] = [X86_64_V4, X86_64_V3, X86_64, AARCH64, C99]
+"""All of them; `native` is the first one that runs here."""
+
+NATIVE = "native"
+"""The name of the machine that compiles."""
+
+_NATIVE_FLAGS = ("-march=native", "-mtune=generic", "-mprefer-vector-width=512")
+"""
+Tuned for some processors (AMD's), gcc takes some sums' multiply-adds apart, those of one sum in a
+loop and not those of eight side by side: columns of equal weights would have unequal sums.
+"""
+
+FLAGS = (
+    "-O2",
+    "-std=c99",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-predictive-commoning",
+    "-Wno-ignored-optimization-argument",
+)
+"""
+What the generated C is compiled with for every target; any C99 compiler and flags will do.
+
+Predictive commoning (of gcc) keeps what a loop loads for its next turns, which takes the registers
+that sums are in. Clang knows nothing of it, and is not to say so.
+"""
+
+
+def target_names() -> list[str]:
+    """What may be compiled for."""
+    return [NATIVE, *(target.name for target in TARGETS)]
+
+
+def target_named(name: str) -> Target:
+    """
+    A target; for `native` the best one that runs here, with the flags for this very machine.
+
+    ValueError names the known targets.
+    """
+    if name == NATIVE:
+        best = next(target for target in TARGETS if _obstacle(target) is None)
+        return replace(
+            best, name=NATIVE, flags=_NATIVE_FLAGS, architectures=(), features=frozenset()
+        )
+    found = next((target for target in TARGETS if target.name == name), None)
+    if found is None:
+        raise ValueError(f"target '{name}' is not one of {', '.join(target_names())}")
+    return found
+
+
+def obstacle(name: str) -> str | None:
+    """Why code for a target cannot run on this machine; None if it can."""
+    return None if name == NATIVE else _obstacle(target_named(name))
+
+
+def _obstacle(target: Target) -> str | None:
+    machine = platform.machine()
+    if target.architectures and machine not in target.architectures:
+        return f"target {target.name} does not run on {machine}"
+    if missing := target.features - _cpu_features():
+        features = ", ".join(sorted(missing))
+        return f"target {target.name} needs {features}, which this CPU does not have"
+    return None
+
+
+def _cpu_features() -> set[str]:
+    return {word for line in _cpu_lines() for word in line.split(":", 1)[-1].split()}
+
+
+def _cpu_lines() -> list[str]:
+    """What the system says of its CPUs' features; empty if it says nothing."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return []
+    return sorted({line for line in lines if line.startswith(("flags", "Features"))})
+
+
+def compiler_flags(name: str) -> list[str]:
+    """The flags to compile for a target; ValueError names the known ones."""
+    return [*FLAGS, *(_NATIVE_FLAGS if name == NATIVE else target_named(name).flags)]
+
+
+def machine_key(name: str) -> str:
+    """
+    What identifies the machines that code for a target runs on: for `native` the architecture and
+    the features of this CPU, else the target itself.
+    """
+    if name != NATIVE:
+        return name
+    features = _cpu_lines() or [platform.processor()]
+    digest = hashlib.sha256("\n".join(features).encode()).hexdigest()[:16]
+    return f"{platform.machine()}-{digest}"

@@ -1,0 +1,13 @@
+"""64-bit Arm with NEON, which every one has."""
+
+from __future__ import annotations
+
+from lowerdeck.lowering.targets.base import Target, lanes_for
+
+AARCH64 = Target(
+    "aarch64",
+    registers=32,
+    l2=512 << 10,
+    lanes_by_element=lanes_for(16),
+    architectures=("aarch64", "arm64"),
+)

@@ -1,0 +1,7 @@
+"""Any processor with a C99 compiler: no vectors."""
+
+from __future__ import annotations
+
+from lowerdeck.lowering.targets.base import Target
+
+C99 = Target("c99", registers=16, l2=256 << 10)

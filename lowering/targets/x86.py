@@ -1,0 +1,41 @@
+"""x86-64, by the microarchitecture levels of its ABI."""
+
+from __future__ import annotations
+
+from lowerdeck.lowering.targets.base import Target, lanes_for
+
+_MACHINES = ("x86_64", "AMD64")
+_AVX2 = frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split())
+_AVX512 = frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
+
+X86_64_V4 = Target(
+    "x86-64-v4",
+    registers=32,
+    l2=1 << 20,
+    lanes_by_element=lanes_for(64),
+    flags=("-march=x86-64-v4", "-mprefer-vector-width=512"),
+    architectures=_MACHINES,
+    features=_AVX2 | _AVX512,
+)
+"""AVX-512."""
+
+X86_64_V3 = Target(
+    "x86-64-v3",
+    registers=16,
+    l2=512 << 10,
+    lanes_by_element=lanes_for(32),
+    flags=("-march=x86-64-v3",),
+    architectures=_MACHINES,
+    features=_AVX2,
+)
+"""AVX2 and FMA."""
+
+X86_64 = Target(
+    "x86-64",
+    registers=16,
+    l2=256 << 10,
+    lanes_by_element=lanes_for(16),
+    flags=("-march=x86-64",),
+    architectures=_MACHINES,
+)
+"""SSE2, which every one has."""

@@ -1,0 +1,12 @@
+"""A target in one file: vectors of four elements and few registers. The test registers it."""
+
+from lowerdeck.lowering.targets.base import Costs, Target
+
+TOY = Target(
+    "toy",
+    registers=6,
+    l2=4 << 10,
+    lanes_by_element={"f32": 4},
+    l1=1 << 10,
+    costs=Costs(multiply_adds=1.0, latency=8.0),
+)
