@@ -6,8 +6,9 @@ import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 from onnx import TensorProto, helper
-from real_models import Result, error_of, input_sets, summary, table
+from real_models import Result, bound_run, error_of, input_sets, summary, table
 from rounding import MADE, cut, rounded_names, steps_apart, with_outputs
 
 
@@ -48,6 +49,23 @@ def test_summary() -> None:
         "speed 1.41 on average (geometric mean), at least 0.50 (b)"
     )
     assert "no \\| op" in table(results)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+def test_outputs_of_another_rank_than_declared_can_be_timed(tmp_path: Path, rank: int) -> None:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 2])
+    shape = helper.make_tensor_value_info("s", TensorProto.INT64, ["r"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n"] * rank)
+    nodes = [helper.make_node("Reshape", ["x", "s"], ["y"])]
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(
+        helper.make_graph(nodes, "g", [x, shape], [y]), opset_imports=opsets, ir_version=8
+    )
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model.SerializeToString())
+    run = bound_run(path, {"x": np.ones((1, 2), np.float32), "s": np.array([1, 2])})
+    for _ in range(3):
+        run()
 
 
 def test_rounded_numbers_become_inputs_and_outputs() -> None:
