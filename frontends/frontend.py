@@ -58,8 +58,8 @@ class Use:
     node: str
     domain: str = ""
     opset: int | None = None
-    is_local: bool = False
-    """True if the model itself defines what the operator does."""
+    function: str = ""
+    """Whose function the operator is, if it is replaced by one: `the model`."""
 
 
 def _no_files(path: str, options: Mapping[str, OptionValue]) -> list[str]:

@@ -59,8 +59,8 @@ def used_operators(path: str, options: CompileOptions) -> list[Operator]:
     found: dict[tuple[str, str, int | None], Operator] = {}
     for owner, use in _uses(framework, request):
         support = owner.support()(use.domain, use.op_type, use.opset)
-        if use.is_local:
-            support = Support("function of the model")
+        if use.function:
+            support = Support(f"function of {use.function}")
         operator = Operator(
             use.domain, use.op_type, support.version, support.how, next_step=support.next_step
         )

@@ -54,6 +54,8 @@ Opset: TypeAlias = Mapping[str, int]
 Scope: TypeAlias = MutableMapping[str, SSAValue]
 RegionBuilder: TypeAlias = Callable[[GraphProto], Region]
 FunctionKey: TypeAlias = tuple[str, str, str]
+FunctionMaker: TypeAlias = Callable[[NodeProto], FunctionProto]
+"""The function that a node calls; ValueError if it has none for this node."""
 
 MAX_NODES = 1_000_000
 """Functions that expand to more nodes than this are refused."""
@@ -210,8 +212,8 @@ class GraphBuilder:
     )
     """The location for a node's name."""
     tensors: TensorReader = tensor_from_proto
-    functions: Mapping[FunctionKey, FunctionProto] = field(
-        default_factory=dict[FunctionKey, FunctionProto]
+    functions: Mapping[FunctionKey, FunctionMaker] = field(
+        default_factory=dict[FunctionKey, FunctionMaker]
     )
     problems: list[NodeProblem] = field(default_factory=list[NodeProblem])
     prefix: str = ""
@@ -390,10 +392,14 @@ class GraphBuilder:
         return []
 
     def _call(self, node: NodeProto, key: FunctionKey, scope: Scope) -> list[Operation]:
-        """The nodes of a model-local function in place of its call."""
-        function = self.functions[key]
+        """The nodes of a function in place of its call."""
         if key in self.calls:
             self.report(node, f"function '{node.op_type}' calls itself")
+            return self._placeholders(node, scope)
+        try:
+            function = self.functions[key](node)
+        except ValueError as error:
+            self.report(node, str(error))
             return self._placeholders(node, scope)
         if len(node.input) > len(function.input) or len(node.output) > len(function.output):
             self.report(

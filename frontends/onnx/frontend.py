@@ -41,11 +41,15 @@ def _uses(
     nodes: Sequence[NodeProto], opset: Mapping[str, int], local: set[tuple[str, str]]
 ) -> Iterator[Use]:
     """The nodes and, after each, those of its subgraphs."""
+    from lowerdeck.frontends.onnx.contrib import is_defined
+
     for node in nodes:
         domain = "" if node.domain == "ai.onnx" else node.domain
         name = node.name or (node.output[0] if node.output else "")
-        is_local = (node.domain, node.op_type) in local
-        yield Use(node.op_type, name, domain, opset.get(domain), is_local)
+        function = "the model" if (node.domain, node.op_type) in local else ""
+        if not function and is_defined(domain, node.op_type):
+            function = "the importer"
+        yield Use(node.op_type, name, domain, opset.get(domain), function)
         for attribute in node.attribute:
             if attribute.HasField("g"):
                 yield from _uses(attribute.g.node, opset, local)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import cast
 
 import onnx
@@ -26,6 +27,7 @@ from lowerdeck.dialects.core.types import tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.onnx.convert import (
     FunctionKey,
+    FunctionMaker,
     GraphBuilder,
     NodeProblem,
     Scope,
@@ -34,7 +36,7 @@ from lowerdeck.dialects.onnx.convert import (
     node_name,
 )
 from lowerdeck.frontends.errors import FrontendError, Problem
-from lowerdeck.frontends.onnx.contrib import DOMAIN, contrib_functions
+from lowerdeck.frontends.onnx.contrib import DOMAIN, function_makers
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
 from lowerdeck.frontends.symbols import Symbols
 
@@ -65,6 +67,12 @@ def import_model(
         raise FrontendError.of_file(file, "its subgraphs are nested too deeply") from None
 
 
+def _same(function: onnx.FunctionProto, node: onnx.NodeProto) -> onnx.FunctionProto:
+    """A function of the model, which is the same for all nodes."""
+    del node
+    return function
+
+
 _UNKNOWN = ("none", "null", "nan", "unk", "unknown")
 """Words in place of a dimension's name that say that it has none, in lower case."""
 
@@ -87,12 +95,14 @@ class _Importer:
     def locate(self, name: str) -> LocationAttr:
         return NameLoc(StringAttr(name), self.file_location)
 
-    def _functions(self) -> dict[FunctionKey, onnx.FunctionProto]:
-        known = contrib_functions() if DOMAIN in model_opset(self.model) else ()
-        return {
-            (domain_of(function.domain), function.name, function.overload): function
-            for function in (*known, *self.model.functions)
-        }
+    def _functions(self) -> dict[FunctionKey, FunctionMaker]:
+        found: dict[FunctionKey, FunctionMaker] = {}
+        if DOMAIN in model_opset(self.model):
+            found.update(function_makers())
+        for function in self.model.functions:
+            key = domain_of(function.domain), function.name, function.overload
+            found[key] = partial(_same, function)
+        return found
 
     def run(
         self, outputs: Sequence[str] | None, input_shapes: dict[str, Sequence[int]]

@@ -1,49 +1,51 @@
-"""
-Operators of ONNX Runtime's own domain, which have no schema in onnx: each is a function of standard
-operators, as if the model brought it along.
+"""Arithmetic on quantized tensors: that on the numbers they stand for, quantized again."""
 
-Arithmetic on quantized tensors is that on the numbers they stand for, quantized again.
-"""
+from lowerdeck.frontends.onnx.contrib.definition import define
 
-from __future__ import annotations
-
-from functools import cache
-from typing import Any, cast
-
-from onnx import FunctionProto, parser
-
-DOMAIN = "com.microsoft"
-
-_HEADER = '<domain: "com.microsoft", opset_import: ["" : 21]>\n'
-
-_FUNCTIONS = (
+define(
     """
     QLinearAdd (A, a_scale, a_zero, B, b_scale, b_zero, c_scale, c_zero) => (C) {
       a = DequantizeLinear (A, a_scale, a_zero)
       b = DequantizeLinear (B, b_scale, b_zero)
       c = Add (a, b)
       C = QuantizeLinear (c, c_scale, c_zero)
-    }""",
+    }
+    """
+)
+
+define(
     """
     QLinearMul (A, a_scale, a_zero, B, b_scale, b_zero, c_scale, c_zero) => (C) {
       a = DequantizeLinear (A, a_scale, a_zero)
       b = DequantizeLinear (B, b_scale, b_zero)
       c = Mul (a, b)
       C = QuantizeLinear (c, c_scale, c_zero)
-    }""",
+    }
+    """
+)
+
+define(
     """
     QLinearSigmoid (X, x_scale, x_zero, y_scale, y_zero) => (Y) {
       x = DequantizeLinear (X, x_scale, x_zero)
       y = Sigmoid (x)
       Y = QuantizeLinear (y, y_scale, y_zero)
-    }""",
+    }
+    """
+)
+
+define(
     """
     QLinearLeakyRelu <alpha: float = 0.01> (X, x_scale, x_zero, y_scale, y_zero) => (Y) {
       x = DequantizeLinear (X, x_scale, x_zero)
       y = LeakyRelu <alpha: float = @alpha> (x)
       Y = QuantizeLinear (y, y_scale, y_zero)
-    }""",
-    # Before opset 13 softmax is over all dimensions from the axis on.
+    }
+    """
+)
+
+# Before opset 13 softmax is over all dimensions from the axis on.
+define(
     """
     QLinearSoftmax <axis: int = -1, opset> (X, x_scale, x_zero, y_scale, y_zero) => (Y) {
       x = DequantizeLinear (X, x_scale, x_zero)
@@ -62,12 +64,6 @@ _FUNCTIONS = (
         }
       >
       Y = QuantizeLinear (y, y_scale, y_zero)
-    }""",
+    }
+    """
 )
-
-
-@cache
-def contrib_functions() -> tuple[FunctionProto, ...]:
-    """The functions."""
-    parse: Any = cast(Any, parser).parse_function
-    return tuple(parse(_HEADER + text) for text in _FUNCTIONS)

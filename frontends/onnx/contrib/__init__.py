@@ -1,0 +1,12 @@
+"""
+Operators of ONNX Runtime's own domain, which have no schema in onnx: each is a function of standard
+operators, as if the model brought it along.
+"""
+
+from lowerdeck.frontends.onnx.contrib import quantized, recurrent
+from lowerdeck.frontends.onnx.contrib.definition import DOMAIN, function_makers, is_defined
+
+TOPICS = (quantized, recurrent)
+"""The modules with definitions."""
+
+__all__ = ["DOMAIN", "TOPICS", "function_makers", "is_defined"]
