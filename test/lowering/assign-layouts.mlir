@@ -20,9 +20,9 @@ func.func @chain(%x: tensor<1x3x8x8xf32>) -> tensor<1x2x8x8xf32> {
   %w = core.constant dense<0.1> : tensor<16x3x3x3xf32>
   %v = core.constant dense<0.1> : tensor<2x16x3x3xf32>
   %u = core.constant dense<0.1> : tensor<2x16x5x5xf32>
-  %a = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x3x8x8xf32>, tensor<16x3x3x3xf32>) -> tensor<1x16x8x8xf32>
-  %b = core.conv %a, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
-  %c = core.conv %a, %u {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[2, 2]>, pads_end = #core.dims<[2, 2]>, groups = #builtin.int<1>} : (tensor<1x16x8x8xf32>, tensor<2x16x5x5xf32>) -> tensor<1x2x8x8xf32>
+  %a = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x3x8x8xf32>, tensor<16x3x3x3xf32>) -> tensor<1x16x8x8xf32>
+  %b = core.conv %a, %v strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
+  %c = core.conv %a, %u strides [1, 1] dilations [1, 1] pads [2, 2] [2, 2] groups 1 : (tensor<1x16x8x8xf32>, tensor<2x16x5x5xf32>) -> tensor<1x2x8x8xf32>
   %d = core.mul %b, %b : (tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
   %e = core.mul %c, %c : (tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
   %f = core.add %d, %e : (tensor<1x2x8x8xf32>, tensor<1x2x8x8xf32>) -> tensor<1x2x8x8xf32>
@@ -43,11 +43,11 @@ func.func @views(%x: tensor<1x16x9xf32>) -> tensor<1x8x9xf32> {
   %w = core.constant dense<0.1> : tensor<8x16x1xf32>
   %v = core.constant dense<0.1> : tensor<12x16x1xf32>
   %u = core.constant dense<0.1> : tensor<8x12x3xf32>
-  %a = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x16x9xf32>, tensor<8x16x1xf32>) -> tensor<1x8x9xf32>
-  %b = core.conv %x, %v {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x16x9xf32>, tensor<12x16x1xf32>) -> tensor<1x12x9xf32>
-  %c = core.concat %a, %b {axis = #builtin.int<1>} : (tensor<1x8x9xf32>, tensor<1x12x9xf32>) -> tensor<1x20x9xf32>
-  %d = core.slice %c {starts = #core.dims<[0, 8, 0]>, sizes = #core.dims<[1, 12, 9]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x20x9xf32>) -> tensor<1x12x9xf32>
-  %e = core.conv %d, %u {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[1]>, pads_end = #core.dims<[1]>, groups = #builtin.int<1>} : (tensor<1x12x9xf32>, tensor<8x12x3xf32>) -> tensor<1x8x9xf32>
+  %a = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x16x9xf32>, tensor<8x16x1xf32>) -> tensor<1x8x9xf32>
+  %b = core.conv %x, %v strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x16x9xf32>, tensor<12x16x1xf32>) -> tensor<1x12x9xf32>
+  %c = core.concat %a, %b axis 1 : (tensor<1x8x9xf32>, tensor<1x12x9xf32>) -> tensor<1x20x9xf32>
+  %d = core.slice %c [0, 8, 0] [1, 12, 9] [1, 1, 1] : (tensor<1x20x9xf32>) -> tensor<1x12x9xf32>
+  %e = core.conv %d, %u strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x12x9xf32>, tensor<8x12x3xf32>) -> tensor<1x8x9xf32>
   func.return %e : tensor<1x8x9xf32>
 }
 
@@ -63,10 +63,10 @@ func.func @cut_blocks(%x: tensor<1x16x9xf32>) -> tensor<1x8x9xf32> {
   %w = core.constant dense<0.1> : tensor<8x16x1xf32>
   %v = core.constant dense<0.1> : tensor<12x16x1xf32>
   %u = core.constant dense<0.1> : tensor<8x20x3xf32>
-  %a = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x16x9xf32>, tensor<8x16x1xf32>) -> tensor<1x8x9xf32>
-  %b = core.conv %x, %v {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x16x9xf32>, tensor<12x16x1xf32>) -> tensor<1x12x9xf32>
-  %c = core.concat %b, %a {axis = #builtin.int<1>} : (tensor<1x12x9xf32>, tensor<1x8x9xf32>) -> tensor<1x20x9xf32>
-  %d = core.conv %c, %u {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[1]>, pads_end = #core.dims<[1]>, groups = #builtin.int<1>} : (tensor<1x20x9xf32>, tensor<8x20x3xf32>) -> tensor<1x8x9xf32>
+  %a = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x16x9xf32>, tensor<8x16x1xf32>) -> tensor<1x8x9xf32>
+  %b = core.conv %x, %v strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x16x9xf32>, tensor<12x16x1xf32>) -> tensor<1x12x9xf32>
+  %c = core.concat %b, %a axis 1 : (tensor<1x12x9xf32>, tensor<1x8x9xf32>) -> tensor<1x20x9xf32>
+  %d = core.conv %c, %u strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x20x9xf32>, tensor<8x20x3xf32>) -> tensor<1x8x9xf32>
   func.return %d : tensor<1x8x9xf32>
 }
 
@@ -79,7 +79,7 @@ func.func @cut_blocks(%x: tensor<1x16x9xf32>) -> tensor<1x8x9xf32> {
 func.func @row_major(%x: tensor<1x16x4x4xf32>, %w: tensor<8x16x1x1xf32>) -> tensor<1x8x4x4xf32> {
   %a = core.sigmoid %x : (tensor<1x16x4x4xf32>) -> tensor<1x16x4x4xf32>
   %b = core.matmul %a, %a : (tensor<1x16x4x4xf32>, tensor<1x16x4x4xf32>) -> tensor<1x16x4x4xf32>
-  %c = core.conv %b, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x16x4x4xf32>, tensor<8x16x1x1xf32>) -> tensor<1x8x4x4xf32>
+  %c = core.conv %b, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x16x4x4xf32>, tensor<8x16x1x1xf32>) -> tensor<1x8x4x4xf32>
   func.return %c : tensor<1x8x4x4xf32>
 }
 
@@ -94,7 +94,7 @@ func.func @row_major(%x: tensor<1x16x4x4xf32>, %w: tensor<8x16x1x1xf32>) -> tens
 // CHECK:         } {layouts = [#core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/8, 2, 3, 1 mod 8>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/8, 2, 3, 1 mod 8>]}
 func.func @operands(%x: tensor<1x16x4x4xf32>, %y: tensor<1x12x4x4xf32>, %m: tensor<1x1x4x4xf32>) -> tensor<1x12x4x4xf32> {
   %w = core.constant dense<0.1> : tensor<12x16x1x1xf32>
-  %a = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x16x4x4xf32>, tensor<12x16x1x1xf32>) -> tensor<1x12x4x4xf32>
+  %a = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x16x4x4xf32>, tensor<12x16x1x1xf32>) -> tensor<1x12x4x4xf32>
   %b = core.add %a, %y : (tensor<1x12x4x4xf32>, tensor<1x12x4x4xf32>) -> tensor<1x12x4x4xf32>
   %c = core.mul %b, %m : (tensor<1x12x4x4xf32>, tensor<1x1x4x4xf32>) -> tensor<1x12x4x4xf32>
   func.return %c : tensor<1x12x4x4xf32>
@@ -116,7 +116,7 @@ func.func @operands(%x: tensor<1x16x4x4xf32>, %y: tensor<1x12x4x4xf32>, %m: tens
 // CHECK:         func.return %{{.*}}, %[[ROWS]]
 func.func @branches(%x: tensor<1x16x4xf32>, %c: tensor<i1>) -> (tensor<1x8x4xf32>, tensor<1x8x4xf32>) {
   %w = core.constant dense<0.1> : tensor<8x16x1xf32>
-  %a = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x16x4xf32>, tensor<8x16x1xf32>) -> tensor<1x8x4xf32>
+  %a = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x16x4xf32>, tensor<8x16x1xf32>) -> tensor<1x8x4xf32>
   %y = core.if %c : tensor<i1> -> tensor<1x8x4xf32> {
     core.yield %a : tensor<1x8x4xf32>
   } else {
@@ -135,8 +135,8 @@ func.func @branches(%x: tensor<1x16x4xf32>, %c: tensor<i1>) -> (tensor<1x8x4xf32
 func.func @sparse(%x: tensor<1x3x8x8xf32>) -> tensor<1x2x8x8xf32> {
   %w = core.constant dense<0.1> : tensor<16x3x1x1xf32>
   %v = core.constant dense<0.1> : tensor<2x16x3x3xf32>
-  %a = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
-  %b = core.conv %a, %v {strides = array<i64: 1, 1>, dilations = array<i64: 6, 6>, pads_begin = #core.dims<[6, 6]>, pads_end = #core.dims<[6, 6]>, groups = #builtin.int<1>} : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
+  %a = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
+  %b = core.conv %a, %v strides [1, 1] dilations [6, 6] pads [6, 6] [6, 6] groups 1 : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
   func.return %b : tensor<1x2x8x8xf32>
 }
 
@@ -149,7 +149,7 @@ func.func @sparse(%x: tensor<1x3x8x8xf32>) -> tensor<1x2x8x8xf32> {
 func.func @dense(%x: tensor<1x3x8x8xf32>) -> tensor<1x2x8x8xf32> {
   %w = core.constant dense<0.1> : tensor<16x3x1x1xf32>
   %v = core.constant dense<0.1> : tensor<2x16x3x3xf32>
-  %a = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
-  %b = core.conv %a, %v {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
+  %a = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x3x8x8xf32>, tensor<16x3x1x1xf32>) -> tensor<1x16x8x8xf32>
+  %b = core.conv %a, %v strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
   func.return %b : tensor<1x2x8x8xf32>
 }

@@ -21,8 +21,8 @@
 func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %from: tensor<1xi64>, %n: tensor<i64>) -> tensor<8xf32> {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<8xf32> -> tensor<8xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<8xf32>):
-    %e = core.gather %v, %from {axis = #builtin.int<0>} : (tensor<8xf32>, tensor<1xi64>) -> tensor<1xf32>
-    %w = core.scatter_nd %v, %at, %e {reduction = "none"} : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
+    %e = core.gather %v, %from axis 0 : (tensor<8xf32>, tensor<1xi64>) -> tensor<1xf32>
+    %w = core.scatter_nd none %v, %at, %e : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
     core.yield %w : tensor<8xf32>
   }
   func.return %r : tensor<8xf32>
@@ -43,9 +43,9 @@ func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %from: tensor<1xi64>, %
 func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %u: tensor<1xf32>, %from: tensor<1xi64>, %n: tensor<i64>) -> tensor<8xf32> {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<8xf32> -> tensor<8xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<8xf32>):
-    %w = core.scatter_nd %v, %at, %u {reduction = "none"} : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
-    %e = core.gather %w, %from {axis = #builtin.int<0>} : (tensor<8xf32>, tensor<1xi64>) -> tensor<1xf32>
-    %z = core.scatter_nd %w, %at, %e {reduction = "add"} : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
+    %w = core.scatter_nd none %v, %at, %u : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
+    %e = core.gather %w, %from axis 0 : (tensor<8xf32>, tensor<1xi64>) -> tensor<1xf32>
+    %z = core.scatter_nd add %w, %at, %e : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
     core.yield %z : tensor<8xf32>
   }
   func.return %r : tensor<8xf32>
@@ -64,8 +64,8 @@ func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %u: tensor<1xf32>, %fro
 func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %u: tensor<1xf32>, %from: tensor<1xi64>, %n: tensor<i64>) -> (tensor<8xf32>, tensor<1xf32>) {
   %r, %s = core.loop trip %n : tensor<i64> carry %x, %u : tensor<8xf32>, tensor<1xf32> -> tensor<8xf32>, tensor<1xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<8xf32>, %t : tensor<1xf32>):
-    %w = core.scatter_nd %v, %at, %t {reduction = "none"} : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
-    %e = core.gather %v, %from {axis = #builtin.int<0>} : (tensor<8xf32>, tensor<1xi64>) -> tensor<1xf32>
+    %w = core.scatter_nd none %v, %at, %t : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
+    %e = core.gather %v, %from axis 0 : (tensor<8xf32>, tensor<1xi64>) -> tensor<1xf32>
     core.yield %w, %e : tensor<8xf32>, tensor<1xf32>
   }
   func.return %r, %s : tensor<8xf32>, tensor<1xf32>
@@ -82,9 +82,9 @@ func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %u: tensor<1xf32>, %fro
 func.func @main(%x: tensor<2x1xf32>, %at: tensor<2x1x2xi64>, %n: tensor<i64>) -> tensor<2x1xf32> {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<2x1xf32> -> tensor<2x1xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<2x1xf32>):
-    %f = core.reshape %v {dims = #core.dims<[2]>} : (tensor<2x1xf32>) -> tensor<2xf32>
-    %u = core.reshape %f {dims = #core.dims<[2, 1]>} : (tensor<2xf32>) -> tensor<2x1xf32>
-    %w = core.scatter_nd %v, %at, %u {reduction = "none"} : (tensor<2x1xf32>, tensor<2x1x2xi64>, tensor<2x1xf32>) -> tensor<2x1xf32>
+    %f = core.reshape %v [2] : (tensor<2x1xf32>) -> tensor<2xf32>
+    %u = core.reshape %f [2, 1] : (tensor<2xf32>) -> tensor<2x1xf32>
+    %w = core.scatter_nd none %v, %at, %u : (tensor<2x1xf32>, tensor<2x1x2xi64>, tensor<2x1xf32>) -> tensor<2x1xf32>
     core.yield %w : tensor<2x1xf32>
   }
   func.return %r : tensor<2x1xf32>
@@ -100,7 +100,7 @@ func.func @main(%x: tensor<2x1xf32>, %at: tensor<2x1x2xi64>, %n: tensor<i64>) ->
 func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %u: tensor<1xf32>, %n: tensor<i64>) -> (tensor<8xf32>, tensor<8xf32>) {
   %r, %s = core.loop trip %n : tensor<i64> carry %x, %x : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>, tensor<8xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<8xf32>, %before : tensor<8xf32>):
-    %w = core.scatter_nd %v, %at, %u {reduction = "none"} : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
+    %w = core.scatter_nd none %v, %at, %u : (tensor<8xf32>, tensor<1x1xi64>, tensor<1xf32>) -> tensor<8xf32>
     core.yield %w, %v : tensor<8xf32>, tensor<8xf32>
   }
   func.return %r, %s : tensor<8xf32>, tensor<8xf32>

@@ -36,7 +36,7 @@ func.func @main(%x: tensor<4xf32>, %c: tensor<i1>) -> tensor<?x4xf32, #core.tens
 func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {
   %y = core.kernel @gaps(%x) : (tensor<8xf32>) -> tensor<4xf32> {
   ^bb0(%a: tensor<8xf32>):
-    %b = core.slice %a {starts = #core.dims<[0]>, sizes = #core.dims<[4]>, steps = #core.dims<[2]>} : (tensor<8xf32>) -> tensor<4xf32>
+    %b = core.slice %a [0] [4] [2] : (tensor<8xf32>) -> tensor<4xf32>
     core.yield %b : tensor<4xf32>
   } {view} loc("gaps")
   func.return %y : tensor<4xf32>

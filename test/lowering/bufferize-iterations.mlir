@@ -9,8 +9,8 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
   %n = core.constant dense<4> : tensor<i64>
   %r = core.loop trip %n : tensor<i64> carry %v : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %c : tensor<2xf32>):
-    %row = core.slice %x {starts = #core.dims<[k, 0]>, sizes = #core.dims<[1, 2]>, steps = #core.dims<[1, 1]>} : (tensor<4x2xf32>) -> tensor<1x2xf32>
-    %flat = core.reshape %row {dims = #core.dims<[2]>} : (tensor<1x2xf32>) -> tensor<2xf32>
+    %row = core.slice %x [k, 0] [1, 2] [1, 1] : (tensor<4x2xf32>) -> tensor<1x2xf32>
+    %flat = core.reshape %row [2] : (tensor<1x2xf32>) -> tensor<2xf32>
     %sum = core.add %c, %flat : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
     core.yield %sum : tensor<2xf32>
   } {iteration = "k"}
@@ -26,8 +26,8 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
   %n = core.constant dense<4> : tensor<i64>
   %r = core.loop trip %n : tensor<i64> carry %v : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %c : tensor<2xf32>):
-    %row = core.slice %x {starts = #core.dims<[-k + 3, 0]>, sizes = #core.dims<[1, 2]>, steps = #core.dims<[1, 1]>} : (tensor<4x2xf32>) -> tensor<1x2xf32>
-    %flat = core.reshape %row {dims = #core.dims<[2]>} : (tensor<1x2xf32>) -> tensor<2xf32>
+    %row = core.slice %x [-k + 3, 0] [1, 2] [1, 1] : (tensor<4x2xf32>) -> tensor<1x2xf32>
+    %flat = core.reshape %row [2] : (tensor<1x2xf32>) -> tensor<2xf32>
     %sum = core.add %c, %flat : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
     core.yield %sum : tensor<2xf32>
   } {iteration = "k"}
@@ -45,8 +45,8 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
   %n = core.constant dense<5> : tensor<i64>
   %r = core.loop trip %n : tensor<i64> carry %v : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %c : tensor<2xf32>):
-    %row = core.slice %x {starts = #core.dims<[k, 0]>, sizes = #core.dims<[1, 2]>, steps = #core.dims<[1, 1]>} : (tensor<4x2xf32>) -> tensor<1x2xf32>
-    %flat = core.reshape %row {dims = #core.dims<[2]>} : (tensor<1x2xf32>) -> tensor<2xf32>
+    %row = core.slice %x [k, 0] [1, 2] [1, 1] : (tensor<4x2xf32>) -> tensor<1x2xf32>
+    %flat = core.reshape %row [2] : (tensor<1x2xf32>) -> tensor<2xf32>
     %sum = core.add %c, %flat : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
     core.yield %sum : tensor<2xf32>
   } {iteration = "k"}
@@ -62,8 +62,8 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
 func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>, %n: tensor<i64>) -> tensor<2xf32> {
   %r = core.loop trip %n : tensor<i64> carry %v : tensor<2xf32> -> tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %c : tensor<2xf32>):
-    %row = core.slice %x {starts = #core.dims<[k, 0]>, sizes = #core.dims<[1, 2]>, steps = #core.dims<[1, 1]>} : (tensor<4x2xf32>) -> tensor<1x2xf32>
-    %flat = core.reshape %row {dims = #core.dims<[2]>} : (tensor<1x2xf32>) -> tensor<2xf32>
+    %row = core.slice %x [k, 0] [1, 2] [1, 1] : (tensor<4x2xf32>) -> tensor<1x2xf32>
+    %flat = core.reshape %row [2] : (tensor<1x2xf32>) -> tensor<2xf32>
     %sum = core.add %c, %flat : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
     core.yield %sum : tensor<2xf32>
   } {iteration = "k"}

@@ -6,9 +6,9 @@
 // CHECK-LABEL: buffer.func @run
 func.func @main(%x: tensor<2x3xf32>) -> tensor<6xf32> {
   %a = core.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  %e = core.softmax %a {axis = #builtin.int<1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  %s = core.softmax %e {axis = #builtin.int<1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  %r = core.reshape %s {dims = #core.dims<[6]>} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %e = core.softmax %a axis 1 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %s = core.softmax %e axis 1 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.reshape %s [6] : (tensor<2x3xf32>) -> tensor<6xf32>
   // CHECK: buffer.call @softmax_0
   // CHECK: buffer.call @softmax_0
   // CHECK: buffer.view {{.*}} -> !buffer.ref<[6] x f32>
@@ -100,8 +100,8 @@ func.func @main(%x: tensor<?xf32, #core.tensor<dims = [n]>>, %y: tensor<?xf32, #
 // CHECK:       buffer.alloc {dynamic = true} : !buffer.ref<[1, u] x i64>
 func.func @main(%x: tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]>> {
   %c = core.count_nonzero %x : (tensor<4xf32>) -> tensor<i64>
-  core.bind_symbols %c {symbols = ["u"]} : tensor<i64>
-  %r = core.nonzero %x {count = #core.dims<[u]>} : (tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]>>
+  core.bind_symbols %c ["u"] : tensor<i64>
+  %r = core.nonzero %x [u] : (tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]>>
   func.return %r : tensor<1x?xi64, #core.tensor<dims = [1, u]>>
 }
 
@@ -121,7 +121,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]
 func.func @main(%x: tensor<2xf32>, %n: tensor<i64>) -> tensor<?xf32, #core.tensor<dims = [r]>> {
   %r, %f = core.loop trip %n : tensor<i64> carry %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [r]>>, tensor<2xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<2xf32>):
-    %e = core.concat %v, %w {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
+    %e = core.concat %v, %w axis 0 : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
     core.yield %e, %w : tensor<?xf32, #core.tensor<dims = [s + 2]>>, tensor<2xf32>
   } {carried_symbols = ["s"], result_symbols = ["r"]}
   func.return %r : tensor<?xf32, #core.tensor<dims = [r]>>

@@ -17,10 +17,10 @@
 // CHECK-NEXT:    buffer.call @add_0(%[[Q]], %[[P]])
 // CHECK-NEXT:    buffer.call @softmax_0(%[[P]], %[[OUT]])
 func.func @main(%x: tensor<3x21xf32>) -> tensor<3x21xf32> {
-  %a = core.softmax %x {axis = #builtin.int<1>} : (tensor<3x21xf32>) -> tensor<3x21xf32>
-  %b = core.softmax %x {axis = #builtin.int<0>} : (tensor<3x21xf32>) -> tensor<3x21xf32>
+  %a = core.softmax %x axis 1 : (tensor<3x21xf32>) -> tensor<3x21xf32>
+  %b = core.softmax %x axis 0 : (tensor<3x21xf32>) -> tensor<3x21xf32>
   %y = core.add %a, %b : (tensor<3x21xf32>, tensor<3x21xf32>) -> tensor<3x21xf32>
-  %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<3x21xf32>) -> tensor<3x21xf32>
+  %z = core.softmax %y axis 1 : (tensor<3x21xf32>) -> tensor<3x21xf32>
   func.return %z : tensor<3x21xf32>
 }
 
@@ -32,11 +32,11 @@ func.func @main(%x: tensor<3x21xf32>) -> tensor<3x21xf32> {
 // CHECK:         buffer.call @softmax_1(%{{[0-9]+}}, %[[Q:[0-9]+]])
 // CHECK-NEXT:    buffer.call @add_0(%[[P]], %[[Q]])
 func.func @main(%x: tensor<3x21xf32>) -> (tensor<3x21xf32>, tensor<3x21xf32>) {
-  %a = core.softmax %x {axis = #builtin.int<1>} : (tensor<3x21xf32>) -> tensor<3x21xf32>
-  %b = core.softmax %x {axis = #builtin.int<0>} : (tensor<3x21xf32>) -> tensor<3x21xf32>
+  %a = core.softmax %x axis 1 : (tensor<3x21xf32>) -> tensor<3x21xf32>
+  %b = core.softmax %x axis 0 : (tensor<3x21xf32>) -> tensor<3x21xf32>
   %y = core.add %a, %b : (tensor<3x21xf32>, tensor<3x21xf32>) -> tensor<3x21xf32>
-  %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<3x21xf32>) -> tensor<3x21xf32>
-  %w = core.softmax %a {axis = #builtin.int<1>} : (tensor<3x21xf32>) -> tensor<3x21xf32>
+  %z = core.softmax %y axis 1 : (tensor<3x21xf32>) -> tensor<3x21xf32>
+  %w = core.softmax %a axis 1 : (tensor<3x21xf32>) -> tensor<3x21xf32>
   func.return %z, %w : tensor<3x21xf32>, tensor<3x21xf32>
 }
 
@@ -49,9 +49,9 @@ func.func @main(%x: tensor<3x21xf32>) -> (tensor<3x21xf32>, tensor<3x21xf32>) {
 // CHECK:         buffer.call @add_0(%[[V]], %{{[0-9]+}}, %[[R]])
 func.func @main(%x: tensor<42xf32>) -> tensor<2x21xf32> {
   %c = core.constant dense<2.0> : tensor<2x21xf32>
-  %v = core.reshape %x {dims = #core.dims<[2, 21]>} : (tensor<42xf32>) -> tensor<2x21xf32>
+  %v = core.reshape %x [2, 21] : (tensor<42xf32>) -> tensor<2x21xf32>
   %y = core.add %v, %c : (tensor<2x21xf32>, tensor<2x21xf32>) -> tensor<2x21xf32>
-  %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<2x21xf32>) -> tensor<2x21xf32>
+  %z = core.softmax %y axis 1 : (tensor<2x21xf32>) -> tensor<2x21xf32>
   func.return %z : tensor<2x21xf32>
 }
 
@@ -64,10 +64,10 @@ func.func @main(%x: tensor<42xf32>) -> tensor<2x21xf32> {
 // CHECK-NEXT:    buffer.call @exp_0(%[[V]])
 // CHECK-NEXT:    buffer.call @softmax_1(%[[V]]
 func.func @main(%x: tensor<4x4xf32>) -> tensor<2x8xf32> {
-  %a = core.softmax %x {axis = #builtin.int<1>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %v = core.reshape %a {dims = #core.dims<[2, 8]>} : (tensor<4x4xf32>) -> tensor<2x8xf32>
+  %a = core.softmax %x axis 1 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %v = core.reshape %a [2, 8] : (tensor<4x4xf32>) -> tensor<2x8xf32>
   %e = core.exp %v : (tensor<2x8xf32>) -> tensor<2x8xf32>
-  %z = core.softmax %e {axis = #builtin.int<1>} : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  %z = core.softmax %e axis 1 : (tensor<2x8xf32>) -> tensor<2x8xf32>
   func.return %z : tensor<2x8xf32>
 }
 
@@ -83,12 +83,12 @@ func.func @main(%x: tensor<4x4xf32>) -> tensor<2x8xf32> {
 // CHECK-NEXT:      buffer.call @add_0(%[[A]], %[[S]])
 // CHECK-NEXT:      buffer.call @softmax_{{[0-9]}}(%[[S]],
 func.func @main(%x: tensor<4x8xf32>, %n: tensor<i64>) -> tensor<4x8xf32> {
-  %a = core.softmax %x {axis = #builtin.int<1>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a = core.softmax %x axis 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<4x8xf32> -> tensor<4x8xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<4x8xf32>):
-    %s = core.softmax %v {axis = #builtin.int<1>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %s = core.softmax %v axis 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
     %y = core.add %a, %s : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-    %t = core.softmax %y {axis = #builtin.int<1>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+    %t = core.softmax %y axis 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
     core.yield %t : tensor<4x8xf32>
   }
   func.return %r : tensor<4x8xf32>
@@ -105,9 +105,9 @@ func.func @main(%x: tensor<4x8xf32>, %n: tensor<i64>) -> tensor<4x8xf32> {
 // CHECK:         buffer.call @add_0_over_0
 // CHECK:         buffer.call @add_0(
 func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {
-  %a = core.softmax %x {axis = #builtin.int<1>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %a = core.softmax %x axis 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %y = core.add %a, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
-  %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %z = core.softmax %y axis 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
   %w = core.add %z, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   func.return %z, %w : tensor<4x8xf32>, tensor<4x8xf32>
 }

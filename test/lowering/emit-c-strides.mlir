@@ -9,6 +9,6 @@
 // CHECK:        = x0[[[N:.*]] * [[IMAGE]] + [[J:.*]] * [[ROW]] + [[I:.*]] * 4 + [[C:.*]]];
 // CHECK-NEXT:   y0[[[N]] * [[IMAGE]] + [[I]] * [[COLUMN]] + [[J]] * 4 + [[C]]] =
 func.func @main(%x: tensor<2x?x?x4xf32, #core.tensor<dims = [2, h, w, 4]>>) -> tensor<2x?x?x4xf32, #core.tensor<dims = [2, w, h, 4]>> {
-  %y = core.transpose %x {permutation = array<i64: 0, 2, 1, 3>} : (tensor<2x?x?x4xf32, #core.tensor<dims = [2, h, w, 4]>>) -> tensor<2x?x?x4xf32, #core.tensor<dims = [2, w, h, 4]>>
+  %y = core.transpose %x [0, 2, 1, 3] : (tensor<2x?x?x4xf32, #core.tensor<dims = [2, h, w, 4]>>) -> tensor<2x?x?x4xf32, #core.tensor<dims = [2, w, h, 4]>>
   func.return %y : tensor<2x?x?x4xf32, #core.tensor<dims = [2, w, h, 4]>>
 }

@@ -5,7 +5,7 @@
 func.func @chain(%x: tensor<1x1x5xf32>, %b: tensor<1x2x3xf32>) -> tensor<1x2x3xf32> {
   %w = core.constant dense<1.0> : tensor<2x1x3xf32>
   %zero = core.constant dense<0.0> : tensor<f32>
-  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x3xf32>) -> tensor<1x2x3xf32>
+  %c = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x3xf32>) -> tensor<1x2x3xf32>
   %s = core.add %c, %b : (tensor<1x2x3xf32>, tensor<1x2x3xf32>) -> tensor<1x2x3xf32>
   %r = core.max %s, %zero : (tensor<1x2x3xf32>, tensor<f32>) -> tensor<1x2x3xf32>
   // CHECK-NEXT: core.constant
@@ -61,7 +61,7 @@ func.func @different_shape(%x: tensor<3xf32>, %y: tensor<2x3xf32>) -> tensor<2x3
 // CHECK-LABEL: @two_anchors
 func.func @two_anchors(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
   %a = core.matmul %x, %x : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
-  %b = core.softmax %x {axis = #builtin.int<0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %b = core.softmax %x axis 0 : (tensor<2x2xf32>) -> tensor<2x2xf32>
   %c = core.add %a, %b : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
   // CHECK:      core.kernel @softmax_0
   // CHECK:      core.kernel @matmul_0
@@ -76,9 +76,9 @@ func.func @two_anchors(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 // CHECK-LABEL: @type_change
 func.func @type_change(%x: tensor<2x2xf32>) -> (tensor<2x2xi32>, tensor<2xi32>) {
   %a = core.matmul %x, %x : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
-  %b = core.cast %a {to = i32} : (tensor<2x2xf32>) -> tensor<2x2xi32>
-  %c = core.reduce %x {kind = "sum", axes = array<i64: 0>, keep_dims = false} : (tensor<2x2xf32>) -> tensor<2xf32>
-  %d = core.cast %c {to = i32} : (tensor<2xf32>) -> tensor<2xi32>
+  %b = core.cast %a to i32 : (tensor<2x2xf32>) -> tensor<2x2xi32>
+  %c = core.reduce sum %x [0] : (tensor<2x2xf32>) -> tensor<2xf32>
+  %d = core.cast %c to i32 : (tensor<2xf32>) -> tensor<2xi32>
   // CHECK: core.kernel @matmul_0
   // CHECK: core.kernel @cast_0
   // CHECK: core.kernel @reduce_0
@@ -92,8 +92,8 @@ func.func @type_change(%x: tensor<2x2xf32>) -> (tensor<2x2xi32>, tensor<2xi32>) 
 // CHECK-LABEL: @around
 func.func @around(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x1xf32>) {
   %a = core.mul %x, %x : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
-  %b = core.reduce %a {kind = "sum", axes = array<i64: 1>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<2xf32>
-  %v, %i = core.top_k %x {k = #core.dims<[1]>, axis = #builtin.int<1>, largest = true} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xi64>)
+  %b = core.reduce sum %a [1] : (tensor<2x3xf32>) -> tensor<2xf32>
+  %v, %i = core.top_k %x [1] axis 1 : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xi64>)
   %n = core.neg %v : (tensor<2x1xf32>) -> tensor<2x1xf32>
   // CHECK:      core.kernel @reduce_0
   // CHECK:      core.mul
@@ -109,7 +109,7 @@ func.func @around(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x1xf32>) {
 // CHECK-LABEL: @driver
 func.func @driver(%x: tensor<2x3xf32>, %c: tensor<i1>) -> tensor<6xf32> {
   // CHECK-NEXT: core.reshape
-  %r = core.reshape %x {dims = #core.dims<[6]>} : (tensor<2x3xf32>) -> tensor<6xf32>
+  %r = core.reshape %x [6] : (tensor<2x3xf32>) -> tensor<6xf32>
   // CHECK-NEXT: core.if
   %y = core.if %c : tensor<i1> -> tensor<6xf32> {
     // CHECK-NEXT: core.kernel @neg_0
@@ -127,11 +127,11 @@ func.func @driver(%x: tensor<2x3xf32>, %c: tensor<i1>) -> tensor<6xf32> {
 // CHECK-LABEL: @split
 // CHECK:         core.kernel @exp_0(
 // CHECK-NEXT:    ^
-// CHECK-NEXT:      core.slice {{.*}}starts = #core.dims<[0, 2]>, sizes = #core.dims<[2, 3]>
+// CHECK-NEXT:      core.slice {{.*}}[0, 2] [2, 3]
 // CHECK-NEXT:      core.exp
 // CHECK-NOT:     core.kernel
 func.func @split(%x: tensor<2x6xf32>) -> tensor<2x3xf32> {
-  %a, %b, %c = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[2, 3, 1]>} : (tensor<2x6xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x1xf32>)
+  %a, %b, %c = core.split %x axis 1 sizes [2, 3, 1] : (tensor<2x6xf32>) -> (tensor<2x2xf32>, tensor<2x3xf32>, tensor<2x1xf32>)
   %e = core.exp %b : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %e : tensor<2x3xf32>
 }
@@ -140,10 +140,10 @@ func.func @split(%x: tensor<2x6xf32>) -> tensor<2x3xf32> {
 
 // That the parts fill the dimension is left to a reshape, where it is not known.
 // CHECK-LABEL: @split_of_unknown
-// CHECK:         %[[R:.*]] = core.reshape %x {dims = #core.dims<[(n floordiv 2) * 2]>}
+// CHECK:         %[[R:.*]] = core.reshape %x [(n floordiv 2) * 2]
 // CHECK:         core.kernel @slice_0(%[[R]]
 func.func @split_of_unknown(%x: tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n floordiv 2]>> {
-  %a, %b = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[n floordiv 2, n floordiv 2]>} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> (tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>, tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>)
+  %a, %b = core.split %x axis 0 sizes [n floordiv 2, n floordiv 2] : (tensor<?xf32, #core.tensor<dims = [n]>>) -> (tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>, tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>)
   func.return %b : tensor<?xf32, #core.tensor<dims = [n floordiv 2]>>
 }
 
@@ -155,12 +155,12 @@ func.func @split_of_unknown(%x: tensor<?xf32, #core.tensor<dims = [n]>>) -> tens
 // CHECK:         %[[V:.*]] = core.kernel @exp_0(
 // CHECK:         core.kernel @attention_0(%x, %[[V]])
 // CHECK-NEXT:    ^
-// CHECK-NEXT:      core.slice {{.*}}starts = #core.dims<[0, 0, 0]>, sizes = #core.dims<[4, 2, 3]>
-// CHECK-NEXT:      core.slice {{.*}}starts = #core.dims<[0, 2, 0]>, sizes = #core.dims<[4, 2, 3]>
+// CHECK-NEXT:      core.slice {{.*}}[0, 0, 0] [4, 2, 3]
+// CHECK-NEXT:      core.slice {{.*}}[0, 2, 0] [4, 2, 3]
 // CHECK-NEXT:      core.attention
 // CHECK-NOT:     core.kernel
 func.func @attention(%x: tensor<4x4x3xf32>, %y: tensor<4x2x3xf32>) -> tensor<4x2x3xf32> {
-  %q, %k = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[2, 2]>} : (tensor<4x4x3xf32>) -> (tensor<4x2x3xf32>, tensor<4x2x3xf32>)
+  %q, %k = core.split %x axis 1 sizes [2, 2] : (tensor<4x4x3xf32>) -> (tensor<4x2x3xf32>, tensor<4x2x3xf32>)
   %v = core.exp %y : (tensor<4x2x3xf32>) -> tensor<4x2x3xf32>
   %a = core.attention %q, %k, %v {scale = 1.0 : f64} : (tensor<4x2x3xf32>, tensor<4x2x3xf32>, tensor<4x2x3xf32>) -> tensor<4x2x3xf32>
   func.return %a : tensor<4x2x3xf32>
@@ -172,7 +172,7 @@ func.func @attention(%x: tensor<4x4x3xf32>, %y: tensor<4x2x3xf32>) -> tensor<4x2
 // CHECK-LABEL: @used_by_members
 func.func @used_by_members(%x: tensor<1x1x5xf32>) -> tensor<1x2x5xf32> {
   %w = core.constant dense<1.0> : tensor<2x1x1xf32>
-  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x1xf32>) -> tensor<1x2x5xf32>
+  %c = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x1xf32>) -> tensor<1x2x5xf32>
   %s = core.sigmoid %c : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
   %m = core.mul %c, %s : (tensor<1x2x5xf32>, tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
   // CHECK:      core.kernel @conv_0(
@@ -202,7 +202,7 @@ func.func @used_elsewhere(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 // CHECK-LABEL: @used_by_an_anchor
 func.func @used_by_an_anchor(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = core.exp %x : (tensor<4xf32>) -> tensor<4xf32>
-  %s = core.softmax %a {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %s = core.softmax %a axis 0 : (tensor<4xf32>) -> tensor<4xf32>
   %m = core.mul %a, %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   // CHECK: core.kernel @exp_0
   // CHECK: core.kernel @softmax_0
@@ -220,9 +220,9 @@ func.func @used_by_an_anchor(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK:         core.kernel @slice_0(%x)
 // CHECK:         core.kernel @concat_1
 func.func @concat_slices(%x : tensor<1x32x3xf32>, %y : tensor<1x8x3xf32>) -> (tensor<1x13x3xf32>, tensor<1x24x3xf32>) {
-  %0 = core.slice %x {starts = #core.dims<[0, 7, 0]>, sizes = #core.dims<[1, 5, 3]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x32x3xf32>) -> tensor<1x5x3xf32>
-  %1 = core.concat %0, %y {axis = #builtin.int<1>} : (tensor<1x5x3xf32>, tensor<1x8x3xf32>) -> tensor<1x13x3xf32>
-  %2 = core.slice %x {starts = #core.dims<[0, 16, 0]>, sizes = #core.dims<[1, 16, 3]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x32x3xf32>) -> tensor<1x16x3xf32>
-  %3 = core.concat %2, %y {axis = #builtin.int<1>} : (tensor<1x16x3xf32>, tensor<1x8x3xf32>) -> tensor<1x24x3xf32>
+  %0 = core.slice %x [0, 7, 0] [1, 5, 3] [1, 1, 1] : (tensor<1x32x3xf32>) -> tensor<1x5x3xf32>
+  %1 = core.concat %0, %y axis 1 : (tensor<1x5x3xf32>, tensor<1x8x3xf32>) -> tensor<1x13x3xf32>
+  %2 = core.slice %x [0, 16, 0] [1, 16, 3] [1, 1, 1] : (tensor<1x32x3xf32>) -> tensor<1x16x3xf32>
+  %3 = core.concat %2, %y axis 1 : (tensor<1x16x3xf32>, tensor<1x8x3xf32>) -> tensor<1x24x3xf32>
   func.return %1, %3 : tensor<1x13x3xf32>, tensor<1x24x3xf32>
 }

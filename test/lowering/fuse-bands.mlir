@@ -21,9 +21,9 @@
 func.func @fires(%x: tensor<1x16x112x112xf32>) -> tensor<1x96x56x56xf32> {
   %w = core.constant dense<1.0> : tensor<96x16x1x1xf32>
   %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x16x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x16x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
   %a = core.sigmoid %e : (tensor<1x96x112x112xf32>) -> tensor<1x96x112x112xf32>
-  %c = core.conv %a, %d {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
+  %c = core.conv %a, %d strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
   %y = core.neg %c : (tensor<1x96x56x56xf32>) -> tensor<1x96x56x56xf32>
   func.return %y : tensor<1x96x56x56xf32>
 }
@@ -40,9 +40,9 @@ func.func @fires(%x: tensor<1x16x112x112xf32>) -> tensor<1x96x56x56xf32> {
 func.func @second_user(%x: tensor<1x16x112x112xf32>) -> (tensor<1x96x56x56xf32>, tensor<1x96x112x112xf32>) {
   %w = core.constant dense<1.0> : tensor<96x16x1x1xf32>
   %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x16x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x16x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
   %a = core.sigmoid %e : (tensor<1x96x112x112xf32>) -> tensor<1x96x112x112xf32>
-  %y = core.conv %a, %d {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
+  %y = core.conv %a, %d strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
   func.return %y, %a : tensor<1x96x56x56xf32>, tensor<1x96x112x112xf32>
 }
 
@@ -58,9 +58,9 @@ func.func @second_user(%x: tensor<1x16x112x112xf32>) -> (tensor<1x96x56x56xf32>,
 func.func @read_behind(%x: tensor<1x16x112x112xf32>) -> tensor<1x96x112x112xf32> {
   %w = core.constant dense<1.0> : tensor<96x16x1x1xf32>
   %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x16x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x16x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
   %a = core.sigmoid %e : (tensor<1x96x112x112xf32>) -> tensor<1x96x112x112xf32>
-  %c = core.conv %a, %d {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x112x112xf32>
+  %c = core.conv %a, %d strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x112x112xf32>
   %y = core.add %c, %a : (tensor<1x96x112x112xf32>, tensor<1x96x112x112xf32>) -> tensor<1x96x112x112xf32>
   func.return %y : tensor<1x96x112x112xf32>
 }
@@ -77,8 +77,8 @@ func.func @read_behind(%x: tensor<1x16x112x112xf32>) -> tensor<1x96x112x112xf32>
 func.func @not_depthwise(%x: tensor<1x16x112x112xf32>) -> tensor<1x32x56x56xf32> {
   %w = core.constant dense<1.0> : tensor<96x16x1x1xf32>
   %d = core.constant dense<1.0> : tensor<32x96x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x16x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
-  %y = core.conv %e, %d {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x96x112x112xf32>, tensor<32x96x3x3xf32>) -> tensor<1x32x56x56xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x16x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
+  %y = core.conv %e, %d strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x96x112x112xf32>, tensor<32x96x3x3xf32>) -> tensor<1x32x56x56xf32>
   func.return %y : tensor<1x32x56x56xf32>
 }
 
@@ -94,8 +94,8 @@ func.func @not_depthwise(%x: tensor<1x16x112x112xf32>) -> tensor<1x32x56x56xf32>
 func.func @both_depthwise(%x: tensor<1x96x112x112xf32>) -> tensor<1x96x56x56xf32> {
   %w = core.constant dense<1.0> : tensor<96x1x3x3xf32>
   %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x112x112xf32>
-  %y = core.conv %e, %d {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x112x112xf32>
+  %y = core.conv %e, %d strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
   func.return %y : tensor<1x96x56x56xf32>
 }
 
@@ -111,8 +111,8 @@ func.func @both_depthwise(%x: tensor<1x96x112x112xf32>) -> tensor<1x96x56x56xf32
 func.func @small(%x: tensor<1x16x28x28xf32>) -> tensor<1x96x28x28xf32> {
   %w = core.constant dense<1.0> : tensor<96x16x1x1xf32>
   %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x16x28x28xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x28x28xf32>
-  %y = core.conv %e, %d {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x28x28xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x28x28xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x16x28x28xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x28x28xf32>
+  %y = core.conv %e, %d strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x28x28xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x28x28xf32>
   func.return %y : tensor<1x96x28x28xf32>
 }
 
@@ -128,8 +128,8 @@ func.func @small(%x: tensor<1x16x28x28xf32>) -> tensor<1x96x28x28xf32> {
 func.func @many_weights(%x: tensor<1x96x14x14xf32>) -> tensor<1x576x14x14xf32> {
   %w = core.constant dense<1.0> : tensor<576x96x1x1xf32>
   %d = core.constant dense<1.0> : tensor<576x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x96x14x14xf32>, tensor<576x96x1x1xf32>) -> tensor<1x576x14x14xf32>
-  %y = core.conv %e, %d {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<576>} : (tensor<1x576x14x14xf32>, tensor<576x1x3x3xf32>) -> tensor<1x576x14x14xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x96x14x14xf32>, tensor<576x96x1x1xf32>) -> tensor<1x576x14x14xf32>
+  %y = core.conv %e, %d strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 576 : (tensor<1x576x14x14xf32>, tensor<576x1x3x3xf32>) -> tensor<1x576x14x14xf32>
   func.return %y : tensor<1x576x14x14xf32>
 }
 
@@ -145,8 +145,8 @@ func.func @many_weights(%x: tensor<1x96x14x14xf32>) -> tensor<1x576x14x14xf32> {
 func.func @winograd(%x: tensor<1x16x112x112xf32>) -> tensor<1x96x56x56xf32> {
   %w = core.constant dense<1.0> : tensor<96x16x3x3xf32>
   %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x112x112xf32>, tensor<96x16x3x3xf32>) -> tensor<1x96x112x112xf32>
-  %y = core.conv %e, %d {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x16x112x112xf32>, tensor<96x16x3x3xf32>) -> tensor<1x96x112x112xf32>
+  %y = core.conv %e, %d strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
   func.return %y : tensor<1x96x56x56xf32>
 }
 
@@ -163,8 +163,8 @@ func.func @winograd(%x: tensor<1x16x112x112xf32>) -> tensor<1x96x56x56xf32> {
 func.func @strided(%x: tensor<1x16x224x224xf32>) -> tensor<1x96x56x56xf32> {
   %w = core.constant dense<1.0> : tensor<96x16x3x3xf32>
   %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x224x224xf32>, tensor<96x16x3x3xf32>) -> tensor<1x96x112x112xf32>
-  %y = core.conv %e, %d {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
+  %e = core.conv %x, %w strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x16x224x224xf32>, tensor<96x16x3x3xf32>) -> tensor<1x96x112x112xf32>
+  %y = core.conv %e, %d strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x56x56xf32>
   func.return %y : tensor<1x96x56x56xf32>
 }
 
@@ -180,7 +180,7 @@ func.func @strided(%x: tensor<1x16x224x224xf32>) -> tensor<1x96x56x56xf32> {
 func.func @groups(%x: tensor<1x96x112x112xf32>) -> tensor<1x96x112x112xf32> {
   %w = core.constant dense<1.0> : tensor<96x16x1x1xf32>
   %d = core.constant dense<1.0> : tensor<96x1x3x3xf32>
-  %e = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<6>} : (tensor<1x96x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
-  %y = core.conv %e, %d {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<96>} : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x112x112xf32>
+  %e = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 6 : (tensor<1x96x112x112xf32>, tensor<96x16x1x1xf32>) -> tensor<1x96x112x112xf32>
+  %y = core.conv %e, %d strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 96 : (tensor<1x96x112x112xf32>, tensor<96x1x3x3xf32>) -> tensor<1x96x112x112xf32>
   func.return %y : tensor<1x96x112x112xf32>
 }

@@ -50,7 +50,7 @@ func.func @broadcast(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>, %z: tensor<5x2x4x
 // CHECK:       core.kernel @cast_0
 func.func @another_type(%x: tensor<2x3xf32>, %w: tensor<3x4xf32>) -> tensor<2x4xi32> {
   %p = core.matmul %x, %w : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
-  %y = core.cast %p {to = i32} : (tensor<2x4xf32>) -> tensor<2x4xi32>
+  %y = core.cast %p to i32 : (tensor<2x4xf32>) -> tensor<2x4xi32>
   func.return %y : tensor<2x4xi32>
 }
 

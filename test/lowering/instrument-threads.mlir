@@ -11,7 +11,7 @@
 // CHECK:         buffer.mark {slot = #builtin.int<1>}
 // CHECK-NEXT:    buffer.return
 func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
-  %y = core.softmax %x {axis = #builtin.int<0>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
-  %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %y = core.softmax %x axis 0 : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  %z = core.softmax %y axis 1 : (tensor<64x64xf32>) -> tensor<64x64xf32>
   func.return %z : tensor<64x64xf32>
 }

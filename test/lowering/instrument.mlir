@@ -22,7 +22,7 @@ func.func @main(%x: tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, %w: tensor<5x3
     -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>> {
   %p = core.matmul %x, %w : (tensor<?x5xf32, #core.tensor<dims = [n, 5]>>, tensor<5x3xf32>)
       -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>> loc("product")
-  %y = core.softmax %p {axis = #builtin.int<1>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>)
+  %y = core.softmax %p axis 1 : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>)
       -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
   func.return %y : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
 }
@@ -46,7 +46,7 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
     %y = core.add %v, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
     core.yield %y : tensor<4xf32>
   }
-  %s = core.softmax %r {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %s = core.softmax %r axis 0 : (tensor<4xf32>) -> tensor<4xf32>
   func.return %s : tensor<4xf32>
 }
 

@@ -7,9 +7,9 @@
 // CHECK-NOT:     buffer.barrier
 // CHECK:         buffer.return
 func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
-  %b = core.softmax %a {axis = #builtin.int<1>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
-  %c = core.softmax %b {axis = #builtin.int<0>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %a = core.softmax %x axis 0 : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %b = core.softmax %a axis 1 : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %c = core.softmax %b axis 0 : (tensor<10x3xf32>) -> tensor<10x3xf32>
   func.return %c : tensor<10x3xf32>
 }
 
@@ -31,10 +31,10 @@ func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
 // CHECK-NOT:     buffer.barrier
 // CHECK:         buffer.return
 func.func @main(%x: tensor<4096x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf32> {
-  %a = core.softmax %w {axis = #builtin.int<0>} : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  %a = core.softmax %w axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
   %b = core.matmul %x, %a : (tensor<4096x16xf32>, tensor<16x3xf32>) -> tensor<4096x3xf32>
-  %c = core.slice %b {starts = #core.dims<[0, 0]>, sizes = #core.dims<[16, 3]>, steps = #core.dims<[1, 1]>} : (tensor<4096x3xf32>) -> tensor<16x3xf32>
-  %d = core.softmax %c {axis = #builtin.int<0>} : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  %c = core.slice %b [0, 0] [16, 3] [1, 1] : (tensor<4096x3xf32>) -> tensor<16x3xf32>
+  %d = core.softmax %c axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
   func.return %d : tensor<16x3xf32>
 }
 
@@ -47,9 +47,9 @@ func.func @main(%x: tensor<4096x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf3
 // CHECK-NOT:     buffer.barrier
 // CHECK:         buffer.return
 func.func @main(%x: tensor<256x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf32> {
-  %a = core.softmax %w {axis = #builtin.int<0>} : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  %a = core.softmax %w axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
   %b = core.matmul %x, %a : (tensor<256x16xf32>, tensor<16x3xf32>) -> tensor<256x3xf32>
-  %c = core.slice %b {starts = #core.dims<[0, 0]>, sizes = #core.dims<[16, 3]>, steps = #core.dims<[1, 1]>} : (tensor<256x3xf32>) -> tensor<16x3xf32>
-  %d = core.softmax %c {axis = #builtin.int<0>} : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  %c = core.slice %b [0, 0] [16, 3] [1, 1] : (tensor<256x3xf32>) -> tensor<16x3xf32>
+  %d = core.softmax %c axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
   func.return %d : tensor<16x3xf32>
 }

@@ -20,7 +20,7 @@
 // CHECK: buffer.return
 func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
   %y = core.exp %x : (tensor<10x3xf32>) -> tensor<10x3xf32>
-  %z = core.softmax %y {axis = #builtin.int<1>} : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %z = core.softmax %y axis 1 : (tensor<10x3xf32>) -> tensor<10x3xf32>
   func.return %z : tensor<10x3xf32>
 }
 
@@ -38,8 +38,8 @@ func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
 // CHECK-NOT:     buffer.barrier
 // CHECK:         buffer.return
 func.func @main(%x: tensor<9x9xf32>) -> tensor<9x9xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<9x9xf32>) -> tensor<9x9xf32>
-  %b = core.softmax %x {axis = #builtin.int<1>} : (tensor<9x9xf32>) -> tensor<9x9xf32>
+  %a = core.softmax %x axis 0 : (tensor<9x9xf32>) -> tensor<9x9xf32>
+  %b = core.softmax %x axis 1 : (tensor<9x9xf32>) -> tensor<9x9xf32>
   %c = core.matmul %a, %b : (tensor<9x9xf32>, tensor<9x9xf32>) -> tensor<9x9xf32>
   func.return %c : tensor<9x9xf32>
 }

@@ -7,10 +7,10 @@
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
 // CHECK: workspace = #core.dims<[128]>, {{.*}}, live = #core.dims<[128]>, row_major = #core.dims<[32]>
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %b = core.softmax %a {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %c = core.softmax %b {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %d = core.softmax %c {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %a = core.softmax %x axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %b = core.softmax %a axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %c = core.softmax %b axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %d = core.softmax %c axis 0 : (tensor<4xf32>) -> tensor<4xf32>
   func.return %d : tensor<4xf32>
 }
 
@@ -23,10 +23,10 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[128]>}
 // CHECK: workspace = #core.dims<[192]>
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %b = core.softmax %a {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %c = core.softmax %b {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %d = core.softmax %c {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %a = core.softmax %x axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %b = core.softmax %a axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %c = core.softmax %b axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %d = core.softmax %c axis 0 : (tensor<4xf32>) -> tensor<4xf32>
   %e = core.add %d, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   func.return %e : tensor<4xf32>
 }
@@ -41,12 +41,12 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // CHECK: buffer.loop
 // CHECK:   buffer.alloc {dynamic = false, offset = #core.dims<[192]>}
 func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %a = core.softmax %x axis 0 : (tensor<4xf32>) -> tensor<4xf32>
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<4xf32> -> tensor<4xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<4xf32>):
     %y = core.add %v, %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %s = core.softmax %y {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-    %t = core.softmax %s {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+    %s = core.softmax %y axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+    %t = core.softmax %s axis 0 : (tensor<4xf32>) -> tensor<4xf32>
     core.yield %t : tensor<4xf32>
   }
   func.return %r : tensor<4xf32>
@@ -61,10 +61,10 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
 // CHECK: workspace = #core.dims<[-((n * 15) floordiv 16) * 128 + n * 128]>
 func.func @main(%x: tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
-  %b = core.softmax %a {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
-  %c = core.softmax %b {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
-  %d = core.softmax %c {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
+  %a = core.softmax %x axis 0 : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
+  %b = core.softmax %a axis 0 : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
+  %c = core.softmax %b axis 0 : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
+  %d = core.softmax %c axis 0 : (tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
   func.return %d : tensor<?xf32, #core.tensor<dims = [n]>>
 }
 

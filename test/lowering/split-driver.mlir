@@ -5,14 +5,14 @@
 // CHECK-NOT:   buffer.section
 // CHECK:       buffer.return
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  %0 = core.softmax %x {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %1 = core.softmax %0 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %2 = core.softmax %1 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %3 = core.softmax %2 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %4 = core.softmax %3 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %5 = core.softmax %4 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %6 = core.softmax %5 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %7 = core.softmax %6 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = core.softmax %x axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = core.softmax %0 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = core.softmax %1 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %3 = core.softmax %2 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %4 = core.softmax %3 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %5 = core.softmax %4 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %6 = core.softmax %5 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %7 = core.softmax %6 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   func.return %7 : tensor<8xf32>
 }
 
@@ -35,18 +35,18 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK:         buffer.call @softmax_0(%{{.*}}, %[[Y]])
 // CHECK-NEXT:    buffer.return
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  %0 = core.softmax %x {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %1 = core.softmax %0 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %2 = core.softmax %1 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %3 = core.softmax %2 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %4 = core.softmax %3 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %5 = core.softmax %4 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %6 = core.softmax %5 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %7 = core.softmax %6 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %8 = core.softmax %7 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %9 = core.softmax %8 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %10 = core.softmax %9 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %11 = core.softmax %10 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = core.softmax %x axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = core.softmax %0 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = core.softmax %1 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %3 = core.softmax %2 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %4 = core.softmax %3 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %5 = core.softmax %4 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %6 = core.softmax %5 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %7 = core.softmax %6 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %8 = core.softmax %7 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %9 = core.softmax %8 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %10 = core.softmax %9 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %11 = core.softmax %10 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   func.return %11 : tensor<8xf32>
 }
 
@@ -68,25 +68,25 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %w = core.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]> : tensor<8xf32>
   %a0 = core.add %x, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %0 = core.softmax %a0 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = core.softmax %a0 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a1 = core.add %0, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %1 = core.softmax %a1 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = core.softmax %a1 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a2 = core.add %1, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %2 = core.softmax %a2 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = core.softmax %a2 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a3 = core.add %2, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %3 = core.softmax %a3 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %3 = core.softmax %a3 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a4 = core.add %3, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %4 = core.softmax %a4 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %4 = core.softmax %a4 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a5 = core.add %4, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %5 = core.softmax %a5 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %5 = core.softmax %a5 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a6 = core.add %5, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %6 = core.softmax %a6 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %6 = core.softmax %a6 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a7 = core.add %6, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %7 = core.softmax %a7 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %7 = core.softmax %a7 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a8 = core.add %7, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %8 = core.softmax %a8 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %8 = core.softmax %a8 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %a9 = core.add %8, %w : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
-  %9 = core.softmax %a9 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %9 = core.softmax %a9 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   func.return %9 : tensor<8xf32>
 }
 
@@ -109,19 +109,19 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK-NEXT:    buffer.copy %[[ALL]],
 // CHECK-NEXT:    buffer.return
 func.func @main(%x: tensor<8xf32>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>> {
-  %0 = core.softmax %x {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %1 = core.softmax %0 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %2 = core.softmax %1 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %3 = core.softmax %2 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %4 = core.softmax %3 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = core.softmax %x axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = core.softmax %0 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = core.softmax %1 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %3 = core.softmax %2 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %4 = core.softmax %3 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   %c = core.count_nonzero %4 : (tensor<8xf32>) -> tensor<i64>
-  core.bind_symbols %c {symbols = ["u"]} : tensor<i64>
-  %n = core.nonzero %4 {count = #core.dims<[u]>} : (tensor<8xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]>>
-  %f = core.cast %n {to = f32} : (tensor<1x?xi64, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
-  %b0 = core.softmax %f {axis = #builtin.int<1>} : (tensor<1x?xf32, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
-  %b1 = core.softmax %b0 {axis = #builtin.int<1>} : (tensor<1x?xf32, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
-  %b2 = core.softmax %b1 {axis = #builtin.int<1>} : (tensor<1x?xf32, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
-  %b3 = core.softmax %b2 {axis = #builtin.int<1>} : (tensor<1x?xf32, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
+  core.bind_symbols %c ["u"] : tensor<i64>
+  %n = core.nonzero %4 [u] : (tensor<8xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]>>
+  %f = core.cast %n to f32 : (tensor<1x?xi64, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
+  %b0 = core.softmax %f axis 1 : (tensor<1x?xf32, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
+  %b1 = core.softmax %b0 axis 1 : (tensor<1x?xf32, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
+  %b2 = core.softmax %b1 axis 1 : (tensor<1x?xf32, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
+  %b3 = core.softmax %b2 axis 1 : (tensor<1x?xf32, #core.tensor<dims = [1, u]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]>>
   func.return %b3 : tensor<1x?xf32, #core.tensor<dims = [1, u]>>
 }
 
@@ -141,22 +141,22 @@ func.func @main(%x: tensor<8xf32>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]
 func.func @main(%x: tensor<8xf32>, %n: tensor<i64>) -> tensor<8xf32> {
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<8xf32> -> tensor<8xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<8xf32>):
-    %0 = core.softmax %v {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %1 = core.softmax %0 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %2 = core.softmax %1 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %3 = core.softmax %2 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %4 = core.softmax %3 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %5 = core.softmax %4 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %6 = core.softmax %5 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %7 = core.softmax %6 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %8 = core.softmax %7 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %9 = core.softmax %8 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %10 = core.softmax %9 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %11 = core.softmax %10 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %12 = core.softmax %11 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %13 = core.softmax %12 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %14 = core.softmax %13 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-    %15 = core.softmax %14 {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+    %0 = core.softmax %v axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %1 = core.softmax %0 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %2 = core.softmax %1 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %3 = core.softmax %2 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %4 = core.softmax %3 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %5 = core.softmax %4 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %6 = core.softmax %5 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %7 = core.softmax %6 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %8 = core.softmax %7 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %9 = core.softmax %8 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %10 = core.softmax %9 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %11 = core.softmax %10 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %12 = core.softmax %11 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %13 = core.softmax %12 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %14 = core.softmax %13 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+    %15 = core.softmax %14 axis 0 : (tensor<8xf32>) -> tensor<8xf32>
     core.yield %15 : tensor<8xf32>
   }
   func.return %r : tensor<8xf32>

@@ -5,12 +5,12 @@
 
 // Parts of about equal length, in whole vectors; the last one takes what remains.
 // CHECK-LABEL: @long
-// CHECK:         core.slice %{{.*}} {starts = #core.dims<[0, 0]>, sizes = #core.dims<[8, 704]>
+// CHECK:         core.slice %{{.*}} [0, 0] [8, 704]
 // CHECK:         %[[A:.*]] = core.matmul {{.*}} (tensor<8x704xf32>, tensor<704x3xf32>)
-// CHECK:         core.slice %{{.*}} {starts = #core.dims<[0, 704]>, sizes = #core.dims<[8, 704]>
+// CHECK:         core.slice %{{.*}} [0, 704] [8, 704]
 // CHECK:         %[[B:.*]] = core.matmul
 // CHECK-NEXT:    %[[AB:.*]] = core.add %[[B]], %[[A]]
-// CHECK:         core.slice %{{.*}} {starts = #core.dims<[0, 1408]>, sizes = #core.dims<[8, 692]>
+// CHECK:         core.slice %{{.*}} [0, 1408] [8, 692]
 // CHECK:         %[[C:.*]] = core.matmul {{.*}} (tensor<8x692xf32>, tensor<692x3xf32>)
 // CHECK-NEXT:    %[[ABC:.*]] = core.add %[[C]], %[[AB]]
 // CHECK-NEXT:    func.return %[[ABC]]

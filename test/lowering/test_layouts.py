@@ -19,6 +19,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import f32, i64, static_shape
@@ -177,7 +178,7 @@ def _map(rng: Random, known: list[SSAValue]) -> SSAValue:
             mean = ReduceOp("sum", x, [2, 3], True).result
             return e.MulOp(x, e.SigmoidOp(mean).result).result
         case 4:
-            positive = e.CompareOp(e.Predicate.GT, x, scalar(0.0, f32).result)
+            positive = e.CompareOp(Predicate.GT, x, scalar(0.0, f32).result)
             return e.SelectOp(positive.result, x, _pick(rng, same)).result
         case _:
             return e.AddOp(x, _pick(rng, same)).result

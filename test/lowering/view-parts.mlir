@@ -13,12 +13,12 @@
 // CHECK-NEXT:    buffer.call @softmax_3(%[[S]], %[[Z]])
 // CHECK-NEXT:    buffer.return
 func.func @main(%x: tensor<1x4x5xf32>) -> (tensor<1x8x5xf32>, tensor<1x2x5xf32>) {
-  %a = core.softmax %x {axis = #builtin.int<2>} : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
-  %b = core.softmax %a {axis = #builtin.int<1>} : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
-  %c = core.concat %a, %b {axis = #builtin.int<1>} : (tensor<1x4x5xf32>, tensor<1x4x5xf32>) -> tensor<1x8x5xf32>
-  %s = core.slice %c {starts = #core.dims<[0, 3, 0]>, sizes = #core.dims<[1, 2, 5]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x8x5xf32>) -> tensor<1x2x5xf32>
-  %d = core.softmax %c {axis = #builtin.int<1>} : (tensor<1x8x5xf32>) -> tensor<1x8x5xf32>
-  %e = core.softmax %s {axis = #builtin.int<1>} : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
+  %a = core.softmax %x axis 2 : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
+  %b = core.softmax %a axis 1 : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
+  %c = core.concat %a, %b axis 1 : (tensor<1x4x5xf32>, tensor<1x4x5xf32>) -> tensor<1x8x5xf32>
+  %s = core.slice %c [0, 3, 0] [1, 2, 5] [1, 1, 1] : (tensor<1x8x5xf32>) -> tensor<1x2x5xf32>
+  %d = core.softmax %c axis 1 : (tensor<1x8x5xf32>) -> tensor<1x8x5xf32>
+  %e = core.softmax %s axis 1 : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
   func.return %d, %e : tensor<1x8x5xf32>, tensor<1x2x5xf32>
 }
 
@@ -32,11 +32,11 @@ func.func @main(%x: tensor<1x4x5xf32>) -> (tensor<1x8x5xf32>, tensor<1x2x5xf32>)
 // CHECK:         buffer.call @slice_0
 // CHECK-NOT:     buffer.view
 func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
-  %b = core.softmax %a {axis = #builtin.int<1>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
-  %c = core.concat %a, %b {axis = #builtin.int<1>} : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x4xf32>
-  %s = core.slice %c {starts = #core.dims<[0, 1]>, sizes = #core.dims<[2, 2]>, steps = #core.dims<[1, 1]>} : (tensor<2x4xf32>) -> tensor<2x2xf32>
-  %d = core.softmax %s {axis = #builtin.int<1>} : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %a = core.softmax %x axis 0 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %b = core.softmax %a axis 1 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %c = core.concat %a, %b axis 1 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x4xf32>
+  %s = core.slice %c [0, 1] [2, 2] [1, 1] : (tensor<2x4xf32>) -> tensor<2x2xf32>
+  %d = core.softmax %s axis 1 : (tensor<2x2xf32>) -> tensor<2x2xf32>
   func.return %d : tensor<2x2xf32>
 }
 
@@ -49,10 +49,10 @@ func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 // CHECK:         %[[S:.+]] = buffer.view %{{.*}} {offset = #core.dims<[9]>} {{.*}} -> !buffer.ref<[1, 2] x f32>
 // CHECK-NEXT:    buffer.call @softmax_0(%[[S]]
 func.func @main(%x: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<4x4xf32>, tensor<1x2xf32>) {
-  %a = core.slice %x {starts = #core.dims<[0, 0]>, sizes = #core.dims<[2, 4]>, steps = #core.dims<[2, 1]>} : (tensor<4x4xf32>) -> tensor<2x4xf32>
-  %b = core.slice %x {starts = #core.dims<[3, 0]>, sizes = #core.dims<[4, 4]>, steps = #core.dims<[-1, 1]>} : (tensor<4x4xf32>) -> tensor<4x4xf32>
-  %c = core.slice %x {starts = #core.dims<[2, 1]>, sizes = #core.dims<[1, 2]>, steps = #core.dims<[1, 1]>} : (tensor<4x4xf32>) -> tensor<1x2xf32>
-  %d = core.softmax %c {axis = #builtin.int<1>} : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  %a = core.slice %x [0, 0] [2, 4] [2, 1] : (tensor<4x4xf32>) -> tensor<2x4xf32>
+  %b = core.slice %x [3, 0] [4, 4] [-1, 1] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = core.slice %x [2, 1] [1, 2] [1, 1] : (tensor<4x4xf32>) -> tensor<1x2xf32>
+  %d = core.softmax %c axis 1 : (tensor<1x2xf32>) -> tensor<1x2xf32>
   func.return %a, %b, %d : tensor<2x4xf32>, tensor<4x4xf32>, tensor<1x2xf32>
 }
 
@@ -67,12 +67,12 @@ func.func @main(%x: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<4x4xf32>, tenso
 // CHECK-NOT:     @part
 // CHECK:         buffer.return
 func.func @main(%x: tensor<2xf32>) -> tensor<8xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<2xf32>) -> tensor<2xf32>
-  %b = core.softmax %a {axis = #builtin.int<0>} : (tensor<2xf32>) -> tensor<2xf32>
-  %ab = core.concat %a, %b {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
-  %c = core.softmax %ab {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %abc = core.concat %a, %b, %c {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<2xf32>, tensor<4xf32>) -> tensor<8xf32>
-  %d = core.softmax %abc {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %a = core.softmax %x axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %b = core.softmax %a axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %ab = core.concat %a, %b axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %c = core.softmax %ab axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %abc = core.concat %a, %b, %c axis 0 : (tensor<2xf32>, tensor<2xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %d = core.softmax %abc axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   func.return %d : tensor<8xf32>
 }
 
@@ -91,12 +91,12 @@ func.func @main(%x: tensor<2xf32>) -> tensor<8xf32> {
 // CHECK-NEXT:    buffer.call @softmax_{{.*}}(%[[ABC]],
 // CHECK-NEXT:    buffer.return
 func.func @main(%x: tensor<2xf32>) -> tensor<8xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<2xf32>) -> tensor<2xf32>
-  %b = core.softmax %a {axis = #builtin.int<0>} : (tensor<2xf32>) -> tensor<2xf32>
-  %ab = core.concat %a, %b {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
-  %c = core.softmax %ab {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
-  %abc = core.concat %c, %ab {axis = #builtin.int<0>} : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
-  %d = core.softmax %abc {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
+  %a = core.softmax %x axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %b = core.softmax %a axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %ab = core.concat %a, %b axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %c = core.softmax %ab axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %abc = core.concat %c, %ab axis 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %d = core.softmax %abc axis 0 : (tensor<8xf32>) -> tensor<8xf32>
   func.return %d : tensor<8xf32>
 }
 
@@ -117,13 +117,13 @@ func.func @main(%x: tensor<2xf32>) -> tensor<8xf32> {
 // CHECK:         buffer.call @part_{{.*}}(
 // CHECK-NEXT:    buffer.call @softmax_{{.*}}(%[[J2]],
 func.func @main(%x: tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32>, tensor<4xf32>) {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<2xf32>) -> tensor<2xf32>
-  %b = core.softmax %a {axis = #builtin.int<0>} : (tensor<2xf32>) -> tensor<2xf32>
+  %a = core.softmax %x axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %b = core.softmax %a axis 0 : (tensor<2xf32>) -> tensor<2xf32>
   %c = core.exp %b : (tensor<2xf32>) -> tensor<2xf32>
-  %j = core.concat %x, %b, %a, %c {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<8xf32>
-  %d = core.softmax %j {axis = #builtin.int<0>} : (tensor<8xf32>) -> tensor<8xf32>
-  %k = core.concat %b, %x {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
-  %e = core.softmax %k {axis = #builtin.int<0>} : (tensor<4xf32>) -> tensor<4xf32>
+  %j = core.concat %x, %b, %a, %c axis 0 : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<8xf32>
+  %d = core.softmax %j axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %k = core.concat %b, %x axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %e = core.softmax %k axis 0 : (tensor<4xf32>) -> tensor<4xf32>
   func.return %d, %a, %e : tensor<8xf32>, tensor<2xf32>, tensor<4xf32>
 }
 
@@ -138,8 +138,8 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32>, tensor<4xf3
 // CHECK-NEXT:    buffer.call @softmax_0(%[[A]], %[[B]])
 // CHECK-NEXT:    buffer.return
 func.func @main(%x: tensor<2xf32>) -> tensor<4xf32> {
-  %a = core.softmax %x {axis = #builtin.int<0>} : (tensor<2xf32>) -> tensor<2xf32>
-  %b = core.softmax %a {axis = #builtin.int<0>} : (tensor<2xf32>) -> tensor<2xf32>
-  %c = core.concat %a, %b {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %a = core.softmax %x axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %b = core.softmax %a axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %c = core.concat %a, %b axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
   func.return %c : tensor<4xf32>
 }

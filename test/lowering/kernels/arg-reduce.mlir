@@ -15,6 +15,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @arg_reduce_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x5xf32>) -> tensor<2xi64> {
-  %y = core.arg_reduce %x {kind = "max", axis = #builtin.int<1>, keep_dims = false, last_index = false} : (tensor<2x5xf32>) -> tensor<2xi64>
+  %y = core.arg_reduce max %x axis 1 : (tensor<2x5xf32>) -> tensor<2xi64>
   func.return %y : tensor<2xi64>
 }

@@ -17,6 +17,6 @@
 // CHECK-NEXT: arith.truncf %{{.*}} : f32 to f16
 // CHECK-NEXT: buffer.store
 func.func @main(%x: tensor<2x6xf16>, %s: tensor<6xf16>, %b: tensor<6xf16>, %m: tensor<6xf16>, %v: tensor<6xf16>) -> tensor<2x6xf16> {
-  %y = core.batch_norm %x, %s, %b, %m, %v {epsilon = 1.0e-3 : f64, axis = #builtin.int<1>} : (tensor<2x6xf16>, tensor<6xf16>, tensor<6xf16>, tensor<6xf16>, tensor<6xf16>) -> tensor<2x6xf16>
+  %y = core.batch_norm %x, %s, %b, %m, %v axis 1 {epsilon = 1.0e-3 : f64} : (tensor<2x6xf16>, tensor<6xf16>, tensor<6xf16>, tensor<6xf16>, tensor<6xf16>) -> tensor<2x6xf16>
   func.return %y : tensor<2x6xf16>
 }

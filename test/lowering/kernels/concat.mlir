@@ -14,6 +14,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @concat_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x3xf32>, %z: tensor<2x4xf32>) -> tensor<2x7xf32> {
-  %y = core.concat %x, %z {axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+  %y = core.concat %x, %z axis 1 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
   func.return %y : tensor<2x7xf32>
 }

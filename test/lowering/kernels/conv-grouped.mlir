@@ -17,6 +17,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @conv_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x6x4x4xf32>, %w: tensor<4x3x1x1xf32>) -> tensor<1x4x4x4xf32> {
-  %y = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x6x4x4xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x4x4xf32>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x6x4x4xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x4x4xf32>
   func.return %y : tensor<1x4x4x4xf32>
 }

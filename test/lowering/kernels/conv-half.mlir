@@ -17,6 +17,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @conv_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x4xf16>, %w: tensor<3x2x2xf16>) -> tensor<1x3x3xf16> {
-  %y = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x2x4xf16>, tensor<3x2x2xf16>) -> tensor<1x3x3xf16>
+  %y = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf16>, tensor<3x2x2xf16>) -> tensor<1x3x3xf16>
   func.return %y : tensor<1x3x3xf16>
 }

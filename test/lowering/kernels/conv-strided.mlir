@@ -15,6 +15,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @conv_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x1x1x9xf32>, %w: tensor<1x1x1x3xf32>) -> tensor<1x1x1x3xf32> {
-  %y = core.conv %x, %w {strides = array<i64: 1, 2>, dilations = array<i64: 1, 2>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x1x1x9xf32>, tensor<1x1x1x3xf32>) -> tensor<1x1x1x3xf32>
+  %y = core.conv %x, %w strides [1, 2] dilations [1, 2] pads [0, 0] [0, 0] groups 1 : (tensor<1x1x1x9xf32>, tensor<1x1x1x3xf32>) -> tensor<1x1x1x3xf32>
   func.return %y : tensor<1x1x1x3xf32>
 }

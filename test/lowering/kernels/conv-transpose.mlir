@@ -21,6 +21,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @conv_transpose_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x3x4xf32>, %w: tensor<2x3x2x2xf32>) -> tensor<1x3x6x8xf32> {
-  %y = core.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<1>} : (tensor<1x2x3x4xf32>, tensor<2x3x2x2xf32>) -> tensor<1x3x6x8xf32>
+  %y = core.conv_transpose %x, %w strides [2, 2] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0, 0] groups 1 : (tensor<1x2x3x4xf32>, tensor<2x3x2x2xf32>) -> tensor<1x3x6x8xf32>
   func.return %y : tensor<1x3x6x8xf32>
 }

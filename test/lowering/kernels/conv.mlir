@@ -21,6 +21,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @conv_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x5x6xf32>, %w: tensor<4x2x3x3xf32>, %b: tensor<4xf32>) -> tensor<1x4x5x6xf32> {
-  %y = core.conv %x, %w, %b {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x2x5x6xf32>, tensor<4x2x3x3xf32>, tensor<4xf32>) -> tensor<1x4x5x6xf32>
+  %y = core.conv %x, %w, %b strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x2x5x6xf32>, tensor<4x2x3x3xf32>, tensor<4xf32>) -> tensor<1x4x5x6xf32>
   func.return %y : tensor<1x4x5x6xf32>
 }

@@ -13,6 +13,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @cumulative_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x5xf32>) -> tensor<2x5xf32> {
-  %y = core.cumulative %x {kind = "sum", axis = #builtin.int<1>, exclusive = true, reverse = true} : (tensor<2x5xf32>) -> tensor<2x5xf32>
+  %y = core.cumulative sum %x axis 1 {exclusive = true, reverse = true} : (tensor<2x5xf32>) -> tensor<2x5xf32>
   func.return %y : tensor<2x5xf32>
 }

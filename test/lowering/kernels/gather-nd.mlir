@@ -14,6 +14,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @gather_nd_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<4x6x2xf32>, %i: tensor<3x2xi64>) -> tensor<3x2xf32> {
-  %y = core.gather_nd %x, %i {batch_dims = #builtin.int<0>} : (tensor<4x6x2xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
+  %y = core.gather_nd %x, %i batch_dims 0 : (tensor<4x6x2xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>
   func.return %y : tensor<3x2xf32>
 }

@@ -12,6 +12,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @gather_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<4x6xf32>, %i: tensor<3xi32>) -> tensor<4x3xf32> {
-  %y = core.gather %x, %i {axis = #builtin.int<1>} : (tensor<4x6xf32>, tensor<3xi32>) -> tensor<4x3xf32>
+  %y = core.gather %x, %i axis 1 : (tensor<4x6xf32>, tensor<3xi32>) -> tensor<4x3xf32>
   func.return %y : tensor<4x3xf32>
 }

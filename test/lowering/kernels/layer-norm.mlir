@@ -34,6 +34,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @layer_norm_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x6xf32>, %s: tensor<6xf32>, %b: tensor<6xf32>) -> tensor<2x6xf32> {
-  %y = core.layer_norm %x, %s, %b {epsilon = 1.0e-5 : f64, axis = #builtin.int<1>} : (tensor<2x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x6xf32>
+  %y = core.layer_norm %x, %s, %b axis 1 {epsilon = 1.0e-5 : f64} : (tensor<2x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x6xf32>
   func.return %y : tensor<2x6xf32>
 }

@@ -24,7 +24,7 @@
 // CHECK: buffer.call @nonzero_0(%{{.*}}) <[u]>
 func.func @main(%x: tensor<3x4xf32>) -> tensor<2x?xi64, #core.tensor<dims = [2, u]>> {
   %c = core.count_nonzero %x : (tensor<3x4xf32>) -> tensor<i64>
-  core.bind_symbols %c {symbols = ["u"]} : tensor<i64>
-  %y = core.nonzero %x {count = #core.dims<[u]>} : (tensor<3x4xf32>) -> tensor<2x?xi64, #core.tensor<dims = [2, u]>>
+  core.bind_symbols %c ["u"] : tensor<i64>
+  %y = core.nonzero %x [u] : (tensor<3x4xf32>) -> tensor<2x?xi64, #core.tensor<dims = [2, u]>>
   func.return %y : tensor<2x?xi64, #core.tensor<dims = [2, u]>>
 }

@@ -15,6 +15,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @pad_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x3xf32>) -> tensor<2x6xf32> {
-  %y = core.pad %x {begin = #core.dims<[0, 1]>, end = #core.dims<[0, 2]>, mode = "constant"} : (tensor<2x3xf32>) -> tensor<2x6xf32>
+  %y = core.pad constant %x [0, 1] [0, 2] : (tensor<2x3xf32>) -> tensor<2x6xf32>
   func.return %y : tensor<2x6xf32>
 }

@@ -9,6 +9,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @pad_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<5xf32>) -> tensor<10xf32> {
-  %y = core.pad %x {begin = #core.dims<[3]>, end = #core.dims<[2]>, mode = "reflect"} : (tensor<5xf32>) -> tensor<10xf32>
+  %y = core.pad reflect %x [3] [2] : (tensor<5xf32>) -> tensor<10xf32>
   func.return %y : tensor<10xf32>
 }

@@ -17,6 +17,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @pool_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x5xf32>) -> tensor<1x2x5xf32> {
-  %y = core.pool %x {kind = "average", kernel = #core.dims<[3]>, strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[1]>, pads_end = #core.dims<[1]>, overhang = #core.dims<[0]>, count_pads = false} : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
+  %y = core.pool average %x kernel [3] strides [1] dilations [1] pads [1] [1] overhang [0] : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
   func.return %y : tensor<1x2x5xf32>
 }

@@ -13,6 +13,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @pool_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x6xf32>) -> tensor<1x2x3xf32> {
-  %y = core.pool %x {kind = "max", kernel = #core.dims<[3]>, strides = array<i64: 2>, dilations = array<i64: 1>, pads_begin = #core.dims<[1]>, pads_end = #core.dims<[0]>, overhang = #core.dims<[0]>, count_pads = false} : (tensor<1x2x6xf32>) -> tensor<1x2x3xf32>
+  %y = core.pool max %x kernel [3] strides [2] dilations [1] pads [1] [0] overhang [0] : (tensor<1x2x6xf32>) -> tensor<1x2x3xf32>
   func.return %y : tensor<1x2x3xf32>
 }

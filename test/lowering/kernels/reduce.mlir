@@ -16,6 +16,6 @@
 // CHECK: buffer.call @reduce_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x3x4xf32>) -> tensor<3xf32> {
   %a = core.mul %x, %x : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
-  %y = core.reduce %a {kind = "sum", axes = array<i64: 0, 2>, keep_dims = false} : (tensor<2x3x4xf32>) -> tensor<3xf32>
+  %y = core.reduce sum %a [0, 2] : (tensor<2x3x4xf32>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
 }

@@ -16,6 +16,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @scatter_elements_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<4xf32>, %i: tensor<2xi64>, %u: tensor<2xf32>) -> tensor<4xf32> {
-  %y = core.scatter_elements %x, %i, %u {axis = #builtin.int<0>, reduction = "add"} : (tensor<4xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<4xf32>
+  %y = core.scatter_elements add %x, %i, %u axis 0 : (tensor<4xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }

@@ -18,8 +18,8 @@
 // CHECK: buffer.call @slice_0(%{{.*}}) <[]>
 // CHECK-NEXT: buffer.call @add_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<6x8xf32>, %z: tensor<4x3xf32>) -> tensor<4x3xf32> {
-  %a = core.slice %x {starts = #core.dims<[5, 1]>, sizes = #core.dims<[3, 4]>, steps = #core.dims<[-2, 1]>} : (tensor<6x8xf32>) -> tensor<3x4xf32>
-  %b = core.transpose %a {permutation = array<i64: 1, 0>} : (tensor<3x4xf32>) -> tensor<4x3xf32>
+  %a = core.slice %x [5, 1] [3, 4] [-2, 1] : (tensor<6x8xf32>) -> tensor<3x4xf32>
+  %b = core.transpose %a [1, 0] : (tensor<3x4xf32>) -> tensor<4x3xf32>
   %y = core.add %b, %z : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   func.return %y : tensor<4x3xf32>
 }

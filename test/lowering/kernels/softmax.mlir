@@ -24,6 +24,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @softmax_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
-  %y = core.softmax %x {axis = #builtin.int<1>} : (tensor<3x5xf32>) -> tensor<3x5xf32>
+  %y = core.softmax %x axis 1 : (tensor<3x5xf32>) -> tensor<3x5xf32>
   func.return %y : tensor<3x5xf32>
 }

@@ -25,6 +25,6 @@
 // CHECK: buffer.func @run
 // CHECK: buffer.call @top_k_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x9xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
-  %v, %i = core.top_k %x {k = #core.dims<[3]>, axis = #builtin.int<1>, largest = true} : (tensor<2x9xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+  %v, %i = core.top_k %x [3] axis 1 : (tensor<2x9xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
   func.return %v, %i : tensor<2x3xf32>, tensor<2x3xi64>
 }

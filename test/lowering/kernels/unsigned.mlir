@@ -13,6 +13,6 @@
 // CHECK: buffer.call @cast_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<4xui8>, %z: tensor<4xui8>) -> tensor<4xf32> {
   %a = core.div %x, %z : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>
-  %y = core.cast %a {to = f32} : (tensor<4xui8>) -> tensor<4xf32>
+  %y = core.cast %a to f32 : (tensor<4xui8>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }

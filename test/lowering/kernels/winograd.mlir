@@ -40,7 +40,7 @@ func.func @main(%x: tensor<1x32x14x16xf32>, %r: tensor<1x32x14x16xf32>) -> tenso
   %w = core.constant dense<0.5> : tensor<32x32x3x3xf32>
   %y = core.kernel @conv(%x, %w, %r) : (tensor<1x32x14x16xf32>, tensor<32x32x3x3xf32>, tensor<1x32x14x16xf32>) -> tensor<1x32x14x16xf32> {
   ^bb0(%0: tensor<1x32x14x16xf32>, %1: tensor<32x32x3x3xf32>, %2: tensor<1x32x14x16xf32>):
-    %3 = core.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x32x14x16xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x14x16xf32>
+    %3 = core.conv %0, %1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x32x14x16xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x14x16xf32>
     %4 = core.add %3, %2 : (tensor<1x32x14x16xf32>, tensor<1x32x14x16xf32>) -> tensor<1x32x14x16xf32>
     core.yield %4 : tensor<1x32x14x16xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
@@ -58,7 +58,7 @@ func.func @main(%x: tensor<1x32x27x31xf32>) -> tensor<1x32x14x16xf32> {
   %w = core.constant dense<0.5> : tensor<32x32x3x3xf32>
   %y = core.kernel @strided(%x, %w) : (tensor<1x32x27x31xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x14x16xf32> {
   ^bb0(%0: tensor<1x32x27x31xf32>, %1: tensor<32x32x3x3xf32>):
-    %3 = core.conv %0, %1 {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x32x27x31xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x14x16xf32>
+    %3 = core.conv %0, %1 strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x32x27x31xf32>, tensor<32x32x3x3xf32>) -> tensor<1x32x14x16xf32>
     core.yield %3 : tensor<1x32x14x16xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x32x14x16xf32>

@@ -30,8 +30,8 @@ func.func @main(%x: tensor<1x4x5x3xf32>) -> tensor<1x4x5x3xf32> {
   %d = core.constant dense<1.0> : tensor<4x1x3x3xf32>
   %y = core.kernel @k(%x, %w, %d) : (tensor<1x4x5x3xf32>, tensor<4x4x1x1xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x5x3xf32> {
   ^bb0(%a: tensor<1x4x5x3xf32>, %f: tensor<4x4x1x1xf32>, %g: tensor<4x1x3x3xf32>):
-    %e = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x4x5x3xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x5x3xf32>
-    %c = core.conv %e, %g {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<4>} : (tensor<1x4x5x3xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x5x3xf32>
+    %e = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x5x3xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x5x3xf32>
+    %c = core.conv %e, %g strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 4 : (tensor<1x4x5x3xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x5x3xf32>
     core.yield %c : tensor<1x4x5x3xf32>
   } {layouts = [#core.layout<0, 1/4, 2, 3, 1 mod 4>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/4, 2, 3, 1 mod 4>], schedule = #core.schedule<bands, band = 2, parts = 2>}
   func.return %y : tensor<1x4x5x3xf32>
@@ -54,8 +54,8 @@ func.func @main(%x: tensor<1x4x5x3xf32>) -> tensor<1x4x2x1xf32> {
   %d = core.constant dense<1.0> : tensor<4x1x3x3xf32>
   %y = core.kernel @k(%x, %w, %d) : (tensor<1x4x5x3xf32>, tensor<4x4x1x1xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x2x1xf32> {
   ^bb0(%a: tensor<1x4x5x3xf32>, %f: tensor<4x4x1x1xf32>, %g: tensor<4x1x3x3xf32>):
-    %e = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x4x5x3xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x5x3xf32>
-    %c = core.conv %e, %g {strides = array<i64: 2, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<4>} : (tensor<1x4x5x3xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x2x1xf32>
+    %e = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x5x3xf32>, tensor<4x4x1x1xf32>) -> tensor<1x4x5x3xf32>
+    %c = core.conv %e, %g strides [2, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 4 : (tensor<1x4x5x3xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x2x1xf32>
     core.yield %c : tensor<1x4x2x1xf32>
   } {layouts = [#core.layout<0, 1/4, 2, 3, 1 mod 4>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/4, 2, 3, 1 mod 4>], schedule = #core.schedule<bands, band = 2, parts = 1>}
   func.return %y : tensor<1x4x2x1xf32>

@@ -24,7 +24,7 @@ func.func @main(%x: tensor<1x16x1x4xf32>) -> tensor<1x32x1x4xf32> {
   %b = core.constant dense<1.0> : tensor<32xf32>
   %y = core.kernel @conv(%x, %w, %b) : (tensor<1x16x1x4xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x4xf32> {
   ^bb0(%a: tensor<1x16x1x4xf32>, %f: tensor<32x16x1x3xf32>, %s: tensor<32xf32>):
-    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 1]>, pads_end = #core.dims<[0, 1]>, groups = #builtin.int<1>} : (tensor<1x16x1x4xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x4xf32>
+    %c = core.conv %a, %f, %s strides [1, 1] dilations [1, 1] pads [0, 1] [0, 1] groups 1 : (tensor<1x16x1x4xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x4xf32>
     core.yield %c : tensor<1x32x1x4xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 0, 1] [0, 0, 0, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x32x1x4xf32>
@@ -42,7 +42,7 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x32x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<32x16x1x1xf32>
   %y = core.kernel @groups(%x, %w) : (tensor<1x32x1x3xf32>, tensor<32x16x1x1xf32>) -> tensor<1x32x1x2xf32> {
   ^bb0(%a: tensor<1x32x1x3xf32>, %f: tensor<32x16x1x1xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x32x1x3xf32>, tensor<32x16x1x1xf32>) -> tensor<1x32x1x2xf32>
+    %c = core.conv %a, %f strides [1, 2] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x32x1x3xf32>, tensor<32x16x1x1xf32>) -> tensor<1x32x1x2xf32>
     core.yield %c : tensor<1x32x1x2xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x32x1x2xf32>
@@ -60,7 +60,7 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x24x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<24x16x1x1xf32>
   %y = core.kernel @cut(%x, %w) : (tensor<1x32x1x3xf32>, tensor<24x16x1x1xf32>) -> tensor<1x24x1x2xf32> {
   ^bb0(%a: tensor<1x32x1x3xf32>, %f: tensor<24x16x1x1xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x32x1x3xf32>, tensor<24x16x1x1xf32>) -> tensor<1x24x1x2xf32>
+    %c = core.conv %a, %f strides [1, 2] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x32x1x3xf32>, tensor<24x16x1x1xf32>) -> tensor<1x24x1x2xf32>
     core.yield %c : tensor<1x24x1x2xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x24x1x2xf32>
@@ -76,7 +76,7 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x20x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<20x16x1x1xf32>
   %y = core.kernel @small(%x, %w) : (tensor<1x32x1x3xf32>, tensor<20x16x1x1xf32>) -> tensor<1x20x1x2xf32> {
   ^bb0(%a: tensor<1x32x1x3xf32>, %f: tensor<20x16x1x1xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x32x1x3xf32>, tensor<20x16x1x1xf32>) -> tensor<1x20x1x2xf32>
+    %c = core.conv %a, %f strides [1, 2] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x32x1x3xf32>, tensor<20x16x1x1xf32>) -> tensor<1x20x1x2xf32>
     core.yield %c : tensor<1x20x1x2xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x20x1x2xf32>
@@ -113,7 +113,7 @@ func.func @main(%x: tensor<1x512x1x28xf32>) -> tensor<1x128x1x28xf32> {
   %b = core.constant dense<1.0> : tensor<128xf32>
   %y = core.kernel @parts(%x, %w, %b) : (tensor<1x512x1x28xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x28xf32> {
   ^bb0(%a: tensor<1x512x1x28xf32>, %f: tensor<128x512x1x1xf32>, %s: tensor<128xf32>):
-    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x512x1x28xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x28xf32>
+    %c = core.conv %a, %f, %s strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x512x1x28xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x28xf32>
     core.yield %c : tensor<1x128x1x28xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x128x1x28xf32>
@@ -132,7 +132,7 @@ func.func @main(%x: tensor<1x512x1x14xf32>) -> tensor<1x128x1x14xf32> {
   %b = core.constant dense<1.0> : tensor<128xf32>
   %y = core.kernel @once(%x, %w, %b) : (tensor<1x512x1x14xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x14xf32> {
   ^bb0(%a: tensor<1x512x1x14xf32>, %f: tensor<128x512x1x1xf32>, %s: tensor<128xf32>):
-    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x512x1x14xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x14xf32>
+    %c = core.conv %a, %f, %s strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x512x1x14xf32>, tensor<128x512x1x1xf32>, tensor<128xf32>) -> tensor<1x128x1x14xf32>
     core.yield %c : tensor<1x128x1x14xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x128x1x14xf32>
@@ -153,7 +153,7 @@ func.func @main(%x: tensor<1x2x1x24xf32>) -> tensor<1x3x1x24xf32> {
   %w = core.constant dense<1.0> : tensor<3x2x1x3xf32>
   %y = core.kernel @rows(%x, %w) : (tensor<1x2x1x24xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32> {
   ^bb0(%a: tensor<1x2x1x24xf32>, %f: tensor<3x2x1x3xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 1]>, pads_end = #core.dims<[0, 1]>, groups = #builtin.int<1>} : (tensor<1x2x1x24xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32>
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [0, 1] [0, 1] groups 1 : (tensor<1x2x1x24xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32>
     core.yield %c : tensor<1x3x1x24xf32>
   } {layouts = [#core.layout<0, 1, 2, 3 pad [0, 0, 0, 1] [0, 0, 0, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>]}
   func.return %y : tensor<1x3x1x24xf32>
@@ -169,7 +169,7 @@ func.func @main(%x: tensor<1x2x1x49xf32>) -> tensor<1x3x1x24xf32> {
   %w = core.constant dense<1.0> : tensor<3x2x1x3xf32>
   %y = core.kernel @strided(%x, %w) : (tensor<1x2x1x49xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32> {
   ^bb0(%a: tensor<1x2x1x49xf32>, %f: tensor<3x2x1x3xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x2x1x49xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32>
+    %c = core.conv %a, %f strides [1, 2] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x2x1x49xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32>
     core.yield %c : tensor<1x3x1x24xf32>
   } {layouts = [#core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1, 2, 3>]}
   func.return %y : tensor<1x3x1x24xf32>
@@ -187,7 +187,7 @@ func.func @main(%x: tensor<1x32x28x1xf32>) -> tensor<1x16x28x1xf32> {
   %w = core.constant dense<1.0> : tensor<16x32x1x1xf32>
   %y = core.kernel @column(%x, %w) : (tensor<1x32x28x1xf32>, tensor<16x32x1x1xf32>) -> tensor<1x16x28x1xf32> {
   ^bb0(%a: tensor<1x32x28x1xf32>, %f: tensor<16x32x1x1xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x32x28x1xf32>, tensor<16x32x1x1xf32>) -> tensor<1x16x28x1xf32>
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x32x28x1xf32>, tensor<16x32x1x1xf32>) -> tensor<1x16x28x1xf32>
     core.yield %c : tensor<1x16x28x1xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x16x28x1xf32>
@@ -218,7 +218,7 @@ func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
   %b = core.constant dense<1.0> : tensor<32xf32>
   %y = core.kernel @sparse(%x, %w, %b) : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32> {
   ^bb0(%a: tensor<1x16x1x8xf32>, %f: tensor<32x16x1x3xf32>, %s: tensor<32xf32>):
-    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 6>, pads_begin = #core.dims<[0, 6]>, pads_end = #core.dims<[0, 6]>, groups = #builtin.int<1>} : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32>
+    %c = core.conv %a, %f, %s strides [1, 1] dilations [1, 6] pads [0, 6] [0, 6] groups 1 : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32>
     core.yield %c : tensor<1x32x1x8xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x32x1x8xf32>
@@ -236,7 +236,7 @@ func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
   %b = core.constant dense<1.0> : tensor<32xf32>
   %y = core.kernel @dense(%x, %w, %b) : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32> {
   ^bb0(%a: tensor<1x16x1x8xf32>, %f: tensor<32x16x1x3xf32>, %s: tensor<32xf32>):
-    %c = core.conv %a, %f, %s {strides = array<i64: 1, 1>, dilations = array<i64: 1, 2>, pads_begin = #core.dims<[0, 2]>, pads_end = #core.dims<[0, 2]>, groups = #builtin.int<1>} : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32>
+    %c = core.conv %a, %f, %s strides [1, 1] dilations [1, 2] pads [0, 2] [0, 2] groups 1 : (tensor<1x16x1x8xf32>, tensor<32x16x1x3xf32>, tensor<32xf32>) -> tensor<1x32x1x8xf32>
     core.yield %c : tensor<1x32x1x8xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 0, 2] [0, 0, 0, 2]>, #core.layout<0, 1, 2, 3>, #core.layout<0>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x32x1x8xf32>
@@ -262,7 +262,7 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x40x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<40x16x1x1xf32>
   %y = core.kernel @across(%x, %w) : (tensor<1x32x1x3xf32>, tensor<40x16x1x1xf32>) -> tensor<1x40x1x2xf32> {
   ^bb0(%a: tensor<1x32x1x3xf32>, %f: tensor<40x16x1x1xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x32x1x3xf32>, tensor<40x16x1x1xf32>) -> tensor<1x40x1x2xf32>
+    %c = core.conv %a, %f strides [1, 2] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x32x1x3xf32>, tensor<40x16x1x1xf32>) -> tensor<1x40x1x2xf32>
     core.yield %c : tensor<1x40x1x2xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x40x1x2xf32>

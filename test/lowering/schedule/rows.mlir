@@ -13,7 +13,7 @@
 // CHECK:         buffer.store %{{.*}}, %1{{.*}} : vector<4xf32>
 // CHECK:         buffer.store %{{.*}}, %1{{.*}} : f32
 func.func @main(%x: tensor<3x37xf32>) -> tensor<3x37xf32> {
-  %y = core.softmax %x {axis = #builtin.int<1>} : (tensor<3x37xf32>) -> tensor<3x37xf32>
+  %y = core.softmax %x axis 1 : (tensor<3x37xf32>) -> tensor<3x37xf32>
   func.return %y : tensor<3x37xf32>
 }
 
@@ -26,7 +26,7 @@ func.func @main(%x: tensor<3x37xf32>) -> tensor<3x37xf32> {
 // CHECK:         buffer.store %{{.*}}, %1{{.*}} : vector<16xf32>
 // CHECK-LABEL: buffer.func @run
 func.func @main(%x: tensor<3x32xf32>) -> tensor<3x32xf32> {
-  %y = core.softmax %x {axis = #builtin.int<0>} : (tensor<3x32xf32>) -> tensor<3x32xf32>
+  %y = core.softmax %x axis 0 : (tensor<3x32xf32>) -> tensor<3x32xf32>
   func.return %y : tensor<3x32xf32>
 }
 
@@ -37,7 +37,7 @@ func.func @main(%x: tensor<3x32xf32>) -> tensor<3x32xf32> {
 // CHECK-NOT:     vector
 // CHECK-LABEL: buffer.func @run
 func.func @main(%x: tensor<3x37xf64>) -> tensor<3x37xf64> {
-  %y = core.softmax %x {axis = #builtin.int<1>} : (tensor<3x37xf64>) -> tensor<3x37xf64>
+  %y = core.softmax %x axis 1 : (tensor<3x37xf64>) -> tensor<3x37xf64>
   func.return %y : tensor<3x37xf64>
 }
 
@@ -51,7 +51,7 @@ func.func @main(%x: tensor<3x37xf64>) -> tensor<3x37xf64> {
 // CHECK:         buffer.load %2{{.*}} -> vector<16xf32>
 // CHECK:         buffer.store %{{.*}}, %3{{.*}} : vector<16xf32>
 func.func @main(%x: tensor<3x32xf32>, %s: tensor<32xf32>, %b: tensor<32xf32>) -> tensor<3x32xf32> {
-  %y = core.layer_norm %x, %s, %b {axis = #builtin.int<1>, epsilon = 1.0e-5 : f64} : (tensor<3x32xf32>, tensor<32xf32>, tensor<32xf32>) -> tensor<3x32xf32>
+  %y = core.layer_norm %x, %s, %b axis 1 {epsilon = 1.0e-5 : f64} : (tensor<3x32xf32>, tensor<32xf32>, tensor<32xf32>) -> tensor<3x32xf32>
   func.return %y : tensor<3x32xf32>
 }
 
@@ -83,8 +83,8 @@ func.func @main(%x: tensor<2x16xf32>) -> tensor<4x16xf32> {
   %i = core.constant dense<[0, 0, 0, 1]> : tensor<4xi64>
   %j = core.constant dense<[0, 1, 1, 1]> : tensor<4xi64>
   %w = core.constant dense<0.25> : tensor<4x1xf32>
-  %a = core.gather %x, %i {axis = #builtin.int<0>} : (tensor<2x16xf32>, tensor<4xi64>) -> tensor<4x16xf32>
-  %b = core.gather %x, %j {axis = #builtin.int<0>} : (tensor<2x16xf32>, tensor<4xi64>) -> tensor<4x16xf32>
+  %a = core.gather %x, %i axis 0 : (tensor<2x16xf32>, tensor<4xi64>) -> tensor<4x16xf32>
+  %b = core.gather %x, %j axis 0 : (tensor<2x16xf32>, tensor<4xi64>) -> tensor<4x16xf32>
   %c = core.sub %b, %a : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
   %d = core.mul %c, %w : (tensor<4x16xf32>, tensor<4x1xf32>) -> tensor<4x16xf32>
   %y = core.add %a, %d : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
@@ -100,7 +100,7 @@ func.func @main(%x: tensor<2x16xf32>) -> tensor<4x16xf32> {
 func.func @main(%x: tensor<2x8xf32>) -> tensor<2x16xf32> {
   %i = core.constant dense<[0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7]> : tensor<16xi64>
   %w = core.constant dense<0.25> : tensor<16xf32>
-  %a = core.gather %x, %i {axis = #builtin.int<1>} : (tensor<2x8xf32>, tensor<16xi64>) -> tensor<2x16xf32>
+  %a = core.gather %x, %i axis 1 : (tensor<2x8xf32>, tensor<16xi64>) -> tensor<2x16xf32>
   %y = core.mul %a, %w : (tensor<2x16xf32>, tensor<16xf32>) -> tensor<2x16xf32>
   func.return %y : tensor<2x16xf32>
 }

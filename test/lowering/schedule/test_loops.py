@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.linear import ConvOp, LayerNormOp, MatmulOp
 from lowerdeck.dialects.core.reduce import (
     ArgReduceOp,
@@ -206,7 +207,7 @@ def test_every_target(tmp_path: Path, target: str) -> None:
                 t.ConcatOp([y, z], 1).result,
                 resized(e.SigmoidOp(y).result, size),
                 t.PadOp(y, [0, 1, 2], [1, 0, 3]).result,
-                e.SelectOp(e.CompareOp(e.Predicate.GT, x, b).result, y, x).result,
+                e.SelectOp(e.CompareOp(Predicate.GT, x, b).result, y, x).result,
             ]
 
         add(suite, target, ports, body, x, scale, shift)

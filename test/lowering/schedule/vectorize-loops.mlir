@@ -18,7 +18,7 @@
 // CHECK: arith.truncf
 // CHECK: buffer.store
 func.func @main(%x: tensor<3x70xf32>) -> tensor<3xf32> {
-  %y = core.reduce %x {kind = "sum", axes = array<i64: 1>, keep_dims = false} : (tensor<3x70xf32>) -> tensor<3xf32>
+  %y = core.reduce sum %x [1] : (tensor<3x70xf32>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
 }
 
@@ -38,7 +38,7 @@ func.func @main(%x: tensor<3x70xf32>) -> tensor<3xf32> {
 // CHECK: } {{{.*}}mode = "unroll"}
 // CHECK-NOT: arith.truncf
 func.func @main(%x: tensor<3x32xf32>) -> tensor<1x32xf32> {
-  %y = core.reduce %x {kind = "sum", axes = array<i64: 0>, keep_dims = true} : (tensor<3x32xf32>) -> tensor<1x32xf32>
+  %y = core.reduce sum %x [0] {keep_dims = true} : (tensor<3x32xf32>) -> tensor<1x32xf32>
   func.return %y : tensor<1x32xf32>
 }
 
@@ -53,7 +53,7 @@ func.func @main(%x: tensor<3x32xf32>) -> tensor<1x32xf32> {
 // CHECK: arith.cmpf uno
 // CHECK: arith.maximumf
 func.func @main(%x: tensor<3x16xf32>) -> tensor<3xf32> {
-  %y = core.reduce %x {kind = "max", axes = array<i64: 1>, keep_dims = false} : (tensor<3x16xf32>) -> tensor<3xf32>
+  %y = core.reduce max %x [1] : (tensor<3x16xf32>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
 }
 
@@ -66,8 +66,8 @@ func.func @main(%x: tensor<3x16xf32>) -> tensor<3xf32> {
 // CHECK-NOT: vector
 // CHECK: buffer.func @run
 func.func @main(%x: tensor<3x16xf32>) -> (tensor<3x16xf32>, tensor<3xf32>) {
-  %y = core.cumulative %x {kind = "sum", axis = #builtin.int<1>, exclusive = false, reverse = false} : (tensor<3x16xf32>) -> tensor<3x16xf32>
-  %z = core.reduce %x {kind = "prod", axes = array<i64: 1>, keep_dims = false} : (tensor<3x16xf32>) -> tensor<3xf32>
+  %y = core.cumulative sum %x axis 1 : (tensor<3x16xf32>) -> tensor<3x16xf32>
+  %z = core.reduce prod %x [1] : (tensor<3x16xf32>) -> tensor<3xf32>
   func.return %y, %z : tensor<3x16xf32>, tensor<3xf32>
 }
 
@@ -77,6 +77,6 @@ func.func @main(%x: tensor<3x16xf32>) -> (tensor<3x16xf32>, tensor<3xf32>) {
 // CHECK-LABEL: buffer.func @reduce_0
 // CHECK-NOT: vector
 func.func @main(%x: tensor<16x3xf32>) -> tensor<16xf32> {
-  %y = core.reduce %x {kind = "sum", axes = array<i64: 1>, keep_dims = false} : (tensor<16x3xf32>) -> tensor<16xf32>
+  %y = core.reduce sum %x [1] : (tensor<16x3xf32>) -> tensor<16xf32>
   func.return %y : tensor<16xf32>
 }

@@ -14,7 +14,7 @@ func.func @main(%x: tensor<1x16x3x2xf32>) -> tensor<1x16x3x2xf32> {
   %w = core.constant dense<1.0> : tensor<16x1x3x3xf32>
   %y = core.kernel @depthwise(%x, %w) : (tensor<1x16x3x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x16x3x2xf32> {
   ^bb0(%a: tensor<1x16x3x2xf32>, %f: tensor<16x1x3x3xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<16>} : (tensor<1x16x3x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x16x3x2xf32>
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 16 : (tensor<1x16x3x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x16x3x2xf32>
     core.yield %c : tensor<1x16x3x2xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x16x3x2xf32>
@@ -31,7 +31,7 @@ func.func @main(%x: tensor<1x16x3x2xf32>) -> tensor<1x16x3x2xf32> {
   %w = core.constant dense<1.0> : tensor<16x1x3x3xf32>
   %y = core.kernel @no_border(%x, %w) : (tensor<1x16x3x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x16x3x2xf32> {
   ^bb0(%a: tensor<1x16x3x2xf32>, %f: tensor<16x1x3x3xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<16>} : (tensor<1x16x3x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x16x3x2xf32>
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 16 : (tensor<1x16x3x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x16x3x2xf32>
     core.yield %c : tensor<1x16x3x2xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x16x3x2xf32>
@@ -53,7 +53,7 @@ func.func @main(%x: tensor<1x16x3x2xf32>) -> tensor<1x16x3x2xf32> {
 func.func @main(%x: tensor<1x16x1x5xf32>) -> tensor<1x16x1x3xf32> {
   %y = core.kernel @pool(%x) : (tensor<1x16x1x5xf32>) -> tensor<1x16x1x3xf32> {
   ^bb0(%a: tensor<1x16x1x5xf32>):
-    %c = core.pool %a {kind = "average", kernel = #core.dims<[1, 3]>, strides = array<i64: 1, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 1]>, pads_end = #core.dims<[0, 1]>, overhang = #core.dims<[0, 0]>, count_pads = false} : (tensor<1x16x1x5xf32>) -> tensor<1x16x1x3xf32>
+    %c = core.pool average %a kernel [1, 3] strides [1, 2] dilations [1, 1] pads [0, 1] [0, 1] overhang [0, 0] : (tensor<1x16x1x5xf32>) -> tensor<1x16x1x3xf32>
     core.yield %c : tensor<1x16x1x3xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x16x1x3xf32>
@@ -77,7 +77,7 @@ func.func @main(%x: tensor<1x16x1x2xf32>) -> tensor<1x16x2x4xf32> {
   %w = core.constant dense<1.0> : tensor<16x16x2x2xf32>
   %y = core.kernel @transposed(%x, %w) : (tensor<1x16x1x2xf32>, tensor<16x16x2x2xf32>) -> tensor<1x16x2x4xf32> {
   ^bb0(%a: tensor<1x16x1x2xf32>, %f: tensor<16x16x2x2xf32>):
-    %c = core.conv_transpose %a, %f {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<1>} : (tensor<1x16x1x2xf32>, tensor<16x16x2x2xf32>) -> tensor<1x16x2x4xf32>
+    %c = core.conv_transpose %a, %f strides [2, 2] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0, 0] groups 1 : (tensor<1x16x1x2xf32>, tensor<16x16x2x2xf32>) -> tensor<1x16x2x4xf32>
     core.yield %c : tensor<1x16x2x4xf32>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x16x2x4xf32>

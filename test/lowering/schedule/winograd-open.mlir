@@ -26,7 +26,7 @@ func.func @main(%x: tensor<?x32x?x8xf32, #core.tensor<dims = [n, 32, h, 8]>>) ->
   %w = core.constant dense<1.0> : tensor<64x32x3x3xf32>
   %y = core.kernel @any_size(%x, %w) : (tensor<?x32x?x8xf32, #core.tensor<dims = [n, 32, h, 8]>>, tensor<64x32x3x3xf32>) -> tensor<?x64x?x8xf32, #core.tensor<dims = [n, 64, h, 8]>> {
   ^bb0(%a: tensor<?x32x?x8xf32, #core.tensor<dims = [n, 32, h, 8]>>, %f: tensor<64x32x3x3xf32>):
-    %c = core.conv %a, %f {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<?x32x?x8xf32, #core.tensor<dims = [n, 32, h, 8]>>, tensor<64x32x3x3xf32>) -> tensor<?x64x?x8xf32, #core.tensor<dims = [n, 64, h, 8]>>
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<?x32x?x8xf32, #core.tensor<dims = [n, 32, h, 8]>>, tensor<64x32x3x3xf32>) -> tensor<?x64x?x8xf32, #core.tensor<dims = [n, 64, h, 8]>>
     core.yield %c : tensor<?x64x?x8xf32, #core.tensor<dims = [n, 64, h, 8]>>
   } {layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>, #core.layout<0, 1, 2, 3>, #core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>]}
   func.return %y : tensor<?x64x?x8xf32, #core.tensor<dims = [n, 64, h, 8]>>

@@ -23,7 +23,7 @@ func.func @main(%x: tensor<1x16x4x4xf32>) -> tensor<1x16x4x4xf32> {
   %w = core.constant dense<0.5> : tensor<16x16x3x3xf32>
   %y = core.kernel @two(%x, %w) : (tensor<1x16x4x4xf32>, tensor<16x16x3x3xf32>) -> tensor<1x16x4x4xf32> {
   ^bb0(%0: tensor<1x16x4x4xf32>, %1: tensor<16x16x3x3xf32>):
-    %2 = core.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x4x4xf32>, tensor<16x16x3x3xf32>) -> tensor<1x16x4x4xf32>
+    %2 = core.conv %0, %1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x16x4x4xf32>, tensor<16x16x3x3xf32>) -> tensor<1x16x4x4xf32>
     core.yield %2 : tensor<1x16x4x4xf32>
   } {schedule = #core.schedule<winograd, tile {tile = 2, oc = 1}, order [v0, v1, oc, tile], prefetch 1, size = 2, group = 4, parts = 1>, layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>, #core.layout<2, 3, 0/16, 1, 0 mod 16 winograd 2>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x16x4x4xf32>
@@ -52,7 +52,7 @@ func.func @main(%x: tensor<1x16x4x8xf32>) -> tensor<1x16x4x8xf32> {
   %w = core.constant dense<0.5> : tensor<16x16x3x3xf32>
   %y = core.kernel @four(%x, %w) : (tensor<1x16x4x8xf32>, tensor<16x16x3x3xf32>) -> tensor<1x16x4x8xf32> {
   ^bb0(%0: tensor<1x16x4x8xf32>, %1: tensor<16x16x3x3xf32>):
-    %2 = core.conv %0, %1 {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>} : (tensor<1x16x4x8xf32>, tensor<16x16x3x3xf32>) -> tensor<1x16x4x8xf32>
+    %2 = core.conv %0, %1 strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x16x4x8xf32>, tensor<16x16x3x3xf32>) -> tensor<1x16x4x8xf32>
     core.yield %2 : tensor<1x16x4x8xf32>
   } {schedule = #core.schedule<winograd, tile {tile = 2, oc = 1}, order [v0, v1, oc, tile], prefetch 1, size = 4, group = 2, parts = 1>, layouts = [#core.layout<0, 1/16, 2, 3, 1 mod 16 pad [0, 0, 1, 1] [0, 0, 1, 1]>, #core.layout<2, 3, 0/16, 1, 0 mod 16 winograd 4>, #core.layout<0, 1/16, 2, 3, 1 mod 16>]}
   func.return %y : tensor<1x16x4x8xf32>
