@@ -32,10 +32,10 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.lowering.driver.parallelize import ParallelizePass
+from lowerdeck.lowering.driver.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
-from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 

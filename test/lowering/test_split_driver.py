@@ -26,17 +26,17 @@ from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import i64, static_shape, tensor
 from lowerdeck.dialects.interpret.buffer import find_driver
-from lowerdeck.lowering.emit_c import driver as emit_c_driver
-from lowerdeck.lowering.emit_c.driver import DriverWriter
-from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.parallelize import ParallelizePass, may_lag
-from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
-from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
-from lowerdeck.lowering.statements import (
+from lowerdeck.lowering.driver.parallelize import ParallelizePass, may_lag
+from lowerdeck.lowering.driver.split_driver import MOST_STATEMENTS, SplitDriverPass
+from lowerdeck.lowering.driver.statements import (
     statements,
     statements_of_block,
     statements_of_section,
 )
+from lowerdeck.lowering.emit_c import driver as emit_c_driver
+from lowerdeck.lowering.emit_c.driver import DriverWriter
+from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 
