@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,6 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.dialects.interpret import Interpreter, find_function
-from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.driver.parallelize import ParallelizePass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import run_to_phase
@@ -123,11 +121,8 @@ class BlockedProgram(Program):
     wanted: Filter = any_way
     change: Change = unchanged
 
-    def lower(self) -> tuple[CArtifact, list[str]]:
-        """The C, and what the interpreters disagree about."""
-        function = find_function(self.module, "main")
-        results = Interpreter().call(function, list(self.inputs))
-        self.expected = [cast(Array, value) for value in results]
+    def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
+        """As `Program` has it."""
         options = CompileOptions(
             target=self.target,
             threads=self.threads,
@@ -143,9 +138,7 @@ class BlockedProgram(Program):
             "parallelize": ParallelizePass(worth=0),
         }
         run_to_phase(context, self.module, "scheduled", after="optimized", instead=others)
-        self.module.verify()
-        found = list(run_driver(self.module, self.named_inputs).values())
-        problems = self.differences("scheduled", found, self.expected)
+        problems = self.check_scheduled(runs)
         return emit_c(self.module, self.name, self.target), problems
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,8 +20,6 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.dialects.interpret import Interpreter, find_function
-from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.driver.parallelize import PARALLEL, ParallelizePass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
@@ -54,10 +52,8 @@ class BandedProgram(Program):
     band: int = 1
     """Rows of a band, which there are however small all is."""
 
-    def lower(self) -> tuple[CArtifact, list[str]]:
-        """The C, and what the interpreters disagree about."""
-        results = Interpreter().call(find_function(self.module, "main"), list(self.inputs))
-        self.expected = [cast(Array, value) for value in results]
+    def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
+        """As `Program` has it."""
         options = CompileOptions(target=self.target, threads=self.threads, strategy=[Bands.name])
         context = LowerdeckContext(options=options)
         # However small: these kernels have a few elements.
@@ -76,9 +72,7 @@ class BandedProgram(Program):
                     assert any(PARALLEL in f.attributes for f in functions if f.outputs.data == 2)
 
         run_to_phase(context, self.module, "scheduled", Checks(), after="optimized", instead=others)
-        self.module.verify()
-        found = list(run_driver(self.module, self.named_inputs).values())
-        problems = self.differences("scheduled", found, self.expected)
+        problems = self.check_scheduled(runs)
         return emit_c(self.module, self.name, self.target), problems
 
     def _in_bands(self, schedule: Schedule) -> Schedule:

@@ -12,6 +12,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.lowering.strategies.base import Candidate
 from lowerdeck.lowering.strategies.winograd import SIZE, TILE, Winograd
 
 from ..choosing import with_numbers  # noqa: TID251  (these are tests)
@@ -62,6 +63,10 @@ def test_every_size(
 ) -> None:
     suite = Suite(tmp_path, flags=VECTOR_FLAGS)
     channels, outputs = 19, 18
+
+    def of_size(candidate: Candidate) -> bool:
+        return candidate.schedule.get(SIZE) == size
+
     for number, (batch, height, width) in enumerate(sizes):
         begin, end = PADS[number % len(PADS)]
 
@@ -89,7 +94,7 @@ def test_every_size(
             scale=1,
             threads=threads,
             strategies=WINOGRAD,
-            wanted=lambda candidate: candidate.schedule.get(SIZE) == size,
+            wanted=of_size,
             change=of_few_tiles,
         )
         suite.programs.append(program)

@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.winograd import Matrix, matrices, transformed_taps
-from lowerdeck.lowering.strategies.base import Setting
+from lowerdeck.lowering.strategies.base import Candidate, Setting
 from lowerdeck.lowering.strategies.registry import apply_schedule, choose
 from lowerdeck.lowering.strategies.winograd import SIZE, Winograd
 from lowerdeck.lowering.targets import target_named
@@ -111,6 +111,10 @@ def test_every_shape(target: str, size: int, tmp_path: Path) -> None:
     """Tiles that do not divide the output, channels that do not divide into vectors, parts."""
     threads = 2 if target == "x86-64-v3" else 1
     suite = suite_for(target, tmp_path)
+
+    def of_size(candidate: Candidate) -> bool:
+        return candidate.schedule.get(SIZE) == size
+
     for number, (shape, channels, begin, end) in enumerate(CASES):
         spatial = [
             dim + low + high - 2 for dim, low, high in zip(shape[2:], begin, end, strict=True)
@@ -127,7 +131,7 @@ def test_every_shape(target: str, size: int, tmp_path: Path) -> None:
             scale=1,
             threads=threads,
             strategies=frozenset({"winograd"}),
-            wanted=lambda candidate: candidate.schedule.get(SIZE) == size,
+            wanted=of_size,
         )
         suite.programs.append(program)
     suite.check()
