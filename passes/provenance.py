@@ -29,6 +29,8 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from lowerdeck.passes.order import post_order
+
 NAME_LIMIT = 16
 """Names that are printed before the rest is counted."""
 
@@ -130,21 +132,10 @@ class NodeMatcher:
         return self._matches(op.location)
 
     def _matches(self, root: Attribute) -> bool:
-        """Post-order over the DAG, without recursion: chains of rewrites are long."""
-        stack: list[Attribute] = [root]
-        while stack:
-            location = stack[-1]
-            if location in self._known:
-                stack.pop()
-                continue
-            parents = _parents(location)
-            if unknown := [parent for parent in parents if parent not in self._known]:
-                stack.extend(unknown)
-                continue
+        for location in post_order([root], _parents, self._known):
             name = _own_name(location)
             found = name is not None and self._regex.search(name) is not None
-            self._known[location] = found or any(self._known[parent] for parent in parents)
-            stack.pop()
+            self._known[location] = found or any(map(self._known.get, _parents(location)))
         return self._known[root]
 
 

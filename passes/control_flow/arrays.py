@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lowerdeck.dialects.tf1.ops import Tf1Op
+from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.frames import Frame
-from lowerdeck.passes.control_flow.graph import FORWARDING, Kind, Node, Problem, Value
+from lowerdeck.passes.control_flow.graph import Node, Problem, Value, sources
+from lowerdeck.passes.control_flow.kinds import FORWARDING
 
 
 def _names(*stems: str) -> frozenset[str]:
@@ -29,7 +31,7 @@ WRITERS = _names("Scatter", "Split", "Unpack", "Write")
 """Those that write elements."""
 
 
-_PAUSES = frozenset({Kind.MERGE, Kind.ENTER, Kind.EXIT, Kind.NEXT})
+_PAUSES = (kinds.Merge, kinds.Enter, kinds.Exit, kinds.NextIteration)
 """Kinds of nodes that may run where not all of their sources have, in this iteration."""
 
 
@@ -63,11 +65,13 @@ class _Writes:
         makers = [node for node in nodes if _is(node, MAKERS)]
         numbers = {node: 1 << number for number, node in enumerate(makers)}
         arrays = _reaching(nodes, numbers, _handle_sources)
-        handed_on = _reaching(nodes, {n: 1 for n in nodes if n.kind is Kind.NEXT}, _handle_sources)
+        handed_on = _reaching(
+            nodes, {n: 1 for n in nodes if n.is_a(kinds.NextIteration)}, _handle_sources
+        )
         self._before = dict.fromkeys(uses, 0)
         for frame in dict.fromkeys(frames[maker] for maker in makers):
             made = sum(number for maker, number in numbers.items() if frames[maker] is frame)
-            everywhere = _reaching(nodes, self._bits, _sources)
+            everywhere = _reaching(nodes, self._bits, sources)
             here = self._before_in_iteration(frame)
             for node in uses:
                 is_own = frame in _around(frames[node]) and not handed_on[node]
@@ -85,12 +89,14 @@ class _Writes:
         """
         around = _around(frame)
 
-        def sources(node: Node) -> list[Node]:
-            is_back = node.kind is Kind.NEXT and self._frames[node] in around
-            return [] if is_back else _sources(node)
+        def before(node: Node) -> list[Node]:
+            is_back = node.is_a(kinds.NextIteration) and self._frames[node] in around
+            return [] if is_back else sources(node)
 
-        back = {n: 0 for n in self._nodes if n.kind is Kind.NEXT and self._frames[n] in around}
-        return _reaching(self._nodes, {**self._bits, **back}, sources)
+        back = {
+            n: 0 for n in self._nodes if n.is_a(kinds.NextIteration) and self._frames[n] in around
+        }
+        return _reaching(self._nodes, {**self._bits, **back}, before)
 
     def look(self) -> None:
         """Find out which writes the flow of each node comes from."""
@@ -152,17 +158,13 @@ def _surely_before(node: Node) -> list[Node]:
     found: dict[Node, None] = {}
     queue = [node]
     for current in queue:
-        if current.kind in _PAUSES or current.op_type == "ControlTrigger":
+        if current.is_a(_PAUSES) or current.op_type == "ControlTrigger":
             continue
-        for source in _sources(current):
+        for source in sources(current):
             if source not in found:
                 found[source] = None
                 queue.append(source)
     return list(found)
-
-
-def _sources(node: Node) -> list[Node]:
-    return [*(value.node for value in node.inputs), *node.controls]
 
 
 def _handle_sources(node: Node) -> list[Node]:
@@ -181,13 +183,13 @@ def _flow_sources(node: Node) -> list[Node]:
 
 def _forwarded(node: Node) -> list[Node]:
     """The nodes whose values a node may give."""
-    if node.kind is Kind.MERGE:
+    if node.is_a(kinds.Merge):
         return [value.node for value in node.inputs]
-    is_same = node.kind in FORWARDING or node.kind in (Kind.ENTER, Kind.EXIT)
-    if is_same or (node.kind is Kind.OP and node.op_type in ("Identity", "RefIdentity")):
+    is_same = node.is_a(FORWARDING) or node.is_a(kinds.Enter | kinds.Exit)
+    if is_same or (node.is_a(kinds.Operator) and node.op_type in ("Identity", "RefIdentity")):
         return [node.inputs[0].node]
     return []
 
 
 def _is(node: Node, names: frozenset[str]) -> bool:
-    return node.kind is Kind.OP and isinstance(node.op, Tf1Op) and node.op.op_type in names
+    return node.is_a(kinds.Operator) and isinstance(node.op, Tf1Op) and node.op.op_type in names

@@ -16,8 +16,8 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.types import element_type, i1, i64, tensor
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, dtype_attr
 from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
-from lowerdeck.passes.control_flow import regions
-from lowerdeck.passes.control_flow.graph import Kind, Node, Value
+from lowerdeck.passes.control_flow import kinds, regions
+from lowerdeck.passes.control_flow.graph import Node, Value
 from lowerdeck.passes.control_flow.loops import Loop
 from lowerdeck.passes.control_flow.regions import Choose, Forward, Make, Plan
 from lowerdeck.passes.provenance import derive
@@ -54,20 +54,20 @@ class Emitter:
     def _emit_node(self, step: Make, values: dict[Value, SSAValue], block: Block) -> None:
         node, inputs = step.node, [values[value] for value in step.inputs]
         match node.kind:
-            case Kind.LOOP:
+            case kinds.RaisedLoop():
                 results = self._emit_loop(node, inputs, block)
-            case Kind.NUMBER:
-                results = [_add(block, _number(node.number), node).results[0]]
-            case Kind.TRUTH:
-                truth = ConstantOp.of(np.array(bool(node.number)))
+            case kinds.Number(value):
+                results = [_add(block, _number(value), node).results[0]]
+            case kinds.Truth(holds):
+                truth = ConstantOp.of(np.array(holds))
                 results = [_add(block, truth, node).results[0]]
-            case Kind.ANYTHING:
-                anything = PoisonOp(node.value(node.number).type)
+            case kinds.Anything(output):
+                anything = PoisonOp(node.value(output).type)
                 results = [_add(block, anything, node).results[0]]
-            case Kind.TEST:
-                number = _add(block, _number(node.number), node).results[0]
+            case kinds.Test(wanted):
+                number = _add(block, _number(wanted), node).results[0]
                 results = [_add(block, _equal(inputs[0], number), node).results[0]]
-            case Kind.BOOL:
+            case kinds.Bool():
                 results = [_truth(inputs[0], block, node)]
             case _:
                 results = _add(block, _without_control(node, inputs), node).results
@@ -88,7 +88,8 @@ class Emitter:
         op.location = derive((phi.op.location for phi in step.phis), step.place)
         block.add_op(op)
         for phi, result in zip(step.phis, op.results, strict=True):
-            result.name_hint = phi.value(phi.number).name_hint
+            assert isinstance(phi.kind, kinds.Phi)
+            result.name_hint = phi.value(phi.kind.output).name_hint
             values[Value(phi, 0)] = result
 
     def _emit_loop(self, node: Node, inputs: Sequence[SSAValue], block: Block) -> list[SSAValue]:

@@ -2,7 +2,7 @@
 Loops that end in several ways, of which each has Exits of its own.
 
 Such a loop gives one more result, the number of the way in which it ended. An Exit is alive where
-that is one of its ways; for the others the loop gives a value in its place that nobody looks at.
+that is one of its ways; for the others the loop gives a value in its place that is not used.
 """
 
 from __future__ import annotations
@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lowerdeck.dialects.tf1.attributes import RESOURCE
+from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.flow import Flow
-from lowerdeck.passes.control_flow.graph import Kind, Node, Value
+from lowerdeck.passes.control_flow.graph import Node, Value
 from lowerdeck.passes.control_flow.predicates import FALSE, Predicates
 
 _MAX_WAYS = 16
@@ -36,7 +37,7 @@ def part_exits(
     if len(ways) > _MAX_WAYS:
         return None
     numbers = [(way, flow.number(k, loop)) for k, way in enumerate(ways)]
-    number = flow.choice(Value(loop, 0), numbers, ended)
+    number = flow.choices.choice(Value(loop, 0), numbers, ended)
     given = [_given(flow, ended, end) for end in ends]
     outputs = [value for value in (*given, number) if value is not None]
     if len(outputs) <= len(ends):
@@ -46,9 +47,9 @@ def part_exits(
         if when == ended:
             continue
         inputs = [Value(loop, position), Value(loop, len(ends))]
-        parted = Node(Kind.SWITCH_N, leaving.op, inputs, [], leaving.index, len(ways))
+        parted = Node(kinds.SwitchN(len(ways)), leaving.op, inputs, [], leaving.index)
         taken = [k for k, way in enumerate(ways) if predicates.implies(way, when)]
-        leaving.kind, leaving.inputs = Kind.MERGE, [Value(parted, k) for k in taken]
+        leaving.become(kinds.Merge(), [Value(parted, k) for k in taken])
         made.append(parted)
     return tuple(outputs), made, ways
 
@@ -73,4 +74,4 @@ def _given(flow: Flow, ended: int, end: Value) -> Value | None:
     if end.node.value(end.output).type == RESOURCE:
         return None
     other = flow.predicates.both(ended, flow.predicates.negate(alive))
-    return flow.choice(end, [(alive, meant), (other, flow.anything(end))], ended)
+    return flow.choices.choice(end, [(alive, meant), (other, flow.anything(end))], ended)

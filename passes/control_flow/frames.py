@@ -11,9 +11,11 @@ from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from lowerdeck.passes.control_flow.graph import Graph, Kind, Node, Problem, Value, refuse
+from lowerdeck.passes.control_flow import kinds
+from lowerdeck.passes.control_flow.graph import Graph, Node, Problem, Value, refuse
+from lowerdeck.passes.control_flow.kinds import Kind
 
-_INSIDE = {Kind.EXIT: "an Exit", Kind.NEXT: "a NextIteration"}
+_INSIDE: Mapping[type[Kind], str] = {kinds.Exit: "an Exit", kinds.NextIteration: "a NextIteration"}
 """What can only be in a loop."""
 
 
@@ -124,7 +126,7 @@ def _sources(node: Node) -> dict[Node, None]:
 
 
 def _is_back(node: Node, source: Node) -> bool:
-    return node.kind is Kind.MERGE and source.kind is Kind.NEXT
+    return node.is_a(kinds.Merge) and source.is_a(kinds.NextIteration)
 
 
 def _frame(
@@ -148,11 +150,10 @@ def _frame(
         )
         return None
     outside = next(iter(places), root)
-    if node.kind is Kind.ENTER and outside is not None:
-        assert node.frame is not None
-        return outside.child(*node.frame)
-    if node.kind in _INSIDE and outside is root:
-        text = f"found {_INSIDE[node.kind]} in no frame, expected it inside of a loop"
+    if isinstance(node.kind, kinds.Enter) and outside is not None:
+        return outside.child(node.kind.key, node.kind.name)
+    if type(node.kind) in _INSIDE and outside is root:
+        text = f"found {_INSIDE[type(node.kind)]} in no frame, expected it inside of a loop"
         problems.append(Problem(node, text))
         return None
     return outside
@@ -177,7 +178,7 @@ def _wrong_turns(node: Node, frames: dict[Node, Frame]) -> list[Problem]:
             "expected only a Merge to read a NextIteration",
         )
         for source in _sources(node)
-        if source.kind is Kind.NEXT
+        if source.is_a(kinds.NextIteration)
     ]
 
 
@@ -194,7 +195,7 @@ def _cycle(nodes: Sequence[Node], missing: Mapping[Node, int]) -> list[Node]:
 
 def _outside(node: Node, frame: Frame) -> Frame | None:
     """The frame that the outputs of a node are in."""
-    return frame.parent if node.kind is Kind.EXIT else frame
+    return frame.parent if node.is_a(kinds.Exit) else frame
 
 
 def _below(root: Frame) -> list[Frame]:
@@ -216,8 +217,8 @@ def _merge_enters(frame: Frame) -> list[Node]:
     for node in tuple(frame.nodes):
         if not is_loop_variable(node):
             continue
-        enters = [value for value in node.inputs if value.node.kind is Kind.ENTER]
-        following = [value for value in node.inputs if value.node.kind is Kind.NEXT]
+        enters = [value for value in node.inputs if value.node.is_a(kinds.Enter)]
+        following = [value for value in node.inputs if value.node.is_a(kinds.NextIteration)]
         if len(enters) + len(following) < len(node.inputs):
             continue  # the loop refuses it
         if len(enters) > 1 and frame.parent is not None:
@@ -226,7 +227,7 @@ def _merge_enters(frame: Frame) -> list[Node]:
             following = [_merged(node, following, frame, frame)]
         if len(enters) + len(following) < len(node.inputs):
             replaced += _inputs(node)
-            node.number = len(node.inputs)
+            node.kind = kinds.Merge(joined=len(node.inputs))
             node.inputs = [*enters, *following]
     return replaced
 
@@ -240,10 +241,10 @@ def _merged(merge: Node, values: Sequence[Value], outer: Frame, inner: Frame) ->
     first = values[0].node
     # What an input depends on may be dead where another one is alive.
     guarded = [
-        Node(Kind.FORWARD, v.node.op, list(v.node.inputs), list(v.node.controls), v.node.index)
+        Node(kinds.Forward(), v.node.op, list(v.node.inputs), list(v.node.controls), v.node.index)
         for v in values
     ]
-    choice = Node(Kind.MERGE, merge.op, [Value(node, 0) for node in guarded], [], merge.index)
+    choice = Node(kinds.Merge(), merge.op, [Value(node, 0) for node in guarded], [], merge.index)
     single = Node(first.kind, first.op, [Value(choice, 0)], [], first.index)
     outer.nodes += [*guarded, choice]
     inner.nodes.append(single)
@@ -252,9 +253,9 @@ def _merged(merge: Node, values: Sequence[Value], outer: Frame, inner: Frame) ->
 
 def is_loop_variable(node: Node) -> bool:
     """True for a Merge that a NextIteration feeds."""
-    return node.kind is Kind.MERGE and any(v.node.kind is Kind.NEXT for v in node.inputs)
+    return node.is_a(kinds.Merge) and any(v.node.is_a(kinds.NextIteration) for v in node.inputs)
 
 
 def first_enter(variable: Node) -> Node:
     """The Enter that gives a loop variable its first value."""
-    return next(value.node for value in variable.inputs if value.node.kind is Kind.ENTER)
+    return next(value.node for value in variable.inputs if value.node.is_a(kinds.Enter))

@@ -7,9 +7,9 @@ depends on their names or on their order in the file.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
+from types import UnionType
 from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
@@ -17,56 +17,22 @@ from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
+from lowerdeck.passes.control_flow import kinds
+from lowerdeck.passes.control_flow.kinds import Kind
+from lowerdeck.passes.order import post_order
 from lowerdeck.passes.provenance import describe, source_names
 
-
-class Kind(Enum):
-    """What a node means to control flow."""
-
-    OP = auto()
-    """An ordinary node."""
-    ARGUMENT = auto()
-    """A Placeholder."""
-    SWITCH = auto()
-    SWITCH_N = auto()
-    MERGE = auto()
-    ENTER = auto()
-    EXIT = auto()
-    NEXT = auto()
-    """NextIteration."""
-    COND = auto()
-    """LoopCond."""
-    FORWARD = auto()
-    """A node whose output is its input: PlaceholderWithDefault, and Exits of raised loops."""
-    LOOP = auto()
-    """A raised loop: initial values and captured ones in, what its Exits give out."""
-    PHI = auto()
-    """One of two values: inputs are the condition, the value if true, and the one if false."""
-    NUMBER = auto()
-    """An i32 constant, for the index of a Merge."""
-    TRUTH = auto()
-    """A Boolean constant, for the condition of a loop that has no LoopCond."""
-    ANYTHING = auto()
-    """A value that is never looked at, where there has to be one."""
-    TEST = auto()
-    """Whether an integer is a number, for _SwitchN."""
-    BOOL = auto()
-    """Whether a value counts as true, for operators that run functions."""
-    GATE = auto()
-    """Alive where a function runs; it gives nothing."""
-
-
-_KINDS = {
-    "Placeholder": Kind.ARGUMENT,
-    "PlaceholderV2": Kind.ARGUMENT,
-    "PlaceholderWithDefault": Kind.FORWARD,
-    "LoopCond": Kind.COND,
-    "_SwitchN": Kind.SWITCH_N,
-    **{f"{ref}Switch": Kind.SWITCH for ref in ("", "Ref")},
-    **{f"{ref}Merge": Kind.MERGE for ref in ("", "Ref")},
-    **{f"{ref}Enter": Kind.ENTER for ref in ("", "Ref")},
-    **{f"{ref}Exit": Kind.EXIT for ref in ("", "Ref")},
-    **{f"{ref}NextIteration": Kind.NEXT for ref in ("", "Ref")},
+_KINDS: Mapping[str, type[Kind]] = {
+    "Placeholder": kinds.Argument,
+    "PlaceholderV2": kinds.Argument,
+    "PlaceholderWithDefault": kinds.Forward,
+    "LoopCond": kinds.LoopCond,
+    "_SwitchN": kinds.SwitchN,
+    **{f"{ref}Switch": kinds.Switch for ref in ("", "Ref")},
+    **{f"{ref}Merge": kinds.Merge for ref in ("", "Ref")},
+    **{f"{ref}Enter": kinds.Enter for ref in ("", "Ref")},
+    **{f"{ref}Exit": kinds.Exit for ref in ("", "Ref")},
+    **{f"{ref}NextIteration": kinds.NextIteration for ref in ("", "Ref")},
 }
 
 
@@ -85,15 +51,16 @@ class Node:
     controls: list[Node] = field(default_factory=list["Node"], repr=False)
     index: int = 0
     """The place in the order of all nodes."""
-    number: int = 0
-    """
-    The constant of a NUMBER, TRUTH or TEST; how many outputs a _SwitchN has, or inputs a loop's
-    Merge had before they became two; which output of the op a PHI or ANYTHING is.
-    """
-    frame: tuple[Hashable, str] | None = None
-    """What an Enter leads to: frames with equal keys in one frame are the same; and its name."""
     result: SSAValue | None = None
     """The value of the graph that a Merge stands for, if it is not the op's of that number."""
+
+    def is_a(self, kinds: type[Kind] | UnionType | tuple[type[Kind], ...]) -> bool:
+        """True if the node is of one of some kinds."""
+        return isinstance(self.kind, kinds)
+
+    def become(self, kind: Kind, inputs: list[Value]) -> None:
+        """Make another node of it, which waits for its inputs only; its users stay."""
+        self.kind, self.inputs, self.controls = kind, inputs, []
 
     @property
     def op_type(self) -> str:
@@ -129,10 +96,6 @@ class Problem(NamedTuple):
         return f"{describe(self.node.op)}: {self.text}"
 
 
-FORWARDING = frozenset({Kind.SWITCH, Kind.SWITCH_N, Kind.NEXT, Kind.COND, Kind.FORWARD})
-"""Kinds of nodes all outputs of which are their first input."""
-
-
 SAME = frozenset({"Identity", "RefIdentity", "StopGradient", "PreventGradient", "Snapshot"})
 """Operators whose value is their input."""
 
@@ -158,21 +121,21 @@ class Graph:
 
 def placeholders(graph: GraphOp) -> list[Node]:
     """All placeholders of a graph, needed or not."""
-    return [Node(kind, op) for op in graph.body.block.ops if (kind := kind_of(op)) is Kind.ARGUMENT]
+    ops = graph.body.block.ops
+    return [Node(kinds.Argument(), op) for op in ops if kind_of(op) is kinds.Argument]
 
 
 def data_reachable(values: Sequence[Value]) -> set[Node]:
     """The nodes that values depend on by data."""
-    seen: set[Node] = set()
-    stack = [value.node for value in values]
-    while stack:
-        node = stack.pop()
-        if node not in seen:
-            seen.add(node)
-            stack.extend(value.node for value in node.inputs)
-    return seen
+    roots = [value.node for value in values]
+    return set(post_order(roots, lambda node: [value.node for value in node.inputs]))
 
 
-def kind_of(op: Operation) -> Kind:
+def sources(node: Node) -> list[Node]:
+    """The nodes that a node waits for, by data or by control."""
+    return [*(value.node for value in node.inputs), *node.controls]
+
+
+def kind_of(op: Operation) -> type[Kind]:
     """What an op means to control flow."""
-    return _KINDS.get(op.op_type, Kind.OP) if isinstance(op, Tf1Op) else Kind.OP
+    return _KINDS.get(op.op_type, kinds.Operator) if isinstance(op, Tf1Op) else kinds.Operator

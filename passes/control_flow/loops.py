@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.exits import part_exits
 from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import Frame, is_loop_variable
-from lowerdeck.passes.control_flow.graph import Kind, Node, Problem, Value
+from lowerdeck.passes.control_flow.graph import Node, Problem, Value
 from lowerdeck.passes.control_flow.numbering import Numbering
 from lowerdeck.passes.control_flow.places import Place
 from lowerdeck.passes.control_flow.predicates import FALSE, TRUE, Predicates
@@ -95,21 +96,20 @@ class LoopRaiser:
         """Make a frame a node of its parent; what is wrong with it if that cannot be done."""
         if problems := _check_form(frame):
             return problems
-        conditions = tuple(node for node in frame.nodes if node.kind is Kind.COND)
-        exits = [node for node in frame.nodes if node.kind is Kind.EXIT]
-        guards = {enter: _copied(enter) for enter in frame.nodes if enter.kind is Kind.ENTER}
+        conditions = tuple(node for node in frame.nodes if node.is_a(kinds.LoopCond))
+        exits = [node for node in frame.nodes if node.is_a(kinds.Exit)]
+        guards = {enter: _copied(enter) for enter in frame.nodes if enter.is_a(kinds.Enter)}
         ends = [_copied(leaving) for leaving in exits]
         origin = next(iter((*conditions, *guards)))
-        node = Node(Kind.LOOP, origin.op, [], list(guards.values()), origin.index)
+        node = Node(kinds.RaisedLoop(), origin.op, [], list(guards.values()), origin.index)
         self._rings[frame] = _Ring(
             frame, node, conditions, tuple(exits), tuple(Value(end, 0) for end in ends), guards
         )
         self._frames[node] = frame
-        frame.nodes = [other for other in frame.nodes if other.kind is not Kind.EXIT] + ends
+        frame.nodes = [other for other in frame.nodes if not other.is_a(kinds.Exit)] + ends
         parent.nodes += [*guards.values(), node, *exits]
         for position, leaving in enumerate(exits):
-            leaving.kind = Kind.FORWARD
-            leaving.inputs, leaving.controls = [Value(node, position)], []
+            leaving.become(kinds.Forward(), [Value(node, position)])
         return []
 
     def analyze(self, root: Frame) -> Flow:
@@ -182,7 +182,7 @@ class LoopRaiser:
         plans = [plan(flow, values, context) for values, context in tasks]
         leaves = dict.fromkeys(leaf for made in plans for leaf in made.leaves)
         captured = tuple(
-            leaf for leaf in leaves if leaf not in carried and leaf.node.kind is not Kind.ARGUMENT
+            leaf for leaf in leaves if leaf not in carried and not leaf.node.is_a(kinds.Argument)
         )
         predicate, names = self._predicates.describe(going), tuple(v.node.name for v in carried)
         place = Place(str(frame), predicate, (predicate,), names)
@@ -199,7 +199,7 @@ class LoopRaiser:
         conditions = self._rings[flow.frame].conditions
         if not conditions:
             return self._predicates.any(followings)
-        going = both(flow.context, flow.truth(conditions[0].inputs[0]))
+        going = both(flow.context, flow.truths.of(conditions[0].inputs[0]))
         # The body may end the loop, too, if all variables agree on it.
         breaks = len(followings) == 1 and self._predicates.implies(min(followings), going)
         return min(followings) if breaks else going
@@ -211,9 +211,9 @@ class LoopRaiser:
         """The value that tells whether another iteration follows."""
         ring = self._rings[flow.frame]
         for condition in ring.conditions:
-            if self._predicates.both(flow.context, flow.truth(condition.inputs[0])) == going:
+            if self._predicates.both(flow.context, flow.truths.of(condition.inputs[0])) == going:
                 return condition.inputs[0]
-        return flow.decided(going, ring.node)
+        return flow.choices.decided(going, ring.node)
 
     # Checks
 
@@ -267,18 +267,20 @@ class LoopRaiser:
 
 def _check_form(frame: Frame) -> list[Problem]:
     """A frame has one LoopCond at most, and its loop variables one Enter and one NextIteration."""
-    conditions = [node for node in frame.nodes if node.kind is Kind.COND]
+    conditions = [node for node in frame.nodes if node.is_a(kinds.LoopCond)]
     count = f"found {len(conditions)} LoopConds in {frame}, expected one"
     problems = [Problem(node, count) for node in conditions if len(conditions) > 1]
     indexed = _indexed(frame)
     for node in filter(is_loop_variable, frame.nodes):
-        kinds = {value.node.kind for value in node.inputs}
-        if len(node.inputs) != 2 or kinds != {Kind.ENTER, Kind.NEXT}:
+        found_kinds = {type(value.node.kind) for value in node.inputs}
+        if len(node.inputs) != 2 or found_kinds != {kinds.Enter, kinds.NextIteration}:
             found = ", ".join(value.node.op_type for value in node.inputs)
             text = f"found inputs from {found} in {frame}, expected Enters and NextIterations"
             problems.append(Problem(node, text))
-        elif node in indexed and node.number:
-            text = f"found the index of {node.number} inputs in {frame} in use, expected 2 inputs"
+        elif node in indexed and isinstance(node.kind, kinds.Merge) and node.kind.joined:
+            text = (
+                f"found the index of {node.kind.joined} inputs in {frame} in use, expected 2 inputs"
+            )
             problems.append(Problem(node, text))
     return problems
 
@@ -290,7 +292,7 @@ def _in_cycle(node: Node, frame: Frame) -> Problem:
 
 def _ends(merge: Node) -> tuple[int, int]:
     """Which input of a loop variable's Merge is the Enter, and which the NextIteration."""
-    return (0, 1) if merge.inputs[0].node.kind is Kind.ENTER else (1, 0)
+    return (0, 1) if merge.inputs[0].node.is_a(kinds.Enter) else (1, 0)
 
 
 def _followings(frame: Frame) -> list[Value]:
@@ -300,7 +302,7 @@ def _followings(frame: Frame) -> list[Value]:
 
 def _copied(node: Node) -> Node:
     """A node that forwards what an Enter or Exit takes, and is alive when that is."""
-    return Node(Kind.FORWARD, node.op, list(node.inputs), list(node.controls), node.index)
+    return Node(kinds.Forward(), node.op, list(node.inputs), list(node.controls), node.index)
 
 
 def _variables(flow: Flow) -> _Variables:

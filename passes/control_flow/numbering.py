@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
 from lowerdeck.dialects.core.types import element_type, is_integer
 from lowerdeck.dialects.tf1.ops import Tf1Op
-from lowerdeck.passes.control_flow.graph import SAME, Kind, Node, Value
+from lowerdeck.passes.control_flow import kinds
+from lowerdeck.passes.control_flow.graph import SAME, Node, Value
+from lowerdeck.passes.order import post_order
 
 _MIRRORED = {"Greater": "Less", "GreaterEqual": "LessEqual"}
 """Comparisons, and what they are with their operands exchanged."""
@@ -66,6 +68,64 @@ class Numbering:
 def is_pure(node: Node) -> bool:
     """True for an operator that gives equal results for equal operands."""
     op = node.op
-    if node.kind is not Kind.OP or not isinstance(op, Tf1Op) or op.op_type in SAME:
+    if not node.is_a(kinds.Operator) or not isinstance(op, Tf1Op) or op.op_type in SAME:
         return False
     return not op.signature.is_stateful and not any(part.is_ref for part in op.signature.inputs)
+
+
+class Identities:
+    """What the values of one frame are computed from."""
+
+    def __init__(
+        self,
+        numbering: Numbering,
+        stands_for: Callable[[Value], Value],
+        outer: Identities | None,
+    ) -> None:
+        """`stands_for` is what a value is behind all that forwards it, `outer` those around."""
+        self._numbering = numbering
+        self._stands_for = stands_for
+        self._outer = outer
+        self._known: dict[Value, Identity] = {}
+
+    def of(self, value: Value) -> Identity:
+        """What is the same for values that are equal because they are computed alike."""
+        for current in post_order([value], lambda v: self._operands(v)[::-1], self._known):
+            known = [self._known[operand] for operand in self._operands(current)]
+            self._known[current] = self._identified(current, known)
+        return self._known[value]
+
+    def _operands(self, value: Value) -> Sequence[Value]:
+        """The values that the identity of a value depends on."""
+        node = value.node
+        if (behind := self._stands_for(value)) != value:
+            return [behind]
+        if node.is_a(kinds.Operator) and node.op_type in SAME:
+            return node.inputs[:1]
+        is_made = node.is_a(kinds.Phi | kinds.Test | kinds.Bool)
+        return node.inputs if is_made or is_pure(node) else ()
+
+    def _identified(self, value: Value, operands: Sequence[Identity]) -> Identity:
+        node = value.node
+        if self._stands_for(value) != value or (node.op_type in SAME and node.is_a(kinds.Operator)):
+            return operands[0]
+        match node.kind:
+            case kinds.Enter() if self._outer is not None:
+                return self._outer.of(node.inputs[0])
+            case kinds.Number(number):
+                return self._numbering.of(("number", number))
+            case kinds.Test(number):
+                return self._numbering.of(("test", number, operands[0]))
+            case kinds.Bool():
+                return self._numbering.of(("bool", operands[0]))
+            case kinds.Phi():
+                condition, yes, no = operands
+                if condition.is_negated:
+                    condition, yes, no = condition.negated, no, yes
+                return self._numbering.of(("choice", condition, yes, no))
+            case kinds.Operator() if node.op_type == "LogicalNot":
+                return operands[0].negated
+            case kinds.Operator() if is_pure(node):
+                return self._numbering.of_op(value, operands)
+            case _:
+                return self._numbering.of(value)

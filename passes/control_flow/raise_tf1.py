@@ -15,13 +15,13 @@ from lowerdeck.dialects.core.names import UNUSED, given_name, named, unused_inpu
 from lowerdeck.dialects.tf1.functions import FunctionOp
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.context import options_of
+from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.arrays import refresh_flows
 from lowerdeck.passes.control_flow.emit import Emitter
 from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import find_frames
 from lowerdeck.passes.control_flow.graph import (
     Graph,
-    Kind,
     Node,
     Problem,
     Value,
@@ -91,7 +91,7 @@ def _arguments(reached: Iterable[Node], plans: Sequence[Plan]) -> list[Node]:
     others, unless they decide what is alive.
     """
     leaves = (leaf.node for made in plans for leaf in made.leaves)
-    found = {node for node in (*reached, *leaves) if node.kind is Kind.ARGUMENT}
+    found = {node for node in (*reached, *leaves) if node.is_a(kinds.Argument)}
     return sorted(found, key=lambda node: given_name(node.op, node.name))
 
 
@@ -104,7 +104,7 @@ def _calls(graph: Graph) -> list[Problem]:
         Problem(node, "found an operator that calls a function in a way that is not supported")
         for node in graph.nodes
         if isinstance(node.op, Tf1Op)
-        and node.kind is Kind.OP
+        and node.is_a(kinds.Operator)
         and any(attr.kind in ("func", "list(func)") for attr in node.op.signature.attrs.values())
     ]
 

@@ -9,7 +9,7 @@ that follows, and what a loop or branch of functions needs is found as for any o
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
@@ -27,16 +27,19 @@ from lowerdeck.dialects.tf1.functions import (
     uses_of,
 )
 from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op
+from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.arrays import READERS, WRITERS
 from lowerdeck.passes.control_flow.graph import (
     Graph,
-    Kind,
     Node,
     Problem,
     Value,
     kind_of,
     refuse,
+    sources,
 )
+from lowerdeck.passes.control_flow.kinds import Kind
+from lowerdeck.passes.order import post_order
 from lowerdeck.passes.provenance import describe
 
 _NODE_LIMIT = 1 << 18
@@ -54,7 +57,7 @@ def read_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> Graph:
         raise PassFailedException(f"{describe(graph)}: the graph has no fetches")
     values = _Reader(functions).read(graph.body.block)
     fetches = tuple(values[value] for value in fetch.values)
-    nodes = _needed(fetches)
+    nodes = post_order((value.node for value in fetches), sources)
     for index, node in enumerate(nodes):
         node.index = index
     return Graph(tuple(nodes), fetches, tuple(name.data for name in fetch.names))
@@ -108,10 +111,9 @@ class _Reader:
         op: Operation,
         inputs: Sequence[Value] = (),
         controls: Sequence[Node] = (),
-        number: int = 0,
     ) -> Node:
         self._count += 1
-        return Node(kind, op, list(inputs), list(controls), self._count, number)
+        return Node(kind, op, list(inputs), list(controls), self._count)
 
     # One block
 
@@ -129,14 +131,16 @@ class _Reader:
         """
         end = block.last_op
         assert end is not None
-        ops = _completed(end.operands)
+        ops = post_order(_producers(end.operands), lambda op: _producers(op.operands))
         nodes: dict[Operation, Node] = {}
         taps: dict[Operation, list[Node]] = {}
         values = dict(given)
         for op in ops:
             if isinstance(op, Tf1Op) and op.op_type in FUNCTIONAL:
-                nodes[op] = self._node(Kind.GATE, op)
-                taps[op] = [self._node(Kind.FORWARD, op, controls=[nodes[op]]) for _ in op.inputs]
+                nodes[op] = self._node(kinds.Gate(), op)
+                taps[op] = [
+                    self._node(kinds.Forward(), op, controls=[nodes[op]]) for _ in op.inputs
+                ]
                 results = self._run(op, [Value(tap, 0) for tap in taps[op]], nodes[op], path)
             else:
                 nodes[op] = self._ordinary(op, gate)
@@ -156,20 +160,10 @@ class _Reader:
         return values
 
     def _ordinary(self, op: Operation, gate: Node | None) -> Node:
-        node = self._node(kind_of(op), op)
-        match node.kind:
-            case Kind.SWITCH_N:
-                node.number = sum(result.type != CONTROL for result in op.results)
-            case Kind.ENTER:
-                assert isinstance(op, Tf1Op)
-                name = op.attr("frame_name")
-                # Each call of a function has frames of its own.
-                node.frame = (gate, name), name
-            case Kind.ARGUMENT if gate is not None:
-                text = "found an input inside a function, expected an argument"
-                self._problems.append(Problem(node, text))
-            case _:
-                pass
+        node = self._node(_kind(op, gate), op)
+        if gate is not None and node.is_a(kinds.Argument):
+            text = "found an input inside a function, expected an argument"
+            self._problems.append(Problem(node, text))
         return node
 
     def _check(self, block: Block, nodes: Mapping[Operation, Node]) -> None:
@@ -235,7 +229,7 @@ class _Reader:
     ) -> list[Value]:
         """What a function gives, which runs when `gate` is alive."""
         function = self._functions[use.function]
-        results = [self._node(Kind.FORWARD, op) for _ in function.end.data]
+        results = [self._node(kinds.Forward(), op) for _ in function.end.data]
         self._queue.append(_Call(function, arguments, gate, results, (*path, use.function)))
         return [Value(node, 0) for node in results]
 
@@ -248,8 +242,8 @@ class _Reader:
         path: tuple[str, ...],
     ) -> list[Value]:
         """A Switch for each argument, and a Merge for each result."""
-        test = Value(self._node(Kind.BOOL, op, [arguments[0]], [gate]), 0)
-        switches = [self._node(Kind.SWITCH, op, [v, test]) for v in (test, *arguments[1:])]
+        test = Value(self._node(kinds.Bool(), op, [arguments[0]], [gate]), 0)
+        switches = [self._node(kinds.Switch(), op, [v, test]) for v in (test, *arguments[1:])]
         return self._branches(op, [(1, uses[0]), (0, uses[1])], switches, path)
 
     def _case(
@@ -257,7 +251,7 @@ class _Reader:
     ) -> list[Value]:
         """The same with _SwitchN, the last output of which takes what is out of range."""
         index, count = arguments[0], len(uses)
-        switches = [self._node(Kind.SWITCH_N, op, [v, index], (), count) for v in arguments]
+        switches = [self._node(kinds.SwitchN(count), op, [v, index]) for v in arguments]
         return self._branches(op, list(enumerate(uses)), switches, path)
 
     def _branches(
@@ -271,9 +265,9 @@ class _Reader:
         results: list[list[Value]] = []
         for side, use in branches:
             pivot, *inputs = (Value(switch, side) for switch in switches)
-            gate = self._node(Kind.GATE, op, [pivot])
+            gate = self._node(kinds.Gate(), op, [pivot])
             results.append(self._call(op, use, inputs, gate, path))
-        merges = [self._node(Kind.MERGE, op, values) for values in zip(*results, strict=True)]
+        merges = [self._node(kinds.Merge(), op, values) for values in zip(*results, strict=True)]
         for merge, result in zip(merges, op.outputs, strict=True):
             merge.result = result
         return [Value(merge, 0) for merge in merges]
@@ -289,66 +283,41 @@ class _Reader:
         """A frame with a variable for each argument."""
         if not arguments:
             return []
-        enters = [self._node(Kind.ENTER, op, [value]) for value in arguments]
-        merges = [self._node(Kind.MERGE, op, [Value(enter, 0)]) for enter in enters]
-        for enter, merge, result in zip(enters, merges, op.outputs, strict=True):
-            enter.frame = gate, gate.name
+        entering = kinds.Enter(gate, gate.name)
+        enters = [self._node(entering, op, [value]) for value in arguments]
+        merges = [self._node(kinds.Merge(), op, [Value(enter, 0)]) for enter in enters]
+        for merge, result in zip(merges, op.outputs, strict=True):
             merge.result = result
         variables = [Value(merge, 0) for merge in merges]
-        testing = self._node(Kind.GATE, op, variables[:1])
+        testing = self._node(kinds.Gate(), op, variables[:1])
         (going,) = self._call(op, uses[0], variables, testing, path)
-        truth = self._node(Kind.BOOL, op, [going])
-        condition = Value(self._node(Kind.COND, op, [Value(truth, 0)]), 0)
-        switches = [self._node(Kind.SWITCH, op, [value, condition]) for value in variables]
+        truth = self._node(kinds.Bool(), op, [going])
+        condition = Value(self._node(kinds.LoopCond(), op, [Value(truth, 0)]), 0)
+        switches = [self._node(kinds.Switch(), op, [value, condition]) for value in variables]
         inside = [Value(switch, 1) for switch in switches]
-        running = self._node(Kind.GATE, op, inside[:1])
+        running = self._node(kinds.Gate(), op, inside[:1])
         for merge, value in zip(
             merges, self._call(op, uses[1], inside, running, path), strict=True
         ):
-            merge.inputs.append(Value(self._node(Kind.NEXT, op, [value]), 0))
-        return [Value(self._node(Kind.EXIT, op, [Value(s, 0)]), 0) for s in switches]
+            merge.inputs.append(Value(self._node(kinds.NextIteration(), op, [value]), 0))
+        return [Value(self._node(kinds.Exit(), op, [Value(s, 0)]), 0) for s in switches]
 
 
-def _needed(values: Sequence[Value]) -> list[Node]:
-    """The nodes that values need by data or control, each after what it needs, but for cycles."""
-    done: list[Node] = []
-    seen: set[Node] = set()
-    for value in values:
-        stack = [(value.node, iter(_sources(value.node)))] if value.node not in seen else []
-        seen.add(value.node)
-        while stack:
-            rest = stack[-1][1]
-            if (following := next((n for n in rest if n not in seen), None)) is None:
-                done.append(stack.pop()[0])
-                continue
-            seen.add(following)
-            stack.append((following, iter(_sources(following))))
-    return done
+def _kind(op: Operation, gate: Node | None) -> Kind:
+    """What an op means to control flow, in the graph or in a function."""
+    kind = kind_of(op)
+    if kind is kinds.SwitchN:
+        return kinds.SwitchN(sum(result.type != CONTROL for result in op.results))
+    if kind is kinds.Enter:
+        assert isinstance(op, Tf1Op)
+        name = op.attr("frame_name")
+        # Each call of a function has frames of its own.
+        return kinds.Enter((gate, name), name)
+    return kind()
 
 
-def _sources(node: Node) -> list[Node]:
-    return [*(value.node for value in node.inputs), *node.controls]
-
-
-def _completed(values: Sequence[SSAValue]) -> list[Operation]:
-    """The producers of values and theirs, each after what it needs, except along cycles."""
-    done: list[Operation] = []
-    seen: set[Operation] = set()
-    for value in values:
-        stack = [] if isinstance(value, BlockArgument) else [(_owner(value), 0)]
-        while stack:
-            op, position = stack.pop()
-            if position == 0 and op in seen:
-                continue
-            seen.add(op)
-            operands = op.operands
-            if position == len(operands):
-                done.append(op)
-                continue
-            stack.append((op, position + 1))
-            if not isinstance(operands[position], BlockArgument):
-                stack.append((_owner(operands[position]), 0))
-    return done
+def _producers(values: Iterable[SSAValue]) -> list[Operation]:
+    return [_owner(value) for value in values if not isinstance(value, BlockArgument)]
 
 
 def _owner(value: SSAValue) -> Operation:
@@ -359,15 +328,11 @@ def _owner(value: SSAValue) -> Operation:
 
 def _data_reachable(values: Sequence[SSAValue]) -> set[Operation]:
     """The ops that values depend on by data."""
-    seen: set[Operation] = set()
-    stack = [value.op for value in values if isinstance(value, OpResult)]
-    while stack:
-        op = stack.pop()
-        if op not in seen:
-            seen.add(op)
-            data = (value for value in op.operands if value.type != CONTROL)
-            stack += [value.op for value in data if isinstance(value, OpResult)]
-    return seen
+    return set(post_order(_data_producers(values), lambda op: _data_producers(op.operands)))
+
+
+def _data_producers(values: Iterable[SSAValue]) -> list[Operation]:
+    return [v.op for v in values if isinstance(v, OpResult) and v.type != CONTROL]
 
 
 _OBSERVERS = frozenset(
@@ -388,7 +353,7 @@ _OBSERVERS = frozenset(
 
 def _has_effect(op: Operation) -> bool:
     """True if an op may change what others read; printing and checking does not."""
-    if not isinstance(op, Tf1Op) or kind_of(op) is not Kind.OP:
+    if not isinstance(op, Tf1Op) or kind_of(op) is not kinds.Operator:
         return False
     if op.op_type in _OBSERVERS | READERS | WRITERS:
         return False  # who sees what was written to an array is given the flow of the write

@@ -15,16 +15,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from lowerdeck.passes.control_flow import kinds
 from lowerdeck.passes.control_flow.flow import Flow
 from lowerdeck.passes.control_flow.frames import is_loop_variable
-from lowerdeck.passes.control_flow.graph import Kind, Node, Problem, Value
+from lowerdeck.passes.control_flow.graph import Node, Problem, Value
 from lowerdeck.passes.control_flow.places import Place
 from lowerdeck.passes.control_flow.predicates import Predicates
+from lowerdeck.passes.order import post_order
 
 _DEPTH = 24
 """Regions inside of each other beyond which nodes stay outside of branches where they can."""
 
-_LEAVES = (Kind.ENTER, Kind.ARGUMENT)
+_LEAVES = (kinds.Enter, kinds.Argument)
 
 
 @dataclass(eq=False)
@@ -81,7 +83,9 @@ class Plan:
 def unmerged(flow: Flow, values: Sequence[Value]) -> list[Problem]:
     """The Merges that values need and that cannot become choices."""
     order = _post_order(flow, map(flow.stands_for, values))
-    return [Problem(node, why) for node in order if (why := flow.unmerged(node)) is not None]
+    return [
+        Problem(node, why) for node in order if (why := flow.choices.unmerged(node)) is not None
+    ]
 
 
 def plan(flow: Flow, values: Sequence[Value], context: int) -> Plan:
@@ -100,50 +104,26 @@ def needs_of(flow: Flow, node: Node) -> list[Value]:
 
 def is_leaf(node: Node) -> bool:
     """True for what a plan is given: loop variables, values from outside, arguments."""
-    return node.kind in _LEAVES or is_loop_variable(node)
+    return node.is_a(_LEAVES) or is_loop_variable(node)
 
 
 def _post_order(flow: Flow, outputs: Iterable[Value]) -> list[Node]:
     """The nodes that values need, each after what it needs."""
-    done: dict[Node, None] = {}
-    entered: set[Node] = set()
-    for output in outputs:
-        stack = [(output.node, iter(needs_of(flow, output.node)))]
-        while stack:
-            node, rest = stack[-1]
-            entered.add(node)
-            following = next((v.node for v in rest if v.node not in entered), None)
-            if following is not None:
-                stack.append((following, iter(needs_of(flow, following))))
-                continue
-            stack.pop()
-            done[node] = None
-    return list(done)
+    roots = (output.node for output in outputs)
+    return post_order(roots, lambda node: [value.node for value in needs_of(flow, node)])
 
 
 def _units(flow: Flow, order: Sequence[Node], outputs: Sequence[Value]) -> list[list[Node]]:
     """The nodes, with choices that are made together, each unit after what it needs."""
     groups = _grouped(flow, order)
     unit_of = {node: unit for unit in groups for node in unit}
-    done: list[list[Node]] = []
-    entered: set[Node] = set()  # the first node stands for its unit
-    for output in outputs:
-        root = unit_of[output.node]
-        if root[0] in entered:
-            continue
-        stack = [(root, iter(_unit_needs(flow, root)))]
-        entered.add(root[0])
-        while stack:
-            unit, rest = stack[-1]
-            following = next((n for n in rest if unit_of[n][0] not in entered), None)
-            if following is not None:
-                below = unit_of[following]
-                entered.add(below[0])
-                stack.append((below, iter(_unit_needs(flow, below))))
-                continue
-            stack.pop()
-            done.append(unit)
-    return done
+
+    def needs(first: Node) -> list[Node]:
+        """The first node stands for its unit."""
+        return [unit_of[node][0] for node in _unit_needs(flow, unit_of[first])]
+
+    firsts = post_order((unit_of[output.node][0] for output in outputs), needs)
+    return [unit_of[first] for first in firsts]
 
 
 def _unit_needs(flow: Flow, unit: Sequence[Node]) -> list[Node]:
@@ -166,7 +146,7 @@ def _grouped(flow: Flow, order: Sequence[Node]) -> list[list[Node]]:
         missing[node] = len(sources)
         for source in sources:
             users[source].append(node)
-        if node.kind is Kind.PHI:
+        if node.is_a(kinds.Phi):
             waiting[_key(flow, node)] += 1
     ready: dict[tuple[int, Value], list[Node]] = defaultdict(list)
     simple: list[int] = []
@@ -175,7 +155,7 @@ def _grouped(flow: Flow, order: Sequence[Node]) -> list[list[Node]]:
     units: list[list[Node]] = []
 
     def release(node: Node) -> None:
-        if node.kind is not Kind.PHI:
+        if not node.is_a(kinds.Phi):
             heappush(simple, place[node])
             return
         key = _key(flow, node)
@@ -240,7 +220,7 @@ class _Planner:
             return
         alive = self._flow.node_alive(unit[0])
         for region in self._homes(regions, alive):
-            if unit[0].kind is Kind.PHI:
+            if unit[0].is_a(kinds.Phi):
                 used = [phi for phi in unit if self._is_used_in(phi, region)]
                 self._make_choice(used, region)
                 continue
@@ -281,7 +261,7 @@ class _Planner:
 
     def _make_choice(self, phis: list[Node], region: Region) -> None:
         condition = self._flow.stands_for(phis[0].inputs[0])
-        truth = self._flow.truth(condition)
+        truth = self._flow.truths.of(condition)
         negated = self._predicates.negate(truth)
         for known, branch in ((truth, 1), (negated, 2)):
             if self._predicates.implies(region.context, known):
