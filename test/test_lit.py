@@ -1,5 +1,6 @@
 """Every `.mlir` file below this folder is a lit test and one pytest case, run in this process."""
 
+import re
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +11,9 @@ from lit import LitTestCase
 from .in_process import tools_in_process
 
 ROOT = Path(__file__).parent
+
+NUMBERED = re.compile(r" *// *[A-Z0-9_]+(-[A-Z0-9]+)*:.*%[0-9]")
+"""A CHECK line with the number of a value."""
 
 
 def lit_cases(*paths: Path) -> dict[str, LitTestCase.LitTestCase]:
@@ -35,6 +39,13 @@ def test_lit(path: str) -> None:
         report = report_of(case)
     if report is not None:
         pytest.fail(report, pytrace=False)
+
+
+@pytest.mark.parametrize("path", lit_cases(ROOT))
+def test_values_are_captured(path: str) -> None:
+    """The numbers of values change with anything that is printed before them."""
+    lines = (ROOT / path).read_text().splitlines()
+    assert [line for line in lines if NUMBERED.match(line)] == []
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,17 @@
 // A sum in f64 has partial sums of f32 in the lanes of four chains; what is left is a shorter
 // vector, then single elements, which are added in f64.
 // CHECK-LABEL: buffer.func @reduce_0
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK: buffer.for <[0, 3, 1]>
 // CHECK: buffer.for <[0, 2, 1]> carry %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} : vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>
-// CHECK: buffer.load %0(%{{.*}}, %{{.*}}) <[d0, d1 * 32]> {{.*}} -> vector<8xf32>
+// CHECK: buffer.load %[[X0]](%{{.*}}, %{{.*}}) <[d0, d1 * 32]> {{.*}} -> vector<8xf32>
 // CHECK-NEXT: arith.addf
-// CHECK-NEXT: buffer.load %0(%{{.*}}, %{{.*}}) <[d0, d1 * 32 + 8]> {{.*}} -> vector<8xf32>
+// CHECK-NEXT: buffer.load %[[X0]](%{{.*}}, %{{.*}}) <[d0, d1 * 32 + 8]> {{.*}} -> vector<8xf32>
 // CHECK: buffer.yield
 // CHECK: buffer.reduce %{{.*}} {kind = "add"} : vector<8xf32> -> f32
 // CHECK-NEXT: arith.extf
 // CHECK-NEXT: arith.addf %{{.*}} : f64
-// CHECK: buffer.load %0(%{{.*}}) <[d0, 64]> {{.*}} -> vector<4xf32>
+// CHECK: buffer.load %[[X0]](%{{.*}}) <[d0, 64]> {{.*}} -> vector<4xf32>
 // CHECK: buffer.reduce %{{.*}} {kind = "add"} : vector<4xf32> -> f32
 // CHECK: buffer.for <[68, 70, 1]> carry %{{.*}} : f64 -> f64
 // CHECK: arith.truncf
@@ -27,14 +28,15 @@ func.func @main(%x: tensor<3x70xf32>) -> tensor<3xf32> {
 // The innermost dimension stays: elements of it are the lanes, four vectors side by side, and the
 // sums are of f32 without conversions.
 // CHECK-LABEL: buffer.func @reduce_0
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK: buffer.for <[0, 4, 1]>
 // CHECK-NEXT: ^bb0(%[[U:.*]]: index)
 // CHECK: buffer.for <[0, 3, 1]> carry %{{.*}} : vector<8xf32> -> vector<8xf32>
-// CHECK: buffer.load %0(%{{.*}}, %[[U]], %{{.*}}) <[d2, d0 * 32 + d1 * 8]> {{.*}} -> vector<8xf32>
+// CHECK: buffer.load %[[X0]](%{{.*}}, %[[U]], %{{.*}}) <[d2, d0 * 32 + d1 * 8]> {{.*}} -> vector<8xf32>
 // CHECK-NEXT: arith.addf
 // CHECK-NEXT: buffer.yield
 // CHECK-NEXT: } {parallel = false}
-// CHECK-NEXT: buffer.store %{{.*}}, %1(%{{.*}}, %[[U]]) <[0, d0 * 32 + d1 * 8]> : vector<8xf32>
+// CHECK-NEXT: buffer.store %{{.*}}, %[[Y]](%{{.*}}, %[[U]]) <[0, d0 * 32 + d1 * 8]> : vector<8xf32>
 // CHECK: } {{{.*}}mode = "unroll"}
 // CHECK-NOT: arith.truncf
 func.func @main(%x: tensor<3x32xf32>) -> tensor<1x32xf32> {

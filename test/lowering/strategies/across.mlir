@@ -2,15 +2,16 @@
 
 // Rows into blocks of channels, which lie innermost: vectors of columns become vectors of channels.
 // CHECK-LABEL: buffer.func @to_blocks
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.scratch : !buffer.ref<[8, 8] x f32>
-// CHECK-NEXT:    buffer.load %0(%{{.*}}) <[0, 0, d0, 0]> : {{.*}} -> vector<8xf32>
+// CHECK-NEXT:    buffer.load %[[X0]](%{{.*}}) <[0, 0, d0, 0]> : {{.*}} -> vector<8xf32>
 // CHECK-NEXT:    buffer.store %{{.*}} <[0, 0]> : vector<8xf32>
-// CHECK-NEXT:    buffer.load %0(%{{.*}}) <[0, 1, d0, 0]> : {{.*}} -> vector<8xf32>
+// CHECK-NEXT:    buffer.load %[[X0]](%{{.*}}) <[0, 1, d0, 0]> : {{.*}} -> vector<8xf32>
 // CHECK:         buffer.transpose
 // CHECK-NEXT:    buffer.load %{{.*}} <[0, 0]> : {{.*}} -> vector<8xf32>
-// CHECK-NEXT:    buffer.store %{{.*}}, %1(%{{.*}}) <[0, 0, d0, 0, 0]> : vector<8xf32>
+// CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 0, d0, 0, 0]> : vector<8xf32>
 // CHECK-NEXT:    buffer.load %{{.*}} <[1, 0]> : {{.*}} -> vector<8xf32>
-// CHECK-NEXT:    buffer.store %{{.*}}, %1(%{{.*}}) <[0, 0, d0, 1, 0]> : vector<8xf32>
+// CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 0, d0, 1, 0]> : vector<8xf32>
 // CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 3>
 func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
   %y = core.kernel @to_blocks(%x) : (tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
@@ -24,15 +25,16 @@ func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
 
 // And back; of 13 columns eight at once, then four, and one alone.
 // CHECK-LABEL: buffer.func @to_rows
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.scratch : !buffer.ref<[8, 8] x f32>
-// CHECK-NEXT:    buffer.load %0(%{{.*}}) <[0, 0, d0, 0, 0]> : {{.*}} -> vector<8xf32>
+// CHECK-NEXT:    buffer.load %[[X0]](%{{.*}}) <[0, 0, d0, 0, 0]> : {{.*}} -> vector<8xf32>
 // CHECK:         buffer.transpose
-// CHECK:         buffer.store %{{.*}}, %1(%{{.*}}) <[0, 0, d0, 0]> : vector<8xf32>
+// CHECK:         buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 0, d0, 0]> : vector<8xf32>
 // CHECK-NEXT:    buffer.load
-// CHECK-NEXT:    buffer.store %{{.*}}, %1(%{{.*}}) <[0, 1, d0, 0]> : vector<8xf32>
+// CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 1, d0, 0]> : vector<8xf32>
 // CHECK:         buffer.for <[0, 2, 1]>
 // CHECK:           buffer.scratch : !buffer.ref<[4, 4] x f32>
-// CHECK-NEXT:      buffer.load %0(%{{.*}}) <[0, 0, d0, 8, d1 * 4]> : {{.*}} -> vector<4xf32>
+// CHECK-NEXT:      buffer.load %[[X0]](%{{.*}}) <[0, 0, d0, 8, d1 * 4]> : {{.*}} -> vector<4xf32>
 // CHECK:         buffer.for <[12, 13, 1]>
 // CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 1>
 func.func @main(%x: tensor<1x8x3x13xf32>) -> tensor<1x8x3x13xf32> {

@@ -4,6 +4,7 @@
 // queries, their maximum and exponentials stay on the stack; the sums of values are divided at the
 // end.
 // CHECK-LABEL: buffer.func @attention_0
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[X2:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK-DAG:     %[[Q:[0-9]+]] = buffer.scratch : !buffer.ref<[2, 16] x f32>
 // CHECK-DAG:     %[[S:[0-9]+]] = buffer.scratch : !buffer.ref<[5, 16] x f32>
 // CHECK-DAG:     %[[R:[0-9]+]] = buffer.scratch : !buffer.ref<[16] x f32>
@@ -28,12 +29,12 @@
 // CHECK-NEXT:    buffer.store %{{.*}}, %[[R]] <[0]> : vector<16xf32>
 // Values: a tile of 16 queries by a vector of columns.
 // CHECK:         buffer.for <[0, 5, 1]> carry {{(%[0-9]+, ){15}%[0-9]+}} : vector<16xf32>
-// CHECK:           buffer.load %2(%{{.*}}) <[0, d0, 0, 0]> {{.*}} -> vector<16xf32>
+// CHECK:           buffer.load %[[X2]](%{{.*}}) <[0, d0, 0, 0]> {{.*}} -> vector<16xf32>
 // CHECK-COUNT-16:  math.fma {{.*}} : vector<16xf32>
 // CHECK-NEXT:      buffer.yield
 // CHECK:         buffer.load %[[R]] <[0]> {{.*}} -> f32
-// CHECK:         buffer.store %{{.*}}, %3 <[0, 0, 0, 0]> : vector<16xf32>
-// CHECK:         buffer.store %{{.*}}, %3 <[0, 15, 0, 0]> : vector<16xf32>
+// CHECK:         buffer.store %{{.*}}, %[[Y]] <[0, 0, 0, 0]> : vector<16xf32>
+// CHECK:         buffer.store %{{.*}}, %[[Y]] <[0, 15, 0, 0]> : vector<16xf32>
 func.func @main(%q: tensor<1x16x1x2xf32>, %k: tensor<1x5x1x2xf32>, %v: tensor<1x5x1x16xf32>) -> tensor<1x16x1x16xf32> {
   %y = core.attention %q, %k, %v {scale = 0.5 : f64} : (tensor<1x16x1x2xf32>, tensor<1x5x1x2xf32>, tensor<1x5x1x16xf32>) -> tensor<1x16x1x16xf32>
   func.return %y : tensor<1x16x1x16xf32>
@@ -43,7 +44,8 @@ func.func @main(%q: tensor<1x16x1x2xf32>, %k: tensor<1x5x1x2xf32>, %v: tensor<1x
 
 // A constant mask that differs between queries is packed as scores lie: a vector a key.
 // CHECK-LABEL: buffer.func @attention_0
-// CHECK:         buffer.load %2{{.*}}!buffer.ref<[1, 5, 16] x f32> -> vector<16xf32>
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[X2:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
+// CHECK:         buffer.load %[[X2]]{{.*}}!buffer.ref<[1, 5, 16] x f32> -> vector<16xf32>
 // CHECK-NEXT:    arith.addf {{.*}} : vector<16xf32>
 func.func @main(%q: tensor<1x16x1x2xf32>, %k: tensor<1x5x1x2xf32>) -> tensor<1x16x1x2xf32> {
   %m = core.constant dense<1.0> : tensor<16x5xf32>
@@ -55,7 +57,8 @@ func.func @main(%q: tensor<1x16x1x2xf32>, %k: tensor<1x5x1x2xf32>) -> tensor<1x1
 
 // Seventeen queries: a block of 32 whose lanes are not all in use stores the rows that there are.
 // CHECK-LABEL: buffer.func @attention_0
-// CHECK:         buffer.store %{{.*}}, %2{{.*}} <[0, 16, 0, {{.*}}]>
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
+// CHECK:         buffer.store %{{.*}}, %[[Y]]{{.*}} <[0, 16, 0, {{.*}}]>
 // CHECK-NOT:     <[0, 17, 0,
 // CHECK-LABEL: buffer.func @run
 func.func @main(%q: tensor<1x17x1x2xf32>, %k: tensor<1x5x1x2xf32>) -> tensor<1x17x1x2xf32> {

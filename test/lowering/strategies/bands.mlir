@@ -4,7 +4,7 @@
 // one before is moved to the front, rows of padding are set to zero, the other rows are made, and all
 // are read. Each part, for threads, has its own rows, and begins with nothing to move.
 // CHECK-LABEL: buffer.func @k
-// CHECK:         [[M:%[0-9]+]]: !buffer.ref<[2, 1, 4, 5, 4] x f32>):
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[X2:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}, [[M:%[0-9]+]]: !buffer.ref<[2, 1, 4, 5, 4] x f32>):
 // CHECK:         buffer.for <[0, 2, 1]>
 // CHECK:         buffer.for({{.*}}) <[d0, (d0 + 1) floordiv 2 + d0 + 1, 1]>
 // CHECK:           [[NUMBER:%[0-9]+]] = buffer.apply({{.*}}) <[-d0 + d1]>
@@ -18,12 +18,12 @@
 // CHECK:           buffer.for([[END]]) <[d0, 4, 1]>
 // CHECK:           [[FIRST:%[0-9]+]] = buffer.apply([[KEPT]], [[ABOVE]]) <[max(d0, d1)]>
 // CHECK-NEXT:      buffer.for([[END]], [[FIRST]]) <[d1, d0, 1]>
-// CHECK:             buffer.load %0
+// CHECK:             buffer.load %[[X0]]
 // CHECK:             buffer.store {{.*}}, [[M]]
 // CHECK:           [[LAST:%[0-9]+]] = buffer.apply({{.*}}) <[min(-d0 * 2 + 5, 2)]>
 // CHECK-NEXT:      buffer.for([[LAST]]) <[0, d0, 1]>
 // CHECK:             buffer.load [[M]]
-// CHECK:             buffer.store {{.*}}, %3
+// CHECK:             buffer.store {{.*}}, %[[Y]]
 // CHECK:       } {parallel = true}
 func.func @main(%x: tensor<1x4x5x3xf32>) -> tensor<1x4x5x3xf32> {
   %w = core.constant dense<1.0> : tensor<4x4x1x1xf32>
@@ -41,14 +41,14 @@ func.func @main(%x: tensor<1x4x5x3xf32>) -> tensor<1x4x5x3xf32> {
 
 // One band of all rows, without padding: nothing is set to zero or moved.
 // CHECK-LABEL: buffer.func @k
-// CHECK:         [[M:%[0-9]+]]: !buffer.ref<[1, 1, 5, 3, 4] x f32>):
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[X2:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}, [[M:%[0-9]+]]: !buffer.ref<[1, 1, 5, 3, 4] x f32>):
 // CHECK-NOT:     arith.constant
 // CHECK:         buffer.for <[0, 5, 1]>
-// CHECK:           buffer.load %0
+// CHECK:           buffer.load %[[X0]]
 // CHECK:           buffer.store {{.*}}, [[M]]
 // CHECK:         buffer.for <[0, 2, 1]>
 // CHECK:           buffer.load [[M]]
-// CHECK:           buffer.store {{.*}}, %3
+// CHECK:           buffer.store {{.*}}, %[[Y]]
 func.func @main(%x: tensor<1x4x5x3xf32>) -> tensor<1x4x2x1xf32> {
   %w = core.constant dense<1.0> : tensor<4x4x1x1xf32>
   %d = core.constant dense<1.0> : tensor<4x1x3x3xf32>

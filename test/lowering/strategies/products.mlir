@@ -35,16 +35,17 @@ func.func @main(%x: tensor<4x6xf32>) -> tensor<4x40xf32> {
 
 // A vector by a matrix: as many vectors of columns side by side as one row of the panel has.
 // CHECK-LABEL: buffer.func @matmul_0
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.for <[0, 6, 1]> carry {{(%[0-9]+, ){3}%[0-9]+}} : vector<16xf32>
-// CHECK:           buffer.load %0(%{{.*}}) <[0, d0]> {{.*}} -> f32
+// CHECK:           buffer.load %[[X0]](%{{.*}}) <[0, d0]> {{.*}} -> f32
 // CHECK-NEXT:      %[[S:.*]] = vector.broadcast
-// CHECK-NEXT:      buffer.load %1(%{{.*}}) <[0, d0, 0]>
+// CHECK-NEXT:      buffer.load %[[X1]](%{{.*}}) <[0, d0, 0]>
 // CHECK-NEXT:      math.fma %[[S]]
-// CHECK-NEXT:      buffer.load %1(%{{.*}}) <[0, d0, 16]>
+// CHECK-NEXT:      buffer.load %[[X1]](%{{.*}}) <[0, d0, 16]>
 // CHECK-NEXT:      math.fma %[[S]]
-// CHECK-NEXT:      buffer.load %1(%{{.*}}) <[0, d0, 32]>
+// CHECK-NEXT:      buffer.load %[[X1]](%{{.*}}) <[0, d0, 32]>
 // CHECK-NEXT:      math.fma %[[S]]
-// CHECK-NEXT:      buffer.load %1(%{{.*}}) <[0, d0, 48]>
+// CHECK-NEXT:      buffer.load %[[X1]](%{{.*}}) <[0, d0, 48]>
 // CHECK-NEXT:      math.fma %[[S]]
 // CHECK-NEXT:      buffer.yield
 // CHECK-COUNT-4: buffer.store {{.*}} : vector<16xf32>
@@ -59,13 +60,14 @@ func.func @main(%x: tensor<1x6xf32>) -> tensor<1x64xf32> {
 // Each matrix of a batch meets its own right one: tiles are rows of one matrix, and the batch is a
 // loop that threads may share.
 // CHECK-LABEL: buffer.func @matmul_0
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:       buffer.for <[0, 2, 1]> {
 // CHECK-NEXT:  ^bb0(%[[B:.*]]: index):
 // CHECK:         buffer.for <[0, 5, 1]> carry {{(%[0-9]+, ){2}%[0-9]+}} : vector<16xf32>
 // CHECK-NEXT:    ^bb0(%[[K:[0-9]+]]: index
-// CHECK-NEXT:      buffer.load %1(%[[B]], %[[K]]) <[d0, d1, 0]> {{.*}} -> vector<16xf32>
-// CHECK-NEXT:      buffer.load %0(%[[B]], %[[K]]) <[d0, 0, d1]> {{.*}} -> f32
-// CHECK:         buffer.store %{{.*}}, %2(%[[B]]) <[d0, 2, 0]> : vector<16xf32>
+// CHECK-NEXT:      buffer.load %[[X1]](%[[B]], %[[K]]) <[d0, d1, 0]> {{.*}} -> vector<16xf32>
+// CHECK-NEXT:      buffer.load %[[X0]](%[[B]], %[[K]]) <[d0, 0, d1]> {{.*}} -> f32
+// CHECK:         buffer.store %{{.*}}, %[[Y]](%[[B]]) <[d0, 2, 0]> : vector<16xf32>
 // CHECK:       } {parallel = true, label = "b0"}
 func.func @main(%x: tensor<2x3x5xf32>, %w: tensor<2x5x16xf32>) -> tensor<2x3x16xf32> {
   %y = core.matmul %x, %w : (tensor<2x3x5xf32>, tensor<2x5x16xf32>) -> tensor<2x3x16xf32>
@@ -76,10 +78,11 @@ func.func @main(%x: tensor<2x3x5xf32>, %w: tensor<2x5x16xf32>) -> tensor<2x3x16x
 
 // One row of each matrix that meets the same right one: the matrices are the rows of a tile.
 // CHECK-LABEL: buffer.func @matmul_0
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.for <[0, 5, 1]> carry {{(%[0-9]+, ){2}%[0-9]+}} : vector<16xf32>
-// CHECK:           buffer.load %0(%{{.*}}) <[0, 0, d0]>
-// CHECK:           buffer.load %0(%{{.*}}) <[1, 0, d0]>
-// CHECK:           buffer.load %0(%{{.*}}) <[2, 0, d0]>
+// CHECK:           buffer.load %[[X0]](%{{.*}}) <[0, 0, d0]>
+// CHECK:           buffer.load %[[X0]](%{{.*}}) <[1, 0, d0]>
+// CHECK:           buffer.load %[[X0]](%{{.*}}) <[2, 0, d0]>
 func.func @main(%x: tensor<3x1x5xf32>, %w: tensor<5x16xf32>) -> tensor<3x1x16xf32> {
   %y = core.matmul %x, %w : (tensor<3x1x5xf32>, tensor<5x16xf32>) -> tensor<3x1x16xf32>
   func.return %y : tensor<3x1x16xf32>
@@ -100,9 +103,10 @@ func.func @main(%x: tensor<4x6xi32>, %w: tensor<6x32xi32>) -> tensor<4x32xi32> {
 
 // Rows that a run knows: tiles, smaller tiles, then rows one by one.
 // CHECK-LABEL: buffer.func @matmul_0
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.for <[0, s0 floordiv [[R:[0-9]+]], 1]> {
 // CHECK:         buffer.for <[0, 6, 1]> carry {{(%[0-9]+, ){10,}%[0-9]+}} : vector<16xf32>
-// CHECK:         buffer.store %{{.*}}, %2(%{{.*}}) <[d0 * [[R]], 0]> : vector<16xf32>
+// CHECK:         buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0 * [[R]], 0]> : vector<16xf32>
 // CHECK:         buffer.for <[0, 6, 1]> carry {{(%[0-9]+, ){2,9}%[0-9]+}} : vector<16xf32>
 // CHECK:         buffer.for <[0, 6, 1]> carry %{{[0-9]+}} : vector<16xf32>
 // CHECK-NOT:     : f32, !buffer.ref

@@ -3,9 +3,10 @@
 // Each channel by itself: the lanes are channels, and one loop over rows of taps carries the sums
 // of a row of outputs.
 // CHECK-LABEL: buffer.func @depthwise
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         carry {{.*}} : vector<16xf32>, vector<16xf32> ->
-// CHECK-COUNT-3:   buffer.load %1
-// CHECK-NEXT:      buffer.load %0{{.*}}<[0, 0, d0 + d1, 0, 0]>
+// CHECK-COUNT-3:   buffer.load %[[X1]]
+// CHECK-NEXT:      buffer.load %[[X0]]{{.*}}<[0, 0, d0 + d1, 0, 0]>
 // CHECK-COUNT-6:   math.fma {{.*}} : vector<16xf32>
 // CHECK-NEXT:      buffer.yield
 // CHECK:         buffer.store {{.*}}<[0, 0, d0, 0, 0]> : vector<16xf32>
@@ -63,15 +64,16 @@ func.func @main(%x: tensor<1x16x1x5xf32>) -> tensor<1x16x1x3xf32> {
 
 // Two phases a dimension of one tap each: four products that write every second output.
 // CHECK-LABEL: buffer.func @transposed
-// CHECK:         buffer.load %1({{.*}}) <[0, 0, 0, 0, d0, 0]>
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
+// CHECK:         buffer.load %[[X1]]({{.*}}) <[0, 0, 0, 0, d0, 0]>
 // CHECK:         buffer.store {{.*}}<[0, 0, 0, 0, 0]> : vector<16xf32>
 // CHECK-NEXT:    buffer.store {{.*}}<[0, 0, 0, 2, 0]> : vector<16xf32>
-// CHECK:         buffer.load %1({{.*}}) <[0, 1, 0, 0, d0, 0]>
+// CHECK:         buffer.load %[[X1]]({{.*}}) <[0, 1, 0, 0, d0, 0]>
 // CHECK:         buffer.store {{.*}}<[0, 0, 0, 1, 0]> : vector<16xf32>
 // CHECK-NEXT:    buffer.store {{.*}}<[0, 0, 0, 3, 0]> : vector<16xf32>
-// CHECK:         buffer.load %1({{.*}}) <[1, 0, 0, 0, d0, 0]>
+// CHECK:         buffer.load %[[X1]]({{.*}}) <[1, 0, 0, 0, d0, 0]>
 // CHECK:         buffer.store {{.*}}<[0, 0, 1, 0, 0]> : vector<16xf32>
-// CHECK:         buffer.load %1({{.*}}) <[1, 1, 0, 0, d0, 0]>
+// CHECK:         buffer.load %[[X1]]({{.*}}) <[1, 1, 0, 0, d0, 0]>
 // CHECK:         buffer.store {{.*}}<[0, 0, 1, 1, 0]> : vector<16xf32>
 func.func @main(%x: tensor<1x16x1x2xf32>) -> tensor<1x16x2x4xf32> {
   %w = core.constant dense<1.0> : tensor<16x16x2x2xf32>

@@ -3,6 +3,7 @@
 // Of an image of any size: groups of tiles of almost the same size, of which the places are
 // computed once; a tile reads no row or column behind the border, and keeps what is in the image.
 // CHECK-LABEL: buffer.func @any_size
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}, %{{[0-9]+}}: {{.*}}, %{{[0-9]+}}: {{.*}}):
 // CHECK:         %[[EACH:.*]] = buffer.apply(%{{.*}}) <[max(1, {{.*}})]>
 // CHECK:         %[[COUNT:.*]] = buffer.apply({{.*}}) <[min({{.*}})]>
 // CHECK:         %[[PLACES:.*]] = buffer.scratch : !buffer.ref<[{{.*}}, 3] x i64>
@@ -14,10 +15,10 @@
 // CHECK-NEXT:      buffer.apply(%{{.*}}) <[min(d0 + 5, s0 + 1)]>
 // CHECK-NEXT:      buffer.for <[0, 16, 1]>
 // CHECK:         label = "tile"
-// CHECK:         buffer.store %{{.*}}, %2({{.*}}) <[d1, d0, d2 + 1, d3 + 1, d4]>
-// CHECK-NEXT:    buffer.store %{{.*}}, %2({{.*}}) <[d1, d0, d2 + 1, d3 + 2, d4]>
-// CHECK-NEXT:    buffer.store %{{.*}}, %2({{.*}}) <[d1, d0, d2 + 1, d3 + 3, d4]>
-// CHECK-NEXT:    buffer.store %{{.*}}, %2({{.*}}) <[d1, d0, d2 + 1, d3 + 4, d4]>
+// CHECK:         buffer.store %{{.*}}, %[[Y]]({{.*}}) <[d1, d0, d2 + 1, d3 + 1, d4]>
+// CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]]({{.*}}) <[d1, d0, d2 + 1, d3 + 2, d4]>
+// CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]]({{.*}}) <[d1, d0, d2 + 1, d3 + 3, d4]>
+// CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]]({{.*}}) <[d1, d0, d2 + 1, d3 + 4, d4]>
 // CHECK-NEXT:    buffer.apply(%{{.*}}) <[d0 - s0 + 1]>
 // CHECK:         scf.if
 // CHECK:         buffer.store {{.*}} {border}
