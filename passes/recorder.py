@@ -46,6 +46,22 @@ class Recorder:
         """True if `op` comes from a node that optional passes leave alone."""
         return self._matcher is not None and self._matcher.matches(op)
 
+    def decide(
+        self, pass_name: str, pattern: str, consumed: Sequence[Operation], reason: str = ""
+    ) -> bool:
+        """
+        True if an optional rewrite may be made, which then counts as made.
+
+        For passes whose decisions depend on one another, so that no pattern makes them.
+        """
+        if self.exhausted:
+            return False
+        if any(map(self.skips, consumed)):
+            self.skipped[pass_name, pattern] += 1
+            return False
+        self.record(pass_name, pattern, reason, consumed)
+        return True
+
     def record(
         self, pass_name: str, pattern: str, reason: str, consumed: Sequence[Operation]
     ) -> None:

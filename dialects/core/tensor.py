@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntAttr
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntAttr, StringAttr
 from xdsl.dialects.builtin import i64 as builtin_i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -22,7 +22,6 @@ from xdsl.traits import Pure
 
 from lowerdeck.dialects.core.base import (
     FORMAT,
-    TYPES,
     CoreOp,
     SameTypeOp,
     int_array,
@@ -30,12 +29,6 @@ from lowerdeck.dialects.core.base import (
     require_axis,
     require_broadcast,
     require_same_element,
-)
-from lowerdeck.dialects.core.enums import (
-    PadMode,
-    PadModeAttr,
-    ScatterReduction,
-    ScatterReductionAttr,
 )
 from lowerdeck.dialects.core.types import (
     DimsAttr,
@@ -68,7 +61,7 @@ class ReshapeOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.reshape %x [2, 12] : (tensor<2x3x4xf32>) -> tensor<2x12xf32>
+    %y = core.reshape %x {dims = #core.dims<[2, 12]>} : (tensor<2x3x4xf32>) -> tensor<2x12xf32>
     ```
     """
 
@@ -77,7 +70,7 @@ class ReshapeOp(CoreOp):
     dims = prop_def(DimsAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$input custom<Dims>($dims) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, dims: Sequence[ExprLike]):
         super().__init__([input], {"dims": DimsAttr.of(dims)})
@@ -104,7 +97,8 @@ class TransposeOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.transpose %x [0, 3, 1, 2] : (tensor<1x8x6x3xf32>) -> tensor<1x3x8x6xf32>
+    %y = core.transpose %x {permutation = array<i64: 0, 3, 1, 2>}
+        : (tensor<1x8x6x3xf32>) -> tensor<1x3x8x6xf32>
     ```
     """
 
@@ -113,7 +107,7 @@ class TransposeOp(CoreOp):
     permutation = prop_def(Ints)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$input $permutation {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, permutation: Sequence[int]):
         super().__init__([input], {"permutation": int_array(permutation)})
@@ -142,7 +136,8 @@ class ChannelShuffleOp(SameTypeOp):
     Example:
 
     ```mlir
-    %y = core.channel_shuffle %x groups 2 : (tensor<1x6x4x4xf32>) -> tensor<1x6x4x4xf32>
+    %y = core.channel_shuffle %x {groups = #builtin.int<2>}
+        : (tensor<1x6x4x4xf32>) -> tensor<1x6x4x4xf32>
     ```
     """
 
@@ -151,7 +146,7 @@ class ChannelShuffleOp(SameTypeOp):
     groups = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$input `groups` custom<Number>($groups) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, groups: int):
         super().__init__([input], {"groups": IntAttr(groups)})
@@ -177,7 +172,7 @@ class BroadcastOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.broadcast %x [5, 2, 3] : (tensor<2x1xf32>) -> tensor<5x2x3xf32>
+    %y = core.broadcast %x {dims = #core.dims<[5, 2, 3]>} : (tensor<2x1xf32>) -> tensor<5x2x3xf32>
     ```
     """
 
@@ -186,7 +181,7 @@ class BroadcastOp(CoreOp):
     dims = prop_def(DimsAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$input custom<Dims>($dims) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, dims: Sequence[ExprLike]):
         super().__init__([input], {"dims": DimsAttr.of(dims)})
@@ -202,8 +197,7 @@ class BroadcastOp(CoreOp):
 @irdl_op_definition
 class SliceOp(CoreOp):
     """
-    Element i of the result is element `starts + i * steps` of the input, in each dimension. The
-    text has starts, sizes and steps in this order.
+    Element i of the result is element `starts + i * steps` of the input, in each dimension.
 
     `starts` and `sizes` are resolved: no negative start counts from the end, nothing is clamped.
     A step may be negative, never zero.
@@ -217,7 +211,8 @@ class SliceOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.slice %x [0, 7] [1, 4] [1, -2] : (tensor<2x8xf32>) -> tensor<1x4xf32>
+    %y = core.slice %x {starts = #core.dims<[0, 7]>, sizes = #core.dims<[1, 4]>,
+        steps = #core.dims<[1, -2]>} : (tensor<2x8xf32>) -> tensor<1x4xf32>
     ```
     """
 
@@ -228,9 +223,7 @@ class SliceOp(CoreOp):
     steps = prop_def(DimsAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = (
-        f"$input custom<Dims>($starts) custom<Dims>($sizes) custom<Dims>($steps) {TYPES}"
-    )
+    assembly_format = FORMAT
 
     def __init__(
         self,
@@ -288,11 +281,13 @@ class PadOp(CoreOp):
     - (C1) `begin` and `end` have one entry a dimension.
     - (C2) no amount is negative.
     - (C3) the value is a scalar of the input's element type.
+    - (C4) `mode` is one of constant, edge, reflect, wrap.
 
     Example:
 
     ```mlir
-    %y = core.pad constant %x, %v [0, 1] [0, 2]
+    %y = core.pad %x, %v
+        {begin = #core.dims<[0, 1]>, end = #core.dims<[0, 2]>, mode = "constant"}
         : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x6xf32>
     ```
     """
@@ -302,10 +297,10 @@ class PadOp(CoreOp):
     value = opt_operand_def()
     begin = prop_def(DimsAttr)
     end = prop_def(DimsAttr)
-    mode = prop_def(PadModeAttr)
+    mode = prop_def(StringAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$mode operands custom<Dims>($begin) custom<Dims>($end) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(
         self,
@@ -313,15 +308,11 @@ class PadOp(CoreOp):
         begin: Sequence[ExprLike],
         end: Sequence[ExprLike],
         value: SSAValue | None = None,
-        mode: PadMode | str = PadMode.CONSTANT,
+        mode: str = "constant",
     ):
         super().__init__(
             [input, value],
-            {
-                "begin": DimsAttr.of(begin),
-                "end": DimsAttr.of(end),
-                "mode": PadModeAttr(PadMode(mode)),
-            },
+            {"begin": DimsAttr.of(begin), "end": DimsAttr.of(end), "mode": StringAttr(mode)},
         )
 
     def infer(self) -> Sequence[Attribute]:
@@ -329,6 +320,8 @@ class PadOp(CoreOp):
         require(
             len(dims) == len(begin) == len(end), f"begin and end need {len(dims)} entries", "C1"
         )
+        modes = ("constant", "edge", "reflect", "wrap")
+        require(self.mode.data in modes, f"mode '{self.mode.data}' is not one of {modes}", "C4")
         grows = all((pad.value or 0) >= 0 for pad in (*begin, *end))
         require(grows, "a negative amount: slice instead", "C2")
         if self.value is not None:
@@ -353,7 +346,8 @@ class ConcatOp(CoreOp):
     Example:
 
     ```mlir
-    %z = core.concat %x, %y axis 1 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+    %z = core.concat %x, %y {axis = #builtin.int<1>}
+        : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
     ```
     """
 
@@ -362,7 +356,7 @@ class ConcatOp(CoreOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, inputs: Sequence[SSAValue], axis: int):
         super().__init__([inputs], {"axis": IntAttr(axis)})
@@ -395,7 +389,7 @@ class SplitOp(CoreOp):
     Example:
 
     ```mlir
-    %a, %b = core.split %x axis 1 sizes [2, 5]
+    %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[2, 5]>}
         : (tensor<3x7xf32>) -> (tensor<3x2xf32>, tensor<3x5xf32>)
     ```
     """
@@ -406,7 +400,7 @@ class SplitOp(CoreOp):
     sizes = prop_def(DimsAttr)
     parts = var_result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$input `axis` custom<Number>($axis) `sizes` custom<Dims>($sizes) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, axis: int, sizes: Sequence[ExprLike]):
         super().__init__(
@@ -460,7 +454,7 @@ class GatherOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.gather %x, %i axis 1
+    %y = core.gather %x, %i {axis = #builtin.int<1>}
         : (tensor<2x9x3xf32>, tensor<4x5xi64>) -> tensor<2x4x5x3xf32>
     ```
     """
@@ -471,7 +465,7 @@ class GatherOp(CoreOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, indices: SSAValue, axis: int):
         super().__init__([input, indices], {"axis": IntAttr(axis)})
@@ -500,7 +494,7 @@ class GatherElementsOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.gather_elements %x, %i axis 1
+    %y = core.gather_elements %x, %i {axis = #builtin.int<1>}
         : (tensor<2x9xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     ```
     """
@@ -511,7 +505,7 @@ class GatherElementsOp(CoreOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, indices: SSAValue, axis: int):
         super().__init__([input, indices], {"axis": IntAttr(axis)})
@@ -538,7 +532,7 @@ class GatherNdOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.gather_nd %x, %i batch_dims 1
+    %y = core.gather_nd %x, %i {batch_dims = #builtin.int<1>}
         : (tensor<2x9x8x3xf32>, tensor<2x5x2xi64>) -> tensor<2x5x3xf32>
     ```
     """
@@ -549,7 +543,7 @@ class GatherNdOp(CoreOp):
     batch_dims = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"operands `batch_dims` custom<Number>($batch_dims) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, indices: SSAValue, batch_dims: int = 0):
         super().__init__([input, indices], {"batch_dims": IntAttr(batch_dims)})
@@ -565,6 +559,14 @@ class GatherNdOp(CoreOp):
         return [tensor(element_type(self.input), shape)]
 
 
+REDUCTIONS = ("none", "add", "mul", "max", "min")
+"""How scattered elements meet what is there, or each other."""
+
+
+def _require_reduction(reduction: str, label: str) -> None:
+    require(reduction in REDUCTIONS, f"reduction '{reduction}' is not one of {REDUCTIONS}", label)
+
+
 @irdl_op_definition
 class ScatterElementsOp(CoreOp):
     """
@@ -577,12 +579,13 @@ class ScatterElementsOp(CoreOp):
     - (C2) input and updates have the same element type.
     - (C3) `axis` is one of the dimensions.
     - (C4) indices and updates have the same dimensions.
-    - (C5) input and indices have the same rank.
+    - (C5) `reduction` is one of none, add, mul, max, min.
+    - (C6) input and indices have the same rank.
 
     Example:
 
     ```mlir
-    %y = core.scatter_elements add %x, %i, %u axis 1
+    %y = core.scatter_elements %x, %i, %u {axis = #builtin.int<1>, reduction = "add"}
         : (tensor<2x9xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x9xf32>
     ```
     """
@@ -592,10 +595,10 @@ class ScatterElementsOp(CoreOp):
     indices = operand_def()
     updates = operand_def()
     axis = prop_def(IntAttr)
-    reduction = prop_def(ScatterReductionAttr)
+    reduction = prop_def(StringAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$reduction operands `axis` custom<Number>($axis) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(
         self,
@@ -603,21 +606,19 @@ class ScatterElementsOp(CoreOp):
         indices: SSAValue,
         updates: SSAValue,
         axis: int,
-        reduction: ScatterReduction | str = ScatterReduction.NONE,
+        reduction: str = "none",
     ):
         super().__init__(
             [input, indices, updates],
-            {
-                "axis": IntAttr(axis),
-                "reduction": ScatterReductionAttr(ScatterReduction(reduction)),
-            },
+            {"axis": IntAttr(axis), "reduction": StringAttr(reduction)},
         )
 
     def infer(self) -> Sequence[Attribute]:
         _require_indices(self.indices, "C1")
+        _require_reduction(self.reduction.data, "C5")
         require_same_element([self.input, self.updates], "C2")
         require_axis(self.axis.data, rank_of(self.input), "C3")
-        require(rank_of(self.indices) == rank_of(self.input), "ranks differ", "C5")
+        require(rank_of(self.indices) == rank_of(self.input), "ranks differ", "C6")
         require(dims_of(self.indices) == dims_of(self.updates), "indices and updates differ", "C4")
         return [self.input.type]
 
@@ -635,12 +636,13 @@ class ScatterNdOp(CoreOp):
     - (C3) the last dimension of the indices, k, is a number.
     - (C4) the updates have the rank of the indices without the last dimension, and of the input
       without the first k.
-    - (C5) k is at most the input's rank.
+    - (C5) `reduction` is one of none, add, mul, max, min.
+    - (C6) k is at most the input's rank.
 
     Example:
 
     ```mlir
-    %y = core.scatter_nd none %x, %i, %u
+    %y = core.scatter_nd %x, %i, %u {reduction = "none"}
         : (tensor<9x8x3xf32>, tensor<5x2xi64>, tensor<5x3xf32>) -> tensor<9x8x3xf32>
     ```
     """
@@ -649,28 +651,24 @@ class ScatterNdOp(CoreOp):
     input = operand_def()
     indices = operand_def()
     updates = operand_def()
-    reduction = prop_def(ScatterReductionAttr)
+    reduction = prop_def(StringAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$reduction operands {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(
-        self,
-        input: SSAValue,
-        indices: SSAValue,
-        updates: SSAValue,
-        reduction: ScatterReduction | str = ScatterReduction.NONE,
+        self, input: SSAValue, indices: SSAValue, updates: SSAValue, reduction: str = "none"
     ):
-        kind = ScatterReductionAttr(ScatterReduction(reduction))
-        super().__init__([input, indices, updates], {"reduction": kind})
+        super().__init__([input, indices, updates], {"reduction": StringAttr(reduction)})
 
     def infer(self) -> Sequence[Attribute]:
         _require_indices(self.indices, "C1")
+        _require_reduction(self.reduction.data, "C5")
         require_same_element([self.input, self.updates], "C2")
         depth = dims_of(self.indices)[-1].value if rank_of(self.indices) else None
         require(depth is not None, "the last dimension of the indices must be a number", "C3")
         is_inside = (depth or 0) <= rank_of(self.input)
-        require(is_inside, "the indices are longer than the input's rank", "C5")
+        require(is_inside, "the indices are longer than the input's rank", "C6")
         expected = (*dims_of(self.indices)[:-1], *dims_of(self.input)[depth or 0 :])
         require(len(expected) == rank_of(self.updates), "the updates have the wrong rank", "C4")
         return [self.input.type]
@@ -691,7 +689,8 @@ class TopKOp(CoreOp):
     Example:
 
     ```mlir
-    %v, %i = core.top_k %x [5] axis 1 : (tensor<2x9xf32>) -> (tensor<2x5xf32>, tensor<2x5xi64>)
+    %v, %i = core.top_k %x {k = #core.dims<[5]>, axis = #builtin.int<1>, largest = true}
+        : (tensor<2x9xf32>) -> (tensor<2x5xf32>, tensor<2x5xi64>)
     ```
     """
 
@@ -699,11 +698,11 @@ class TopKOp(CoreOp):
     input = operand_def()
     k = prop_def(DimsAttr)
     axis = prop_def(IntAttr)
-    largest = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
+    largest = prop_def(BoolAttr)
     values = result_def()
     indices = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$input custom<Dims>($k) `axis` custom<Number>($axis) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, k: ExprLike, axis: int, largest: bool = True):
         super().__init__(
@@ -761,7 +760,7 @@ class NonzeroOp(CoreOp):
     Example:
 
     ```mlir
-    %i = core.nonzero %x [u0]
+    %i = core.nonzero %x {count = #core.dims<[u0]>}
         : (tensor<2x3xf32>) -> tensor<2x?xi64, #core.tensor<dims = [2, u0]>>
     ```
     """
@@ -771,7 +770,7 @@ class NonzeroOp(CoreOp):
     count = prop_def(DimsAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"$input custom<Dims>($count) {TYPES}"
+    assembly_format = FORMAT
 
     def __init__(self, input: SSAValue, count: ExprLike):
         super().__init__([input], {"count": DimsAttr.of([count])})

@@ -18,8 +18,8 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants, maximum, minimum
-from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.lower import Index, KernelLowering
+from lowerdeck.lowering.kernels import scalars
+from lowerdeck.lowering.kernels.lower import Index, KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.conv_sums import conv_sum
 from lowerdeck.lowering.strategies.costs import (
@@ -112,26 +112,30 @@ def plans(first: ConvOp, second: ConvOp, lanes: int, setting: Setting) -> Iterat
         yield from _plans(g, weight, lanes, setting)
 
 
-def is_worth_bands(first: ConvOp, second: ConvOp, lanes: int, setting: Setting) -> bool:
+def estimates(
+    first: ConvOp, second: ConvOp, lanes: int, setting: Setting
+) -> tuple[float, float] | None:
     """
-    True if the tensor in between would not stay in the second cache, and to have it there is worth
-    more than what bands take: smaller tiles, and rows that threads make twice.
+    The cycles of two convolutions in bands, with smaller tiles and rows that threads make twice,
+    and apart, with what memory takes then.
+
+    None if there are no bands, or the tensor in between stays in the second cache without them.
     """
     target = setting.target
     g, weight = Geometry.of(second), static_shape(first.weight)
     best = min((plan.cycles for plan in plans(first, second, lanes, setting)), default=None)
     if g is None or weight is None or best is None:
-        return False
+        return None
     blocks = -(-weight[0] // lanes)
     size = blocks * lanes * (g.height + g.above + g.below) * g.read * 4
     if size <= target.l2 // 2:
-        return False
+        return None
     inputs = prod(dim.value or 1 for dim in dims_of(first.input))
     if prod(weight) > inputs:
         # They come from memory, and by itself the convolution asks for them ahead of their use.
-        return False
+        return None
     apart, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
-    return best < apart + size / target.costs.l2_return_bytes
+    return best, apart + size / target.costs.l2_return_bytes
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ OTHER: dict[str, Any] = {
     "target": "c99",
     "threads": 2,
     "disable": ["fuse"],
+    "disable_strategy": ["winograd"],
+    "strategy": ["direct"],
     "skip_nodes": "conv",
     "rewrite_limit": 3,
     "strict_accuracy": True,
@@ -84,7 +86,7 @@ def test_compile_takes_every_option_by_name() -> None:
     assert parameters.pop("model").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert parameters.pop("import_options").kind is inspect.Parameter.VAR_KEYWORD
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters.values())
-    inner = {"rank", "ranks", "rewrite_limit", "import_options"}
+    inner = {"rank", "ranks", "strategy", "rewrite_limit", "import_options"}
     assert parameters.keys() == {*OTHER} - inner | {"cache"}
     for name in parameters.keys() - {"cache"}:
         assert parameters[name].default == getattr(CompileOptions(), name)

@@ -1,0 +1,330 @@
+"""`assign-layouts`: how values between kernels lie in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.lowering.strategies.base import Border, Setting, Wishes
+from lowerdeck.lowering.strategies.facts import FEWEST_LANES, assumed_shape, has_channels
+from lowerdeck.lowering.strategies.registry import wishes
+from lowerdeck.passes.context import options_of
+
+
+def block_for(channels: int, lanes: int) -> int:
+    """The size of blocks for a number of channels: fewer lanes if there are few."""
+    block = min(FEWEST_LANES, lanes)
+    while block < min(channels, lanes):
+        block *= 2
+    return block
+
+
+def size_of(value: SSAValue) -> int:
+    """About how many elements a value has."""
+    return prod(assumed_shape(value))
+
+
+class Components:
+    """Values that lie alike: union-find."""
+
+    def __init__(self) -> None:
+        self._parents: dict[SSAValue, SSAValue] = {}
+
+    def find(self, value: SSAValue) -> SSAValue:
+        """The value that stands for all of a component."""
+        root = value
+        while (parent := self._parents.get(root, root)) is not root:
+            root = parent
+        while (parent := self._parents.get(value, value)) is not root:
+            self._parents[value], value = root, parent
+        return root
+
+    def join(self, one: SSAValue, other: SSAValue) -> None:
+        """Make two components one."""
+        self._parents[self.find(one)] = self.find(other)
+
+
+def kernels_in(block: Block) -> Iterator[KernelOp]:
+    """The kernels of a block and of the blocks in it, in order."""
+    for op in block.ops:
+        if isinstance(op, KernelOp):
+            yield op
+            continue
+        for region in op.regions:
+            yield from kernels_in(region.block)
+
+
+class LayoutPlan:
+    """
+    Which values of a function are blocked, and with what border.
+
+    Values that kernels without a preference lead to each other lie alike. Each such component is
+    blocked or row-major, whichever moves less memory in conversions.
+    """
+
+    def __init__(self, body: Block, setting: Setting) -> None:
+        self._lanes = setting.target.lanes
+        self.wishes: dict[KernelOp, Wishes] = {}
+        for kernel in kernels_in(body):
+            if (found := wishes(kernel, setting)) is not None:
+                self.wishes[kernel] = found
+        self._components = Components()
+        self._saved: dict[SSAValue, float] = {}
+        """By component: the memory traffic that blocks save."""
+        self._channels: dict[SSAValue, int] = {}
+        self._join()
+        self._weigh()
+        self._borders = self._find_borders()
+
+    def _values(self) -> dict[SSAValue, None]:
+        """Everything that could be blocked."""
+        found: dict[SSAValue, None] = {}
+        for kernel, asked in self.wishes.items():
+            inputs = {*asked.linked, *(() if asked.image is None else (asked.image,))}
+            for value in (*(kernel.inputs[k] for k in sorted(inputs)), kernel.results[0]):
+                if has_channels(value):
+                    found[value] = None
+        return found
+
+    def _join(self) -> None:
+        for kernel, asked in self.wishes.items():
+            for position in asked.linked:
+                self._components.join(kernel.inputs[position], kernel.results[0])
+        for value in self._values():
+            root, channels = self._components.find(value), dims_of(value)[1].value or 0
+            self._channels[root] = max(self._channels.get(root, 0), channels)
+
+    def _weigh(self) -> None:
+        for value in self._values():
+            root = self._components.find(value)
+            self._saved[root] = self._saved.get(root, 0.0) + self._worth(value)
+
+    def _worth(self, value: SSAValue) -> float:
+        """The elements that need not be converted if a value's component is blocked."""
+        owner = value.owner
+        asked = self.wishes.get(owner) if isinstance(owner, KernelOp) else None
+        asks = [self._asks(use.operation, use.index) for use in value.uses]
+        channels = dims_of(value)[1].value or 1
+        block = self.block(value)
+        blocked = size_of(value) / channels * (-(-channels // block) * block)
+        worth = 0.0
+        if asked is None:
+            # Made row-major: convolutions with few channels take that as well as anything.
+            worth -= blocked if "linked" in asks else 0.0
+        elif asked.is_blocked:
+            worth += size_of(value) if "linked" in asks or "plain" in asks else 0.0
+            worth -= size_of(value) if "plain" in asks else 0.0
+        else:
+            worth -= size_of(value) if "plain" in asks else 0.0
+            worth += size_of(value) / 2 if "image" in asks else 0.0
+            worth += size_of(value) if asked.prefers_blocks else 0.0
+        # Elements of padding are computed, too.
+        return worth - (blocked - size_of(value)) / 4 if worth > 0 else worth
+
+    def _asks(self, op: Operation, index: int) -> str:
+        """What a use asks for: linked (as the result lies), image, free or plain."""
+        asked = self.wishes.get(op) if isinstance(op, KernelOp) else None
+        if asked is None:
+            return "plain"
+        if index in asked.linked:
+            return "linked"
+        return "image" if index == asked.image else "free"
+
+    def block(self, value: SSAValue) -> int:
+        """The size of the blocks of a value, if it is blocked."""
+        channels = self._channels.get(self._components.find(value), dims_of(value)[1].value or 1)
+        return block_for(channels, self._lanes)
+
+    def is_wanted_blocked(self, value: SSAValue) -> bool:
+        """True if the kernels that a value is linked to are to work on blocks."""
+        return self._saved.get(self._components.find(value), 0.0) > 0
+
+    def is_blocked(self, value: SSAValue) -> bool:
+        """True if a value is made in blocks."""
+        asked = self.wishes.get(value.owner) if isinstance(value.owner, KernelOp) else None
+        if asked is None or not has_channels(value):
+            return False
+        return asked.is_blocked or (self.is_wanted_blocked(value) and not asked.works_on_rows)
+
+    # Borders
+
+    def _find_borders(self) -> dict[SSAValue, Border]:
+        """
+        What convolutions want around their inputs. Parts of a concatenation, and what is cut out of
+        a value, have the border of the whole, so that they can lie in it.
+        """
+        views = Components()
+        for kernel, asked in self.wishes.items():
+            if _is_view(kernel) and asked.linked and self.is_wanted_blocked(kernel.results[0]):
+                for position in asked.linked:
+                    views.join(kernel.inputs[position], kernel.results[0])
+        borders: dict[SSAValue, Border] = {}
+        for kernel, asked in self.wishes.items():
+            if asked.image is None or not (self._works_on_blocks(kernel) or asked.works_on_rows):
+                continue
+            value, border = kernel.inputs[asked.image], asked.border
+            root = views.find(value)
+            old = borders.get(root, border)
+            borders[root] = tuple(map(max, old, border))
+        return {
+            value: borders[views.find(value)]
+            for value in self._values()
+            if views.find(value) in borders
+        }
+
+    def _works_on_blocks(self, kernel: KernelOp) -> bool:
+        asked = self.wishes[kernel]
+        wants = self.is_wanted_blocked(kernel.results[0]) and not asked.works_on_rows
+        return asked.is_blocked or wants
+
+    def padded(self, layout: LayoutAttr, value: SSAValue) -> LayoutAttr:
+        """A layout with the border that is wanted around a value."""
+        border = self._borders.get(value)
+        if border is None:
+            return layout
+        return layout.padded(border[: layout.rank], border[layout.rank :])
+
+    def blocked(self, value: SSAValue) -> LayoutAttr:
+        """The layout of a value in blocks."""
+        layout = LayoutAttr.blocked(len(dims_of(value)), 1, self.block(value))
+        return self.padded(layout, value)
+
+    def made(self, value: SSAValue) -> LayoutAttr:
+        """How a value lies as it is made."""
+        plain = LayoutAttr.row_major(len(dims_of(value)))
+        if self.is_blocked(value):
+            return self.blocked(value)
+        is_padded = isinstance(value.owner, KernelOp) and value.owner in self.wishes
+        return self.padded(plain, value) if is_padded else plain
+
+    def wanted(self, kernel: KernelOp, position: int) -> LayoutAttr | None:
+        """How a kernel wants an input, which may be as it is made; None if it takes any."""
+        value = kernel.inputs[position]
+        plain = LayoutAttr.row_major(len(dims_of(value)))
+        asked, made = self.wishes.get(kernel), self.made(value)
+        if isinstance(value.owner, ConstantOp):
+            return None
+        if asked is None:
+            return plain
+        if asked.works_on_rows and position == asked.image:
+            return self.padded(plain, value)
+        if not self._works_on_blocks(kernel):
+            return plain if position in asked.linked or position == asked.image else None
+        if position in asked.linked:
+            return self.blocked(value)
+        if position != asked.image or _has_border(made, asked.border):
+            return None
+        few = (dims_of(value)[1].value or 0) <= FEWEST_LANES
+        return self.padded(plain, value) if few else self.blocked(value)
+
+
+def _is_view(kernel: KernelOp) -> bool:
+    """True for a kernel that only cuts out channels, or joins them."""
+    ops = list(kernel.body.block.ops)
+    if len(ops) != 2:
+        return False
+    if isinstance(op := ops[0], SliceOp):
+        dims = zip(dims_of(op.input), op.sizes.data, strict=True)
+        return all(whole == size for k, (whole, size) in enumerate(dims) if k != 1)
+    return isinstance(op, ConcatOp) and op.axis.data == 1
+
+
+def _has_border(layout: LayoutAttr, border: Border) -> bool:
+    have = (*layout.data.begin, *layout.data.end)
+    return all(map(int.__ge__, have, border))
+
+
+class LayoutAssigner:
+    """Writes a plan to kernels, and inserts conversions."""
+
+    def __init__(self, plan: LayoutPlan) -> None:
+        self._plan = plan
+        self._layouts: dict[SSAValue, LayoutAttr] = {}
+        """Of the results of conversions."""
+        self._converted: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
+
+    def assign(self, block: Block) -> None:
+        """Every kernel of a block, and of the blocks in it."""
+        for op in list(block.ops):
+            if isinstance(op, KernelOp):
+                self._assign_kernel(op)
+                continue
+            for region in op.regions:
+                self.assign(region.block)
+            for number, value in enumerate(op.operands):
+                plain = LayoutAttr.row_major(len(dims_of(value)))
+                op.operands[number] = self._convert(value, plain, op)
+
+    def _layout(self, value: SSAValue) -> LayoutAttr:
+        return self._layouts.get(value) or self._plan.made(value)
+
+    def _assign_kernel(self, kernel: KernelOp) -> None:
+        wanted = [self._plan.wanted(kernel, position) for position in range(len(kernel.inputs))]
+        for position, layout in enumerate(wanted):
+            if layout is not None:
+                kernel.operands[position] = self._convert(kernel.inputs[position], layout, kernel)
+        layouts = [self._layout(value) for value in (*kernel.inputs, *kernel.results)]
+        if not all(layout.is_row_major for layout in layouts):
+            kernel.properties["layouts"] = ArrayAttr(layouts)
+
+    def _convert(self, value: SSAValue, layout: LayoutAttr, user: Operation) -> SSAValue:
+        """The value in another layout: a kernel that copies it, where the first user needs it."""
+        if self._layout(value) == layout:
+            return value
+        key = (value, layout)
+        if key in self._converted:
+            return self._converted[key]
+        block = Block(arg_types=[value.type])
+        block.add_op(YieldOp([block.args[0]]))
+        kernel = KernelOp(f"layout_{len(self._converted)}", [value], Region(block))
+        kernel.properties["layouts"] = ArrayAttr([self._layout(value), layout])
+        if isinstance(value.owner, Operation):
+            kernel.location = value.owner.location
+        # In the block of the value, so that whoever comes later may use it.
+        home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        assert home is not None
+        before = home.find_ancestor_op_in_block(user)
+        assert before is not None
+        home.insert_op_before(kernel, before)
+        self._converted[key] = kernel.results[0]
+        self._layouts[kernel.results[0]] = layout
+        return kernel.results[0]
+
+
+@dataclass(frozen=True)
+class AssignLayoutsPass(ModulePass):
+    """
+    Choose the layout of every value between kernels, by what the strategies of each ask for.
+
+    Convolutions give their channels in blocks of as many as the target has lanes (fewer if there
+    are few channels) and take them so, with a border of zeros as wide as their padding; one that
+    reads an argument of the function with a few channels takes it row-major. Maps, pools,
+    concatenations and depthwise convolutions work on blocks if that saves conversions: values that
+    they lead to each other lie alike, blocked or not, whichever copies less. Everything else, and
+    what functions and control flow take and give, is row-major. A value that is needed otherwise
+    than it is made is converted once, by a kernel that copies it.
+    """
+
+    name = "assign-layouts"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        setting = Setting.of(options_of(ctx))
+        if setting.target.lanes == 1:
+            return
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp):
+                block = function.body.block
+                LayoutAssigner(LayoutPlan(block, setting)).assign(block)

@@ -1,0 +1,108 @@
+"""`split-products`: products with long sums in parts, so that what they read again stays near."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array
+from lowerdeck.dialects.core.elementwise import AddOp
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.tensor import SliceOp
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import Target
+from lowerdeck.passes.context import options_of, recorder_of
+from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+
+PART = 768
+"""About how many terms of a sum one part has."""
+
+PANEL = 2
+"""Vectors of columns of the narrowest panel that keeps the machine busy."""
+
+ROWS = 8
+"""Fewer rows than these read the weights so seldom that it does not matter."""
+
+
+def is_long(op: MatmulOp, target: Target) -> bool:
+    """
+    True if a panel of a constant right matrix takes more than a quarter of the second cache: then
+    the next one, which is asked for ahead, and rows of the left matrix do not fit beside it.
+    """
+    shape, weight = static_shape(op.lhs), static_shape(op.rhs)
+    if target.lanes == 1 or shape is None or weight is None or element_type(op.lhs) != f32:
+        return False
+    if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2 or shape[-2] < ROWS:
+        return False
+    return shape[-1] * PANEL * target.lanes * 4 > target.l2 // 4
+
+
+def parts_of(depth: int, lanes: int) -> Iterator[tuple[int, int]]:
+    """Where parts of about equal length begin, and how long they are."""
+    count = -(-depth // PART)
+    size = -(-depth // count // lanes) * lanes
+    for start in range(0, depth, size):
+        yield start, min(size, depth - start)
+
+
+class SplitProduct(Pattern[NDArray[Any]]):
+    """x @ w -> x[:, :k] @ w[:k] + x[:, k:] @ w[k:] + ..."""
+
+    name = "split-product"
+    roots = (MatmulOp,)
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def match(self, op: MatmulOp) -> Match[NDArray[Any]] | None:
+        if not is_long(op, self._target):
+            return None
+        try:
+            weight = constant_array(op.rhs)
+        except ElidedBlobError:
+            # The weights are not there: nothing is compiled, and what is read stays short.
+            return None
+        assert weight is not None
+        depth = weight.shape[0]
+        parts = len(list(parts_of(depth, self._target.lanes)))
+        return Match((op,), f"{depth} products in {parts} parts", weight)
+
+    def rewrite(self, match: Match[NDArray[Any]], rewriter: Rewriter) -> None:
+        op, weight = match.root, match.data
+        assert isinstance(op, MatmulOp)
+        rows = dims_of(op.lhs)[:-1]
+        total = None
+        for start, size in parts_of(weight.shape[0], self._target.lanes):
+            starts = [*(0 for _ in rows), start]
+            left = rewriter.add(SliceOp(op.lhs, starts, [*rows, size])).result
+            right = rewriter.add(ConstantOp.of(weight[start : start + size])).result
+            product = rewriter.add(MatmulOp(left, right)).result
+            total = product if total is None else rewriter.add(AddOp(product, total)).result
+        assert total is not None
+        rewriter.replace(op, total)
+
+
+@dataclass(frozen=True)
+class SplitProductsPass(ModulePass):
+    """
+    x @ w -> x[:, :k] @ w[:k] + x[:, k:] @ w[k:] + ...
+        [f32; w constant and so long that a panel of its columns does not stay in the cache]
+
+    The parts of x are copied: their rows lie side by side then, and none displaces another one.
+    """
+
+    name = "split-products"
+
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        pattern = SplitProduct(target_named(options_of(ctx).target))
+        apply_patterns(op, [pattern], recorder_of(ctx), pass_name=self.name, recursive=False)

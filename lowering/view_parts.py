@@ -1,0 +1,248 @@
+"""`view-parts`: what is only cut out or joined lies where it was, or where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, ModuleOp, UnitAttr
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import IsTerminator
+
+from lowerdeck.dialects.buffer.types import row_major
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.dims import Expr
+
+VIEW = "view"
+"""The attribute of a kernel that nothing has to be done for: its result is a view of its input, or
+its inputs are views of its result."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a value lies: from an element on of the memory of another one."""
+
+    whole: SSAValue
+    offset: Expr
+
+
+def moved_by(kernel: KernelOp) -> SliceOp | ConcatOp | None:
+    """The slice or concatenation of its inputs that is all that a kernel does."""
+    op, *rest = kernel.body.block.ops
+    if not isinstance(op, SliceOp | ConcatOp) or len(rest) != 1:
+        return None
+    is_plain = list(op.operands) == list(kernel.body.block.args)
+    return op if is_plain and rest[0].operands[0] is op.result else None
+
+
+def offset_of_part(
+    starts: Sequence[Expr], part: Sequence[Expr], whole: Sequence[Expr], layout: LayoutAttr
+) -> Expr | None:
+    """
+    The distance from the first element of a tensor to the first of a part of it, if the part lies
+    there without gaps and just as a tensor of its own would.
+    """
+    for axis, (start, size, dim) in enumerate(zip(starts, part, whole, strict=True)):
+        if start == 0 and size == dim:
+            continue
+        block = layout.block(axis)
+        ends = start + size == dim or size % block == 0
+        if layout.data.begin[axis] or layout.data.end[axis] or start % block != 0 or not ends:
+            return None
+    sizes, room = layout.dims(part), layout.dims(whole)
+    first = next((k for k, size in enumerate(sizes) if size != 1), len(sizes))
+    if sizes[first + 1 :] != room[first + 1 :]:
+        return None
+    at = layout.index([Expr.of(start) - layout.data.begin[a] for a, start in enumerate(starts)])
+    return sum((i * step for i, step in zip(at, row_major(room), strict=True)), Expr.const(0))
+
+
+def _offsets(kernel: KernelOp, op: ConcatOp) -> list[Expr] | None:
+    """Where in the result of a concatenation its parts lie; None unless all of them lie so."""
+    whole, layout = dims_of(op.result), kernel.layout_at(len(kernel.inputs))
+    axis, start = op.axis.data, Expr.const(0)
+    offsets: list[Expr] = []
+    for number, value in enumerate(kernel.inputs):
+        dims = dims_of(value)
+        starts = [start if k == axis else Expr.const(0) for k in range(len(dims))]
+        offset = offset_of_part(starts, dims, whole, layout)
+        if offset is None or kernel.layout_at(number) != layout:
+            return None
+        offsets.append(offset)
+        start = start + dims[axis]
+    return offsets
+
+
+class Places:
+    """Where the values of a block lie that are parts of others, by its kernels that are views."""
+
+    def __init__(self) -> None:
+        self.parts: dict[SSAValue, Place] = {}
+        """Parts of a concatenation that are computed where they belong."""
+        self.prefixes: dict[SSAValue, Place] = {}
+        """Concatenations whose parts lie next to each other as parts of a larger one."""
+
+    def update(self, other: Places) -> None:
+        """Add the places of another block."""
+        self.parts.update(other.parts)
+        self.prefixes.update(other.prefixes)
+
+    def join(self, kernel: KernelOp, offsets: Sequence[Expr]) -> list[int]:
+        """
+        Find the places for the parts of a concatenation; those of the ones behind it are known.
+        Returns the numbers of the inputs that have to be copied.
+        """
+        result = kernel.results[0]
+        if result not in self.parts and (place := self._common(kernel, offsets)) is not None:
+            self.prefixes[result] = place
+            return []
+        copied: list[int] = []
+        for number, (value, offset) in enumerate(zip(kernel.inputs, offsets, strict=True)):
+            if value in self.parts or not _is_movable(value, kernel):
+                copied.append(number)
+            else:
+                self.parts[value] = Place(result, offset)
+        return copied
+
+    def _common(self, kernel: KernelOp, offsets: Sequence[Expr]) -> Place | None:
+        """Where all parts lie in another whole as they do in this one."""
+        places = [self.parts.get(value) for value in kernel.inputs]
+        first = places[0]
+        if first is None:
+            return None
+        start = first.offset - offsets[0]
+        for place, offset in zip(places, offsets, strict=True):
+            if place is None or place.whole is not first.whole or place.offset != start + offset:
+                return None
+        return Place(first.whole, start)
+
+
+def _is_movable(value: SSAValue, kernel: KernelOp) -> bool:
+    """True if a kernel of this block computes the value, wherever it is told to."""
+    owner = value.owner
+    if not isinstance(owner, KernelOp) or owner.parent is not kernel.parent:
+        return False
+    if isinstance(moved_by(owner), SliceOp) and VIEW in owner.attributes:
+        return False
+    if any(use.operation.has_trait(IsTerminator) for use in value.uses):
+        # What a block gives to its surroundings has a place of its own.
+        return False
+    return list(kernel.inputs).count(value) == 1
+
+
+def find_places(block: Block) -> Places:
+    """The places of the values of a block whose views are marked."""
+    places = Places()
+    for kernel, op in _kernels(block, reverse=True):
+        if VIEW in kernel.attributes and isinstance(op, ConcatOp):
+            offsets = _offsets(kernel, op)
+            assert offsets is not None
+            copied = places.join(kernel, offsets)
+            assert not copied
+    return places
+
+
+def _kernels(
+    block: Block, *, reverse: bool = False
+) -> Iterator[tuple[KernelOp, SliceOp | ConcatOp]]:
+    for op in list(reversed(block.ops)) if reverse else list(block.ops):
+        if isinstance(op, KernelOp) and (moved := moved_by(op)) is not None:
+            yield op, moved
+
+
+class PartViewer:
+    """Marks the views of a block, and copies what cannot be computed in its place."""
+
+    def __init__(self, symbols: frozenset[str]) -> None:
+        self._symbols = symbols
+        """Those that have values when the driver begins."""
+        self._copies = 0
+
+    def mark(self, block: Block) -> None:
+        """Every slice and concatenation of a block, and of the blocks in it."""
+        for op in block.ops:
+            if not isinstance(op, KernelOp):
+                for region in op.regions:
+                    self.mark(region.block)
+        for kernel, op in _kernels(block):
+            if isinstance(op, SliceOp) and _is_contiguous(kernel, op):
+                kernel.attributes[VIEW] = UnitAttr()
+        places = Places()
+        for kernel, op in _kernels(block, reverse=True):
+            if isinstance(op, ConcatOp):
+                self._mark_concat(kernel, op, places)
+
+    def _mark_concat(self, kernel: KernelOp, op: ConcatOp, places: Places) -> None:
+        offsets = _offsets(kernel, op)
+        if offsets is None or not all(d.symbols <= self._symbols for d in dims_of(op.result)):
+            return
+        if not any(value in places.parts or _is_movable(value, kernel) for value in kernel.inputs):
+            return
+        kernel.attributes[VIEW] = UnitAttr()
+        for number in places.join(kernel, offsets):
+            copy = self._copy(kernel, number)
+            kernel.operands[number] = copy
+            places.parts[copy] = Place(kernel.results[0], offsets[number])
+
+    def _copy(self, kernel: KernelOp, number: int) -> SSAValue:
+        value = kernel.inputs[number]
+        block = Block(arg_types=[value.type])
+        block.add_op(YieldOp([block.args[0]]))
+        copy = KernelOp(f"part_{self._copies}", [value], Region(block))
+        self._copies += 1
+        if kernel.layouts is not None:
+            copy.properties["layouts"] = ArrayAttr([kernel.layout_at(number)] * 2)
+        copy.location = kernel.location
+        parent = kernel.parent
+        assert parent is not None
+        parent.insert_op_before(copy, kernel)
+        return copy.results[0]
+
+
+def _is_contiguous(kernel: KernelOp, op: SliceOp) -> bool:
+    if isinstance(kernel.inputs[0].owner, ConstantOp):
+        return False
+    return offset_of_slice(kernel, op) is not None
+
+
+def offset_of_slice(kernel: KernelOp, op: SliceOp) -> Expr | None:
+    """Where in the input of a kernel that is a slice its result lies, if it is a view of it."""
+    if kernel.layout_at(0) != kernel.layout_at(1) or any(step != 1 for step in op.steps.data):
+        return None
+    return offset_of_part(
+        op.starts.data, dims_of(op.result), dims_of(kernel.inputs[0]), kernel.layout_at(0)
+    )
+
+
+@dataclass(frozen=True)
+class ViewPartsPass(ModulePass):
+    """
+    Mark the kernels that need not run, with the attribute `view`.
+
+    - A slice with steps of one that lies in its input without gaps: the result is a view of it.
+    - A concatenation whose parts lie in it without gaps: what computes a part writes it there. A
+      part that is no result of a kernel of the same block, or that belongs elsewhere already, is
+      copied there by a kernel of its own. If it lies as a whole within a larger one, as do the
+      beginnings of a chain of concatenations, it is a view of that.
+
+    What lies without gaps depends on the layout: the outermost dimension of the storage that is not
+    one is cut, blocks are not. Concatenations none of whose parts can be computed in place stay as
+    they are, and so do those whose dimensions are known only when the driver has begun.
+    """
+
+    name = "view-parts"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in op.body.block.ops:
+            if isinstance(function, FuncOp):
+                dims = [dim for argument in function.body.block.args for dim in dims_of(argument)]
+                symbols = frozenset(name for dim in dims for name in dim.symbols)
+                PartViewer(symbols).mark(function.body.block)

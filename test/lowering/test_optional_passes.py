@@ -1,0 +1,172 @@
+"""Passes of lowering that only make code faster: without any of them the results are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import NameLoc, StringAttr, UnknownLoc
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.core.reduce import SoftmaxOp
+from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
+from lowerdeck.dialects.interpret import Interpreter, find_function
+from lowerdeck.lowering import emit
+from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.pipeline import PASSES, run_to_phase
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
+
+from .programs import VECTOR_FLAGS, Program, Suite, module_of, typed  # noqa: TID251  (tests)
+
+Array = NDArray[Any]
+
+OPTIONAL = [name for name, make in PASSES.items() if getattr(make(), "optional", False)]
+
+
+def given(*shape: int, seed: int) -> SSAValue:
+    """A constant of small numbers."""
+    values = np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+    return ConstantOp.of(values).result
+
+
+def convolution(
+    x: SSAValue, channels: tuple[int, int], taps: int, seed: int, *, groups: int = 1
+) -> SSAValue:
+    """One that keeps the size of the image."""
+    weight = given(channels[1], channels[0] // groups, taps, taps, seed=seed)
+    pads = [taps // 2] * 2
+    ones = [1, 1]
+    return ConvOp(
+        x, weight, groups=groups, strides=ones, dilations=ones, pads_begin=pads, pads_end=pads
+    ).result
+
+
+def network(x: SSAValue) -> list[SSAValue]:
+    """
+    A convolution whose result a depthwise one reads, a concatenation of which a part is used, and
+    softmaxes.
+    """
+    wide = convolution(x, (8, 32), 1, 1)
+    deep = e.SigmoidOp(convolution(wide, (32, 32), 3, 2, groups=32)).result
+    parts = [convolution(deep, (32, 16), 3, 3), convolution(deep, (32, 16), 1, 4)]
+    joined = ConcatOp(parts, 1).result
+    part = SliceOp(joined, [0, 16, 0, 0], [1, 16, 9, 9]).result
+    soft = e.TanhOp(part).result
+    for axis in (3, 2, 3):
+        soft = SoftmaxOp(soft, axis).result
+    return [joined, soft]
+
+
+def products(x: SSAValue) -> list[SSAValue]:
+    """A product with long sums, and maps behind it."""
+    return [e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result]
+
+
+@dataclass(eq=False)
+class OptionProgram(Program):
+    """A program that takes the compiler's own way by some options."""
+
+    options: CompileOptions = field(default_factory=CompileOptions)
+
+    def lower(self) -> tuple[CArtifact, list[str]]:
+        """The C; interpreting kernels with so long sums would take too long."""
+        results = Interpreter().call(find_function(self.module, "main"), list(self.inputs))
+        self.expected = [cast(Array, value) for value in results]
+        context = LowerdeckContext(options=self.options)
+        run_to_phase(context, self.module, "scheduled", after="optimized")
+        return emit(context, self.module, self.name), []
+
+
+def options(disable: Sequence[str]) -> CompileOptions:
+    return CompileOptions(target="x86-64", disable=disable, strategy=["bands"])
+
+
+def add(suite: Suite, disable: Sequence[str]) -> None:
+    """Both programs."""
+    rng = np.random.default_rng(0)
+    for body, shape in ((network, (1, 8, 9, 9)), (products, (16, 2304))):
+        x = rng.standard_normal(shape).astype(np.float32)
+        module = module_of([typed(np.float32, *shape)], body)
+        name = f"p{len(suite.programs)}"
+        suite.programs.append(
+            OptionProgram(name, module, [x], ulps=64, scale=1, options=options(disable))
+        )
+
+
+def test_results_without_them(tmp_path: Path) -> None:
+    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    for disable in ([], *([name] for name in OPTIONAL), OPTIONAL):
+        add(suite, disable)
+    suite.check()
+
+
+def log_of(limit: int | None = None, skip: str | None = None) -> list[str]:
+    """The rewrites of lowering in both programs."""
+    suite, lines = Suite(Path()), StringIO()
+    add(suite, [])
+    for program in suite.programs:
+        for number, op in enumerate(program.module.walk()):
+            op.location = NameLoc(StringAttr(f"node_{number}"), UnknownLoc())
+        context = LowerdeckContext()
+        context.start(replace(options([]), rewrite_limit=limit, skip_nodes=skip), lines)
+        run_to_phase(context, program.module, "scheduled", after="optimized")
+    return lines.getvalue().splitlines()
+
+
+DECISIONS = [
+    "split-products/split-product on core.matmul: 2304 products in 3 parts; from 'node_",
+    "fuse-epilogue/fuse-epilogue on core.kernel: behind matmul",
+    "fuse-bands/fuse-bands on core.kernel: asked for; from 'node_",
+    "compute-in-place/write-over-operand on buffer.call: the result lies over operand 0; from",
+]
+
+
+@pytest.fixture(scope="module")
+def log() -> list[str]:
+    """All of them."""
+    return log_of()
+
+
+@pytest.mark.parametrize("decision", DECISIONS)
+def test_decisions_are_written_down(decision: str, log: list[str]) -> None:
+    assert any(decision in line for line in log), "\n".join(log)
+
+
+def test_decisions_are_limited(log: list[str]) -> None:
+    """To the first ones of each program."""
+    limited = log_of(limit=1)
+    assert limited == [line for line in log if line.startswith("1 ")]
+    assert len(limited) == 2
+
+
+def test_source_nodes_are_left_alone(log: list[str]) -> None:
+    assert log_of(skip="no such node") == log
+    assert log_of(skip="node_") == []
+
+
+def texts(disable: Sequence[str]) -> list[str]:
+    """The C of both programs."""
+    suite = Suite(Path())
+    add(suite, disable)
+    return [artifact.files[f"{artifact.name}.c"] for _, artifact, _ in suite.lowered]
+
+
+@pytest.fixture(scope="module")
+def usual() -> list[str]:
+    """The C with all passes."""
+    return texts([])
+
+
+@pytest.mark.parametrize("name", OPTIONAL)
+def test_each_of_them_does_something(name: str, usual: list[str]) -> None:
+    assert texts([name]) != usual
