@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp, StringAttr
@@ -10,6 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
+from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core.names import UNUSED, given_name, named, unused_inputs
 from lowerdeck.dialects.tf1.functions import FunctionOp
@@ -33,10 +37,18 @@ from lowerdeck.passes.control_flow.loops import LoopRaiser
 from lowerdeck.passes.control_flow.predicates import TRUE, Predicates
 from lowerdeck.passes.control_flow.read import read_graph
 from lowerdeck.passes.control_flow.regions import Plan, plan, unmerged
+from lowerdeck.passes.control_flow.show import STEPS, choices_text, frames_text, plans_text
 from lowerdeck.passes.driver import is_enabled
 
+Observer: TypeAlias = Callable[[str, Callable[[], str]], None]
+"""Told of each of the `STEPS` when it is done, and how to get its text."""
 
-def raise_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> FuncOp:
+
+def raise_graph(
+    graph: GraphOp,
+    functions: Mapping[str, FunctionOp],
+    observer: Observer = lambda step, text: None,
+) -> FuncOp:
     """
     The function that computes what a graph's fetches ask for; `functions` are those of its library.
 
@@ -47,6 +59,7 @@ def raise_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> FuncOp:
     *inner, root = find_frames(read)
     frames = {node: frame for frame in (root, *reversed(inner)) for node in frame.nodes}
     refuse(refresh_flows(list(frames), frames))
+    observer("frames", lambda: frames_text([*inner, root]))
     reached = data_reachable(read.fetches)  # raising takes the graph apart
     predicates = Predicates()
     raiser = LoopRaiser(predicates)
@@ -55,13 +68,16 @@ def raise_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> FuncOp:
         assert frame.parent is not None
         problems += raiser.close(frame, frame.parent)
     refuse(problems)
+    observer("loops", lambda: frames_text([*inner, root]))
     flow = raiser.analyze(root)
+    observer("choices", lambda: choices_text(flow))
     for frame in (*inner, root):
         # What is wrong inside makes more seem wrong outside.
         problems += raiser.check(frame) or ([] if frame is root else raiser.build(frame))
         refuse(problems)
     refuse([*_dead_fetches(read, flow), *unmerged(flow, read.fetches)])
     made = plan(flow, read.fetches, TRUE)
+    observer("plans", lambda: plans_text(raiser.loops.items(), made))
     arguments = _arguments(reached, [made, *raiser.plans])
     block = Block(arg_types=[node.op.results[0].type for node in arguments])
     for node, argument in zip(arguments, block.args, strict=True):
@@ -121,6 +137,7 @@ def _dead_fetches(graph: Graph, flow: Flow) -> list[Problem]:
     ]
 
 
+@dataclass(frozen=True)
 class RaiseTf1ControlFlowPass(ModulePass):
     """
     Raise every `tf1.graph` to a function with `core.loop` and `core.if` around tf1 ops.
@@ -132,18 +149,32 @@ class RaiseTf1ControlFlowPass(ModulePass):
 
     The structure of the graph decides, never names or the order of nodes. What cannot be raised is
     refused, all of it at once: each node with its frame, and its predicate where there is one.
+
+    `show` names steps whose outcome goes to stderr as text: `frames` (which nodes make one loop),
+    `loops` (each frame as a node of the one around it), `choices` (when nodes are alive, and what
+    Merges stand for) and `plans` (what is computed in which region).
     """
 
     name = "raise-tf1-control-flow"
-    optional = False
+    optional: ClassVar[bool] = False
+    show: tuple[str, ...] = ()
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if not is_enabled(self, options_of(ctx)):
             return
+        if unknown := [step for step in self.show if step not in STEPS]:
+            raise PassFailedException(
+                f"{self.name}: found no steps {', '.join(unknown)}, expected of {', '.join(STEPS)}"
+            )
         inner = list(op.body.block.ops)
         functions = {f.sym_name.data: f for f in inner if isinstance(f, FunctionOp)}
         for graph in inner:
             if isinstance(graph, GraphOp):
-                Rewriter.replace_op(graph, [raise_graph(graph, functions)], [])
+                function = raise_graph(graph, functions, self._print)
+                Rewriter.replace_op(graph, [function], [])
         for function in functions.values():
             Rewriter.erase_op(function)
+
+    def _print(self, step: str, text: Callable[[], str]) -> None:
+        if step in self.show:
+            print(f"{step}\n{text()}\n", file=sys.stderr)
