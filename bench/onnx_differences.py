@@ -85,6 +85,26 @@ def _is_padded(call: Call) -> bool:
     return any(call.get("pads", ())) or call.get("auto_pad", b"").startswith(b"SAME")
 
 
+def _is_too_large(call: Call) -> bool:
+    """Whether the window of a pool is larger than what it moves over, padding included."""
+    kernel = call.get("kernel_shape", ())
+    count = len(kernel)
+    dilations = call.get("dilations") or [1] * count
+    pads = call.get("pads") or [0] * (2 * count)
+    return not call.get("auto_pad", b"").startswith(b"SAME") and any(
+        size + pads[k] + pads[k + count] < (kernel[k] - 1) * dilations[k] + 1
+        for k, size in enumerate(call.first.shape[2:])
+    )
+
+
+def _has_no_integer_mean(call: Call) -> bool:
+    x = call.first
+    if x.dtype.kind not in "iu":
+        return False
+    most = float(np.abs(_numbers(x)).sum())
+    return x.size == 0 or most >= float(np.iinfo(x.dtype).max)
+
+
 def _numbers(array: Array) -> Array:
     with np.errstate(all="ignore"):
         return array.astype(np.float64)
@@ -105,6 +125,15 @@ def _overflows(call: Call) -> bool:
     squares = 2 if call.node.op_type in ("ReduceL2", "ReduceSumSquare") else 1
     largest = squares * powers.max(initial=0) + np.log2(sizes.size + 1)
     return bool(largest >= np.log2(float(limits.max)))
+
+
+def _has_constant_parts(call: Call) -> bool:
+    x = _numbers(call.first)
+    axes = tuple(call.get("axes", (0, 2, 3)))
+    if x.size == 0 or any(not -x.ndim <= axis < x.ndim for axis in axes):
+        return False
+    with np.errstate(all="ignore"):
+        return bool((np.ptp(x, axes) <= 1e-3 * np.abs(x).max(axes)).any())
 
 
 def _spatial(call: Call) -> tuple[int, ...]:
@@ -160,6 +189,24 @@ KNOWN: tuple[Difference, ...] = (
         "onnxruntime",
         ("MeanVarianceNormalization",),
         "what is constant has the variance 0, not less, and epsilon is added",
+    ),
+    Difference(
+        NOBODY,
+        ("MeanVarianceNormalization",),
+        "what is constant has a variance that rounding makes, which may be negative",
+        _has_constant_parts,
+    ),
+    Difference(
+        "reference",
+        ("LSTM",),
+        "cells that are infinite meet no peepholes where there are none",
+        lambda call: _holds_no_number(call) and not _has_input(7)(call),
+    ),
+    Difference(
+        NOBODY,
+        ("Gelu",),
+        "doubles: onnx.reference has them in single precision, onnxruntime not at all",
+        lambda call: call.first.dtype == np.float64,
     ),
     Difference(
         "onnxruntime",
@@ -245,6 +292,51 @@ KNOWN: tuple[Difference, ...] = (
     ),
     Difference("reference", ("LpPool",), "a window with NaN is NaN", _holds_nan),
     Difference(
+        "reference",
+        ("LpPool",),
+        "what a window has beyond the end is no part of the sum",
+        lambda call: bool(call.get("ceil_mode", 0)),
+    ),
+    Difference(
+        NOBODY,
+        ("MaxPool", "GlobalMaxPool"),
+        "which of a number and NaN is larger: the first, the last or the number",
+        _holds_nan,
+    ),
+    Difference(
+        NOBODY,
+        ("MaxPool",),
+        "where windows lie that SAME takes apart",
+        lambda call: (
+            call.get("auto_pad", b"").startswith(b"SAME")
+            and any(s > k for s, k in zip(call.get("strides", ()), call.get("kernel_shape")))
+        ),
+    ),
+    Difference(
+        "reference",
+        ("MaxPool",),
+        "SAME_LOWER pads as much as the size of the result needs",
+        lambda call: call.get("auto_pad") == b"SAME_LOWER",
+    ),
+    Difference(
+        NOBODY,
+        ("MaxPool", "AveragePool", "LpPool"),
+        "how often a window fits in what is smaller than it",
+        _is_too_large,
+    ),
+    Difference(
+        NOBODY,
+        ("ReduceMean",),
+        "the mean of no integers, or of some whose sum no integer holds",
+        _has_no_integer_mean,
+    ),
+    Difference(
+        "reference",
+        ("GridSample",),
+        "volumes of doubles are sampled in doubles",
+        lambda call: call.first.ndim == 5 and call.first.dtype == np.float64,
+    ),
+    Difference(
         "onnxruntime",
         ("ReduceMax", "ReduceMin", "Max", "Min"),
         "what is compared with NaN is NaN",
@@ -299,6 +391,12 @@ KNOWN: tuple[Difference, ...] = (
         ),
         "the order of a sum or product decides whether it overflows",
         _overflows,
+    ),
+    Difference(
+        UNPROMISED,
+        ("ReduceLogSum", "ReduceLogSumExp"),
+        "which integer the logarithm of what is not positive is",
+        lambda call: call.first.dtype.kind in "iu" and bool((call.first <= 0).any()),
     ),
     Difference(NOBODY, ("MaxRoiPool",), "whether NaN is passed over", _holds_nan),
     Difference(

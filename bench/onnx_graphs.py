@@ -20,7 +20,6 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import (
-    AttributeProto,
     GraphProto,
     ModelProto,
     NodeProto,
@@ -29,7 +28,7 @@ from onnx import (
     helper,
 )
 from onnx_differences import NOBODY, UNPROMISED, doubt, is_array
-from onnx_witnesses import Unsupported, evaluate, finfo, run_node
+from onnx_witnesses import Unsupported, evaluate, finfo, names_read, run_node
 
 Array = NDArray[Any]
 
@@ -563,23 +562,6 @@ def special_numbers(dtype: np.dtype[Any], sane: bool) -> Array:
     if not sane:
         numbers += [float(limits.tiny), -float(limits.max), float(limits.max), 1e-6, 2.5]
     return np.array(numbers).astype(dtype)
-
-
-def names_read(node: NodeProto) -> Iterator[str]:
-    """The names that a node uses, those in its bodies included."""
-    yield from node.input
-    for attribute in node.attribute:
-        for graph in graphs_of(attribute):
-            for inner in graph.node:
-                yield from names_read(inner)
-            yield from (output.name for output in graph.output)
-
-
-def graphs_of(attribute: AttributeProto) -> Iterator[GraphProto]:
-    """The graphs of an attribute."""
-    if attribute.type == AttributeProto.GRAPH:
-        yield attribute.g
-    yield from attribute.graphs
 
 
 @dataclass(frozen=True)

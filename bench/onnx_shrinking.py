@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from fuzzing import Outcome
 from onnx import ModelProto, ValueInfoProto, helper
-from onnx_graphs import Program, is_float, names_read, output_dims, tensor, type_of
-from onnx_witnesses import Unsupported, evaluate, initial
+from onnx_graphs import Program, is_float, output_dims, tensor, type_of
+from onnx_witnesses import Unsupported, evaluate, initial, names_read
 
 Check = Callable[[Program, int], Outcome]
 _MAX_TRIALS = 120

@@ -8,7 +8,7 @@ else than the specification has the other one as its witness.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from math import erf
 from typing import Any, TypeAlias, cast
@@ -17,7 +17,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 from numpy.typing import NDArray
-from onnx import ModelProto, NodeProto, TypeProto, helper, numpy_helper
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TypeProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 from onnx_differences import NOBODY, UNPROMISED, doubt, is_array
 
@@ -227,6 +227,15 @@ def close(found: Any, want: Any, spread: Any = 0.0) -> bool:
     return bool(same.all())
 
 
+def _is_same(found: Any, want: Any) -> bool:
+    """True if nothing is different, not even by rounding; zeros may be of either sign."""
+    if isinstance(want, list) or isinstance(found, list):
+        return close(found, want)
+    if (found.dtype, found.shape) != (want.dtype, want.shape):
+        return False
+    return bool(((found == want) | ((found != found) & (want != want))).all())
+
+
 def _at_limit(a: Any, b: Any, dtype: Any) -> Any:
     """Where one is the largest number but for rounding, and the other infinite."""
     limit = float(finfo(dtype).max)
@@ -258,11 +267,22 @@ EXACT = frozenset(
 """Operators whose results are not rounded, or in one way only."""
 
 EITHER_ZERO = frozenset(
-    "Max Min ReduceMax ReduceMin Clip MaxPool GlobalMaxPool MaxUnpool MaxRoiPool".split()
+    "Max Min ReduceMax ReduceMin Clip Relu MaxPool GlobalMaxPool MaxUnpool MaxRoiPool".split()
 )
 """Of these, zeros of either sign may come out where there are both."""
 
-_LEFT_OVERS = ("HannWindow", "HammingWindow", "BlackmanWindow", "Celu", "Elu", "Selu")
+_MIXED = frozenset(
+    "GroupNormalization InstanceNormalization LayerNormalization MeanVarianceNormalization "
+    "GRU LSTM RNN".split()
+)
+"""
+Operators that take a mean away, of which only the rounding is left where all is constant, or that
+mix all they read: what rounding does to one result it may do to any.
+"""
+
+_LEFT_OVERS = frozenset(
+    "HannWindow HammingWindow BlackmanWindow Celu Elu Selu Gelu GRU LSTM".split()
+)
 """Operators whose results are what is left of sums of about one, whatever they read."""
 
 
@@ -288,8 +308,9 @@ _TRIALS = 6
 class Judgement:
     """What each value of a graph is, by those witnesses that are right of each node."""
 
-    def __init__(self, model: ModelProto, feed: Env) -> None:
-        self.model, self.feed = model, feed
+    def __init__(self, model: ModelProto, feed: Env, *, by_runtime: bool = False) -> None:
+        """Where the two differ, onnx.reference is believed; or, `by_runtime`, onnxruntime."""
+        self.model, self.feed, self._by_runtime = model, feed, by_runtime
         self.opset = model.opset_import[0].version
         self.undecided: list[str] = []
         """Operators of which witnesses differ, and nobody knows who is right."""
@@ -325,16 +346,17 @@ class Judgement:
             by_runtime = onnxruntime_node(node, self.opset, env)
         except Unsupported:
             return precise
+        alike = _is_same if node.op_type in EXACT else close
         pairs = zip(by_reference, by_runtime, strict=True)
-        if all(a is None or close(a, b) for a, b in pairs):
+        if all(a is None or alike(a, b) for a, b in pairs):
             return precise
         if node.op_type not in EXACT:
             spreads = _node_spreads(precise, node, self.opset, env, by_reference)
             places = zip(by_reference, by_runtime, spreads, strict=True)
             if all(a is None or close(b, a, spread) for a, b, spread in places):
-                return precise
+                return onnxruntime_node if self._by_runtime else precise
         self.undecided.append(node.op_type)
-        return precise
+        return onnxruntime_node if self._by_runtime else precise
 
     def spread(self, name: str) -> Any:
         """How far rounding leads a value astray, by trial."""
@@ -344,10 +366,16 @@ class Judgement:
 
     def _find_spreads(self) -> dict[str, Any]:
         found: dict[str, Any] = {}
+        nodes = self.model.graph.node
+        alike = {name for node in nodes if node.op_type in _MIXED for name in node.output}
         for trial in range(_TRIALS):
             noisy = self._with_noise(np.random.default_rng(trial))
             for name, value in self.values.items():
-                found[name] = np.maximum(found.get(name, 0.0), _distance(noisy.get(name), value))
+                distance = _distance(noisy.get(name), value)
+                if name in alike:
+                    # The rounding of a mean is that of all that it is taken away from.
+                    distance = np.max(distance, initial=0.0, where=np.isfinite(distance))
+                found[name] = np.maximum(found.get(name, 0.0), distance)
         return found
 
     def _with_noise(self, rng: Any) -> dict[str, Any]:
@@ -386,6 +414,10 @@ def _shaken(run: Runner, node: NodeProto, opset: int, env: Env, rng: Any) -> lis
     """
     changed, given = NodeProto(), dict(env)
     changed.CopyFrom(node)
+    if node.op_type == "Resize" and env[node.input[0]].dtype.kind in "iu":
+        return _with_ties(run, node, opset, env, rng)
+    for name in set(names_read(node)) & env.keys() - set(node.input):
+        given[name] = _noisy(env[name], rng)
     for k, name in enumerate(node.input):
         if name:
             changed.input[k] = f"{name}/{k}"
@@ -395,6 +427,15 @@ def _shaken(run: Runner, node: NodeProto, opset: int, env: Env, rng: Any) -> lis
         errors = [unit_of(v.dtype) * rng.uniform(-1, 1, v.shape) for v in found]
         found = [(v + e).astype(v.dtype) for v, e in zip(found, errors, strict=True)]
     return found
+
+
+def _with_ties(run: Runner, node: NodeProto, opset: int, env: Env, rng: Any) -> list[Any]:
+    """The integers of a Resize, those between two of them on either side."""
+    x = env[node.input[0]]
+    (wide,) = run(node, opset, {**env, node.input[0]: x.astype(np.float64)})
+    with np.errstate(all="ignore"):
+        aside = rng.choice([-1e-5, 1e-5], wide.shape) * np.maximum(np.abs(wide), 1)
+        return [np.rint(wide + aside).astype(x.dtype)]
 
 
 def _node_spreads(
@@ -449,3 +490,23 @@ def _distance(noisy: Any, value: Any) -> Any:
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         distance = np.where(same, 0.0, np.abs(a - b))
         return np.where(np.isnan(distance), np.inf, distance)
+
+
+# Bodies
+
+
+def names_read(node: NodeProto) -> Iterator[str]:
+    """The names that a node uses, those in its bodies included."""
+    yield from node.input
+    for attribute in node.attribute:
+        for graph in graphs_of(attribute):
+            for inner in graph.node:
+                yield from names_read(inner)
+            yield from (output.name for output in graph.output)
+
+
+def graphs_of(attribute: AttributeProto) -> Iterator[GraphProto]:
+    """The graphs of an attribute."""
+    if attribute.type == AttributeProto.GRAPH:
+        yield attribute.g
+    yield from attribute.graphs

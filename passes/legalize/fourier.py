@@ -81,9 +81,16 @@ def _waves(
     """The cosines and sines that input n is multiplied by for output k, f64 [used, count]."""
     total = TensorValue.dim(builder, size)
     inputs, outputs = TensorValue.iota(builder, used), TensorValue.iota(builder, count)
-    angle = (inputs.column(2, 0) * outputs.column(2, 1) % total).cast(f64)
-    angle = angle * (2 * math.pi) / total.cast(f64)
-    return angle.cos(), angle.sin()
+    steps = inputs.column(2, 0) * outputs.column(2, 1) % total
+    angle = steps.cast(f64) * (2 * math.pi) / total.cast(f64)
+    # Pi is no double, but half a turn is exact: what is real there stays so.
+    half = (steps * 2 % total).eq(0)
+    quarter = (steps * 4 % total).eq(0) & ~half
+    return quarter.where(_zero(builder), angle.cos()), half.where(_zero(builder), angle.sin())
+
+
+def _zero(builder: Legalizer) -> TensorValue:
+    return TensorValue.number(builder, 0, f64)
 
 
 def _table(

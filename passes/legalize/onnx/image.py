@@ -10,12 +10,21 @@ from xdsl.rewriter import InsertPoint
 
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp
-from lowerdeck.dialects.core.tensor import GatherNdOp, ScatterElementsOp
-from lowerdeck.dialects.core.types import dims_of, f32, i1, i64, rank_of, tensor
+from lowerdeck.dialects.core.tensor import GatherNdOp, ScatterElementsOp, ScatterNdOp
+from lowerdeck.dialects.core.types import (
+    bf16,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    i1,
+    i64,
+    rank_of,
+    tensor,
+)
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.builder import CoreBuilder
-from lowerdeck.passes.legalize.linear import transposed_convolution
 from lowerdeck.passes.legalize.movement import pad
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -27,10 +36,7 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue, concat
 
 @legalizes("Col2Im")
 def legalize_col2im(op: OnnxOp, builder: OnnxLegalizer) -> Results:
-    """
-    The sum of overlapping blocks [N, C * block, positions]: a transposed convolution, each of whose
-    kernels is one in one place.
-    """
+    """The sum of overlapping blocks [N, C * block, positions]."""
     x = builder.operand("input")
     image = sizes_of(builder, builder.operand("image_shape"), "the image shape")
     block = builder.require_ints(builder.operand("block_shape"), "a block shape")
@@ -48,27 +54,24 @@ def legalize_col2im(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     ]
     size = int(np.prod(block))
     batch, rows = dims_of(x)[0], dims_of(x)[1]
-    channels = rows // size
-    apart = builder.reshape(x, [batch * channels, size, *places])
-    kernel = builder.cast(builder.tensor(np.eye(size, dtype=np.int8).reshape(size, 1, *block)), x)
-    whole = transposed_convolution(
-        builder,
-        apart,
-        kernel,
-        strides=strides,
-        dilations=dilations,
-        pads_begin=[0] * rank,
-        pads_end=[0] * rank,
-        output_padding=[0] * rank,
-    )
-    # Blocks need not reach the end of the image: what is missing there is zero.
-    missing = [
-        target - dim + b for target, dim, b in zip(image, dims_of(whole)[2:], begin, strict=True)
-    ]
-    cut = [Expr.const(-b) for b in begin]
-    two = [Expr.const(0)] * 2
-    whole = pad(builder, whole, [*two, *cut], [*two, *missing])
-    return [builder.reshape(whole, [batch, channels, *image])]
+    images, count = batch * (rows // size), product(places)
+    wide = [dim + b + e for dim, b, e in zip(image, begin, end, strict=True)]
+    work = f32 if element_type(x) in (f16, bf16) else element_type(x)
+    # Images side by side: rows of them are added to the place where they belong.
+    values = builder.cast(builder.reshape(x, [images, size, count]), work)
+    values = builder.reshape(builder.transpose(values, [1, 2, 0]), [count * size, images])
+    target = TensorValue.number(builder, 0, i64)
+    for axis in range(rank):
+        inside = TensorValue.of(builder, builder.tensor(np.arange(block[axis]) * dilations[axis]))
+        at = TensorValue.iota(builder, places[axis]) * strides[axis]
+        both = inside.column(2 * rank, axis) + at.column(2 * rank, rank + axis)
+        target = target * TensorValue.dim(builder, wide[axis]) + both
+    index = target.broadcast([*block, *places]).reshape([count * size, 1])
+    zeros = builder.broadcast(builder.scalar(0, values), [product(wide), images])
+    whole = builder.add(ScatterNdOp(zeros, index.value, values, "add"))
+    whole = builder.reshape(builder.transpose(whole, [1, 0]), [batch, rows // size, *wide])
+    whole = builder.slice(whole, [0, 0, *begin], [batch, rows // size, *image])
+    return [builder.cast(whole, element_type(x))]
 
 
 @legalizes("MaxUnpool")
