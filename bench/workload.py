@@ -14,7 +14,7 @@ from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret import find_function
-from lowerdeck.lowering.work import multiply_adds
+from lowerdeck.lowering.buffers.work import multiply_adds
 
 
 @dataclass(frozen=True)

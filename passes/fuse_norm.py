@@ -12,6 +12,7 @@ from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import AddOp, BinaryOp, DivOp, MulOp, SqrtOp, SubOp
+from lowerdeck.dialects.core.enums import ReduceKind
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import ints
@@ -45,7 +46,8 @@ def _mean(value: SSAValue) -> Mean | None:
         return None
     rank, axes = rank_of(reduce.input), ints(reduce.axes)
     sizes = constants(dims_of(reduce.input)[axis] for axis in axes)
-    if reduce.kind.data != "sum" or not reduce.keep_dims.value.data or not axes or sizes is None:
+    is_kept_sum = reduce.kind.data == ReduceKind.SUM and bool(reduce.keep_dims.value.data)
+    if not is_kept_sum or not axes or sizes is None:
         return None
     if axes != list(range(axes[0], rank)) or not _divides(op, divisor, int(np.prod(sizes))):
         return None

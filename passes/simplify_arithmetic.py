@@ -12,6 +12,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -124,7 +125,14 @@ class CancelUnary(Equation):
         return None
 
 
-_OPPOSITE = {"eq": "ne", "ne": "eq", "lt": "ge", "ge": "lt", "gt": "le", "le": "gt"}
+_OPPOSITE = {
+    Predicate.EQ: Predicate.NE,
+    Predicate.NE: Predicate.EQ,
+    Predicate.LT: Predicate.GE,
+    Predicate.GE: Predicate.LT,
+    Predicate.GT: Predicate.LE,
+    Predicate.LE: Predicate.GT,
+}
 
 
 class NegateComparison(Equation):
@@ -145,7 +153,7 @@ class NegateComparison(Equation):
             return None
         predicate = compare.predicate.data
         # With NaN both x < y and x >= y are false.
-        if is_float(element_type(compare.lhs)) and predicate not in ("eq", "ne"):
+        if is_float(element_type(compare.lhs)) and predicate not in (Predicate.EQ, Predicate.NE):
             return None
         opposite, lhs, rhs = _OPPOSITE[predicate], compare.lhs, compare.rhs
         text = f"not {predicate} is {opposite}"

@@ -1,5 +1,6 @@
 """Settings shared by all tests: reproducible runs that leave nothing behind."""
 
+import gc
 import os
 
 import hypothesis
@@ -17,6 +18,13 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Compiled models are not taken from, nor left in, the user's cache."""
     cache = tmp_path_factory.mktemp("cache")
     os.environ["XDG_CACHE_HOME"] = str(cache)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Look for garbage less often than Python does: modules of IR are many small objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 10, 10)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Dialect, Operation
 from xdsl.irdl import IRDLOperation, OptionalDef, VariadicDef
 from xdsl.passes import ModulePass
@@ -151,6 +152,8 @@ def _kind(constraint: Any) -> str:
             kind = _kind(getattr(constraint, inner))
             return f"list of {kind}" if inner == "elem_range_constraint" else kind
     if (fixed := getattr(constraint, "attr", None)) is not None:
+        if isinstance(fixed, type) and issubclass(fixed, EnumAttribute):
+            return ", ".join(fixed.enum_type)
         return getattr(fixed, "name", "") if isinstance(fixed, type) else str(fixed)
     base: type | None = getattr(constraint, "base_attr", None)
     return "Boolean" if base is IntegerAttr else getattr(base, "name", "")

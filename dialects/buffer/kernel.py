@@ -58,6 +58,9 @@ from lowerdeck.dialects.core.schedule import ScheduleAttr
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
 
+DRIVER = "run"
+"""The name of the function that calls the others: the driver."""
+
 MODES = ("lanes", "unroll")
 """How a loop may be made to disappear."""
 

@@ -12,6 +12,7 @@ from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.enums import ENUMERATIONS
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import LINEAR
 from lowerdeck.dialects.core.reduce import REDUCE
@@ -45,6 +46,7 @@ Core = Dialect(
     [
         BlobAttr,
         DimsAttr,
+        *ENUMERATIONS,
         LayoutAttr,
         ScheduleAttr,
         TensorEncoding,

@@ -6,18 +6,63 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import DenseArrayBase, TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import DenseArrayBase, IntAttr, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
+from xdsl.irdl.declarative_assembly_format import (
+    AttributeVariable,
+    CustomDirective,
+    ParsingState,
+    PrintingState,
+    irdl_custom_directive,
+)
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
-from lowerdeck.dialects.core.types import MAX_RANK, UNKNOWN, broadcast, element_type
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.core.types import MAX_RANK, UNKNOWN, DimsAttr, broadcast, element_type
+from lowerdeck.dialects.dims import Expr, parse_exprs
 from lowerdeck.dialects.numbers import dense_ints
 
-FORMAT = "operands attr-dict `:` functional-type(operands, results)"
-"""`core.name %a, %b {properties} : (types of operands) -> types of results`, for every op."""
+TYPES = "attr-dict `:` functional-type(operands, results)"
+"""How most formats end: `{other properties} : (types of operands) -> types of results`."""
+
+FORMAT = f"operands {TYPES}"
+"""`core.name %a, %b {properties} : (types of operands) -> types of results`."""
+
+
+@irdl_custom_directive
+class Dims(CustomDirective):
+    """`[n, 3]` for a list of expressions."""
+
+    values: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.values.set(state, DimsAttr(parse_exprs(parser)))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        values = self.values.get(op)
+        assert isinstance(values, DimsAttr)
+        state.print_whitespace(printer)
+        printer.print_string(f"[{', '.join(map(str, values.data))}]")
+
+
+@irdl_custom_directive
+class Number(CustomDirective):
+    """`1` for an integer."""
+
+    value: AttributeVariable
+
+    def parse(self, parser: Parser, state: ParsingState) -> None:
+        self.value.set(state, IntAttr(parser.parse_integer(allow_boolean=False)))
+
+    def print(self, printer: Printer, state: PrintingState, op: IRDLOperation) -> None:
+        value = self.value.get(op)
+        assert isa(value, IntAttr)
+        state.print_whitespace(printer)
+        printer.print_int(value.data)
 
 
 class CoreOp(IRDLOperation, ABC):
@@ -36,6 +81,7 @@ class CoreOp(IRDLOperation, ABC):
     """
 
     irdl_options = (ParsePropInAttrDict(),)
+    custom_directives = (Dims, Number)
 
     def __init__(
         self,

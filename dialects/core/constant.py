@@ -143,7 +143,7 @@ class FromDimsOp(CoreOp):
     Example:
 
     ```mlir
-    %s = core.from_dims {values = #core.dims<[n, h * w]>, shape = array<i64: 2>} : tensor<2xi64>
+    %s = core.from_dims [n, h * w] shape [2] : tensor<2xi64>
     ```
     """
 
@@ -152,7 +152,7 @@ class FromDimsOp(CoreOp):
     shape = prop_def(Ints)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = "attr-dict `:` type(results)"
+    assembly_format = "custom<Dims>($values) `shape` $shape attr-dict `:` type(results)"
 
     def __init__(self, values: Sequence[ExprLike], shape: Sequence[int] | None = None):
         sizes = [len(values)] if shape is None else shape
@@ -181,7 +181,7 @@ class BindSymbolsOp(CoreOp, MakesSymbols):
     Example:
 
     ```mlir
-    core.bind_symbols %sizes {symbols = ["u0", "u1"]} : tensor<2xi64>
+    core.bind_symbols %sizes ["u0", "u1"] : tensor<2xi64>
     ```
     """
 
@@ -189,7 +189,7 @@ class BindSymbolsOp(CoreOp, MakesSymbols):
     input = operand_def()
     symbols = prop_def(ArrayAttr[StringAttr])
     traits = traits_def(NoMemoryEffect())
-    assembly_format = "operands attr-dict `:` type(operands)"
+    assembly_format = "operands $symbols attr-dict `:` type(operands)"
 
     def __init__(self, input: SSAValue, symbols: Sequence[str]):
         names = ArrayAttr([StringAttr(name) for name in symbols])
@@ -224,7 +224,7 @@ class IotaOp(CoreOp):
     Example:
 
     ```mlir
-    %i = core.iota {dims = #core.dims<[2, 3]>, axis = #builtin.int<1>} : tensor<2x3xi64>
+    %i = core.iota [2, 3] axis 1 : tensor<2x3xi64>
     ```
     """
 
@@ -233,7 +233,7 @@ class IotaOp(CoreOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = "attr-dict `:` type(results)"
+    assembly_format = "custom<Dims>($dims) `axis` custom<Number>($axis) attr-dict `:` type(results)"
 
     def __init__(self, dims: Sequence[ExprLike], axis: int = 0):
         super().__init__([], {"dims": DimsAttr.of(dims), "axis": IntAttr(axis)})

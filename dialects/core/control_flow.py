@@ -253,7 +253,7 @@ class LoopOp(IRDLOperation, MakesSymbols):
     %g = core.loop trip %n : tensor<i64> carry %x : tensor<4xf32>
         -> tensor<?xf32, #core.tensor<dims = [r]>> {
     ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [p]>>):
-      %w = core.concat %v, %x {axis = #builtin.int<0>}
+      %w = core.concat %v, %x axis 0
           : (tensor<?xf32, #core.tensor<dims = [p]>>, tensor<4xf32>)
           -> tensor<?xf32, #core.tensor<dims = [p + 4]>>
       core.yield %w : tensor<?xf32, #core.tensor<dims = [p + 4]>>

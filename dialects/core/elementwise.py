@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Sequence
-from enum import auto
 
-from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
-from xdsl.utils.str_enum import StrEnum
 
 from lowerdeck.dialects.core.base import (
     FORMAT,
+    TYPES,
     CoreOp,
     SameTypeOp,
     require,
     require_broadcast,
     require_same_element,
 )
+from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -469,51 +468,35 @@ class ShrOp(BitwiseOp):
     assembly_format = FORMAT
 
 
-class Predicate(StrEnum):
-    """How two elements are compared; every comparison with NaN but `ne` is false."""
-
-    EQ = auto()
-    NE = auto()
-    LT = auto()
-    LE = auto()
-    GT = auto()
-    GE = auto()
-
-
 @irdl_op_definition
 class CompareOp(CoreOp):
     """
-    `x predicate y` as i1.
+    `x predicate y` as i1; every comparison with NaN but `ne` is false.
 
     Constraints:
 
     - (C1) both operands have the same element type.
     - (C2) their dimensions broadcast.
-    - (C3) `predicate` is one of eq, ne, lt, le, gt, ge.
 
     Example:
 
     ```mlir
-    %r = core.compare %x, %y {predicate = "lt"} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %r = core.compare lt %x, %y : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
     ```
     """
 
     name = "core.compare"
     lhs = operand_def()
     rhs = operand_def()
-    predicate = prop_def(StringAttr)
+    predicate = prop_def(PredicateAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$predicate operands {TYPES}"
 
-    def __init__(self, predicate: str, lhs: SSAValue, rhs: SSAValue):
-        super().__init__([lhs, rhs], {"predicate": StringAttr(predicate)})
+    def __init__(self, predicate: Predicate | str, lhs: SSAValue, rhs: SSAValue):
+        super().__init__([lhs, rhs], {"predicate": PredicateAttr(Predicate(predicate))})
 
     def infer(self) -> Sequence[Attribute]:
-        predicate = self.predicate.data
-        require(
-            predicate in set(Predicate), f"'{predicate}' is not one of {', '.join(Predicate)}", "C3"
-        )
         require_same_element(self.operands, "C1")
         return [tensor(i1, require_broadcast([dims_of(self.lhs), dims_of(self.rhs)], "C2"))]
 
@@ -566,7 +549,7 @@ class CastOp(CoreOp):
     Example:
 
     ```mlir
-    %r = core.cast %x {to = i32} : (tensor<2x3xf32>) -> tensor<2x3xi32>
+    %r = core.cast %x to i32 : (tensor<2x3xf32>) -> tensor<2x3xi32>
     ```
     """
 
@@ -575,7 +558,7 @@ class CastOp(CoreOp):
     to = prop_def()
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input `to` $to {TYPES}"
 
     def __init__(self, input: SSAValue, to: Attribute):
         super().__init__([input], {"to": to})

@@ -19,6 +19,7 @@ from xdsl.traits import Pure
 
 from lowerdeck.dialects.core.base import (
     FORMAT,
+    TYPES,
     CoreOp,
     SameTypeOp,
     int_array,
@@ -37,6 +38,12 @@ from lowerdeck.dialects.core.types import (
     tensor,
 )
 from lowerdeck.dialects.dims import Expr, ExprLike
+
+WINDOWS = (
+    "`strides` $strides `dilations` $dilations "
+    "`pads` custom<Dims>($pads_begin) custom<Dims>($pads_end)"
+)
+"""The format of what convolutions and pools say of their windows."""
 
 
 def window_sizes(
@@ -87,8 +94,7 @@ class ConvOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.conv %x, %w, %b {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-        pads_begin = #core.dims<[1, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<1>}
+    %y = core.conv %x, %w, %b strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1
         : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<4xf32>) -> tensor<1x4x4x4xf32>
     ```
     """
@@ -104,7 +110,7 @@ class ConvOp(CoreOp):
     groups = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"operands {WINDOWS} `groups` custom<Number>($groups) {TYPES}"
 
     def __init__(
         self,
@@ -173,9 +179,8 @@ class ConvTransposeOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.conv_transpose %x, %w {strides = array<i64: 2, 2>, dilations = array<i64: 1, 1>,
-        pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>,
-        output_padding = array<i64: 1, 1>, groups = #builtin.int<1>}
+    %y = core.conv_transpose %x, %w strides [2, 2] dilations [1, 1] pads [0, 0] [0, 0]
+        output_padding [1, 1] groups 1
         : (tensor<1x4x5x5xf32>, tensor<4x3x3x3xf32>) -> tensor<1x3x12x12xf32>
     ```
     """
@@ -192,7 +197,10 @@ class ConvTransposeOp(CoreOp):
     groups = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = (
+        f"operands {WINDOWS} "
+        f"`output_padding` $output_padding `groups` custom<Number>($groups) {TYPES}"
+    )
 
     def __init__(
         self,
@@ -325,8 +333,7 @@ class BatchNormOp(SameTypeOp):
     Example:
 
     ```mlir
-    %y = core.batch_norm %x, %scale, %bias, %mean, %variance
-        {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>}
+    %y = core.batch_norm %x, %scale, %bias, %mean, %variance axis 1 {epsilon = 1.0e-05 : f64}
         : (tensor<2x3x4xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>)
         -> tensor<2x3x4xf32>
     ```
@@ -342,7 +349,7 @@ class BatchNormOp(SameTypeOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(
         self,
@@ -391,7 +398,7 @@ class LayerNormOp(SameTypeOp):
     Example:
 
     ```mlir
-    %y = core.layer_norm %x, %scale, %bias {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>}
+    %y = core.layer_norm %x, %scale, %bias axis 1 {epsilon = 1.0e-05 : f64}
         : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
     ```
     """
@@ -404,7 +411,7 @@ class LayerNormOp(SameTypeOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(
         self,

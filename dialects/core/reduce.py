@@ -4,23 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects.builtin import BoolAttr, IntAttr, StringAttr
+from xdsl.dialects.builtin import BoolAttr, IntAttr
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import irdl_op_definition, operand_def, prop_def, result_def, traits_def
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.core.base import (
-    FORMAT,
+    TYPES,
     CoreOp,
     SameTypeOp,
     int_array,
     require,
     require_axis,
 )
-from lowerdeck.dialects.core.linear import window_sizes
+from lowerdeck.dialects.core.enums import (
+    CumulativeKind,
+    CumulativeKindAttr,
+    ExtremumKind,
+    ExtremumKindAttr,
+    PoolKind,
+    PoolKindAttr,
+    ReduceKind,
+    ReduceKindAttr,
+)
+from lowerdeck.dialects.core.linear import WINDOWS, window_sizes
 from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, i64, is_float, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
+
+_FALSE = BoolAttr.from_bool(False)
 
 
 def _reduced(dims: Sequence[Expr], axes: Sequence[int], keep: bool) -> list[Expr]:
@@ -32,7 +44,7 @@ def _reduced(dims: Sequence[Expr], axes: Sequence[int], keep: bool) -> list[Expr
 @irdl_op_definition
 class ReduceOp(CoreOp):
     """
-    Combine the elements along `axes` by `kind`: sum, prod, max or min.
+    Combine the elements along `axes` by `kind`.
 
     Of no elements: 0, 1, the lowest and the highest value (infinities for floats). Max and min give
     NaN if an element is NaN. i1 allows max (any) and min (all).
@@ -40,38 +52,37 @@ class ReduceOp(CoreOp):
     Constraints:
 
     - (C1) `axes` are dimensions of the input, sorted and distinct.
-    - (C2) `kind` is one of sum, prod, max, min.
 
     Example:
 
     ```mlir
-    %r = core.reduce %x {kind = "sum", axes = array<i64: 0, 2>, keep_dims = false}
-        : (tensor<2x3x4xf32>) -> tensor<3xf32>
+    %r = core.reduce sum %x [0, 2] : (tensor<2x3x4xf32>) -> tensor<3xf32>
+    %s = core.reduce max %x [0, 2] {keep_dims = true} : (tensor<2x3x4xf32>) -> tensor<1x3x1xf32>
     ```
     """
 
     name = "core.reduce"
     input = operand_def()
-    kind = prop_def(StringAttr)
+    kind = prop_def(ReduceKindAttr)
     axes = prop_def(Ints)
-    keep_dims = prop_def(BoolAttr)
+    keep_dims = prop_def(BoolAttr, default_value=_FALSE)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$kind $input $axes {TYPES}"
 
-    def __init__(self, kind: str, input: SSAValue, axes: Sequence[int], keep_dims: bool = False):
+    def __init__(
+        self, kind: ReduceKind | str, input: SSAValue, axes: Sequence[int], keep_dims: bool = False
+    ):
         super().__init__(
             [input],
             {
-                "kind": StringAttr(kind),
+                "kind": ReduceKindAttr(ReduceKind(kind)),
                 "axes": int_array(axes),
                 "keep_dims": BoolAttr.from_bool(keep_dims),
             },
         )
 
     def infer(self) -> Sequence[Attribute]:
-        kinds = ("sum", "prod", "max", "min")
-        require(self.kind.data in kinds, f"kind '{self.kind.data}' is not one of {kinds}", "C2")
         dims, axes = dims_of(self.input), ints(self.axes)
         require(axes == sorted(set(axes)), f"axes {axes} are not sorted and distinct", "C1")
         for axis in axes:
@@ -90,30 +101,27 @@ class ArgReduceOp(CoreOp):
     Constraints:
 
     - (C1) `axis` is one of the dimensions.
-    - (C2) `kind` is max or min.
 
     Example:
 
     ```mlir
-    %i = core.arg_reduce %x
-        {kind = "max", axis = #builtin.int<1>, keep_dims = true, last_index = false}
-        : (tensor<2x3xf32>) -> tensor<2x1xi64>
+    %i = core.arg_reduce max %x axis 1 {keep_dims = true} : (tensor<2x3xf32>) -> tensor<2x1xi64>
     ```
     """
 
     name = "core.arg_reduce"
     input = operand_def()
-    kind = prop_def(StringAttr)
+    kind = prop_def(ExtremumKindAttr)
     axis = prop_def(IntAttr)
-    keep_dims = prop_def(BoolAttr)
-    last_index = prop_def(BoolAttr)
+    keep_dims = prop_def(BoolAttr, default_value=_FALSE)
+    last_index = prop_def(BoolAttr, default_value=_FALSE)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$kind $input `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(
         self,
-        kind: str,
+        kind: ExtremumKind | str,
         input: SSAValue,
         axis: int,
         keep_dims: bool = False,
@@ -122,7 +130,7 @@ class ArgReduceOp(CoreOp):
         super().__init__(
             [input],
             {
-                "kind": StringAttr(kind),
+                "kind": ExtremumKindAttr(ExtremumKind(kind)),
                 "axis": IntAttr(axis),
                 "keep_dims": BoolAttr.from_bool(keep_dims),
                 "last_index": BoolAttr.from_bool(last_index),
@@ -130,8 +138,6 @@ class ArgReduceOp(CoreOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        kind = self.kind.data
-        require(kind in ("max", "min"), f"kind '{kind}' is not max or min", "C2")
         dims = dims_of(self.input)
         axis = require_axis(self.axis.data, len(dims), "C1")
         return [tensor(i64, _reduced(dims, [axis], bool(self.keep_dims.value.data)))]
@@ -152,7 +158,7 @@ class SoftmaxOp(SameTypeOp):
     Example:
 
     ```mlir
-    %y = core.softmax %x {axis = #builtin.int<1>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %y = core.softmax %x axis 1 : (tensor<2x3xf32>) -> tensor<2x3xf32>
     ```
     """
 
@@ -161,7 +167,7 @@ class SoftmaxOp(SameTypeOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(self, input: SSAValue, axis: int):
         super().__init__([input], {"axis": IntAttr(axis)})
@@ -175,36 +181,33 @@ class SoftmaxOp(SameTypeOp):
 @irdl_op_definition
 class CumulativeOp(SameTypeOp):
     """
-    Running `kind` (sum or prod) along `axis`: up to and including the element, or before it with
+    Running `kind` along `axis`: up to and including the element, or before it with
     `exclusive`; from the end with `reverse`.
 
     Constraints:
 
     - (C1) `axis` is one of the dimensions.
-    - (C2) `kind` is sum or prod.
 
     Example:
 
     ```mlir
-    %y = core.cumulative %x
-        {kind = "sum", axis = #builtin.int<0>, exclusive = false, reverse = true}
-        : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %y = core.cumulative sum %x axis 0 {reverse = true} : (tensor<2x3xf32>) -> tensor<2x3xf32>
     ```
     """
 
     name = "core.cumulative"
     input = operand_def()
-    kind = prop_def(StringAttr)
+    kind = prop_def(CumulativeKindAttr)
     axis = prop_def(IntAttr)
-    exclusive = prop_def(BoolAttr)
-    reverse = prop_def(BoolAttr)
+    exclusive = prop_def(BoolAttr, default_value=_FALSE)
+    reverse = prop_def(BoolAttr, default_value=_FALSE)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$kind $input `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(
         self,
-        kind: str,
+        kind: CumulativeKind | str,
         input: SSAValue,
         axis: int,
         exclusive: bool = False,
@@ -213,7 +216,7 @@ class CumulativeOp(SameTypeOp):
         super().__init__(
             [input],
             {
-                "kind": StringAttr(kind),
+                "kind": CumulativeKindAttr(CumulativeKind(kind)),
                 "axis": IntAttr(axis),
                 "exclusive": BoolAttr.from_bool(exclusive),
                 "reverse": BoolAttr.from_bool(reverse),
@@ -221,8 +224,6 @@ class CumulativeOp(SameTypeOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        kind = self.kind.data
-        require(kind in ("sum", "prod"), f"kind '{kind}' is not sum or prod", "C2")
         require_axis(self.axis.data, len(dims_of(self.input)), "C1")
         return super().infer()
 
@@ -230,7 +231,7 @@ class CumulativeOp(SameTypeOp):
 @irdl_op_definition
 class PoolOp(CoreOp):
     """
-    Combine windows of the spatial dimensions of [N, C, spatial...] by `kind`: max, sum or average.
+    Combine windows of the spatial dimensions of [N, C, spatial...] by `kind`.
 
     Padding never takes part in max or sum. The maximum passes over NaN, and is -infinity if there
     is nothing else; of equal elements, such as zeros, it is the first. An average divides by the
@@ -243,35 +244,35 @@ class PoolOp(CoreOp):
     - (C2) `overhang` has one entry a spatial dimension.
     - (C3) kernel, strides, dilations and pads have one entry a spatial dimension, strides and
       dilations are positive, and a window fits into the padded input, where that is known.
-    - (C4) `kind` is one of max, sum, average.
 
     Example:
 
     ```mlir
-    %y = core.pool %x {kind = "max", kernel = #core.dims<[3, 3]>, strides = array<i64: 2, 2>,
-        dilations = array<i64: 1, 1>, pads_begin = #core.dims<[1, 1]>,
-        pads_end = #core.dims<[1, 1]>, overhang = #core.dims<[0, 0]>, count_pads = false}
-        : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
+    %y = core.pool max %x kernel [3, 3] strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1]
+        overhang [0, 0] : (tensor<1x4x8x8xf32>) -> tensor<1x4x4x4xf32>
     ```
     """
 
     name = "core.pool"
     input = operand_def()
-    kind = prop_def(StringAttr)
+    kind = prop_def(PoolKindAttr)
     kernel = prop_def(DimsAttr)
     strides = prop_def(Ints)
     dilations = prop_def(Ints)
     pads_begin = prop_def(DimsAttr)
     pads_end = prop_def(DimsAttr)
     overhang = prop_def(DimsAttr)
-    count_pads = prop_def(BoolAttr)
+    count_pads = prop_def(BoolAttr, default_value=_FALSE)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = (
+        f"$kind $input `kernel` custom<Dims>($kernel) {WINDOWS} "
+        f"`overhang` custom<Dims>($overhang) {TYPES}"
+    )
 
     def __init__(
         self,
-        kind: str,
+        kind: PoolKind | str,
         input: SSAValue,
         *,
         kernel: Sequence[ExprLike],
@@ -286,7 +287,7 @@ class PoolOp(CoreOp):
         super().__init__(
             [input],
             {
-                "kind": StringAttr(kind),
+                "kind": PoolKindAttr(PoolKind(kind)),
                 "kernel": DimsAttr.of(kernel),
                 "strides": int_array(strides),
                 "dilations": int_array(dilations),
@@ -298,8 +299,6 @@ class PoolOp(CoreOp):
         )
 
     def infer(self) -> Sequence[Attribute]:
-        kinds = ("max", "sum", "average")
-        require(self.kind.data in kinds, f"kind '{self.kind.data}' is not one of {kinds}", "C4")
         dims, overhang = dims_of(self.input), self.overhang.data
         require(len(dims) >= 3, f"expected [N, C, spatial...], got rank {len(dims)}", "C1")
         require(len(overhang) == len(dims) - 2, "overhang needs one entry a dimension", "C2")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntAttr, StringAttr
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntAttr
 from xdsl.dialects.builtin import i64 as builtin_i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -22,6 +22,7 @@ from xdsl.traits import Pure
 
 from lowerdeck.dialects.core.base import (
     FORMAT,
+    TYPES,
     CoreOp,
     SameTypeOp,
     int_array,
@@ -29,6 +30,12 @@ from lowerdeck.dialects.core.base import (
     require_axis,
     require_broadcast,
     require_same_element,
+)
+from lowerdeck.dialects.core.enums import (
+    PadMode,
+    PadModeAttr,
+    ScatterReduction,
+    ScatterReductionAttr,
 )
 from lowerdeck.dialects.core.types import (
     DimsAttr,
@@ -61,7 +68,7 @@ class ReshapeOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.reshape %x {dims = #core.dims<[2, 12]>} : (tensor<2x3x4xf32>) -> tensor<2x12xf32>
+    %y = core.reshape %x [2, 12] : (tensor<2x3x4xf32>) -> tensor<2x12xf32>
     ```
     """
 
@@ -70,7 +77,7 @@ class ReshapeOp(CoreOp):
     dims = prop_def(DimsAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input custom<Dims>($dims) {TYPES}"
 
     def __init__(self, input: SSAValue, dims: Sequence[ExprLike]):
         super().__init__([input], {"dims": DimsAttr.of(dims)})
@@ -97,8 +104,7 @@ class TransposeOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.transpose %x {permutation = array<i64: 0, 3, 1, 2>}
-        : (tensor<1x8x6x3xf32>) -> tensor<1x3x8x6xf32>
+    %y = core.transpose %x [0, 3, 1, 2] : (tensor<1x8x6x3xf32>) -> tensor<1x3x8x6xf32>
     ```
     """
 
@@ -107,7 +113,7 @@ class TransposeOp(CoreOp):
     permutation = prop_def(Ints)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input $permutation {TYPES}"
 
     def __init__(self, input: SSAValue, permutation: Sequence[int]):
         super().__init__([input], {"permutation": int_array(permutation)})
@@ -136,8 +142,7 @@ class ChannelShuffleOp(SameTypeOp):
     Example:
 
     ```mlir
-    %y = core.channel_shuffle %x {groups = #builtin.int<2>}
-        : (tensor<1x6x4x4xf32>) -> tensor<1x6x4x4xf32>
+    %y = core.channel_shuffle %x groups 2 : (tensor<1x6x4x4xf32>) -> tensor<1x6x4x4xf32>
     ```
     """
 
@@ -146,7 +151,7 @@ class ChannelShuffleOp(SameTypeOp):
     groups = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input `groups` custom<Number>($groups) {TYPES}"
 
     def __init__(self, input: SSAValue, groups: int):
         super().__init__([input], {"groups": IntAttr(groups)})
@@ -172,7 +177,7 @@ class BroadcastOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.broadcast %x {dims = #core.dims<[5, 2, 3]>} : (tensor<2x1xf32>) -> tensor<5x2x3xf32>
+    %y = core.broadcast %x [5, 2, 3] : (tensor<2x1xf32>) -> tensor<5x2x3xf32>
     ```
     """
 
@@ -181,7 +186,7 @@ class BroadcastOp(CoreOp):
     dims = prop_def(DimsAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input custom<Dims>($dims) {TYPES}"
 
     def __init__(self, input: SSAValue, dims: Sequence[ExprLike]):
         super().__init__([input], {"dims": DimsAttr.of(dims)})
@@ -197,7 +202,8 @@ class BroadcastOp(CoreOp):
 @irdl_op_definition
 class SliceOp(CoreOp):
     """
-    Element i of the result is element `starts + i * steps` of the input, in each dimension.
+    Element i of the result is element `starts + i * steps` of the input, in each dimension. The
+    text has starts, sizes and steps in this order.
 
     `starts` and `sizes` are resolved: no negative start counts from the end, nothing is clamped.
     A step may be negative, never zero.
@@ -211,8 +217,7 @@ class SliceOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.slice %x {starts = #core.dims<[0, 7]>, sizes = #core.dims<[1, 4]>,
-        steps = #core.dims<[1, -2]>} : (tensor<2x8xf32>) -> tensor<1x4xf32>
+    %y = core.slice %x [0, 7] [1, 4] [1, -2] : (tensor<2x8xf32>) -> tensor<1x4xf32>
     ```
     """
 
@@ -223,7 +228,9 @@ class SliceOp(CoreOp):
     steps = prop_def(DimsAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = (
+        f"$input custom<Dims>($starts) custom<Dims>($sizes) custom<Dims>($steps) {TYPES}"
+    )
 
     def __init__(
         self,
@@ -281,13 +288,11 @@ class PadOp(CoreOp):
     - (C1) `begin` and `end` have one entry a dimension.
     - (C2) no amount is negative.
     - (C3) the value is a scalar of the input's element type.
-    - (C4) `mode` is one of constant, edge, reflect, wrap.
 
     Example:
 
     ```mlir
-    %y = core.pad %x, %v
-        {begin = #core.dims<[0, 1]>, end = #core.dims<[0, 2]>, mode = "constant"}
+    %y = core.pad constant %x, %v [0, 1] [0, 2]
         : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x6xf32>
     ```
     """
@@ -297,10 +302,10 @@ class PadOp(CoreOp):
     value = opt_operand_def()
     begin = prop_def(DimsAttr)
     end = prop_def(DimsAttr)
-    mode = prop_def(StringAttr)
+    mode = prop_def(PadModeAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$mode operands custom<Dims>($begin) custom<Dims>($end) {TYPES}"
 
     def __init__(
         self,
@@ -308,11 +313,15 @@ class PadOp(CoreOp):
         begin: Sequence[ExprLike],
         end: Sequence[ExprLike],
         value: SSAValue | None = None,
-        mode: str = "constant",
+        mode: PadMode | str = PadMode.CONSTANT,
     ):
         super().__init__(
             [input, value],
-            {"begin": DimsAttr.of(begin), "end": DimsAttr.of(end), "mode": StringAttr(mode)},
+            {
+                "begin": DimsAttr.of(begin),
+                "end": DimsAttr.of(end),
+                "mode": PadModeAttr(PadMode(mode)),
+            },
         )
 
     def infer(self) -> Sequence[Attribute]:
@@ -320,8 +329,6 @@ class PadOp(CoreOp):
         require(
             len(dims) == len(begin) == len(end), f"begin and end need {len(dims)} entries", "C1"
         )
-        modes = ("constant", "edge", "reflect", "wrap")
-        require(self.mode.data in modes, f"mode '{self.mode.data}' is not one of {modes}", "C4")
         grows = all((pad.value or 0) >= 0 for pad in (*begin, *end))
         require(grows, "a negative amount: slice instead", "C2")
         if self.value is not None:
@@ -346,8 +353,7 @@ class ConcatOp(CoreOp):
     Example:
 
     ```mlir
-    %z = core.concat %x, %y {axis = #builtin.int<1>}
-        : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
+    %z = core.concat %x, %y axis 1 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>
     ```
     """
 
@@ -356,7 +362,7 @@ class ConcatOp(CoreOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(self, inputs: Sequence[SSAValue], axis: int):
         super().__init__([inputs], {"axis": IntAttr(axis)})
@@ -389,7 +395,7 @@ class SplitOp(CoreOp):
     Example:
 
     ```mlir
-    %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[2, 5]>}
+    %a, %b = core.split %x axis 1 sizes [2, 5]
         : (tensor<3x7xf32>) -> (tensor<3x2xf32>, tensor<3x5xf32>)
     ```
     """
@@ -400,7 +406,7 @@ class SplitOp(CoreOp):
     sizes = prop_def(DimsAttr)
     parts = var_result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input `axis` custom<Number>($axis) `sizes` custom<Dims>($sizes) {TYPES}"
 
     def __init__(self, input: SSAValue, axis: int, sizes: Sequence[ExprLike]):
         super().__init__(
@@ -454,7 +460,7 @@ class GatherOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.gather %x, %i {axis = #builtin.int<1>}
+    %y = core.gather %x, %i axis 1
         : (tensor<2x9x3xf32>, tensor<4x5xi64>) -> tensor<2x4x5x3xf32>
     ```
     """
@@ -465,7 +471,7 @@ class GatherOp(CoreOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(self, input: SSAValue, indices: SSAValue, axis: int):
         super().__init__([input, indices], {"axis": IntAttr(axis)})
@@ -494,7 +500,7 @@ class GatherElementsOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.gather_elements %x, %i {axis = #builtin.int<1>}
+    %y = core.gather_elements %x, %i axis 1
         : (tensor<2x9xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
     ```
     """
@@ -505,7 +511,7 @@ class GatherElementsOp(CoreOp):
     axis = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(self, input: SSAValue, indices: SSAValue, axis: int):
         super().__init__([input, indices], {"axis": IntAttr(axis)})
@@ -532,7 +538,7 @@ class GatherNdOp(CoreOp):
     Example:
 
     ```mlir
-    %y = core.gather_nd %x, %i {batch_dims = #builtin.int<1>}
+    %y = core.gather_nd %x, %i batch_dims 1
         : (tensor<2x9x8x3xf32>, tensor<2x5x2xi64>) -> tensor<2x5x3xf32>
     ```
     """
@@ -543,7 +549,7 @@ class GatherNdOp(CoreOp):
     batch_dims = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"operands `batch_dims` custom<Number>($batch_dims) {TYPES}"
 
     def __init__(self, input: SSAValue, indices: SSAValue, batch_dims: int = 0):
         super().__init__([input, indices], {"batch_dims": IntAttr(batch_dims)})
@@ -559,14 +565,6 @@ class GatherNdOp(CoreOp):
         return [tensor(element_type(self.input), shape)]
 
 
-REDUCTIONS = ("none", "add", "mul", "max", "min")
-"""How scattered elements meet what is there, or each other."""
-
-
-def _require_reduction(reduction: str, label: str) -> None:
-    require(reduction in REDUCTIONS, f"reduction '{reduction}' is not one of {REDUCTIONS}", label)
-
-
 @irdl_op_definition
 class ScatterElementsOp(CoreOp):
     """
@@ -579,13 +577,12 @@ class ScatterElementsOp(CoreOp):
     - (C2) input and updates have the same element type.
     - (C3) `axis` is one of the dimensions.
     - (C4) indices and updates have the same dimensions.
-    - (C5) `reduction` is one of none, add, mul, max, min.
-    - (C6) input and indices have the same rank.
+    - (C5) input and indices have the same rank.
 
     Example:
 
     ```mlir
-    %y = core.scatter_elements %x, %i, %u {axis = #builtin.int<1>, reduction = "add"}
+    %y = core.scatter_elements add %x, %i, %u axis 1
         : (tensor<2x9xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x9xf32>
     ```
     """
@@ -595,10 +592,10 @@ class ScatterElementsOp(CoreOp):
     indices = operand_def()
     updates = operand_def()
     axis = prop_def(IntAttr)
-    reduction = prop_def(StringAttr)
+    reduction = prop_def(ScatterReductionAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$reduction operands `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(
         self,
@@ -606,19 +603,21 @@ class ScatterElementsOp(CoreOp):
         indices: SSAValue,
         updates: SSAValue,
         axis: int,
-        reduction: str = "none",
+        reduction: ScatterReduction | str = ScatterReduction.NONE,
     ):
         super().__init__(
             [input, indices, updates],
-            {"axis": IntAttr(axis), "reduction": StringAttr(reduction)},
+            {
+                "axis": IntAttr(axis),
+                "reduction": ScatterReductionAttr(ScatterReduction(reduction)),
+            },
         )
 
     def infer(self) -> Sequence[Attribute]:
         _require_indices(self.indices, "C1")
-        _require_reduction(self.reduction.data, "C5")
         require_same_element([self.input, self.updates], "C2")
         require_axis(self.axis.data, rank_of(self.input), "C3")
-        require(rank_of(self.indices) == rank_of(self.input), "ranks differ", "C6")
+        require(rank_of(self.indices) == rank_of(self.input), "ranks differ", "C5")
         require(dims_of(self.indices) == dims_of(self.updates), "indices and updates differ", "C4")
         return [self.input.type]
 
@@ -636,13 +635,12 @@ class ScatterNdOp(CoreOp):
     - (C3) the last dimension of the indices, k, is a number.
     - (C4) the updates have the rank of the indices without the last dimension, and of the input
       without the first k.
-    - (C5) `reduction` is one of none, add, mul, max, min.
-    - (C6) k is at most the input's rank.
+    - (C5) k is at most the input's rank.
 
     Example:
 
     ```mlir
-    %y = core.scatter_nd %x, %i, %u {reduction = "none"}
+    %y = core.scatter_nd none %x, %i, %u
         : (tensor<9x8x3xf32>, tensor<5x2xi64>, tensor<5x3xf32>) -> tensor<9x8x3xf32>
     ```
     """
@@ -651,24 +649,28 @@ class ScatterNdOp(CoreOp):
     input = operand_def()
     indices = operand_def()
     updates = operand_def()
-    reduction = prop_def(StringAttr)
+    reduction = prop_def(ScatterReductionAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$reduction operands {TYPES}"
 
     def __init__(
-        self, input: SSAValue, indices: SSAValue, updates: SSAValue, reduction: str = "none"
+        self,
+        input: SSAValue,
+        indices: SSAValue,
+        updates: SSAValue,
+        reduction: ScatterReduction | str = ScatterReduction.NONE,
     ):
-        super().__init__([input, indices, updates], {"reduction": StringAttr(reduction)})
+        kind = ScatterReductionAttr(ScatterReduction(reduction))
+        super().__init__([input, indices, updates], {"reduction": kind})
 
     def infer(self) -> Sequence[Attribute]:
         _require_indices(self.indices, "C1")
-        _require_reduction(self.reduction.data, "C5")
         require_same_element([self.input, self.updates], "C2")
         depth = dims_of(self.indices)[-1].value if rank_of(self.indices) else None
         require(depth is not None, "the last dimension of the indices must be a number", "C3")
         is_inside = (depth or 0) <= rank_of(self.input)
-        require(is_inside, "the indices are longer than the input's rank", "C6")
+        require(is_inside, "the indices are longer than the input's rank", "C5")
         expected = (*dims_of(self.indices)[:-1], *dims_of(self.input)[depth or 0 :])
         require(len(expected) == rank_of(self.updates), "the updates have the wrong rank", "C4")
         return [self.input.type]
@@ -689,8 +691,7 @@ class TopKOp(CoreOp):
     Example:
 
     ```mlir
-    %v, %i = core.top_k %x {k = #core.dims<[5]>, axis = #builtin.int<1>, largest = true}
-        : (tensor<2x9xf32>) -> (tensor<2x5xf32>, tensor<2x5xi64>)
+    %v, %i = core.top_k %x [5] axis 1 : (tensor<2x9xf32>) -> (tensor<2x5xf32>, tensor<2x5xi64>)
     ```
     """
 
@@ -698,11 +699,11 @@ class TopKOp(CoreOp):
     input = operand_def()
     k = prop_def(DimsAttr)
     axis = prop_def(IntAttr)
-    largest = prop_def(BoolAttr)
+    largest = prop_def(BoolAttr, default_value=BoolAttr.from_bool(True))
     values = result_def()
     indices = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input custom<Dims>($k) `axis` custom<Number>($axis) {TYPES}"
 
     def __init__(self, input: SSAValue, k: ExprLike, axis: int, largest: bool = True):
         super().__init__(
@@ -760,7 +761,7 @@ class NonzeroOp(CoreOp):
     Example:
 
     ```mlir
-    %i = core.nonzero %x {count = #core.dims<[u0]>}
+    %i = core.nonzero %x [u0]
         : (tensor<2x3xf32>) -> tensor<2x?xi64, #core.tensor<dims = [2, u0]>>
     ```
     """
@@ -770,7 +771,7 @@ class NonzeroOp(CoreOp):
     count = prop_def(DimsAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"$input custom<Dims>($count) {TYPES}"
 
     def __init__(self, input: SSAValue, count: ExprLike):
         super().__init__([input], {"count": DimsAttr.of([count])})

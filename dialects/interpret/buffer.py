@@ -33,15 +33,13 @@ from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel, vector
+from lowerdeck.dialects.buffer.kernel import DRIVER
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.types import DimsAttr, bf16, f16, f32, f64, i1, numpy_dtype
 from lowerdeck.dialects.dims import Atom, Expr
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
-
-DRIVER = "run"
-"""The name of the driver function."""
 
 SIMULATED_PARTS = 3
 """Into how many parts loops are cut that threads share; they run one after the other."""

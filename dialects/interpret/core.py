@@ -20,6 +20,15 @@ from xdsl.dialects.builtin import DenseArrayBase
 from xdsl.ir import Operation
 
 from lowerdeck.dialects.core import attention, constant, elementwise, linear, reduce, tensor
+from lowerdeck.dialects.core.enums import (
+    CumulativeKind,
+    ExtremumKind,
+    PadMode,
+    PoolKind,
+    Predicate,
+    ReduceKind,
+    ScatterReduction,
+)
 from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
 from lowerdeck.dialects.interpret.errors import InterpretError, describe
 
@@ -305,13 +314,13 @@ for _class, _on_floats, _on_integers in (
 _register_binary(elementwise.PowOp, np.power, _integer_power, wide=True)
 
 
-_PREDICATES: dict[str, Callable[[Array, Array], Any]] = {
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
+_PREDICATES: dict[Predicate, Callable[[Array, Array], Any]] = {
+    Predicate.EQ: np.equal,
+    Predicate.NE: np.not_equal,
+    Predicate.LT: np.less,
+    Predicate.LE: np.less_equal,
+    Predicate.GT: np.greater,
+    Predicate.GE: np.greater_equal,
 }
 
 
@@ -391,7 +400,7 @@ def _pad(op: tensor.PadOp, args: Sequence[Array], symbols: Symbols) -> Array:
     x, begin, end = args[0], _numbers(op.begin, symbols), _numbers(op.end, symbols)
     if min((*begin, *end), default=0) < 0:
         raise InterpretError(f"padding by {begin} and {end} elements")
-    if op.mode.data == "constant":
+    if op.mode.data == PadMode.CONSTANT:
         value = args[1] if len(args) > 1 else x.dtype.type(0)
         shape = [b + dim + e for dim, b, e in zip(x.shape, begin, end, strict=True)]
         result = np.full(shape, value, x.dtype)
@@ -403,13 +412,13 @@ def _pad(op: tensor.PadOp, args: Sequence[Array], symbols: Symbols) -> Array:
     return x
 
 
-def _padded_indices(dim: int, begin: int, end: int, mode: str) -> Array:
+def _padded_indices(dim: int, begin: int, end: int, mode: PadMode) -> Array:
     if dim == 0:
         raise InterpretError(f"mode '{mode}' on a dimension of no elements")
     index = np.arange(-begin, dim + end)
-    if mode == "edge":
+    if mode == PadMode.EDGE:
         return index.clip(0, dim - 1)
-    if mode == "wrap":
+    if mode == PadMode.WRAP:
         return index % dim
     folded = index % max(2 * (dim - 1), 1)
     return np.minimum(folded, 2 * (dim - 1) - folded)
@@ -479,16 +488,18 @@ def _gather_nd(op: tensor.GatherNdOp, args: Sequence[Array], symbols: Symbols) -
     )
 
 
-_ACCUMULATE: dict[str, Any] = {
-    "add": np.add,
-    "mul": np.multiply,
-    "max": np.maximum,
-    "min": np.minimum,
+_ACCUMULATE: dict[ScatterReduction, Any] = {
+    ScatterReduction.ADD: np.add,
+    ScatterReduction.MUL: np.multiply,
+    ScatterReduction.MAX: np.maximum,
+    ScatterReduction.MIN: np.minimum,
 }
 
 
-def _scattered(x: Array, places: tuple[Array, ...], updates: Array, reduction: str) -> Array:
-    if reduction == "none":
+def _scattered(
+    x: Array, places: tuple[Array, ...], updates: Array, reduction: ScatterReduction
+) -> Array:
+    if reduction == ScatterReduction.NONE:
         result = x.copy()
         result[places] = updates
         return result
@@ -743,14 +754,18 @@ def _attention(op: attention.AttentionOp, args: Sequence[Array], symbols: Symbol
 # Reductions
 
 
-def _extreme(dtype: np.dtype[Any], kind: str) -> Any:
-    """The value that loses against every other by `kind` max or min."""
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    """The value that every other one exceeds."""
     if dtype == np.bool_:
-        return kind == "min"
-    if dtype in _FLOATS:
-        return -np.inf if kind == "max" else np.inf
-    limits = np.iinfo(dtype)
-    return limits.min if kind == "max" else limits.max
+        return False
+    return -np.inf if dtype in _FLOATS else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    """The value that exceeds every other one."""
+    if dtype == np.bool_:
+        return True
+    return np.inf if dtype in _FLOATS else np.iinfo(dtype).max
 
 
 @_meaning_of(reduce.ReduceOp)
@@ -758,11 +773,12 @@ def _reduce(op: reduce.ReduceOp, args: Sequence[Array], symbols: Symbols) -> Arr
     (x,) = args
     kind, axes, keep = op.kind.data, tuple(_ints(op.axes)), _flag(op.keep_dims)
     wide = _widened(x)
-    if kind in ("max", "min"):
-        combine = np.maximum if kind == "max" else np.minimum
-        initial = _extreme(x.dtype, kind)
+    if kind in (ReduceKind.MAX, ReduceKind.MIN):
+        is_max = kind == ReduceKind.MAX
+        combine = np.maximum if is_max else np.minimum
+        initial = _lowest(x.dtype) if is_max else _highest(x.dtype)
         return _rounded(combine.reduce(wide, axes, keepdims=keep, initial=initial), x.dtype)
-    combine = np.add if kind == "sum" else np.multiply
+    combine = np.add if kind == ReduceKind.SUM else np.multiply
     return _rounded(combine.reduce(wide, axes, wide.dtype, keepdims=keep), x.dtype)
 
 
@@ -771,7 +787,7 @@ def _arg_reduce(op: reduce.ArgReduceOp, args: Sequence[Array], symbols: Symbols)
     (x,) = args
     axis, keep = op.axis.data, _flag(op.keep_dims)
     keys = x.astype(np.float32) if x.dtype in _NARROW else x
-    choose = np.argmax if op.kind.data == "max" else np.argmin
+    choose = np.argmax if op.kind.data == ExtremumKind.MAX else np.argmin
     if not _flag(op.last_index):
         return np.asarray(choose(keys, axis, keepdims=keep), np.int64)
     return np.asarray(
@@ -796,7 +812,7 @@ def _cumulative(op: reduce.CumulativeOp, args: Sequence[Array], symbols: Symbols
     if x.shape[axis] == 0:
         return args[0]
     x = np.flip(x, axis) if _flag(op.reverse) else x
-    combine = np.add if op.kind.data == "sum" else np.multiply
+    combine = np.add if op.kind.data == CumulativeKind.SUM else np.multiply
     result = combine.accumulate(x, axis, x.dtype)
     if _flag(op.exclusive):
         first = np.full_like(result.take([0], axis), combine.identity)
@@ -811,12 +827,12 @@ def _pool(op: reduce.PoolOp, args: Sequence[Array], symbols: Symbols) -> Array:
     (x,) = args
     begin, end = _numbers(op.pads_begin, symbols), _numbers(op.pads_end, symbols)
     kernel = _numbers(op.kernel, symbols)
-    if op.kind.data == "max":
-        framed = _framed(_widened(x), begin, end, _extreme(x.dtype, "max"))
+    if op.kind.data == PoolKind.MAX:
+        framed = _framed(_widened(x), begin, end, _lowest(x.dtype))
         return _rounded(_pooled(op, framed, kernel, _larger), x.dtype)
     zero = x.dtype.type(0)
     total = _pooled(op, _widened(_framed(x, begin, end, zero)), kernel, np.add)
-    if op.kind.data == "sum":
+    if op.kind.data == PoolKind.SUM:
         return _rounded(total, x.dtype)
     counted = np.ones((1, 1, *x.shape[2:]), np.int64)
     if _flag(op.count_pads):
@@ -834,7 +850,7 @@ def _pool(op: reduce.PoolOp, args: Sequence[Array], symbols: Symbols) -> Array:
 def _pooled(op: reduce.PoolOp, framed: Array, kernel: Sequence[int], combine: Any) -> Array:
     """Combine the windows of a padded input, tap by tap in C order."""
     counts = _positions(framed.shape[2:], kernel, op)
-    initial = 0 if combine is np.add else _extreme(framed.dtype, "max")
+    initial = 0 if combine is np.add else _lowest(framed.dtype)
     result = np.full((*framed.shape[:2], *counts), initial, framed.dtype)
     strides, dilations = _ints(op.strides), _ints(op.dilations)
     for tap in np.ndindex(*kernel):

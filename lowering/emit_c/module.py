@@ -16,9 +16,12 @@ from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.blob import Blob
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.kernel import DRIVER
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.lowering.bufferize import DRIVER
+from lowerdeck.lowering.driver.instrument import SLOTS
+from lowerdeck.lowering.driver.parallelize import PARALLEL, TAKES_POOL, may_lag
+from lowerdeck.lowering.driver.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.emit_c import interface
 from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads, emit
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
@@ -26,9 +29,6 @@ from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude
 from lowerdeck.lowering.emit_c.writer import CWriter
-from lowerdeck.lowering.instrument import SLOTS
-from lowerdeck.lowering.parallelize import PARALLEL, TAKES_POOL, may_lag
-from lowerdeck.lowering.plan_memory import WEIGHTS_HEADER
 
 _NUMBERS_A_LINE = 6
 

@@ -18,8 +18,8 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants, maximum, minimum
-from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.lower import Index, KernelLowering
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.conv_sums import conv_sum
 from lowerdeck.lowering.strategies.costs import (

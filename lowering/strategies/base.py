@@ -12,7 +12,7 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import Schedule
-from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.options import CompileOptions

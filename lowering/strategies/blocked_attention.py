@@ -19,10 +19,10 @@ from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
-from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.lower import KernelLowering, unravel
-from lowerdeck.lowering.kernels.sums import PART, sum_in_parts
-from lowerdeck.lowering.schedule.parameters import MIN_LANES
+from lowerdeck.lowering.loops.parameters import MIN_LANES
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.lower import KernelLowering, unravel
+from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import is_constant, the
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles

@@ -18,9 +18,9 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, constants
-from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.lower import Index, KernelLowering
-from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, add_taps, window_count, window_range
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.lower import Index, KernelLowering
+from lowerdeck.lowering.nests.taps import UNROLLED_TAPS, add_taps, window_count, window_range
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.channel_blocks import linked_wishes
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL

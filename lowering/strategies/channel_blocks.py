@@ -11,8 +11,8 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.lowering.channel_links import channel_offsets
-from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.nests.channel_links import channel_offsets
+from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,

@@ -13,9 +13,9 @@ from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants
-from lowerdeck.lowering.channel_links import channel_offsets
-from lowerdeck.lowering.kernels.lower import KernelLowering
-from lowerdeck.lowering.kernels.sums import sum_over_channels
+from lowerdeck.lowering.nests.channel_links import channel_offsets
+from lowerdeck.lowering.nests.lower import KernelLowering
+from lowerdeck.lowering.nests.sums import sum_over_channels
 from lowerdeck.lowering.strategies.base import Border, Wishes
 from lowerdeck.lowering.strategies.facts import (
     FEWEST_LANES,

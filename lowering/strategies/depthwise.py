@@ -13,9 +13,9 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.lower import KernelLowering
-from lowerdeck.lowering.kernels.taps import UNROLLED_TAPS, add_taps
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.lower import KernelLowering
+from lowerdeck.lowering.nests.taps import UNROLLED_TAPS, add_taps
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.conv_sums import (
     OUTPUT_CHANNEL,

@@ -10,7 +10,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
-from lowerdeck.lowering.kernels.lower import ANCHORS
+from lowerdeck.lowering.nests.lower import ANCHORS
 
 Op = TypeVar("Op", bound=Operation)
 

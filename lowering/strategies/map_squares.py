@@ -20,9 +20,9 @@ from lowerdeck.dialects.core.tensor import TransposeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
-from lowerdeck.lowering.kernels.lower import KernelLowering
-from lowerdeck.lowering.schedule.indices import Indices
-from lowerdeck.lowering.schedule.unroll import limit_by_parents
+from lowerdeck.lowering.loops.indices import Indices
+from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
+from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import assumed_shape, blocked_constants, layout_out
 

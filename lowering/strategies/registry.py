@@ -13,7 +13,7 @@ from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.schedule import Schedule, ScheduleAttr
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.bands import Bands
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention

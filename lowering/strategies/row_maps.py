@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.schedule import Schedule
-from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.channel_blocks import map_cycles
 from lowerdeck.lowering.strategies.facts import layout_out

@@ -14,10 +14,10 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.lower import Index, KernelLowering, broadcast_index
-from lowerdeck.lowering.kernels.sums import PART, sum_in_parts
-from lowerdeck.lowering.schedule.parameters import Part, parts_of
+from lowerdeck.lowering.loops.parameters import Part, parts_of
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.lower import Index, KernelLowering, broadcast_index
+from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import OTHER_ORDER, Scored, fits, scored
 from lowerdeck.lowering.strategies.facts import (

@@ -22,10 +22,10 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants
-from lowerdeck.lowering.channel_links import channel_offsets
-from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.lower import Index, KernelLowering
-from lowerdeck.lowering.kernels.sums import sum_over_channels
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.channel_links import channel_offsets
+from lowerdeck.lowering.nests.lower import Index, KernelLowering
+from lowerdeck.lowering.nests.sums import sum_over_channels
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
 from lowerdeck.lowering.strategies.costs import window_sum_tiles

@@ -19,8 +19,8 @@ from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, i64, static_shape
 from lowerdeck.dialects.core.winograd import matrices
 from lowerdeck.dialects.dims import Expr, exprs, maximum, minimum
-from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL, can_be_blocked
 from lowerdeck.lowering.strategies.costs import (

@@ -10,8 +10,8 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import f32
 from lowerdeck.dialects.core.winograd import Matrix
-from lowerdeck.lowering.kernels import scalars
-from lowerdeck.lowering.kernels.builder import KernelBuilder
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.builder import KernelBuilder
 
 
 def linear_map(

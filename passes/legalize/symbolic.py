@@ -37,6 +37,7 @@ from lowerdeck.dialects.core.elementwise import (
     SignOp,
     SubOp,
 )
+from lowerdeck.dialects.core.enums import Predicate, ReduceKind
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
@@ -348,13 +349,13 @@ def _order(values: SymbolicValues, x: Expr, y: Expr) -> tuple[bool, bool] | None
     return None
 
 
-_PREDICATES: dict[str, Callable[[bool, bool], bool]] = {
-    "eq": lambda less, equal: equal,
-    "ne": lambda less, equal: not equal,
-    "lt": lambda less, equal: less,
-    "le": lambda less, equal: less or equal,
-    "gt": lambda less, equal: not (less or equal),
-    "ge": lambda less, equal: not less,
+_PREDICATES: dict[Predicate, Callable[[bool, bool], bool]] = {
+    Predicate.EQ: lambda less, equal: equal,
+    Predicate.NE: lambda less, equal: not equal,
+    Predicate.LT: lambda less, equal: less,
+    Predicate.LE: lambda less, equal: less or equal,
+    Predicate.GT: lambda less, equal: not (less or equal),
+    Predicate.GE: lambda less, equal: not less,
 }
 
 
@@ -487,11 +488,11 @@ def _gather(
     return np.asarray(taken, object)  # numpy unpacks what has no dimensions
 
 
-_FOLDS: dict[str, Callable[[Expr, Expr], Expr]] = {
-    "sum": lambda x, y: x + y,
-    "prod": lambda x, y: x * y,
-    "max": maximum,
-    "min": minimum,
+_FOLDS: dict[ReduceKind, Callable[[Expr, Expr], Expr]] = {
+    ReduceKind.SUM: lambda x, y: x + y,
+    ReduceKind.PROD: lambda x, y: x * y,
+    ReduceKind.MAX: maximum,
+    ReduceKind.MIN: minimum,
 }
 
 
@@ -504,7 +505,7 @@ def _reduce(
     count = math.prod(operands[0].shape[axis] for axis in axes)
     rows = operands[0].transpose([*rest, *axes]).reshape(math.prod(shape), count)
     fold = _FOLDS[op.kind.data]
-    identity = {"sum": 0, "prod": 1}.get(op.kind.data)
+    identity = {ReduceKind.SUM: 0, ReduceKind.PROD: 1}.get(op.kind.data)
 
     def folded(row: Elements) -> Element:
         if any(element is None for element in row) or (len(row) == 0 and identity is None):

@@ -22,6 +22,7 @@ from lowerdeck.dialects.core import reduce as reductions
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.enums import Predicate, ScatterReduction
 from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import element_of, f16, f32, f64, i1, i8, i64, ui8
 from lowerdeck.dialects.core.types import tensor as tensor_type
@@ -200,7 +201,7 @@ def test_shift(op: Any, dtype: Any) -> None:
     check({"x": x, "y": np.array([0, 1, 5, 7, 8, 31, 32, 64, 70], dtype)}, op)
 
 
-@pytest.mark.parametrize("predicate", list(elementwise.Predicate))
+@pytest.mark.parametrize("predicate", list(Predicate))
 def test_compare(predicate: str) -> None:
     x, y = SPECIAL.reshape(-1, 1), SPECIAL
     check({"x": x, "y": y}, lambda x, y: elementwise.CompareOp(predicate, x, y))
@@ -324,7 +325,7 @@ def test_gather_nd() -> None:
     check({"x": x, "i": integers(2, 3, 1, low=-2, high=2)}, lambda x, i: tensor.GatherNdOp(x, i, 2))
 
 
-@pytest.mark.parametrize("reduction", tensor.REDUCTIONS)
+@pytest.mark.parametrize("reduction", list(ScatterReduction))
 def test_scatter(reduction: str) -> None:
     x = floats(4, 5)
     index = np.array([[0, 1, 3], [2, 0, -2]])

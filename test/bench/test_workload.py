@@ -16,9 +16,8 @@ DIGITS = Path(__file__).parents[2] / "examples" / "digits" / "digits.onnx"
 
 TRANSPOSED = """
 func.func @main(%x : tensor<1x4x5xf32>, %w : tensor<4x3x2xf32>) -> tensor<1x6x10xf32> {
-  %y = core.conv_transpose %x, %w {strides = array<i64: 2>, dilations = array<i64: 1>,
-    pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, output_padding = array<i64: 0>,
-    groups = #builtin.int<2>} : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x10xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 2
+      : (tensor<1x4x5xf32>, tensor<4x3x2xf32>) -> tensor<1x6x10xf32>
   func.return %y : tensor<1x6x10xf32>
 }
 """
@@ -27,7 +26,7 @@ LOOP = """
 func.func @main(%x : tensor<?x3x3xf32, #core.tensor<dims = [n, 3, 3]>>, %m : tensor<i64>)
     -> (tensor<3x3xf32>) {
   %a = core.constant dense<[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]> : tensor<3x3xf32>
-  %n = core.from_dims {values = #core.dims<[n * 2]>, shape = array<i64>} : tensor<i64>
+  %n = core.from_dims [n * 2] shape [] : tensor<i64>
   %r = core.loop trip TRIPS : tensor<i64> carry %a : tensor<3x3xf32> -> tensor<3x3xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<3x3xf32>):
     %p = core.matmul %v, %v : (tensor<3x3xf32>, tensor<3x3xf32>) -> tensor<3x3xf32>

@@ -41,16 +41,16 @@ func.func @bytes() {
 }
 
 // CHECK-LABEL: func.func @symbols
-// CHECK-NEXT:    %a = core.from_dims {values = #core.dims<[n, (n + 1) floordiv 2]>, shape = array<i64: 2>} : tensor<2xi64>
-// CHECK-NEXT:    %b = core.from_dims {values = #core.dims<[n]>, shape = array<i64>} : tensor<i64>
-// CHECK-NEXT:    core.bind_symbols %s {symbols = ["u0", "u1"]} : tensor<2xi64>
-// CHECK-NEXT:    %c = core.iota {dims = #core.dims<[u0, 2]>, axis = #builtin.int<0>} : tensor<?x2xi64, #core.tensor<dims = [u0, 2]>>
+// CHECK-NEXT:    %a = core.from_dims [n, (n + 1) floordiv 2] shape [2] : tensor<2xi64>
+// CHECK-NEXT:    %b = core.from_dims [n] shape [] : tensor<i64>
+// CHECK-NEXT:    core.bind_symbols %s ["u0", "u1"] : tensor<2xi64>
+// CHECK-NEXT:    %c = core.iota [u0, 2] axis 0 : tensor<?x2xi64, #core.tensor<dims = [u0, 2]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @symbols(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %s : tensor<2xi64>) {
-  %a = core.from_dims {values = #core.dims<[n, (n + 1) floordiv 2]>, shape = array<i64: 2>} : tensor<2xi64>
-  %b = core.from_dims {values = #core.dims<[n]>, shape = array<i64>} : tensor<i64>
-  core.bind_symbols %s {symbols = ["u0", "u1"]} : tensor<2xi64>
-  %c = core.iota {dims = #core.dims<[u0, 2]>, axis = #builtin.int<0>} : tensor<?x2xi64, #core.tensor<dims = [u0, 2]>>
+  %a = core.from_dims [n, (n + 1) floordiv 2] shape [2] : tensor<2xi64>
+  %b = core.from_dims [n] shape [] : tensor<i64>
+  core.bind_symbols %s ["u0", "u1"] : tensor<2xi64>
+  %c = core.iota [u0, 2] axis 0 : tensor<?x2xi64, #core.tensor<dims = [u0, 2]>>
   func.return
 }

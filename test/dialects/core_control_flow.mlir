@@ -33,7 +33,7 @@ func.func @branches(%c : tensor<i1>, %x : tensor<2xf32>) {
 // CHECK-LABEL: func.func @loops
 // CHECK-NEXT:    %a, %s = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %x : tensor<2xf32> -> tensor<2xf32>, tensor<?x2xf32, #core.tensor<dims = [t, 2]>> {
 // CHECK-NEXT:    ^bb0(%i: tensor<i64>, %v: tensor<2xf32>):
-// CHECK-NEXT:      %d = core.from_dims {values = #core.dims<[k]>, shape = array<i64>} : tensor<i64>
+// CHECK-NEXT:      %d = core.from_dims [k] shape [] : tensor<i64>
 // CHECK-NEXT:      core.yield %c, %v, %v : tensor<i1>, tensor<2xf32>, tensor<2xf32>
 // CHECK-NEXT:    } {iteration = "k", count = "t"}
 // CHECK-NEXT:    %b = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<2xf32> {
@@ -49,7 +49,7 @@ func.func @branches(%c : tensor<i1>, %x : tensor<2xf32>) {
 func.func @loops(%n : tensor<i64>, %c : tensor<i1>, %x : tensor<2xf32>) {
   %a, %s = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %x : tensor<2xf32> -> tensor<2xf32>, tensor<?x2xf32, #core.tensor<dims = [t, 2]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
-    %d = core.from_dims {values = #core.dims<[k]>, shape = array<i64>} : tensor<i64>
+    %d = core.from_dims [k] shape [] : tensor<i64>
     core.yield %c, %v, %v : tensor<i1>, tensor<2xf32>, tensor<2xf32>
   } {iteration = "k", count = "t"}
   %b = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<2xf32> {
@@ -82,7 +82,7 @@ func.func @sizes(%c : tensor<i1>, %t : tensor<i64>, %x : tensor<2xf32>, %z : ten
   } {result_symbols = ["r"]}
   %a, %b = core.loop trip %t : tensor<i64> carry %x, %y : tensor<2xf32>, tensor<?xf32, #core.tensor<dims = [r]>> -> tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<?xf32, #core.tensor<dims = [u]>>):
-    %e = core.concat %v, %w {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<?xf32, #core.tensor<dims = [u]>>) -> tensor<?xf32, #core.tensor<dims = [s + u]>>
+    %e = core.concat %v, %w axis 0 : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<?xf32, #core.tensor<dims = [u]>>) -> tensor<?xf32, #core.tensor<dims = [s + u]>>
     core.yield %w, %e : tensor<?xf32, #core.tensor<dims = [u]>>, tensor<?xf32, #core.tensor<dims = [s + u]>>
   } {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
   func.return

@@ -116,31 +116,31 @@ func.func @broadcast(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %y : ten
 }
 
 // CHECK-LABEL: func.func @compare
-// CHECK-NEXT:    %eq = core.compare %x, %y {predicate = "eq"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-// CHECK-NEXT:    %ne = core.compare %x, %y {predicate = "ne"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-// CHECK-NEXT:    %lt = core.compare %x, %y {predicate = "lt"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-// CHECK-NEXT:    %le = core.compare %x, %y {predicate = "le"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-// CHECK-NEXT:    %gt = core.compare %x, %y {predicate = "gt"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-// CHECK-NEXT:    %ge = core.compare %x, %y {predicate = "ge"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+// CHECK-NEXT:    %eq = core.compare eq %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+// CHECK-NEXT:    %ne = core.compare ne %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+// CHECK-NEXT:    %lt = core.compare lt %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+// CHECK-NEXT:    %le = core.compare le %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+// CHECK-NEXT:    %gt = core.compare gt %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+// CHECK-NEXT:    %ge = core.compare ge %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @compare(%x : tensor<2xf32>, %y : tensor<1xf32>) {
-  %eq = core.compare %x, %y {predicate = "eq"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-  %ne = core.compare %x, %y {predicate = "ne"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-  %lt = core.compare %x, %y {predicate = "lt"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-  %le = core.compare %x, %y {predicate = "le"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-  %gt = core.compare %x, %y {predicate = "gt"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
-  %ge = core.compare %x, %y {predicate = "ge"} : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+  %eq = core.compare eq %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+  %ne = core.compare ne %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+  %lt = core.compare lt %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+  %le = core.compare le %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+  %gt = core.compare gt %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
+  %ge = core.compare ge %x, %y : (tensor<2xf32>, tensor<1xf32>) -> tensor<2xi1>
   func.return
 }
 
 // CHECK-LABEL: func.func @others
 // CHECK-NEXT:    %a = core.select %c, %x, %x : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-// CHECK-NEXT:    %b = core.cast %x {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>
+// CHECK-NEXT:    %b = core.cast %x to bf16 : (tensor<2xf32>) -> tensor<2xbf16>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @others(%c : tensor<i1>, %x : tensor<2xf32>) {
   %a = core.select %c, %x, %x : (tensor<i1>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
-  %b = core.cast %x {to = bf16} : (tensor<2xf32>) -> tensor<2xbf16>
+  %b = core.cast %x to bf16 : (tensor<2xf32>) -> tensor<2xbf16>
   func.return
 }

@@ -34,7 +34,7 @@ func.func @constant_c1_shape() {
 
 // CHECK: op 'core.from_dims': 2 values do not fill the shape [3] (C1)
 func.func @from_dims_c1() {
-  %c = core.from_dims {values = #core.dims<[n, 2]>, shape = array<i64: 3>} : tensor<3xi64>
+  %c = core.from_dims [n, 2] shape [3] : tensor<3xi64>
   func.return
 }
 
@@ -42,7 +42,7 @@ func.func @from_dims_c1() {
 
 // CHECK: op 'core.bind_symbols': 1 symbols for tensor<2xi64> (C2)
 func.func @bind_symbols_c2_count(%x : tensor<2xi64>) {
-  core.bind_symbols %x {symbols = ["n"]} : tensor<2xi64>
+  core.bind_symbols %x ["n"] : tensor<2xi64>
   func.return
 }
 
@@ -50,7 +50,7 @@ func.func @bind_symbols_c2_count(%x : tensor<2xi64>) {
 
 // CHECK: op 'core.bind_symbols': expected integers, got f32 (C1)
 func.func @bind_symbols_c1_type(%x : tensor<1xf32>) {
-  core.bind_symbols %x {symbols = ["n"]} : tensor<1xf32>
+  core.bind_symbols %x ["n"] : tensor<1xf32>
   func.return
 }
 
@@ -58,7 +58,7 @@ func.func @bind_symbols_c1_type(%x : tensor<1xf32>) {
 
 // CHECK: op 'core.iota': axis 2 is out of range for rank 2 (C1)
 func.func @iota_c1() {
-  %c = core.iota {dims = #core.dims<[n, 2]>, axis = #builtin.int<2>} : tensor<?x2xi64, #core.tensor<dims = [n, 2]>>
+  %c = core.iota [n, 2] axis 2 : tensor<?x2xi64, #core.tensor<dims = [n, 2]>>
   func.return
 }
 
@@ -96,14 +96,6 @@ func.func @and_c3_bitwise(%x : tensor<2xf32>, %y : tensor<2xf32>) {
 
 // -----
 
-// CHECK: op 'core.compare': 'above' is not one of eq, ne, lt, le, gt, ge (C3)
-func.func @compare_c3_predicate(%x : tensor<2xf32>, %y : tensor<2xf32>) {
-  %r = core.compare %x, %y {predicate = "above"} : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
-  func.return
-}
-
-// -----
-
 // CHECK: op 'core.select': the condition is not i1 (C1)
 func.func @select_c1(%x : tensor<2xi32>, %y : tensor<2xf32>, %z : tensor<2xf32>) {
   %r = core.select %x, %y, %z : (tensor<2xi32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
@@ -114,7 +106,7 @@ func.func @select_c1(%x : tensor<2xi32>, %y : tensor<2xf32>, %z : tensor<2xf32>)
 
 // CHECK: op 'core.split': 3 sizes for 2 parts (C1)
 func.func @split_c1(%x : tensor<2x3xf32>) {
-  %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[1, 1, 1]>} : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>)
+  %a, %b = core.split %x axis 1 sizes [1, 1, 1] : (tensor<2x3xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>)
   func.return
 }
 
@@ -122,7 +114,7 @@ func.func @split_c1(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.split': a size is negative (C2)
 func.func @split_c2_size(%x : tensor<2x3xf32>) {
-  %a, %b = core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[4, -1]>} : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x?xf32>)
+  %a, %b = core.split %x axis 1 sizes [4, -1] : (tensor<2x3xf32>) -> (tensor<2x4xf32>, tensor<2x?xf32>)
   func.return
 }
 
@@ -130,7 +122,7 @@ func.func @split_c2_size(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.split': parts of 3 elements together in a dimension of 2 (C2)
 func.func @split_c2_total(%x : tensor<2x3xf32>) {
-  %a, %b = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[2, 1]>} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<1x3xf32>)
+  %a, %b = core.split %x axis 0 sizes [2, 1] : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<1x3xf32>)
   func.return
 }
 
@@ -138,7 +130,7 @@ func.func @split_c2_total(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.reshape': cannot reshape 6 elements to [7] (C1)
 func.func @reshape_c1(%x : tensor<2x3xf32>) {
-  %r = core.reshape %x {dims = #core.dims<[7]>} : (tensor<2x3xf32>) -> tensor<7xf32>
+  %r = core.reshape %x [7] : (tensor<2x3xf32>) -> tensor<7xf32>
   func.return
 }
 
@@ -146,7 +138,7 @@ func.func @reshape_c1(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.transpose': permutation [0, 0] is not a permutation of the 2 dimensions (C1)
 func.func @transpose_c1_0(%x : tensor<2x3xf32>) {
-  %r = core.transpose %x {permutation = array<i64: 0, 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.transpose %x [0, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -154,7 +146,7 @@ func.func @transpose_c1_0(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.transpose': permutation [0] is not a permutation of the 2 dimensions (C1)
 func.func @transpose_c1_1(%x : tensor<2x3xf32>) {
-  %r = core.transpose %x {permutation = array<i64: 0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.transpose %x [0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -162,7 +154,7 @@ func.func @transpose_c1_1(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.transpose': permutation [0, 2] is not a permutation of the 2 dimensions (C1)
 func.func @transpose_c1_2(%x : tensor<2x3xf32>) {
-  %r = core.transpose %x {permutation = array<i64: 0, 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.transpose %x [0, 2] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -170,7 +162,7 @@ func.func @transpose_c1_2(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.transpose': permutation [1, 0, 2] is not a permutation of the 2 dimensions (C1)
 func.func @transpose_c1_3(%x : tensor<2x3xf32>) {
-  %r = core.transpose %x {permutation = array<i64: 1, 0, 2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.transpose %x [1, 0, 2] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -178,7 +170,7 @@ func.func @transpose_c1_3(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.broadcast': the result has fewer dimensions than the input (C1)
 func.func @broadcast_c1_rank(%x : tensor<2x3xf32>) {
-  %r = core.broadcast %x {dims = #core.dims<[3]>} : (tensor<2x3xf32>) -> tensor<3xf32>
+  %r = core.broadcast %x [3] : (tensor<2x3xf32>) -> tensor<3xf32>
   func.return
 }
 
@@ -186,7 +178,7 @@ func.func @broadcast_c1_rank(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.broadcast': cannot broadcast [2, 3] with [2, 4] (C2)
 func.func @broadcast_c2_dims(%x : tensor<2x3xf32>) {
-  %r = core.broadcast %x {dims = #core.dims<[2, 4]>} : (tensor<2x3xf32>) -> tensor<2x4xf32>
+  %r = core.broadcast %x [2, 4] : (tensor<2x3xf32>) -> tensor<2x4xf32>
   func.return
 }
 
@@ -194,7 +186,7 @@ func.func @broadcast_c2_dims(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.slice': starts, sizes and steps need 2 entries each (C1)
 func.func @slice_c1_lists(%x : tensor<2x3xf32>) {
-  %r = core.slice %x {starts = #core.dims<[0]>, sizes = #core.dims<[2, 3]>, steps = #core.dims<[1, 1]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.slice %x [0] [2, 3] [1, 1] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -202,7 +194,7 @@ func.func @slice_c1_lists(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.slice': a step is zero (C2)
 func.func @slice_c2_step(%x : tensor<2x3xf32>) {
-  %r = core.slice %x {starts = #core.dims<[0, 0]>, sizes = #core.dims<[2, 3]>, steps = #core.dims<[1, 0]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.slice %x [0, 0] [2, 3] [1, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -210,7 +202,7 @@ func.func @slice_c2_step(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.slice': size -1 is negative (C2)
 func.func @slice_c2_size(%x : tensor<2x3xf32>) {
-  %r = core.slice %x {starts = #core.dims<[0, 0]>, sizes = #core.dims<[2, -1]>, steps = #core.dims<[1, 1]>} : (tensor<2x3xf32>) -> tensor<2x0xf32>
+  %r = core.slice %x [0, 0] [2, -1] [1, 1] : (tensor<2x3xf32>) -> tensor<2x0xf32>
   func.return
 }
 
@@ -218,7 +210,7 @@ func.func @slice_c2_size(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.slice': element 3 is outside of a dimension of 3 (C3)
 func.func @slice_c3_last(%x : tensor<2x3xf32>) {
-  %r = core.slice %x {starts = #core.dims<[0, 1]>, sizes = #core.dims<[2, 3]>, steps = #core.dims<[1, 1]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.slice %x [0, 1] [2, 3] [1, 1] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -226,7 +218,7 @@ func.func @slice_c3_last(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.slice': element -1 is outside of a dimension of 3 (C3)
 func.func @slice_c3_negative_step(%x : tensor<2x3xf32>) {
-  %r = core.slice %x {starts = #core.dims<[0, 1]>, sizes = #core.dims<[2, 3]>, steps = #core.dims<[1, -1]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.slice %x [0, 1] [2, 3] [1, -1] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -234,15 +226,7 @@ func.func @slice_c3_negative_step(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.pad': begin and end need 2 entries (C1)
 func.func @pad_c1_lists(%x : tensor<2x3xf32>) {
-  %r = core.pad %x {begin = #core.dims<[0]>, end = #core.dims<[0, 0]>, mode = "edge"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  func.return
-}
-
-// -----
-
-// CHECK: op 'core.pad': mode 'mirror' is not one of ('constant', 'edge', 'reflect', 'wrap') (C4)
-func.func @pad_c4_mode(%x : tensor<2x3xf32>) {
-  %r = core.pad %x {begin = #core.dims<[0, 0]>, end = #core.dims<[0, 0]>, mode = "mirror"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.pad edge %x [0] [0, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -250,7 +234,7 @@ func.func @pad_c4_mode(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.pad': a negative amount: slice instead (C2)
 func.func @pad_c2_negative(%x : tensor<2x3xf32>) {
-  %r = core.pad %x {begin = #core.dims<[0, 0]>, end = #core.dims<[-1, 0]>, mode = "edge"} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.pad edge %x [0, 0] [-1, 0] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -258,7 +242,7 @@ func.func @pad_c2_negative(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.pad': the value is not a scalar (C3)
 func.func @pad_c3_value(%x : tensor<2x3xf32>, %y : tensor<1xf32>) {
-  %r = core.pad %x, %y {begin = #core.dims<[0, 0]>, end = #core.dims<[0, 0]>, mode = "constant"} : (tensor<2x3xf32>, tensor<1xf32>) -> tensor<2x3xf32>
+  %r = core.pad constant %x, %y [0, 0] [0, 0] : (tensor<2x3xf32>, tensor<1xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -266,7 +250,7 @@ func.func @pad_c3_value(%x : tensor<2x3xf32>, %y : tensor<1xf32>) {
 
 // CHECK: op 'core.pad': operands have different element types: f32, f64 (C3)
 func.func @pad_c3_value_type(%x : tensor<2x3xf32>, %y : tensor<f64>) {
-  %r = core.pad %x, %y {begin = #core.dims<[0, 0]>, end = #core.dims<[0, 0]>, mode = "constant"} : (tensor<2x3xf32>, tensor<f64>) -> tensor<2x3xf32>
+  %r = core.pad constant %x, %y [0, 0] [0, 0] : (tensor<2x3xf32>, tensor<f64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -274,7 +258,7 @@ func.func @pad_c3_value_type(%x : tensor<2x3xf32>, %y : tensor<f64>) {
 
 // CHECK: op 'core.concat': dimension 0 is 2 and 4 (C4)
 func.func @concat_c4(%x : tensor<2x3xf32>, %y : tensor<4x3xf32>) {
-  %r = core.concat %x, %y {axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x6xf32>
+  %r = core.concat %x, %y axis 1 : (tensor<2x3xf32>, tensor<4x3xf32>) -> tensor<2x6xf32>
   func.return
 }
 
@@ -282,7 +266,7 @@ func.func @concat_c4(%x : tensor<2x3xf32>, %y : tensor<4x3xf32>) {
 
 // CHECK: op 'core.concat': operands have different ranks (C2)
 func.func @concat_c2_ranks(%x : tensor<2x3xf32>, %y : tensor<2xf32>) {
-  %r = core.concat %x, %y {axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x6xf32>
+  %r = core.concat %x, %y axis 1 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x6xf32>
   func.return
 }
 
@@ -290,7 +274,7 @@ func.func @concat_c2_ranks(%x : tensor<2x3xf32>, %y : tensor<2xf32>) {
 
 // CHECK: op 'core.concat': axis 2 is out of range for rank 2 (C3)
 func.func @concat_c3_axis(%x : tensor<2x3xf32>) {
-  %r = core.concat %x {axis = #builtin.int<2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.concat %x axis 2 : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -298,7 +282,7 @@ func.func @concat_c3_axis(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.concat': no operands (C1)
 func.func @concat_c1_none() {
-  %r = core.concat {axis = #builtin.int<0>} : () -> tensor<2x3xf32>
+  %r = core.concat axis 0 : () -> tensor<2x3xf32>
   func.return
 }
 
@@ -306,7 +290,7 @@ func.func @concat_c1_none() {
 
 // CHECK: op 'core.gather': expected integer indices, got f32 (C1)
 func.func @gather_c1_indices(%x : tensor<2x3xf32>, %y : tensor<2xf32>) {
-  %r = core.gather %x, %y {axis = #builtin.int<0>} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
+  %r = core.gather %x, %y axis 0 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -314,7 +298,7 @@ func.func @gather_c1_indices(%x : tensor<2x3xf32>, %y : tensor<2xf32>) {
 
 // CHECK: op 'core.gather': axis -1 is out of range for rank 2 (C2)
 func.func @gather_c2_axis(%x : tensor<2x3xf32>, %y : tensor<2xi64>) {
-  %r = core.gather %x, %y {axis = #builtin.int<-1>} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %r = core.gather %x, %y axis -1 : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -322,7 +306,7 @@ func.func @gather_c2_axis(%x : tensor<2x3xf32>, %y : tensor<2xi64>) {
 
 // CHECK: op 'core.gather_elements': ranks differ (C3)
 func.func @gather_elements_c3(%x : tensor<2x3xf32>, %y : tensor<2xi64>) {
-  %r = core.gather_elements %x, %y {axis = #builtin.int<0>} : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
+  %r = core.gather_elements %x, %y axis 0 : (tensor<2x3xf32>, tensor<2xi64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -330,7 +314,7 @@ func.func @gather_elements_c3(%x : tensor<2x3xf32>, %y : tensor<2xi64>) {
 
 // CHECK: op 'core.gather_nd': the last dimension of the indices must be a number (C2)
 func.func @gather_nd_c2_depth(%x : tensor<2x3xf32>, %y : tensor<?xi64, #core.tensor<dims = [n]>>) {
-  %r = core.gather_nd %x, %y {batch_dims = #builtin.int<0>} : (tensor<2x3xf32>, tensor<?xi64, #core.tensor<dims = [n]>>) -> tensor<2x3xf32>
+  %r = core.gather_nd %x, %y batch_dims 0 : (tensor<2x3xf32>, tensor<?xi64, #core.tensor<dims = [n]>>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -338,15 +322,7 @@ func.func @gather_nd_c2_depth(%x : tensor<2x3xf32>, %y : tensor<?xi64, #core.ten
 
 // CHECK: op 'core.gather_nd': the indices are longer than the input's rank (C3)
 func.func @gather_nd_c3_rank(%x : tensor<2x3xf32>, %y : tensor<2x2xi64>) {
-  %r = core.gather_nd %x, %y {batch_dims = #builtin.int<1>} : (tensor<2x3xf32>, tensor<2x2xi64>) -> tensor<2x3xf32>
-  func.return
-}
-
-// -----
-
-// CHECK: op 'core.scatter_elements': reduction 'sub' is not one of ('none', 'add', 'mul', 'max', 'min') (C5)
-func.func @scatter_elements_c5_reduction(%x : tensor<2x3xf32>, %y : tensor<2x3xi64>, %z : tensor<2x3xf32>) {
-  %r = core.scatter_elements %x, %y, %z {axis = #builtin.int<0>, reduction = "sub"} : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.gather_nd %x, %y batch_dims 1 : (tensor<2x3xf32>, tensor<2x2xi64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -354,7 +330,7 @@ func.func @scatter_elements_c5_reduction(%x : tensor<2x3xf32>, %y : tensor<2x3xi
 
 // CHECK: op 'core.scatter_elements': indices and updates differ (C4)
 func.func @scatter_elements_c4_updates(%x : tensor<2x3xf32>, %y : tensor<1x3xi64>, %z : tensor<2x3xf32>) {
-  %r = core.scatter_elements %x, %y, %z {axis = #builtin.int<0>, reduction = "add"} : (tensor<2x3xf32>, tensor<1x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.scatter_elements add %x, %y, %z axis 0 : (tensor<2x3xf32>, tensor<1x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -362,7 +338,7 @@ func.func @scatter_elements_c4_updates(%x : tensor<2x3xf32>, %y : tensor<1x3xi64
 
 // CHECK: op 'core.scatter_nd': the last dimension of the indices must be a number (C3)
 func.func @scatter_nd_c3_depth(%x : tensor<2x3xf32>, %y : tensor<?xi64, #core.tensor<dims = [n]>>, %z : tensor<f32>) {
-  %r = core.scatter_nd %x, %y, %z {reduction = "none"} : (tensor<2x3xf32>, tensor<?xi64, #core.tensor<dims = [n]>>, tensor<f32>) -> tensor<2x3xf32>
+  %r = core.scatter_nd none %x, %y, %z : (tensor<2x3xf32>, tensor<?xi64, #core.tensor<dims = [n]>>, tensor<f32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -370,7 +346,7 @@ func.func @scatter_nd_c3_depth(%x : tensor<2x3xf32>, %y : tensor<?xi64, #core.te
 
 // CHECK: op 'core.scatter_nd': the updates have the wrong rank (C4)
 func.func @scatter_nd_c4_updates(%x : tensor<2x3xf32>, %y : tensor<2x1xi64>, %z : tensor<2xf32>) {
-  %r = core.scatter_nd %x, %y, %z {reduction = "none"} : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2xf32>) -> tensor<2x3xf32>
+  %r = core.scatter_nd none %x, %y, %z : (tensor<2x3xf32>, tensor<2x1xi64>, tensor<2xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -378,7 +354,7 @@ func.func @scatter_nd_c4_updates(%x : tensor<2x3xf32>, %y : tensor<2x1xi64>, %z 
 
 // CHECK: op 'core.top_k': k is one number (C2)
 func.func @top_k_c2(%x : tensor<2x3xf32>) {
-  %r, %s = core.top_k %x {k = #core.dims<[1, 2]>, axis = #builtin.int<1>, largest = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+  %r, %s = core.top_k %x [1, 2] axis 1 : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
   func.return
 }
 
@@ -386,7 +362,7 @@ func.func @top_k_c2(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.nonzero': count is one number (C1)
 func.func @nonzero_c1(%x : tensor<2x3xf32>) {
-  %r = core.nonzero %x {count = #core.dims<[1, 2]>} : (tensor<2x3xf32>) -> tensor<2x1xi64>
+  %r = core.nonzero %x [1, 2] : (tensor<2x3xf32>) -> tensor<2x1xi64>
   func.return
 }
 
@@ -394,7 +370,7 @@ func.func @nonzero_c1(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.conv': input has 6 channels, but the weight expects 4 (C3)
 func.func @conv_c3_input(%x : tensor<1x6x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
-  %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x6x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x6x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -402,7 +378,7 @@ func.func @conv_c3_input(%x : tensor<1x6x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
 
 // CHECK: op 'core.conv': 5 channels in 2 groups (C3)
 func.func @conv_c3_output(%x : tensor<1x4x9x9xf32>, %y : tensor<5x2x3x3xf32>) {
-  %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<5x2x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x4x9x9xf32>, tensor<5x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -410,7 +386,7 @@ func.func @conv_c3_output(%x : tensor<1x4x9x9xf32>, %y : tensor<5x2x3x3xf32>) {
 
 // CHECK: op 'core.conv': the bias does not have 6 elements (C4)
 func.func @conv_c4(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>, %z : tensor<4xf32>) {
-  %r = core.conv %x, %y, %z {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>, tensor<4xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y, %z strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>, tensor<4xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -418,7 +394,7 @@ func.func @conv_c4(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>, %z : tens
 
 // CHECK: op 'core.conv': groups is not positive (C3)
 func.func @conv_c3_groups(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
-  %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<0>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 0 : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -426,7 +402,7 @@ func.func @conv_c3_groups(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
 
 // CHECK: op 'core.conv': input of rank 4 with a weight of rank 3 (C2)
 func.func @conv_c2_rank(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3xf32>) {
-  %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x4x9x9xf32>, tensor<6x2x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -434,7 +410,7 @@ func.func @conv_c2_rank(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3xf32>) {
 
 // CHECK: op 'core.conv': kernel, strides, dilations and pads need 2 entries each (C5)
 func.func @conv_c5_lists(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
-  %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y strides [1, 1] dilations [1, 1] pads [0] [0, 0] groups 2 : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -442,7 +418,7 @@ func.func @conv_c5_lists(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
 
 // CHECK: op 'core.conv': a stride is not positive (C5)
 func.func @conv_c5_stride(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
-  %r = core.conv %x, %y {strides = array<i64: 1, 0>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y strides [1, 0] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -450,7 +426,7 @@ func.func @conv_c5_stride(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
 
 // CHECK: op 'core.conv': a dilation is not positive (C5)
 func.func @conv_c5_dilation(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) {
-  %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 0, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y strides [1, 1] dilations [0, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x4x9x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -458,7 +434,7 @@ func.func @conv_c5_dilation(%x : tensor<1x4x9x9xf32>, %y : tensor<6x2x3x3xf32>) 
 
 // CHECK: op 'core.conv': a window of 3 exceeds 1 (C5)
 func.func @conv_c5_window(%x : tensor<1x4x1x9xf32>, %y : tensor<6x2x3x3xf32>) {
-  %r = core.conv %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<2>} : (tensor<1x4x1x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv %x, %y strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x4x1x9xf32>, tensor<6x2x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -466,7 +442,7 @@ func.func @conv_c5_window(%x : tensor<1x4x1x9xf32>, %y : tensor<6x2x3x3xf32>) {
 
 // CHECK: op 'core.conv_transpose': input has 4 channels, but the weight expects 2 (C3)
 func.func @conv_transpose_c3_channels(%x : tensor<1x4x9x9xf32>, %y : tensor<2x3x3x3xf32>) {
-  %r = core.conv_transpose %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<2x3x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv_transpose %x, %y strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0, 0] groups 2 : (tensor<1x4x9x9xf32>, tensor<2x3x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -474,7 +450,7 @@ func.func @conv_transpose_c3_channels(%x : tensor<1x4x9x9xf32>, %y : tensor<2x3x
 
 // CHECK: op 'core.conv_transpose': 4 channels in 3 groups (C3)
 func.func @conv_transpose_c3_groups(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>) {
-  %r = core.conv_transpose %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<3>} : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv_transpose %x, %y strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0, 0] groups 3 : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -482,7 +458,7 @@ func.func @conv_transpose_c3_groups(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x
 
 // CHECK: op 'core.conv_transpose': the bias does not have 6 elements (C4)
 func.func @conv_transpose_c4_bias(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>, %z : tensor<3xf32>) {
-  %r = core.conv_transpose %x, %y, %z {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>, tensor<3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv_transpose %x, %y, %z strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0, 0] groups 2 : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>, tensor<3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -490,7 +466,7 @@ func.func @conv_transpose_c4_bias(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3x
 
 // CHECK: op 'core.conv_transpose': window lists of different lengths (C5)
 func.func @conv_transpose_c5_lists(%x : tensor<1x4x9x9xf32>, %y : tensor<4x3x3x3xf32>) {
-  %r = core.conv_transpose %x, %y {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0>, groups = #builtin.int<2>} : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>) -> tensor<1x6x7x7xf32>
+  %r = core.conv_transpose %x, %y strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0] groups 2 : (tensor<1x4x9x9xf32>, tensor<4x3x3x3xf32>) -> tensor<1x6x7x7xf32>
   func.return
 }
 
@@ -522,7 +498,7 @@ func.func @matmul_c4_batch(%x : tensor<2x1x3xf32>, %y : tensor<3x3x4xf32>) {
 
 // CHECK: op 'core.batch_norm': a parameter is not a vector (C4)
 func.func @batch_norm_c4_vector(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %z : tensor<3xf32>, %u : tensor<f32>, %v : tensor<3xf32>) {
-  %r = core.batch_norm %x, %y, %z, %u, %v {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %r = core.batch_norm %x, %y, %z, %u, %v axis 1 {epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<f32>, tensor<3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -530,7 +506,7 @@ func.func @batch_norm_c4_vector(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %z : t
 
 // CHECK: op 'core.batch_norm': a parameter has 2 elements for 3 channels (C4)
 func.func @batch_norm_c4_channels(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %z : tensor<3xf32>, %u : tensor<2xf32>, %v : tensor<3xf32>) {
-  %r = core.batch_norm %x, %y, %z, %u, %v {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %r = core.batch_norm %x, %y, %z, %u, %v axis 1 {epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<2xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -538,7 +514,7 @@ func.func @batch_norm_c4_channels(%x : tensor<2x3xf32>, %y : tensor<3xf32>, %z :
 
 // CHECK: op 'core.layer_norm': a parameter exceeds the input (C4)
 func.func @layer_norm_c4(%x : tensor<2x3xf32>, %y : tensor<2x2x3xf32>) {
-  %r = core.layer_norm %x, %y {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<2x2x3xf32>) -> tensor<2x3xf32>
+  %r = core.layer_norm %x, %y axis 1 {epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<2x2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -546,7 +522,7 @@ func.func @layer_norm_c4(%x : tensor<2x3xf32>, %y : tensor<2x2x3xf32>) {
 
 // CHECK: op 'core.layer_norm': expected a floating-point tensor (C1)
 func.func @layer_norm_c1_type(%x : tensor<2x3xi32>, %y : tensor<3xi32>) {
-  %r = core.layer_norm %x, %y {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  %r = core.layer_norm %x, %y axis 1 {epsilon = 1.0e-05 : f64} : (tensor<2x3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
   func.return
 }
 
@@ -554,7 +530,7 @@ func.func @layer_norm_c1_type(%x : tensor<2x3xi32>, %y : tensor<3xi32>) {
 
 // CHECK: op 'core.channel_shuffle': 3 channels in 2 groups (C1)
 func.func @channel_shuffle_c1(%x : tensor<2x3xf32>) {
-  %r = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.channel_shuffle %x groups 2 : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -562,7 +538,7 @@ func.func @channel_shuffle_c1(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.channel_shuffle': 3 channels in 0 groups (C1)
 func.func @channel_shuffle_c1_groups(%x : tensor<2x3xf32>) {
-  %r = core.channel_shuffle %x {groups = #builtin.int<0>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.channel_shuffle %x groups 0 : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -608,17 +584,9 @@ func.func @attention_c3_mask(%q : tensor<2x3x4xf32>, %m : tensor<7x3x2x2xf32>) {
 
 // -----
 
-// CHECK: op 'core.reduce': kind 'mean' is not one of ('sum', 'prod', 'max', 'min') (C2)
-func.func @reduce_c2_kind(%x : tensor<2x3xf32>) {
-  %r = core.reduce %x {kind = "mean", axes = array<i64: 0>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<f32>
-  func.return
-}
-
-// -----
-
 // CHECK: op 'core.reduce': axes [1, 0] are not sorted and distinct (C1)
 func.func @reduce_c1_order(%x : tensor<2x3xf32>) {
-  %r = core.reduce %x {kind = "sum", axes = array<i64: 1, 0>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<f32>
+  %r = core.reduce sum %x [1, 0] : (tensor<2x3xf32>) -> tensor<f32>
   func.return
 }
 
@@ -626,7 +594,7 @@ func.func @reduce_c1_order(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.reduce': axes [0, 0] are not sorted and distinct (C1)
 func.func @reduce_c1_twice(%x : tensor<2x3xf32>) {
-  %r = core.reduce %x {kind = "sum", axes = array<i64: 0, 0>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<f32>
+  %r = core.reduce sum %x [0, 0] : (tensor<2x3xf32>) -> tensor<f32>
   func.return
 }
 
@@ -634,15 +602,7 @@ func.func @reduce_c1_twice(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.reduce': axis 2 is out of range for rank 2 (C1)
 func.func @reduce_c1_axis(%x : tensor<2x3xf32>) {
-  %r = core.reduce %x {kind = "sum", axes = array<i64: 0, 2>, keep_dims = false} : (tensor<2x3xf32>) -> tensor<f32>
-  func.return
-}
-
-// -----
-
-// CHECK: op 'core.arg_reduce': kind 'sum' is not max or min (C2)
-func.func @arg_reduce_c2(%x : tensor<2x3xf32>) {
-  %r = core.arg_reduce %x {kind = "sum", axis = #builtin.int<0>, keep_dims = false, last_index = false} : (tensor<2x3xf32>) -> tensor<3xi64>
+  %r = core.reduce sum %x [0, 2] : (tensor<2x3xf32>) -> tensor<f32>
   func.return
 }
 
@@ -650,23 +610,7 @@ func.func @arg_reduce_c2(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.softmax': axis 2 is out of range for rank 2 (C2)
 func.func @softmax_c2(%x : tensor<2x3xf32>) {
-  %r = core.softmax %x {axis = #builtin.int<2>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  func.return
-}
-
-// -----
-
-// CHECK: op 'core.cumulative': kind 'max' is not sum or prod (C2)
-func.func @cumulative_c2(%x : tensor<2x3xf32>) {
-  %r = core.cumulative %x {kind = "max", axis = #builtin.int<0>, exclusive = false, reverse = false} : (tensor<2x3xf32>) -> tensor<2x3xf32>
-  func.return
-}
-
-// -----
-
-// CHECK: op 'core.pool': kind 'min' is not one of ('max', 'sum', 'average') (C4)
-func.func @pool_c4_kind(%x : tensor<1x4x9x9xf32>) {
-  %r = core.pool %x {kind = "min", kernel = #core.dims<[3, 3]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, overhang = #core.dims<[0, 0]>, count_pads = false} : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
+  %r = core.softmax %x axis 2 : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -674,7 +618,7 @@ func.func @pool_c4_kind(%x : tensor<1x4x9x9xf32>) {
 
 // CHECK: op 'core.pool': expected [N, C, spatial...], got rank 2 (C1)
 func.func @pool_c1_rank(%x : tensor<2x3xf32>) {
-  %r = core.pool %x {kind = "max", kernel = #core.dims<[3, 3]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, overhang = #core.dims<[0, 0]>, count_pads = false} : (tensor<2x3xf32>) -> tensor<1x4x7x7xf32>
+  %r = core.pool max %x kernel [3, 3] strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] : (tensor<2x3xf32>) -> tensor<1x4x7x7xf32>
   func.return
 }
 
@@ -682,7 +626,7 @@ func.func @pool_c1_rank(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.pool': overhang needs one entry a dimension (C2)
 func.func @pool_c2_overhang(%x : tensor<1x4x9x9xf32>) {
-  %r = core.pool %x {kind = "max", kernel = #core.dims<[3, 3]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, overhang = #core.dims<[0]>, count_pads = false} : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
+  %r = core.pool max %x kernel [3, 3] strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] overhang [0] : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
   func.return
 }
 
@@ -690,7 +634,7 @@ func.func @pool_c2_overhang(%x : tensor<1x4x9x9xf32>) {
 
 // CHECK: op 'core.pool': kernel, strides, dilations and pads need 2 entries each (C3)
 func.func @pool_c3_kernel(%x : tensor<1x4x9x9xf32>) {
-  %r = core.pool %x {kind = "max", kernel = #core.dims<[3]>, strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, overhang = #core.dims<[0, 0]>, count_pads = false} : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
+  %r = core.pool max %x kernel [3] strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] : (tensor<1x4x9x9xf32>) -> tensor<1x4x7x7xf32>
   func.return
 }
 
@@ -1039,7 +983,7 @@ func.func @if_c2_unused(%c : tensor<i1>, %x : tensor<1x2xf32>, %y : tensor<?x2xf
 
 // CHECK: op 'core.gather': a tensor of 79 dimensions, expected up to 64 (T3)
 func.func @gather_t3(%x : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>, %i : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xi64>) {
-  %r = core.gather %x, %i {axis = #builtin.int<0>} : (tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>, tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xi64>) -> tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
+  %r = core.gather %x, %i axis 0 : (tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>, tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xi64>) -> tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
   func.return
 }
 
@@ -1047,7 +991,7 @@ func.func @gather_t3(%x : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1
 
 // CHECK: op 'core.compare': operands have different element types: f32, i32 (C1)
 func.func @compare_c1(%x : tensor<2xf32>, %y : tensor<2xi32>) {
-  %r = core.compare %x, %y {predicate = "lt"} : (tensor<2xf32>, tensor<2xi32>) -> tensor<2xi1>
+  %r = core.compare lt %x, %y : (tensor<2xf32>, tensor<2xi32>) -> tensor<2xi1>
   func.return
 }
 
@@ -1055,7 +999,7 @@ func.func @compare_c1(%x : tensor<2xf32>, %y : tensor<2xi32>) {
 
 // CHECK: op 'core.compare': cannot broadcast [2] with [3] (C2)
 func.func @compare_c2(%x : tensor<2xf32>, %y : tensor<3xf32>) {
-  %r = core.compare %x, %y {predicate = "lt"} : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xi1>
+  %r = core.compare lt %x, %y : (tensor<2xf32>, tensor<3xf32>) -> tensor<2xi1>
   func.return
 }
 
@@ -1079,7 +1023,7 @@ func.func @select_c3(%c : tensor<3xi1>, %x : tensor<2xf32>, %y : tensor<2xf32>) 
 
 // CHECK: op 'core.split': axis 2 is out of range for rank 2 (C3)
 func.func @split_c3(%x : tensor<2x3xf32>) {
-  %r = core.split %x {axis = #builtin.int<2>, sizes = #core.dims<[2]>} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.split %x axis 2 sizes [2] : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1087,7 +1031,7 @@ func.func @split_c3(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.gather_elements': expected integer indices, got f32 (C1)
 func.func @gather_elements_c1(%x : tensor<2x3xf32>) {
-  %r = core.gather_elements %x, %x {axis = #builtin.int<0>} : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.gather_elements %x, %x axis 0 : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1095,7 +1039,7 @@ func.func @gather_elements_c1(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.gather_elements': axis 2 is out of range for rank 2 (C2)
 func.func @gather_elements_c2(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>) {
-  %r = core.gather_elements %x, %i {axis = #builtin.int<2>} : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
+  %r = core.gather_elements %x, %i axis 2 : (tensor<2x3xf32>, tensor<2x3xi64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1103,7 +1047,7 @@ func.func @gather_elements_c2(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>) {
 
 // CHECK: op 'core.gather_nd': expected integer indices, got f32 (C1)
 func.func @gather_nd_c1(%x : tensor<2x3xf32>, %i : tensor<2xf32>) {
-  %r = core.gather_nd %x, %i {batch_dims = #builtin.int<0>} : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<f32>
+  %r = core.gather_nd %x, %i batch_dims 0 : (tensor<2x3xf32>, tensor<2xf32>) -> tensor<f32>
   func.return
 }
 
@@ -1111,7 +1055,7 @@ func.func @gather_nd_c1(%x : tensor<2x3xf32>, %i : tensor<2xf32>) {
 
 // CHECK: op 'core.scatter_elements': expected integer indices, got f32 (C1)
 func.func @scatter_elements_c1(%x : tensor<2x3xf32>, %i : tensor<2x3xf32>, %u : tensor<2x3xf32>) {
-  %r = core.scatter_elements %x, %i, %u {axis = #builtin.int<0>, reduction = "none"} : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.scatter_elements none %x, %i, %u axis 0 : (tensor<2x3xf32>, tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1119,7 +1063,7 @@ func.func @scatter_elements_c1(%x : tensor<2x3xf32>, %i : tensor<2x3xf32>, %u : 
 
 // CHECK: op 'core.scatter_elements': operands have different element types: f32, f64 (C2)
 func.func @scatter_elements_c2(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>, %u : tensor<2x3xf64>) {
-  %r = core.scatter_elements %x, %i, %u {axis = #builtin.int<0>, reduction = "none"} : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf64>) -> tensor<2x3xf32>
+  %r = core.scatter_elements none %x, %i, %u axis 0 : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1127,7 +1071,7 @@ func.func @scatter_elements_c2(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>, %u : 
 
 // CHECK: op 'core.scatter_elements': axis -1 is out of range for rank 2 (C3)
 func.func @scatter_elements_c3(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>, %u : tensor<2x3xf32>) {
-  %r = core.scatter_elements %x, %i, %u {axis = #builtin.int<-1>, reduction = "none"} : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.scatter_elements none %x, %i, %u axis -1 : (tensor<2x3xf32>, tensor<2x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1135,7 +1079,7 @@ func.func @scatter_elements_c3(%x : tensor<2x3xf32>, %i : tensor<2x3xi64>, %u : 
 
 // CHECK: op 'core.scatter_nd': expected integer indices, got f32 (C1)
 func.func @scatter_nd_c1(%x : tensor<2x3xf32>, %i : tensor<1xf32>, %u : tensor<3xf32>) {
-  %r = core.scatter_nd %x, %i, %u {reduction = "none"} : (tensor<2x3xf32>, tensor<1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %r = core.scatter_nd none %x, %i, %u : (tensor<2x3xf32>, tensor<1xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1143,15 +1087,7 @@ func.func @scatter_nd_c1(%x : tensor<2x3xf32>, %i : tensor<1xf32>, %u : tensor<3
 
 // CHECK: op 'core.scatter_nd': operands have different element types: f32, f64 (C2)
 func.func @scatter_nd_c2(%x : tensor<2x3xf32>, %i : tensor<1xi64>, %u : tensor<3xf64>) {
-  %r = core.scatter_nd %x, %i, %u {reduction = "none"} : (tensor<2x3xf32>, tensor<1xi64>, tensor<3xf64>) -> tensor<2x3xf32>
-  func.return
-}
-
-// -----
-
-// CHECK: op 'core.scatter_nd': reduction 'sub' is not one of ('none', 'add', 'mul', 'max', 'min') (C5)
-func.func @scatter_nd_c5(%x : tensor<2x3xf32>, %i : tensor<1xi64>, %u : tensor<3xf32>) {
-  %r = core.scatter_nd %x, %i, %u {reduction = "sub"} : (tensor<2x3xf32>, tensor<1xi64>, tensor<3xf32>) -> tensor<2x3xf32>
+  %r = core.scatter_nd none %x, %i, %u : (tensor<2x3xf32>, tensor<1xi64>, tensor<3xf64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1159,7 +1095,7 @@ func.func @scatter_nd_c5(%x : tensor<2x3xf32>, %i : tensor<1xi64>, %u : tensor<3
 
 // CHECK: op 'core.top_k': axis 2 is out of range for rank 2 (C1)
 func.func @top_k_c1(%x : tensor<2x3xf32>) {
-  %v, %i = core.top_k %x {k = #core.dims<[1]>, axis = #builtin.int<2>, largest = true} : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+  %v, %i = core.top_k %x [1] axis 2 : (tensor<2x3xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
   func.return
 }
 
@@ -1167,7 +1103,7 @@ func.func @top_k_c1(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.conv': operands have different element types: f32, f64 (C1)
 func.func @conv_c1(%x : tensor<1x4x9x9xf32>, %w : tensor<4x4x3x3xf64>) {
-  %r = core.conv %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, groups = #builtin.int<1>} : (tensor<1x4x9x9xf32>, tensor<4x4x3x3xf64>) -> tensor<1x4x7x7xf32>
+  %r = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x9x9xf32>, tensor<4x4x3x3xf64>) -> tensor<1x4x7x7xf32>
   func.return
 }
 
@@ -1175,7 +1111,7 @@ func.func @conv_c1(%x : tensor<1x4x9x9xf32>, %w : tensor<4x4x3x3xf64>) {
 
 // CHECK: op 'core.conv_transpose': operands have different element types: f32, f64 (C1)
 func.func @conv_transpose_c1(%x : tensor<1x4x9x9xf32>, %w : tensor<4x4x3x3xf64>) {
-  %r = core.conv_transpose %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<1>} : (tensor<1x4x9x9xf32>, tensor<4x4x3x3xf64>) -> tensor<1x4x11x11xf32>
+  %r = core.conv_transpose %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0, 0] groups 1 : (tensor<1x4x9x9xf32>, tensor<4x4x3x3xf64>) -> tensor<1x4x11x11xf32>
   func.return
 }
 
@@ -1183,7 +1119,7 @@ func.func @conv_transpose_c1(%x : tensor<1x4x9x9xf32>, %w : tensor<4x4x3x3xf64>)
 
 // CHECK: op 'core.conv_transpose': input of rank 4 with a weight of rank 3 (C2)
 func.func @conv_transpose_c2(%x : tensor<1x4x9x9xf32>, %w : tensor<4x4x3xf32>) {
-  %r = core.conv_transpose %x, %w {strides = array<i64: 1, 1>, dilations = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, output_padding = array<i64: 0, 0>, groups = #builtin.int<1>} : (tensor<1x4x9x9xf32>, tensor<4x4x3xf32>) -> tensor<1x4x11x11xf32>
+  %r = core.conv_transpose %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0, 0] groups 1 : (tensor<1x4x9x9xf32>, tensor<4x4x3xf32>) -> tensor<1x4x11x11xf32>
   func.return
 }
 
@@ -1199,7 +1135,7 @@ func.func @matmul_c1(%x : tensor<2x3xf32>, %y : tensor<3x4xf64>) {
 
 // CHECK: op 'core.batch_norm': expected a floating-point tensor (C1)
 func.func @batch_norm_c1(%x : tensor<2x3xi32>, %p : tensor<3xi32>, %q : tensor<3xi32>) {
-  %r = core.batch_norm %x, %p, %p, %p, %q {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
+  %r = core.batch_norm %x, %p, %p, %p, %q axis 1 {epsilon = 1.0e-05 : f64} : (tensor<2x3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>, tensor<3xi32>) -> tensor<2x3xi32>
   func.return
 }
 
@@ -1207,7 +1143,7 @@ func.func @batch_norm_c1(%x : tensor<2x3xi32>, %p : tensor<3xi32>, %q : tensor<3
 
 // CHECK: op 'core.batch_norm': operands have different element types: f32, f64 (C2)
 func.func @batch_norm_c2(%x : tensor<2x3xf32>, %p : tensor<3xf32>, %q : tensor<3xf64>) {
-  %r = core.batch_norm %x, %p, %p, %p, %q {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf64>) -> tensor<2x3xf32>
+  %r = core.batch_norm %x, %p, %p, %p, %q axis 1 {epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1215,7 +1151,7 @@ func.func @batch_norm_c2(%x : tensor<2x3xf32>, %p : tensor<3xf32>, %q : tensor<3
 
 // CHECK: op 'core.batch_norm': axis 2 is out of range for rank 2 (C3)
 func.func @batch_norm_c3(%x : tensor<2x3xf32>, %p : tensor<3xf32>, %q : tensor<3xf32>) {
-  %r = core.batch_norm %x, %p, %p, %p, %q {epsilon = 1.0e-05 : f64, axis = #builtin.int<2>} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %r = core.batch_norm %x, %p, %p, %p, %q axis 2 {epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1223,7 +1159,7 @@ func.func @batch_norm_c3(%x : tensor<2x3xf32>, %p : tensor<3xf32>, %q : tensor<3
 
 // CHECK: op 'core.layer_norm': operands have different element types: f32, f64 (C2)
 func.func @layer_norm_c2(%x : tensor<2x3xf32>, %p : tensor<3xf64>) {
-  %r = core.layer_norm %x, %p {epsilon = 1.0e-05 : f64, axis = #builtin.int<1>} : (tensor<2x3xf32>, tensor<3xf64>) -> tensor<2x3xf32>
+  %r = core.layer_norm %x, %p axis 1 {epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<3xf64>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1231,7 +1167,7 @@ func.func @layer_norm_c2(%x : tensor<2x3xf32>, %p : tensor<3xf64>) {
 
 // CHECK: op 'core.layer_norm': axis 2 is out of range for rank 2 (C3)
 func.func @layer_norm_c3(%x : tensor<2x3xf32>, %p : tensor<3xf32>) {
-  %r = core.layer_norm %x, %p {epsilon = 1.0e-05 : f64, axis = #builtin.int<2>} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
+  %r = core.layer_norm %x, %p axis 2 {epsilon = 1.0e-05 : f64} : (tensor<2x3xf32>, tensor<3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1239,7 +1175,7 @@ func.func @layer_norm_c3(%x : tensor<2x3xf32>, %p : tensor<3xf32>) {
 
 // CHECK: op 'core.arg_reduce': axis 2 is out of range for rank 2 (C1)
 func.func @arg_reduce_c1(%x : tensor<2x3xf32>) {
-  %r = core.arg_reduce %x {kind = "max", axis = #builtin.int<2>, keep_dims = false, last_index = false} : (tensor<2x3xf32>) -> tensor<2xi64>
+  %r = core.arg_reduce max %x axis 2 : (tensor<2x3xf32>) -> tensor<2xi64>
   func.return
 }
 
@@ -1247,7 +1183,7 @@ func.func @arg_reduce_c1(%x : tensor<2x3xf32>) {
 
 // CHECK: op 'core.softmax': expected a floating-point tensor (C1)
 func.func @softmax_c1(%x : tensor<2x3xi32>) {
-  %r = core.softmax %x {axis = #builtin.int<1>} : (tensor<2x3xi32>) -> tensor<2x3xi32>
+  %r = core.softmax %x axis 1 : (tensor<2x3xi32>) -> tensor<2x3xi32>
   func.return
 }
 
@@ -1255,7 +1191,7 @@ func.func @softmax_c1(%x : tensor<2x3xi32>) {
 
 // CHECK: op 'core.cumulative': axis 2 is out of range for rank 2 (C1)
 func.func @cumulative_c1(%x : tensor<2x3xf32>) {
-  %r = core.cumulative %x {kind = "sum", axis = #builtin.int<2>, exclusive = false, reverse = false} : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  %r = core.cumulative sum %x axis 2 : (tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return
 }
 
@@ -1283,16 +1219,16 @@ func.func @kernel_c3(%x : tensor<2x3xf32>) {
 
 // -----
 
-// CHECK: op 'core.scatter_elements': ranks differ (C6)
-func.func @scatter_elements_c6(%x : tensor<2x3xf32>, %i : tensor<2xi64>, %u : tensor<2xf32>) {
-  %r = core.scatter_elements %x, %i, %u {axis = #builtin.int<0>, reduction = "none"} : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<2x3xf32>
+// CHECK: op 'core.scatter_elements': ranks differ (C5)
+func.func @scatter_elements_c5(%x : tensor<2x3xf32>, %i : tensor<2xi64>, %u : tensor<2xf32>) {
+  %r = core.scatter_elements none %x, %i, %u axis 0 : (tensor<2x3xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<2x3xf32>
   func.return
 }
 
 // -----
 
-// CHECK: op 'core.scatter_nd': the indices are longer than the input's rank (C6)
-func.func @scatter_nd_c6(%x : tensor<2x3xf32>, %i : tensor<3xi64>, %u : tensor<f32>) {
-  %r = core.scatter_nd %x, %i, %u {reduction = "none"} : (tensor<2x3xf32>, tensor<3xi64>, tensor<f32>) -> tensor<2x3xf32>
+// CHECK: op 'core.scatter_nd': the indices are longer than the input's rank (C5)
+func.func @scatter_nd_c5(%x : tensor<2x3xf32>, %i : tensor<3xi64>, %u : tensor<f32>) {
+  %r = core.scatter_nd none %x, %i, %u : (tensor<2x3xf32>, tensor<3xi64>, tensor<f32>) -> tensor<2x3xf32>
   func.return
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -16,6 +17,7 @@ from xdsl.context import Context
 import lowerdeck
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.onnx.contrib import function_makers
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
 from lowerdeck.tools.lowerdeck import main
@@ -112,14 +114,13 @@ def test_softmax(axis: int, opset: int) -> None:
 # What is exact but for rounding errors: legalized and interpreted
 
 
-def agree(
+def results_of(
     op_type: str,
     inputs: Mapping[str, Array | None],
-    outputs: Sequence[str] = ("y",),
-    tolerance: float = 1e-5,
+    outputs: Sequence[str],
     **attributes: Any,
-) -> dict[str, Array]:
-    """The outputs, which are ONNX Runtime's; None is an absent input, "" an absent output."""
+) -> tuple[dict[str, Array], list[Array]]:
+    """What is found, and ONNX Runtime's; None is an absent input, "" an absent output."""
     feeds = {name: array for name, array in inputs.items() if array is not None}
     names = [name if name in feeds else "" for name in inputs]
     node = helper.make_node(op_type, names, outputs, domain="com.microsoft", **attributes)
@@ -131,20 +132,26 @@ def agree(
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     graph = helper.make_graph([node], "g", infos, results)
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    expected = by_onnxruntime(model, feeds)
     module = import_model(model)
     LegalizeOnnxPass().apply(Context(), module)
     module.verify()
-    found = cast(dict[str, Array], run_module(module, feeds))
+    found = run_module(module, feeds)
+    return cast(dict[str, Array], found), by_onnxruntime(model, feeds)
+
+
+def agree(
+    op_type: str,
+    inputs: Mapping[str, Array | None],
+    outputs: Sequence[str] = ("y",),
+    tolerance: float = 1e-5,
+    **attributes: Any,
+) -> None:
+    """Integers are equal, floats but for rounding errors."""
+    found, expected = results_of(op_type, inputs, outputs, **attributes)
     for name, want in zip(filter(None, outputs), expected, strict=True):
         assert (found[name].dtype, found[name].shape) == (want.dtype, want.shape), name
-        if want.dtype.kind in "iub":
-            np.testing.assert_array_equal(found[name], want, err_msg=name)
-        else:
-            np.testing.assert_allclose(
-                found[name], want, rtol=tolerance, atol=tolerance, err_msg=name
-            )
-    return found
+        allowed = 0 if want.dtype.kind in "iu" else tolerance
+        np.testing.assert_allclose(found[name], want, rtol=allowed, atol=allowed, err_msg=name)
 
 
 def normal(seed: int, *shape: int) -> Array:
@@ -264,6 +271,197 @@ def test_dynamic_lstm_that_is_refused(attributes: dict[str, Any], message: str) 
         import_model(model_of(LSTM, feeds, **attributes))
 
 
+# Quantized numbers
+
+
+def test_where_and_concat() -> None:
+    x = one_input(np.uint8)
+    y = {"a": quantized(np.uint8, 1, 3, 6, 50), "as": scale(0.017), "az": np.array(200, np.uint8)}
+    z = {"zs": scale(0.05), "zz": np.array(100, np.uint8)}
+    test = np.random.default_rng(2).integers(0, 2, (3, 6, 50)).astype(bool)
+    first = {name: x[name] for name in ("x", "xs", "xz")}
+    step("QLinearConcat", {**z, **first, **y}, axis=-2)
+    step("QLinearWhere", {"c": test, **first, **y, **z})
+
+
+def step(op_type: str, inputs: Mapping[str, Array | None], **attributes: Any) -> None:
+    """As `check`, by the interpreter."""
+    found, (want,) = results_of(op_type, inputs, ("y",), **attributes)
+    assert found["y"].dtype == want.dtype
+    difference = np.abs(found["y"].astype(int) - want.astype(int))
+    assert difference.max() <= 1
+    assert np.count_nonzero(difference) <= difference.size / 100
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_pools(dtype: Any) -> None:
+    x = {**one_input(dtype), "x": quantized(dtype, 0, 2, 3, 8, 7), "ys": scale(0.03)}
+    step("QLinearGlobalAveragePool", x)
+    pads = [1, 0, 0, 1]
+    for has in (0, 1):
+        attributes: dict[str, Any] = {"kernel_shape": [3, 2], "count_include_pad": has}
+        step("QLinearAveragePool", x, strides=[2, 1], pads=pads, **attributes)
+    with pytest.raises(FrontendError, match="channels_last"):
+        import_model(model_of("QLinearGlobalAveragePool", x, channels_last=1))
+
+
+def test_to_and_from_integers() -> None:
+    x = normal(0, 3, 4, 5)
+    scales = np.abs(normal(1, 4)) / 40 + np.float32(0.02)
+    zeros = np.array([3, 120, 200, 255], np.uint8)
+    agree("QuantizeLinear", {"x": x, "s": scales, "z": zeros}, axis=1)
+    agree("QuantizeLinear", {"x": x, "s": scale(0.03), "z": np.array(-7, np.int8)})
+    agree("DequantizeLinear", {"x": quantized(np.uint8, 0, 3, 4, 5), "s": scales, "z": zeros})
+    agree("DequantizeLinear", {"x": quantized(np.int16, 0, 3), "s": scale(0.1), "z": None})
+
+
+@pytest.mark.parametrize("by_column", [False, True])
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8])
+def test_products(dtype: Any, by_column: bool) -> None:
+    shape = (6,) if by_column else ()
+    weights = {
+        "B": quantized(dtype, 1, 9, 6),
+        "bs": np.asarray(np.abs(normal(2, *shape)) / 50 + 0.01, np.float32),
+        "bz": np.full(shape, 4, dtype),
+    }
+    bias = normal(3, 6)
+    a = normal(0, 2, 5, 9)
+    agree("DynamicQuantizeMatMul", {"A": a, **weights, "bias": bias})
+    agree("DynamicQuantizeMatMul", {"A": a, **weights, "bz": None})
+    q = {"A": quantized(np.uint8, 0, 2, 5, 9), "B": weights["B"], "as": scale(0.03)}
+    inputs = {**q, "bs": weights["bs"], "az": np.array(9, np.uint8), "bz": weights["bz"]}
+    agree("MatMulIntegerToFloat", {**inputs, "bias": bias}, tolerance=1e-4)
+    agree("MatMulIntegerToFloat", {**inputs, "az": None, "bz": None}, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("transposed", [0, 1])
+def test_qgemm(transposed: int) -> None:
+    a, b = quantized(np.uint8, 0, 5, 9), quantized(np.int8, 1, 9, 6)
+    inputs: dict[str, Array | None] = {
+        "A": a.T.copy() if transposed else a,
+        "as": scale(0.03),
+        "az": np.array(7, np.uint8),
+        "B": b.T.copy() if transposed else b,
+        "bs": np.abs(normal(2, 6)) / 50 + np.float32(0.01),
+        "bz": np.zeros(6, np.int8),
+        "C": np.random.default_rng(3).integers(-900, 900, (1, 6), np.int32),
+        "ys": scale(0.4),
+        "yz": np.array(100, np.uint8),
+    }
+    attributes: dict[str, Any] = {"transA": transposed, "transB": transposed, "alpha": 0.5}
+    step("QGemm", inputs, **attributes)
+    agree("QGemm", {**inputs, "ys": None, "yz": None}, tolerance=1e-4, **attributes)
+    agree("QGemm", {**inputs, "C": None, "ys": None, "yz": None}, tolerance=1e-4, **attributes)
+
+
+@pytest.mark.parametrize(("bits", "block"), [(4, 16), (4, 32), (8, 16), (2, 16)])
+@pytest.mark.parametrize("has_zeros", [False, True])
+def test_products_with_numbers_of_few_bits(bits: int, block: int, has_zeros: bool) -> None:
+    """The last block of a row is not full, and 3 blocks are no whole number of bytes."""
+    n, k = 5, 2 * block + 7
+    zeros = quantized(np.uint8, 3, n, -(-3 * bits // 8)) if has_zeros else None
+    inputs = {
+        "A": normal(0, 2, 3, k),
+        "B": quantized(np.uint8, 1, n, 3, block * bits // 8),
+        "scales": np.abs(normal(2, n, 3)) / 20,
+        "zeros": zeros,
+    }
+    attributes: dict[str, Any] = {"K": k, "N": n, "bits": bits, "block_size": block}
+    agree("MatMulNBits", inputs, tolerance=1e-4, **attributes)
+    if has_zeros:
+        more = {**inputs, "g": None, "bias": normal(4, n)}
+        agree("MatMulNBits", more, tolerance=1e-4, **attributes)
+
+
+# Operators in one
+
+
+def test_activations_in_one() -> None:
+    x, bias = normal(0, 3, 4, 5), normal(1, 5)
+    agree("Gelu", {"x": x})
+    agree("BiasGelu", {"x": x, "b": bias})
+    agree("FastGelu", {"x": x})
+    agree("FastGelu", {"x": x, "b": bias})
+    agree("QuickGelu", {"x": x})
+    agree("QuickGelu", {"x": x}, alpha=0.7)
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+def test_fused_matmul(batch: Sequence[int]) -> None:
+    for left, right in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        a = normal(0, *batch, *((5, 4) if left else (4, 5)))
+        b = normal(1, *batch, *((6, 5) if right else (5, 6)))
+        agree("FusedMatMul", {"a": a, "b": b}, alpha=0.3, transA=left, transB=right)
+        if not batch:
+            continue
+        # The rows first, then the products side by side
+        turned = {"a": np.moveaxis(a, -2, 0).copy(), "b": np.moveaxis(b, -2, 0).copy()}
+        attributes: dict[str, Any] = {"transA": left, "transB": right}
+        agree("FusedMatMul", turned, transBatchA=1, transBatchB=1, **attributes)
+
+
+@pytest.mark.parametrize("name", ["Relu", "LeakyRelu", "Tanh", "Elu", "HardSigmoid"])
+def test_fused_gemm(name: str) -> None:
+    inputs = {"a": normal(0, 5, 4), "b": normal(1, 6, 5), "c": normal(2, 6)}
+    parameters: dict[str, Any] = {"LeakyRelu": 1, "Elu": 1, "HardSigmoid": 2}
+    given = dict(
+        zip(("activation_alpha", "activation_beta"), (0.3, 0.4), strict=True),
+    )
+    chosen = dict(list(given.items())[: parameters.get(name, 0)])
+    common: dict[str, Any] = {"alpha": 0.5, "beta": 2.0, "transA": 1, "transB": 1}
+    agree("FusedGemm", inputs, activation=name, **common, **chosen)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [("Relu", []), ("Sigmoid", []), ("LeakyRelu", [0.3]), ("Clip", [-0.5, 1.0])],
+)
+def test_fused_conv(name: str, parameters: list[float]) -> None:
+    inputs = {"x": normal(0, 1, 4, 7, 6), "w": normal(1, 6, 2, 3, 3) / 3, "b": normal(2, 6)}
+    common: dict[str, Any] = {"activation": name, "group": 2, "pads": [1, 0, 1, 0]}
+    if parameters:
+        common["activation_params"] = parameters
+    agree("FusedConv", inputs, **common, strides=[2, 1])
+    if name == "Relu":
+        agree("FusedConv", {**inputs, "z": normal(3, 1, 6, 7, 4)}, **common)
+
+
+@pytest.mark.parametrize("has_bias", [False, True])
+def test_skip_normalization(has_bias: bool) -> None:
+    x, gamma, beta = normal(0, 2, 3, 8), normal(1, 8), normal(2, 8)
+    bias = normal(3, 8) if has_bias else None
+    outputs = ("y", "", "", "s")
+    for skip in (normal(4, 2, 3, 8), normal(4, 1, 3, 8), normal(4, 3, 8)):
+        inputs = {"x": x, "skip": skip, "gamma": gamma}
+        agree("SkipLayerNormalization", {**inputs, "beta": beta, "bias": bias}, outputs)
+        agree("SkipSimplifiedLayerNormalization", {**inputs, "bias": bias}, outputs, epsilon=1e-5)
+    agree("SkipLayerNormalization", {"x": x, "skip": x, "gamma": gamma}, epsilon=0.01)
+
+
+def embedding(has_segments: bool, has_mask: bool, has_positions: bool) -> dict[str, Array | None]:
+    rng = np.random.default_rng(0)
+    ids, positions = rng.integers(0, 9, (2, 4), np.int32), np.array([[3, 0, 1, 2]] * 2, np.int32)
+    return {
+        "ids": ids,
+        "segments": ids % 2 if has_segments else None,
+        "words": normal(1, 9, 8),
+        "positions": normal(2, 5, 8),
+        "segment_table": normal(3, 2, 8) if has_segments else None,
+        "gamma": normal(4, 8),
+        "beta": normal(5, 8),
+        "mask": np.array([[1, 1, 0, 0], [1, 1, 1, 1]], np.int32) if has_mask else None,
+        "ids_of_positions": positions if has_positions else None,
+    }
+
+
+@pytest.mark.parametrize("has_segments", [False, True])
+@pytest.mark.parametrize("has_mask", [False, True])
+def test_embeddings(has_segments: bool, has_mask: bool) -> None:
+    for has_positions in (False, True):
+        inputs = embedding(has_segments, has_mask, has_positions)
+        agree("EmbedLayerNormalization", inputs, ("y", "mask_index", "sum"))
+
+
 def test_operators_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for op_type, status in (("QLinearSigmoid", 0), ("QLinearWhatever", 1)):
         (path := tmp_path / f"{op_type}.onnx").write_bytes(
@@ -274,6 +472,13 @@ def test_operators_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert text[0].split()[1] == "com.microsoft.QLinearSigmoid"
     assert text[0].endswith("function of the importer")
     assert "NOT SUPPORTED" in text[-1]
+
+
+def test_operators_are_documented() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "operators.md").read_text()
+    paragraph = text.partition("Of `com.microsoft`")[2].partition("\n\n")[0]
+    listed = re.findall(r"`(\w+)`", paragraph)
+    assert listed == sorted((name for _, name, _ in function_makers()), key=str.lower)
 
 
 def test_others_are_unknown() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import ctypes
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
@@ -32,10 +32,10 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.dialects.interpret.errors import InterpretError
+from lowerdeck.lowering.driver.parallelize import ParallelizePass
+from lowerdeck.lowering.driver.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
-from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 
@@ -117,8 +117,8 @@ class Program:
         """The inputs under the names of nameless arguments."""
         return {str(k): value for k, value in enumerate(self.inputs)}
 
-    def lower(self) -> tuple[CArtifact, list[str]]:
-        """The C, and what the interpreters disagree about."""
+    def expect(self) -> None:
+        """Find out what the results have to be, before the module is lowered."""
         function = find_function(self.module, "main")
         try:
             values = Interpreter().call(function, list(self.inputs))
@@ -127,6 +127,24 @@ class Program:
             if not self.may_fail:
                 raise
             self.is_refused = True
+
+    def is_lowered_like(self, other: Program) -> bool:
+        """True if nothing is different but the inputs, and how results are compared."""
+        return (
+            type(self) is type(other)
+            and all(
+                getattr(self, each.name) == getattr(other, each.name)
+                for each in fields(self)
+                if each.name not in _OF_ONE_RUN
+            )
+            and self.module.is_structurally_equivalent(other.module)
+        )
+
+    def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
+        """
+        The C, and what the interpreters disagree about on the inputs of `runs`: this one and those
+        that are lowered like it.
+        """
         others: dict[str, ModulePass | None] = {
             **dict.fromkeys(_UNTUNED),
             **{pass_.name: pass_ for pass_ in self.scheduling},
@@ -134,12 +152,26 @@ class Program:
             "parallelize": ParallelizePass(worth=0),
             "split-driver": SplitDriverPass(self.most_statements),
         }
-        observer = _Runs(self)
+        observer = _Runs(runs)
         context = LowerdeckContext(options=CompileOptions(target="c99", threads=self.threads))
         run_to_phase(context, self.module, "scheduled", observer, after="optimized", instead=others)
-        if not (self.compare_core or self.is_refused):
-            self.expected = observer.results
+        for program, results in zip(runs, observer.results, strict=True):
+            if not (program.compare_core or program.is_refused):
+                program.expected = results
         return emit_c(self.module, self.name, "native"), observer.problems
+
+    def check_scheduled(self, runs: Sequence[Program]) -> list[str]:
+        """What the lowered module does not compute as `runs` expect it."""
+        self.module.verify()
+        return [
+            text
+            for run in runs
+            for text in run.differences(
+                "scheduled",
+                list(run_driver(self.module, run.named_inputs).values()),
+                run.expected,
+            )
+        ]
 
     def differences(
         self, stage: str, found: Sequence[Array], expected: Sequence[Array], exact: bool = False
@@ -151,42 +183,57 @@ class Program:
         return [f"{self.name}: {stage}: result {k}: {text}" for k, text in texts if text]
 
 
+_OF_ONE_RUN = frozenset(
+    "name module inputs arrays ulps scale compare_core may_fail is_refused expected".split()
+)
+"""Fields of programs that lowering does not depend on; modules are compared as such."""
+
 _UNTUNED = ("split-products", "assign-layouts", "fuse-bands", "choose-schedules", "vectorize-loops")
 """What programs do without, so that plain loops are tested."""
 
 
 class _Runs(Observer):
-    """Runs a program before and after its memory is planned, and compares."""
+    """Runs programs of one module before and after its memory is planned, and compares."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-        self.results: list[Array] = []
+    def __init__(self, programs: Sequence[Program]) -> None:
+        self._programs = programs
+        self.results: list[list[Array]] = [[] for _ in programs]
         self.problems: list[str] = []
 
     def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
         if pass_.name == "plan-memory":
-            expected = self._program.expected if self._program.compare_core else None
-            self._run("buffer", module, expected, exact=False)
+            module.verify()
+            for number, program in enumerate(self._programs):
+                expected = program.expected if program.compare_core else None
+                self._run(number, "buffer", module, expected, exact=False)
 
     def after_phase(self, phase: str, module: ModuleOp) -> None:
         if phase == "scheduled":
-            self._run("planned", module, self.results, exact=True)
+            module.verify()
+            for number, results in enumerate(self.results):
+                self._run(number, "planned", module, results, exact=True)
 
     def _run(
-        self, stage: str, module: ModuleOp, expected: Sequence[Array] | None, *, exact: bool
+        self,
+        number: int,
+        stage: str,
+        module: ModuleOp,
+        expected: Sequence[Array] | None,
+        *,
+        exact: bool,
     ) -> None:
-        module.verify()
-        program = self._program
+        program = self._programs[number]
         try:
-            self.results = list(run_driver(module, program.named_inputs).values())
+            results = list(run_driver(module, program.named_inputs).values())
         except InterpretError:
             if not program.is_refused:
                 raise
             return
+        self.results[number] = results
         if program.is_refused:
             self.problems.append(f"{program.name}: {stage}: runs what core refuses")
         elif expected is not None:
-            self.problems += program.differences(stage, self.results, expected, exact)
+            self.problems += program.differences(stage, results, expected, exact)
 
 
 def difference(found: Array, expected: Array, ulps: float, scale: float = 0.0) -> str | None:
@@ -442,14 +489,34 @@ class Suite:
 
     @cached_property
     def lowered(self) -> list[tuple[Program, CArtifact, list[str]]]:
-        """Each program with its C and what the interpreters disagree about."""
-        return [(program, *program.lower()) for program in self.programs]
+        """
+        Each program with its C and what the interpreters disagree about. Those that are the same
+        but for their inputs have one module and one C.
+        """
+        groups: list[list[Program]] = []
+        for program in self.programs:
+            program.expect()
+            group = next((g for g in groups if program.is_lowered_like(g[0])), None)
+            if group is None:
+                groups.append([program])
+            else:
+                group.append(program)
+        found: dict[Program, tuple[CArtifact, list[str]]] = {}
+        for group in groups:
+            artifact, problems = group[0].lower(group)
+            for program in group:
+                program.module = group[0].module
+                found[program] = artifact, [] if found.keys() & group else problems
+        return [(program, *found[program]) for program in self.programs]
+
+    @property
+    def artifacts(self) -> list[CArtifact]:
+        """The C of all programs, each once."""
+        return list({artifact.name: artifact for _, artifact, _ in self.lowered}.values())
 
     def outcomes(self) -> list[Outcome]:
         """The status and the results of each program, run as C."""
-        library = compile_all(
-            [artifact for _, artifact, _ in self.lowered], self.folder, self.flags
-        )
+        library = compile_all(self.artifacts, self.folder, self.flags)
         return [self._outcome(library, program, artifact) for program, artifact, _ in self.lowered]
 
     def _outcome(self, library: ctypes.CDLL, program: Program, artifact: CArtifact) -> Outcome:

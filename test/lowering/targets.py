@@ -23,7 +23,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lowerdeck.lowering.emit_c.module import CArtifact
-from lowerdeck.lowering.targets import compiler_flags, obstacle, target_named, target_names
+from lowerdeck.lowering.targets import TARGETS, compiler_flags, obstacle, target_named
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     FLAGS,
@@ -35,8 +35,8 @@ from .programs import (  # noqa: TID251  (these are tests, not the folder of sou
 
 Array = NDArray[Any]
 
-EVERY_TARGET = tuple(target_names())
-"""All that code can be made for."""
+EVERY_TARGET = tuple(target.name for target in TARGETS)
+"""All that code can be made for; the machine here is one of them."""
 
 _WARNINGS = ("-Wall", "-Wextra", "-Werror")
 _CROSS_COMPILER, _EMULATOR = "aarch64-linux-gnu-gcc", "qemu-aarch64"
@@ -73,9 +73,10 @@ def run_together(
     flags: Sequence[str],
     capacity: int = 1 << 16,
 ) -> list[Outcome]:
-    """The status and the outputs of each of several models, which become one program."""
+    """The status and the outputs of each run of models, which become one program."""
     artifacts = [artifact for artifact, _ in models]
-    sources = ["main.c", *(path.name for path in write_unit(artifacts, folder))]
+    unit = write_unit(list({each.name: each for each in artifacts}.values()), folder)
+    sources = ["main.c", *(path.name for path in unit)]
     (folder / "main.c").write_text(_main(models, capacity))
     arrays = (np.ascontiguousarray(x).tobytes() for _, inputs in models for x in inputs)
     (folder / "inputs.bin").write_bytes(b"".join(arrays))
@@ -140,29 +141,30 @@ static void *read_bytes(FILE *file, size_t size) {
 
 def _main(models: Sequence[tuple[CArtifact, Sequence[Array]]], capacity: int) -> str:
     """A program that reads inputs and weights, and writes status, dimensions and elements."""
-    names = [artifact.name for artifact, _ in models]
-    lines = [f'#include "{name}.h"' for name in names]
+    lines = [f'#include "{name}.h"' for name in dict.fromkeys(each.name for each, _ in models)]
     if any(artifact.metadata["is_parallel"] for artifact, _ in models):
         lines.append('#include "lowerdeck_pool.h"')
     lines.append(_PRELUDE)
-    for artifact, inputs in models:
-        lines += _function(artifact, inputs, capacity)
+    for number, (artifact, inputs) in enumerate(models):
+        lines += _function(f"run_{number}", artifact, inputs, capacity)
     lines += [
         "int main(void) {",
         '  FILE *const in = fopen("inputs.bin", "rb"), *const out = fopen("outputs.bin", "wb");',
         "  if (in == NULL || out == NULL) return 1;",
-        *(f"  run_{name}(in, out);" for name in names),
+        *(f"  run_{number}(in, out);" for number in range(len(models))),
         "  return fclose(out);",
         "}",
     ]
     return "\n".join([*lines, ""])
 
 
-def _function(artifact: CArtifact, inputs: Sequence[Array], capacity: int) -> list[str]:
-    """A function that runs one model."""
+def _function(
+    function: str, artifact: CArtifact, inputs: Sequence[Array], capacity: int
+) -> list[str]:
+    """A function that runs one model once."""
     name, data = artifact.name, artifact.metadata
     lines = [
-        f"static void run_{name}(FILE *in, FILE *out) {{",
+        f"static void {function}(FILE *in, FILE *out) {{",
         f"  static {name}_args args;",
         "  args.allocator = &allocator;",
     ]

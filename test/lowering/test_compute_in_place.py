@@ -21,9 +21,9 @@ from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.reduce import CumulativeOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_driver
-from lowerdeck.lowering import compute_in_place
+from lowerdeck.lowering.driver import compute_in_place
+from lowerdeck.lowering.driver.parallelize import ParallelizePass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions

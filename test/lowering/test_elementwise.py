@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.types import element_of, f16, f32
 
@@ -37,7 +38,7 @@ ARITHMETIC = (e.AddOp, e.SubOp, e.MulOp, e.DivOp, e.RemOp, e.ModOp, e.PowOp, e.M
 BITWISE = (e.AndOp, e.OrOp, e.XorOp)
 SHIFTS = (e.ShlOp, e.ShrOp)
 EXACT_UNARY = (e.NegOp, e.AbsOp, e.SignOp)
-PREDICATES = tuple(e.Predicate)
+PREDICATES = tuple(Predicate)
 
 
 @pytest.fixture

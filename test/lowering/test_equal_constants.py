@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.frontends import load_model
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import run_to_phase
@@ -308,15 +307,21 @@ class ModelProgram(Program):
     arrays: dict[str, Array] = field(default_factory=dict[str, Array])
     target: str = "c99"
 
-    def lower(self) -> tuple[CArtifact, list[str]]:
-        """The C, and what the interpreters disagree about."""
+    @property
+    def named_inputs(self) -> dict[str, Array]:
+        """The inputs under the names that the model has for them."""
+        return self.arrays
+
+    def expect(self) -> None:
+        """As `Program` has it."""
         results = run_module(self.module, self.arrays)
         self.expected = [cast(Array, value) for value in results.values()]
+
+    def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
+        """As `Program` has it."""
         context = LowerdeckContext(options=CompileOptions(target=self.target))
         run_to_phase(context, self.module, "scheduled")
-        self.module.verify()
-        found = list(run_driver(self.module, self.arrays).values())
-        problems = self.differences(self.target, found, self.expected)
+        problems = self.check_scheduled(runs)
         return emit_c(self.module, self.name, self.target), problems
 
 

@@ -19,6 +19,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp, scalar
+from lowerdeck.dialects.core.enums import ScatterReduction
 from lowerdeck.dialects.core.linear import (
     BatchNormOp,
     ConvOp,
@@ -308,7 +309,7 @@ def test_gather_elements_and_nd(suite: Suite) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("reduction", t.REDUCTIONS)
+@pytest.mark.parametrize("reduction", list(ScatterReduction))
 def test_scatter(suite: Suite, reduction: str) -> None:
     for dtype in NUMBERS if reduction != "none" else ALL:
         x, updates = values((3, 4), dtype), values((2, 4), dtype, 5)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,11 +19,10 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import f32, i64, static_shape
-from lowerdeck.dialects.interpret import Interpreter, find_function
-from lowerdeck.dialects.interpret.buffer import run_driver
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
@@ -53,17 +52,12 @@ class LayoutProgram(Program):
     target: str = "x86-64-v4"
     change: Change = unchanged
 
-    def lower(self) -> tuple[CArtifact, list[str]]:
-        """The C, and what the interpreters disagree about."""
-        function = find_function(self.module, "main")
-        results = Interpreter().call(function, list(self.inputs))
-        self.expected = [cast(Array, value) for value in results]
+    def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
+        """As `Program` has it."""
         context = LowerdeckContext(options=CompileOptions(target=self.target))
         choice = {"choose-strategies": ChooseAmong(change=self.change)}
         run_to_phase(context, self.module, "scheduled", after="optimized", instead=choice)
-        self.module.verify()
-        found = list(run_driver(self.module, self.named_inputs).values())
-        problems = self.differences(self.target, found, self.expected)
+        problems = self.check_scheduled(runs)
         return emit_c(self.module, self.name, self.target), problems
 
 
@@ -177,7 +171,7 @@ def _map(rng: Random, known: list[SSAValue]) -> SSAValue:
             mean = ReduceOp("sum", x, [2, 3], True).result
             return e.MulOp(x, e.SigmoidOp(mean).result).result
         case 4:
-            positive = e.CompareOp(e.Predicate.GT, x, scalar(0.0, f32).result)
+            positive = e.CompareOp(Predicate.GT, x, scalar(0.0, f32).result)
             return e.SelectOp(positive.result, x, _pick(rng, same)).result
         case _:
             return e.AddOp(x, _pick(rng, same)).result

@@ -21,8 +21,8 @@ from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp
 from lowerdeck.dialects.core.types import i64, tensor
 from lowerdeck.dialects.interpret.buffer import find_driver
-from lowerdeck.lowering.aliases import Roots, find_roots
-from lowerdeck.lowering.parallelize import PARALLEL, ParallelizePass, is_done_once, may_lag
+from lowerdeck.lowering.driver.aliases import Roots, find_roots
+from lowerdeck.lowering.driver.parallelize import PARALLEL, ParallelizePass, is_done_once, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
 

@@ -11,7 +11,7 @@ from xdsl.dialects.builtin import f32
 from lowerdeck.dialects.buffer.driver import AllocOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.placement import Buffer, largest_sum, place
+from lowerdeck.lowering.driver.placement import Buffer, largest_sum, place
 
 
 def buffer(size: int, start: int, end: int) -> Buffer:

@@ -22,6 +22,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.constant import ConstantOp, FromDimsOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.reduce import (
     ArgReduceOp,
@@ -67,7 +68,7 @@ def _binary(rng: Random, values: list[SSAValue]) -> Operation:
 
 def _select(rng: Random, values: list[SSAValue]) -> Operation:
     x = _pick(rng, values)
-    condition = e.CompareOp(rng.choice(list(e.Predicate)), x, scalar(0.25, f32).result)
+    condition = e.CompareOp(rng.choice(list(Predicate)), x, scalar(0.25, f32).result)
     return e.SelectOp(condition.result, x, e.NegOp(x).result)
 
 

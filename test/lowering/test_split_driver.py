@@ -26,17 +26,17 @@ from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import i64, static_shape, tensor
 from lowerdeck.dialects.interpret.buffer import find_driver
-from lowerdeck.lowering.emit_c import driver as emit_c_driver
-from lowerdeck.lowering.emit_c.driver import DriverWriter
-from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
-from lowerdeck.lowering.parallelize import ParallelizePass, may_lag
-from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
-from lowerdeck.lowering.split_driver import MOST_STATEMENTS, SplitDriverPass
-from lowerdeck.lowering.statements import (
+from lowerdeck.lowering.driver.parallelize import ParallelizePass, may_lag
+from lowerdeck.lowering.driver.split_driver import MOST_STATEMENTS, SplitDriverPass
+from lowerdeck.lowering.driver.statements import (
     statements,
     statements_of_block,
     statements_of_section,
 )
+from lowerdeck.lowering.emit_c import driver as emit_c_driver
+from lowerdeck.lowering.emit_c.driver import DriverWriter
+from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 
@@ -87,22 +87,23 @@ def statements_in(c: str) -> int:
 def check_lengths(suite: Suite, limit: int) -> None:
     """What is printed is not longer than counted, and, unless it is one op, than allowed."""
     count = 0
-    for program, artifact, _ in suite.lowered:
-        run = find_driver(program.module)
+    lowered = {artifact.name: (program.module, artifact) for program, artifact, _ in suite.lowered}
+    for module, artifact in lowered.values():
+        run = find_driver(module)
         assert run is not None
         sections = [op for op in run.walk() if isinstance(op, driver.SectionOp)]
         printed = printed_statements(artifact)
-        own = printed.pop(f"{program.name}_driver")
+        own = printed.pop(f"{artifact.name}_driver")
         assert own <= statements_of_block(run.body.block) + _OF_ARGUMENTS
         assert len(printed) == len(sections)
         for number, section in enumerate(sections):
-            name = f"{program.name}_section{f'_{number + 1}' if number else ''}"
+            name = f"{artifact.name}_section{f'_{number + 1}' if number else ''}"
             assert printed[name] <= statements_of_section(section)
             work = [op for op in section.body.block.ops if not isinstance(op, driver.WeightOp)]
             # The one that is not the end.
             assert len(work) == 2 or printed[name] <= limit
         count += len(sections)
-    assert count > len(suite.programs)
+    assert count > len(lowered)
 
 
 def test_control_flow(tmp_path: Path) -> None:
@@ -177,7 +178,8 @@ def test_each_op_prints_no_more_than_is_counted(
     for types, body, inputs in programs:
         for limit in (MOST_STATEMENTS, 8):
             module = module_of(types, body)
-            Program("p", module, inputs, threads=threads, most_statements=limit).lower()
+            program = Program("p", module, inputs, threads=threads, most_statements=limit)
+            program.lower([])
     missing = statements.registry.keys() - printed - {object, kernel.ReturnOp, driver.MarkOp}
     assert {op.__name__ for op in missing} <= ({"ShareOp", "OnceOp"} if threads == 1 else set())
 
@@ -188,7 +190,9 @@ def test_scopes() -> None:
     for limit in (MOST_STATEMENTS, 8):
         module = module_of([typed(np.int64), typed(np.float32, 2, 3)], grows)
         inputs = [trips(3), numbers(2, 3)]
-        artifact, problems = Program("p", module, inputs, most_statements=limit).lower()
+        program = Program("p", module, inputs, most_statements=limit)
+        program.expect()
+        artifact, problems = program.lower([program])
         assert not problems
         marks.append(artifact.files["p.c"].count("lowerdeck_block *const mark"))
     assert marks[0] == marks[1] > 0

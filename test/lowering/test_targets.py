@@ -71,7 +71,7 @@ def expected(inputs: Sequence[Array]) -> list[Array]:
     return [np.asarray(value) for value in Interpreter().call(function, list(inputs))]
 
 
-@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("target", ["native", *EVERY_TARGET])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_network(tmp_path: Path, target: str, threads: int) -> None:
     if (reason := obstacle_to(target)) is not None:

@@ -8,7 +8,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.lowering.kernels.lower import KernelLowering
+from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 
 

@@ -2,15 +2,15 @@
 
 // The channels are 3, 1, 4, 2 of x: read as they lie, with the weights in that order.
 // CHECK-LABEL: @cut
-// CHECK:         %[[X:.*]] = core.slice %x {starts = #core.dims<[0, 1, 0]>, sizes = #core.dims<[1, 4, 3]>
+// CHECK:         %[[X:.*]] = core.slice %x [0, 1, 0] [1, 4, 3]
 // CHECK-NEXT:    %[[W:.*]] = core.constant dense<{{\[\[}}[20.0], [40.0], [10.0], [30.0]]]>
 // CHECK-NEXT:    %[[Y:.*]] = core.conv %[[X]], %[[W]]
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @cut(%x : tensor<1x6x3xf32>) -> tensor<1x1x3xf32> {
   %w = core.constant dense<[[[10.0], [20.0], [30.0], [40.0]]]> : tensor<1x4x1xf32>
-  %0 = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<1x6x3xf32>) -> tensor<1x6x3xf32>
-  %1 = core.slice %0 {starts = #core.dims<[0, 1, 0]>, sizes = #core.dims<[1, 4, 3]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x6x3xf32>) -> tensor<1x4x3xf32>
-  %2 = core.conv %1, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
+  %0 = core.channel_shuffle %x groups 2 : (tensor<1x6x3xf32>) -> tensor<1x6x3xf32>
+  %1 = core.slice %0 [0, 1, 0] [1, 4, 3] [1, 1, 1] : (tensor<1x6x3xf32>) -> tensor<1x4x3xf32>
+  %2 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
   func.return %2 : tensor<1x1x3xf32>
 }
 
@@ -25,13 +25,13 @@ func.func @cut(%x : tensor<1x6x3xf32>) -> tensor<1x1x3xf32> {
 // CHECK:         func.return
 func.func @rounds(%x : tensor<1x4x3xf32>, %y : tensor<1x4x3xf32>, %z : tensor<1x4x3xf32>) -> tensor<1x1x3xf32> {
   %w = core.constant dense<[[[10.0], [20.0], [30.0], [40.0]]]> : tensor<1x4x1xf32>
-  %0 = core.concat %x, %y {axis = #builtin.int<1>} : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x8x3xf32>
-  %1 = core.channel_shuffle %0 {groups = #builtin.int<2>} : (tensor<1x8x3xf32>) -> tensor<1x8x3xf32>
-  %2, %3 = core.split %1 {axis = #builtin.int<1>, sizes = #core.dims<[4, 4]>} : (tensor<1x8x3xf32>) -> (tensor<1x4x3xf32>, tensor<1x4x3xf32>)
-  %4 = core.concat %2, %z {axis = #builtin.int<1>} : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x8x3xf32>
-  %5 = core.channel_shuffle %4 {groups = #builtin.int<2>} : (tensor<1x8x3xf32>) -> tensor<1x8x3xf32>
-  %6, %7 = core.split %5 {axis = #builtin.int<1>, sizes = #core.dims<[4, 4]>} : (tensor<1x8x3xf32>) -> (tensor<1x4x3xf32>, tensor<1x4x3xf32>)
-  %8 = core.conv %7, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
+  %0 = core.concat %x, %y axis 1 : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x8x3xf32>
+  %1 = core.channel_shuffle %0 groups 2 : (tensor<1x8x3xf32>) -> tensor<1x8x3xf32>
+  %2, %3 = core.split %1 axis 1 sizes [4, 4] : (tensor<1x8x3xf32>) -> (tensor<1x4x3xf32>, tensor<1x4x3xf32>)
+  %4 = core.concat %2, %z axis 1 : (tensor<1x4x3xf32>, tensor<1x4x3xf32>) -> tensor<1x8x3xf32>
+  %5 = core.channel_shuffle %4 groups 2 : (tensor<1x8x3xf32>) -> tensor<1x8x3xf32>
+  %6, %7 = core.split %5 axis 1 sizes [4, 4] : (tensor<1x8x3xf32>) -> (tensor<1x4x3xf32>, tensor<1x4x3xf32>)
+  %8 = core.conv %7, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
   func.return %8 : tensor<1x1x3xf32>
 }
 
@@ -48,9 +48,9 @@ func.func @depthwise(%x : tensor<1x4x3xf32>) -> tensor<1x1x3xf32> {
   %d = core.constant dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]> : tensor<4x1x1xf32>
   %b = core.constant dense<[5.0, 6.0, 7.0, 8.0]> : tensor<4xf32>
   %w = core.constant dense<[[[10.0], [20.0], [30.0], [40.0]]]> : tensor<1x4x1xf32>
-  %0 = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
-  %1 = core.conv %0, %d, %b {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<4>} : (tensor<1x4x3xf32>, tensor<4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x3xf32>
-  %2 = core.conv %1, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
+  %0 = core.channel_shuffle %x groups 2 : (tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
+  %1 = core.conv %0, %d, %b strides [1] dilations [1] pads [0] [0] groups 4 : (tensor<1x4x3xf32>, tensor<4x1x1xf32>, tensor<4xf32>) -> tensor<1x4x3xf32>
+  %2 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
   func.return %2 : tensor<1x1x3xf32>
 }
 
@@ -63,8 +63,8 @@ func.func @depthwise(%x : tensor<1x4x3xf32>) -> tensor<1x1x3xf32> {
 // CHECK-NOT:     core.gather
 func.func @returned(%x : tensor<1x4x3xf32>) -> tensor<1x4x3xf32> {
   %d = core.constant dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]]]> : tensor<4x1x1xf32>
-  %0 = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
-  %1 = core.conv %0, %d {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<4>} : (tensor<1x4x3xf32>, tensor<4x1x1xf32>) -> tensor<1x4x3xf32>
+  %0 = core.channel_shuffle %x groups 2 : (tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
+  %1 = core.conv %0, %d strides [1] dilations [1] pads [0] [0] groups 4 : (tensor<1x4x3xf32>, tensor<4x1x1xf32>) -> tensor<1x4x3xf32>
   func.return %1 : tensor<1x4x3xf32>
 }
 
@@ -82,11 +82,11 @@ func.func @returned(%x : tensor<1x4x3xf32>) -> tensor<1x4x3xf32> {
 func.func @kept(%x : tensor<1x4x3xf32>, %v : tensor<1x4x1xf32>) -> (tensor<1x2x3xf32>, tensor<1x1x3xf32>, tensor<1x1x3xf32>) {
   %g = core.constant dense<[[[1.0], [2.0]], [[3.0], [4.0]]]> : tensor<2x2x1xf32>
   %w = core.constant dense<[[[10.0], [20.0], [30.0], [40.0]]]> : tensor<1x4x1xf32>
-  %0 = core.channel_shuffle %x {groups = #builtin.int<2>} : (tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
-  %1 = core.conv %0, %g {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<2>} : (tensor<1x4x3xf32>, tensor<2x2x1xf32>) -> tensor<1x2x3xf32>
-  %2 = core.conv %0, %v {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
-  %3 = core.slice %x {starts = #core.dims<[0, 0, 0]>, sizes = #core.dims<[1, 2, 3]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x4x3xf32>) -> tensor<1x2x3xf32>
-  %4 = core.concat %3, %3 {axis = #builtin.int<1>} : (tensor<1x2x3xf32>, tensor<1x2x3xf32>) -> tensor<1x4x3xf32>
-  %5 = core.conv %4, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
+  %0 = core.channel_shuffle %x groups 2 : (tensor<1x4x3xf32>) -> tensor<1x4x3xf32>
+  %1 = core.conv %0, %g strides [1] dilations [1] pads [0] [0] groups 2 : (tensor<1x4x3xf32>, tensor<2x2x1xf32>) -> tensor<1x2x3xf32>
+  %2 = core.conv %0, %v strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
+  %3 = core.slice %x [0, 0, 0] [1, 2, 3] [1, 1, 1] : (tensor<1x4x3xf32>) -> tensor<1x2x3xf32>
+  %4 = core.concat %3, %3 axis 1 : (tensor<1x2x3xf32>, tensor<1x2x3xf32>) -> tensor<1x4x3xf32>
+  %5 = core.conv %4, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x4x3xf32>, tensor<1x4x1xf32>) -> tensor<1x1x3xf32>
   func.return %1, %2, %5 : tensor<1x2x3xf32>, tensor<1x1x3xf32>, tensor<1x1x3xf32>
 }

@@ -6,19 +6,19 @@
 // CHECK-NOT:     core.transpose
 // CHECK:         %[[B:.*]] = core.constant dense<{{.*}}> : tensor<1x2x1x1xf32>
 // CHECK:         core.constant dense<{{\[\[\[\[}}1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], {{\[\[}}7.0, 8.0, 9.0], [10.0, 11.0, 12.0]]]]> : tensor<1x2x2x3xf32>
-// CHECK:         core.reshape %b {dims = #core.dims<[1, 2, 1, 1]>}
+// CHECK:         core.reshape %b [1, 2, 1, 1]
 // CHECK-NOT:     core.transpose
 // CHECK:         func.return
 func.func @maps(%x : tensor<1x2x2x3xf32>, %b : tensor<2xf32>) -> tensor<1x2x2x3xf32> {
   %c = core.constant dense<[0.5, 1.5]> : tensor<2xf32>
   %one = core.constant dense<1.0> : tensor<f32>
   %table = core.constant dense<[[[1.0, 7.0], [2.0, 8.0], [3.0, 9.0]], [[4.0, 10.0], [5.0, 11.0], [6.0, 12.0]]]> : tensor<2x3x2xf32>
-  %0 = core.transpose %x {permutation = array<i64: 0, 2, 3, 1>} : (tensor<1x2x2x3xf32>) -> tensor<1x2x3x2xf32>
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<1x2x2x3xf32>) -> tensor<1x2x3x2xf32>
   %1 = core.add %0, %c : (tensor<1x2x3x2xf32>, tensor<2xf32>) -> tensor<1x2x3x2xf32>
   %2 = core.mul %1, %table : (tensor<1x2x3x2xf32>, tensor<2x3x2xf32>) -> tensor<1x2x3x2xf32>
   %3 = core.sub %b, %2 : (tensor<2xf32>, tensor<1x2x3x2xf32>) -> tensor<1x2x3x2xf32>
   %4 = core.max %3, %one : (tensor<1x2x3x2xf32>, tensor<f32>) -> tensor<1x2x3x2xf32>
-  %5 = core.transpose %4 {permutation = array<i64: 0, 3, 1, 2>} : (tensor<1x2x3x2xf32>) -> tensor<1x2x2x3xf32>
+  %5 = core.transpose %4 [0, 3, 1, 2] : (tensor<1x2x3x2xf32>) -> tensor<1x2x2x3xf32>
   func.return %5 : tensor<1x2x2x3xf32>
 }
 
@@ -29,7 +29,7 @@ func.func @maps(%x : tensor<1x2x2x3xf32>, %b : tensor<2xf32>) -> tensor<1x2x2x3x
 // CHECK-NEXT:    core.transpose
 // CHECK-NEXT:    core.exp
 func.func @alone(%x : tensor<2x3xf32>) -> tensor<3x2xf32> {
-  %0 = core.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %0 = core.transpose %x [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
   %1 = core.exp %0 : (tensor<3x2xf32>) -> tensor<3x2xf32>
   func.return %1 : tensor<3x2xf32>
 }
@@ -41,9 +41,9 @@ func.func @alone(%x : tensor<2x3xf32>) -> tensor<3x2xf32> {
 // CHECK:         core.exp
 // CHECK-NEXT:    core.transpose
 func.func @not_inverse(%x : tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
-  %0 = core.transpose %x {permutation = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %0 = core.transpose %x [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
   %1 = core.exp %0 : (tensor<3x4x2xf32>) -> tensor<3x4x2xf32>
-  %2 = core.transpose %1 {permutation = array<i64: 1, 2, 0>} : (tensor<3x4x2xf32>) -> tensor<4x2x3xf32>
+  %2 = core.transpose %1 [1, 2, 0] : (tensor<3x4x2xf32>) -> tensor<4x2x3xf32>
   func.return %2 : tensor<4x2x3xf32>
 }
 
@@ -57,13 +57,13 @@ func.func @not_inverse(%x : tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
 // CHECK-NEXT:    %[[C:.*]] = core.add %[[A]], %[[B]]
 // CHECK-NEXT:    func.return %[[C]]
 func.func @residual(%x : tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
-  %0 = core.transpose %x {permutation = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %0 = core.transpose %x [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
   %1 = core.exp %0 : (tensor<3x4x2xf32>) -> tensor<3x4x2xf32>
-  %2 = core.transpose %1 {permutation = array<i64: 2, 0, 1>} : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
+  %2 = core.transpose %1 [2, 0, 1] : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
   %3 = core.neg %2 : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
-  %4 = core.transpose %3 {permutation = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %4 = core.transpose %3 [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
   %5 = core.add %1, %4 : (tensor<3x4x2xf32>, tensor<3x4x2xf32>) -> tensor<3x4x2xf32>
-  %6 = core.transpose %5 {permutation = array<i64: 2, 0, 1>} : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
+  %6 = core.transpose %5 [2, 0, 1] : (tensor<3x4x2xf32>) -> tensor<2x3x4xf32>
   func.return %6 : tensor<2x3x4xf32>
 }
 
@@ -73,19 +73,19 @@ func.func @residual(%x : tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
 // was one of dimension 0, the softmax along 1 is one along 2.
 // CHECK-LABEL: @axes
 // CHECK-NOT:     core.transpose
-// CHECK:         core.concat %x, %y {axis = #builtin.int<1>}
-// CHECK-NEXT:    core.slice {{.*}} {starts = #core.dims<[1, 2, 3]>, sizes = #core.dims<[1, 4, 1]>, steps = #core.dims<[1, 1, 1]>}
-// CHECK-NEXT:    core.pad {{.*}} {begin = #core.dims<[3, 1, 2]>, end = #core.dims<[0, 0, 1]>
-// CHECK-NEXT:    core.softmax {{.*}} {axis = #builtin.int<2>}
+// CHECK:         core.concat %x, %y axis 1
+// CHECK-NEXT:    core.slice {{.*}} [1, 2, 3] [1, 4, 1] [1, 1, 1]
+// CHECK-NEXT:    core.pad constant {{.*}} [3, 1, 2] [0, 0, 1]
+// CHECK-NEXT:    core.softmax {{.*}} axis 2
 // CHECK-NEXT:    func.return
 func.func @axes(%x : tensor<2x3x4xf32>, %y : tensor<2x3x4xf32>, %v : tensor<f32>) -> tensor<4x5x4xf32> {
-  %0 = core.transpose %x {permutation = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
-  %1 = core.transpose %y {permutation = array<i64: 1, 2, 0>} : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
-  %2 = core.concat %0, %1 {axis = #builtin.int<0>} : (tensor<3x4x2xf32>, tensor<3x4x2xf32>) -> tensor<6x4x2xf32>
-  %3 = core.slice %2 {starts = #core.dims<[2, 3, 1]>, sizes = #core.dims<[4, 1, 1]>, steps = #core.dims<[1, 1, 1]>} : (tensor<6x4x2xf32>) -> tensor<4x1x1xf32>
-  %4 = core.pad %3, %v {begin = #core.dims<[1, 2, 3]>, end = #core.dims<[0, 1, 0]>, mode = "constant"} : (tensor<4x1x1xf32>, tensor<f32>) -> tensor<5x4x4xf32>
-  %5 = core.softmax %4 {axis = #builtin.int<1>} : (tensor<5x4x4xf32>) -> tensor<5x4x4xf32>
-  %6 = core.transpose %5 {permutation = array<i64: 2, 0, 1>} : (tensor<5x4x4xf32>) -> tensor<4x5x4xf32>
+  %0 = core.transpose %x [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %1 = core.transpose %y [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %2 = core.concat %0, %1 axis 0 : (tensor<3x4x2xf32>, tensor<3x4x2xf32>) -> tensor<6x4x2xf32>
+  %3 = core.slice %2 [2, 3, 1] [4, 1, 1] [1, 1, 1] : (tensor<6x4x2xf32>) -> tensor<4x1x1xf32>
+  %4 = core.pad constant %3, %v [1, 2, 3] [0, 1, 0] : (tensor<4x1x1xf32>, tensor<f32>) -> tensor<5x4x4xf32>
+  %5 = core.softmax %4 axis 1 : (tensor<5x4x4xf32>) -> tensor<5x4x4xf32>
+  %6 = core.transpose %5 [2, 0, 1] : (tensor<5x4x4xf32>) -> tensor<4x5x4xf32>
   func.return %6 : tensor<4x5x4xf32>
 }
 
@@ -97,9 +97,9 @@ func.func @axes(%x : tensor<2x3x4xf32>, %y : tensor<2x3x4xf32>, %v : tensor<f32>
 // CHECK:         core.add
 // CHECK:         core.transpose
 func.func @other_operand(%x : tensor<2x3xf32>, %y : tensor<3x2xf32>) -> tensor<2x3xf32> {
-  %0 = core.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %0 = core.transpose %x [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
   %1 = core.add %0, %y : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
-  %2 = core.transpose %1 {permutation = array<i64: 1, 0>} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  %2 = core.transpose %1 [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
   func.return %2 : tensor<2x3xf32>
 }
 
@@ -108,27 +108,27 @@ func.func @other_operand(%x : tensor<2x3xf32>, %y : tensor<3x2xf32>) -> tensor<2
 // A mean over rows and columns: the channels are in order either way. Sums of channels are not.
 // CHECK-LABEL: @reduced
 // CHECK-NEXT:    core.exp %x
-// CHECK-NEXT:    core.reduce {{.*}} axes = array<i64: 2, 3>, keep_dims = false
+// CHECK-NEXT:    core.reduce sum {{.*}} [2, 3] :
 // CHECK-NEXT:    func.return
 // CHECK-LABEL: @reduced_kept
-// CHECK-NEXT:    core.reduce {{.*}} axes = array<i64: 2, 3>, keep_dims = true
-// CHECK-NEXT:    core.reshape {{.*}} {dims = #core.dims<[2, 1, 1, 3]>}
+// CHECK-NEXT:    core.reduce sum {{.*}} [2, 3] {keep_dims = true}
+// CHECK-NEXT:    core.reshape {{.*}} [2, 1, 1, 3]
 // CHECK-LABEL: @channels_reduced
 // CHECK:         core.transpose
 func.func @reduced(%x : tensor<2x3x4x5xf32>) -> tensor<2x3xf32> {
-  %0 = core.transpose %x {permutation = array<i64: 0, 2, 3, 1>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32>
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32>
   %1 = core.exp %0 : (tensor<2x4x5x3xf32>) -> tensor<2x4x5x3xf32>
-  %2 = core.reduce %1 {kind = "sum", axes = array<i64: 1, 2>, keep_dims = false} : (tensor<2x4x5x3xf32>) -> tensor<2x3xf32>
+  %2 = core.reduce sum %1 [1, 2] : (tensor<2x4x5x3xf32>) -> tensor<2x3xf32>
   func.return %2 : tensor<2x3xf32>
 }
 func.func @reduced_kept(%x : tensor<2x3x4x5xf32>) -> tensor<2x1x1x3xf32> {
-  %0 = core.transpose %x {permutation = array<i64: 0, 2, 3, 1>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32>
-  %1 = core.reduce %0 {kind = "sum", axes = array<i64: 1, 2>, keep_dims = true} : (tensor<2x4x5x3xf32>) -> tensor<2x1x1x3xf32>
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32>
+  %1 = core.reduce sum %0 [1, 2] {keep_dims = true} : (tensor<2x4x5x3xf32>) -> tensor<2x1x1x3xf32>
   func.return %1 : tensor<2x1x1x3xf32>
 }
 func.func @channels_reduced(%x : tensor<2x3x4x5xf32>) -> tensor<4x3xf32> {
-  %0 = core.transpose %x {permutation = array<i64: 0, 2, 3, 1>} : (tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32>
-  %1 = core.reduce %0 {kind = "sum", axes = array<i64: 0, 2>, keep_dims = false} : (tensor<2x4x5x3xf32>) -> tensor<4x3xf32>
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32>
+  %1 = core.reduce sum %0 [0, 2] : (tensor<2x4x5x3xf32>) -> tensor<4x3xf32>
   func.return %1 : tensor<4x3xf32>
 }
 
@@ -136,11 +136,11 @@ func.func @channels_reduced(%x : tensor<2x3x4x5xf32>) -> tensor<4x3xf32> {
 
 // The normalized dimension is the second before the transpose.
 // CHECK-LABEL: @batch_norm
-// CHECK-NEXT:    core.batch_norm %x, %p, %p, %p, %p {epsilon = 1.000000e-01 : f64, axis = #builtin.int<1>}
+// CHECK-NEXT:    core.batch_norm %x, %p, %p, %p, %p axis 1 {epsilon = 1.000000e-01 : f64}
 // CHECK-NEXT:    func.return
 func.func @batch_norm(%x : tensor<2x3x4x5xf64>, %p : tensor<3xf64>) -> tensor<2x3x4x5xf64> {
-  %0 = core.transpose %x {permutation = array<i64: 0, 2, 3, 1>} : (tensor<2x3x4x5xf64>) -> tensor<2x4x5x3xf64>
-  %1 = core.batch_norm %0, %p, %p, %p, %p {epsilon = 0.1 : f64, axis = #builtin.int<3>} : (tensor<2x4x5x3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>) -> tensor<2x4x5x3xf64>
-  %2 = core.transpose %1 {permutation = array<i64: 0, 3, 1, 2>} : (tensor<2x4x5x3xf64>) -> tensor<2x3x4x5xf64>
+  %0 = core.transpose %x [0, 2, 3, 1] : (tensor<2x3x4x5xf64>) -> tensor<2x4x5x3xf64>
+  %1 = core.batch_norm %0, %p, %p, %p, %p axis 3 {epsilon = 0.1 : f64} : (tensor<2x4x5x3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>, tensor<3xf64>) -> tensor<2x4x5x3xf64>
+  %2 = core.transpose %1 [0, 3, 1, 2] : (tensor<2x4x5x3xf64>) -> tensor<2x3x4x5xf64>
   func.return %2 : tensor<2x3x4x5xf64>
 }

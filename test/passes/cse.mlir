@@ -32,11 +32,11 @@ func.func @signed_zero(%x : tensor<f32>) -> (tensor<f32>, tensor<f32>) {
 
 // Equal operands, different properties.
 // CHECK-LABEL: @different_properties
-// CHECK:         core.compare {{.*}}predicate = "lt"
-// CHECK:         core.compare {{.*}}predicate = "le"
+// CHECK:         core.compare lt {{.*}}
+// CHECK:         core.compare le {{.*}}
 func.func @different_properties(%x : tensor<i64>, %y : tensor<i64>) -> (tensor<i1>, tensor<i1>) {
-  %a = core.compare %x, %y {predicate = "lt"} : (tensor<i64>, tensor<i64>) -> tensor<i1>
-  %b = core.compare %x, %y {predicate = "le"} : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  %a = core.compare lt %x, %y : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  %b = core.compare le %x, %y : (tensor<i64>, tensor<i64>) -> tensor<i1>
   func.return %a, %b : tensor<i1>, tensor<i1>
 }
 
@@ -47,10 +47,10 @@ func.func @different_properties(%x : tensor<i64>, %y : tensor<i64>) -> (tensor<i
 // CHECK-COUNT-2: core.bind_symbols
 func.func @symbols(%n : tensor<i64>)
     -> (tensor<?xi64, #core.tensor<dims = [u]>>, tensor<?xi64, #core.tensor<dims = [v]>>) {
-  core.bind_symbols %n {symbols = ["u"]} : tensor<i64>
-  core.bind_symbols %n {symbols = ["v"]} : tensor<i64>
-  %a = core.iota {dims = #core.dims<[u]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [u]>>
-  %b = core.iota {dims = #core.dims<[v]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [v]>>
+  core.bind_symbols %n ["u"] : tensor<i64>
+  core.bind_symbols %n ["v"] : tensor<i64>
+  %a = core.iota [u] axis 0 : tensor<?xi64, #core.tensor<dims = [u]>>
+  %b = core.iota [v] axis 0 : tensor<?xi64, #core.tensor<dims = [v]>>
   func.return %a, %b : tensor<?xi64, #core.tensor<dims = [u]>>, tensor<?xi64, #core.tensor<dims = [v]>>
 }
 

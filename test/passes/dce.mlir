@@ -36,7 +36,7 @@ func.func @condition(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) -> ten
   ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>):
     %p2 = core.add %p, %p : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %q2 = core.add %q, %q : (tensor<f32>, tensor<f32>) -> tensor<f32>
-    %d = core.compare %q2, %y {predicate = "lt"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %d = core.compare lt %q2, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
     core.yield %d, %p2, %q2 : tensor<i1>, tensor<f32>, tensor<f32>
   }
   func.return %a : tensor<f32>
@@ -86,16 +86,16 @@ func.func @branches(%c : tensor<i1>, %x : tensor<f32>) -> tensor<f32> {
 // The symbol u is named by the type of a live result, v by a dead one only.
 // CHECK-LABEL: @symbols
 // CHECK:         %[[E:.*]] = core.abs %n
-// CHECK-NEXT:    core.bind_symbols %[[E]] {symbols = ["u"]}
+// CHECK-NEXT:    core.bind_symbols %[[E]] ["u"]
 // CHECK-NEXT:    core.iota
 // CHECK-NEXT:    func.return
 func.func @symbols(%n : tensor<i64>, %m : tensor<i64>) -> tensor<?xi64, #core.tensor<dims = [u]>> {
   %e = core.abs %n : (tensor<i64>) -> tensor<i64>
   %f = core.abs %m : (tensor<i64>) -> tensor<i64>
-  core.bind_symbols %e {symbols = ["u"]} : tensor<i64>
-  core.bind_symbols %f {symbols = ["v"]} : tensor<i64>
-  %a = core.iota {dims = #core.dims<[u]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [u]>>
-  %b = core.iota {dims = #core.dims<[v]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [v]>>
+  core.bind_symbols %e ["u"] : tensor<i64>
+  core.bind_symbols %f ["v"] : tensor<i64>
+  %a = core.iota [u] axis 0 : tensor<?xi64, #core.tensor<dims = [u]>>
+  %b = core.iota [v] axis 0 : tensor<?xi64, #core.tensor<dims = [v]>>
   func.return %a : tensor<?xi64, #core.tensor<dims = [u]>>
 }
 
@@ -111,7 +111,7 @@ func.func @count(%n : tensor<i64>, %x : tensor<f32>) -> tensor<?xi64, #core.tens
     %q = core.exp %p : (tensor<f32>) -> tensor<f32>
     core.yield %q, %q : tensor<f32>, tensor<f32>
   } {count = "t"}
-  %r = core.iota {dims = #core.dims<[t]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [t]>>
+  %r = core.iota [t] axis 0 : tensor<?xi64, #core.tensor<dims = [t]>>
   func.return %r : tensor<?xi64, #core.tensor<dims = [t]>>
 }
 
@@ -128,7 +128,7 @@ func.func @condition_first(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) 
   ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>):
     %p2 = core.add %p, %p : (tensor<f32>, tensor<f32>) -> tensor<f32>
     %q2 = core.exp %q : (tensor<f32>) -> tensor<f32>
-    %d = core.compare %p2, %y {predicate = "lt"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %d = core.compare lt %p2, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
     core.yield %d, %p2, %q2 : tensor<i1>, tensor<f32>, tensor<f32>
   }
   func.return %a : tensor<f32>
@@ -143,15 +143,15 @@ func.func @condition_first(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>) 
 // CHECK-NEXT:      core.concat %w, %x
 // CHECK-NEXT:      core.yield
 // CHECK-NEXT:    } {carried_symbols = ["u"], result_symbols = ["q"]}
-// CHECK-NEXT:    core.from_dims {values = #core.dims<[q]>
+// CHECK-NEXT:    core.from_dims [q]
 func.func @changing(%n : tensor<i64>, %x : tensor<2xf32>) -> tensor<1xi64> {
   %a, %b = core.loop trip %n : tensor<i64> carry %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<?xf32, #core.tensor<dims = [u]>>):
-    %e = core.concat %v, %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
-    %f = core.concat %w, %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [u]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [u + 2]>>
+    %e = core.concat %v, %x axis 0 : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
+    %f = core.concat %w, %x axis 0 : (tensor<?xf32, #core.tensor<dims = [u]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [u + 2]>>
     core.yield %e, %f : tensor<?xf32, #core.tensor<dims = [s + 2]>>, tensor<?xf32, #core.tensor<dims = [u + 2]>>
   } {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
-  %d = core.from_dims {values = #core.dims<[q]>, shape = array<i64: 1>} : tensor<1xi64>
+  %d = core.from_dims [q] shape [1] : tensor<1xi64>
   func.return %d : tensor<1xi64>
 }
 
@@ -170,6 +170,6 @@ func.func @branches(%c : tensor<i1>, %x : tensor<2xf32>, %y : tensor<3xf32>) -> 
   } else {
     core.yield %x, %y : tensor<2xf32>, tensor<3xf32>
   } {result_symbols = ["q", "r"]}
-  %d = core.from_dims {values = #core.dims<[r]>, shape = array<i64: 1>} : tensor<1xi64>
+  %d = core.from_dims [r] shape [1] : tensor<1xi64>
   func.return %d : tensor<1xi64>
 }

@@ -41,7 +41,7 @@ func.func @product() -> tensor<1x1xf32> {
 // CHECK:         core.broadcast
 func.func @growth() -> tensor<1000x1000xf32> {
   %a = core.constant dense<1.0> : tensor<f32>
-  %b = core.broadcast %a {dims = #core.dims<[1000, 1000]>} : (tensor<f32>) -> tensor<1000x1000xf32>
+  %b = core.broadcast %a [1000, 1000] : (tensor<f32>) -> tensor<1000x1000xf32>
   func.return %b : tensor<1000x1000xf32>
 }
 
@@ -53,7 +53,7 @@ func.func @growth() -> tensor<1000x1000xf32> {
 func.func @fails() -> tensor<f32> {
   %a = core.constant dense<[1.0, 2.0]> : tensor<2xf32>
   %i = core.constant dense<2> : tensor<i64>
-  %b = core.gather %a, %i {axis = #builtin.int<0>} : (tensor<2xf32>, tensor<i64>) -> tensor<f32>
+  %b = core.gather %a, %i axis 0 : (tensor<2xf32>, tensor<i64>) -> tensor<f32>
   func.return %b : tensor<f32>
 }
 
@@ -62,10 +62,10 @@ func.func @fails() -> tensor<f32> {
 // Numbers in from_dims are constants, symbols are not.
 // CHECK-LABEL: @dims
 // CHECK-DAG:     core.constant dense<[2, 3]> : tensor<2xi64>
-// CHECK-DAG:     core.from_dims {values = #core.dims<[n, 3]>
+// CHECK-DAG:     core.from_dims [n, 3]
 func.func @dims(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> (tensor<2xi64>, tensor<2xi64>) {
-  %a = core.from_dims {values = #core.dims<[2, 3]>, shape = array<i64: 2>} : tensor<2xi64>
-  %b = core.from_dims {values = #core.dims<[n, 3]>, shape = array<i64: 2>} : tensor<2xi64>
+  %a = core.from_dims [2, 3] shape [2] : tensor<2xi64>
+  %b = core.from_dims [n, 3] shape [2] : tensor<2xi64>
   func.return %a, %b : tensor<2xi64>, tensor<2xi64>
 }
 
@@ -90,7 +90,7 @@ func.func @large() -> tensor<20000xf32> {
 // CHECK:         func.return %[[B]]
 func.func @split() -> tensor<2xi64> {
   %c = core.constant dense<[1, 2, 3, 4]> : tensor<4xi64>
-  %a, %b = core.split %c {axis = #builtin.int<0>, sizes = #core.dims<[2, 2]>} : (tensor<4xi64>) -> (tensor<2xi64>, tensor<2xi64>)
+  %a, %b = core.split %c axis 0 sizes [2, 2] : (tensor<4xi64>) -> (tensor<2xi64>, tensor<2xi64>)
   func.return %b : tensor<2xi64>
 }
 
@@ -102,12 +102,12 @@ func.func @split() -> tensor<2xi64> {
 // CHECK-NEXT:    core.conv %x, %[[W]]
 func.func @weights(%x : tensor<1x64x8x8xf32>) -> tensor<1x64x6x6xf32> {
   %a = core.constant dense<2> : tensor<i8>
-  %f = core.cast %a {to = f32} : (tensor<i8>) -> tensor<f32>
-  %b = core.broadcast %f {dims = #core.dims<[3, 3, 64, 64]>} : (tensor<f32>) -> tensor<3x3x64x64xf32>
-  %t = core.transpose %b {permutation = array<i64: 3, 2, 0, 1>} : (tensor<3x3x64x64xf32>) -> tensor<64x64x3x3xf32>
+  %f = core.cast %a to f32 : (tensor<i8>) -> tensor<f32>
+  %b = core.broadcast %f [3, 3, 64, 64] : (tensor<f32>) -> tensor<3x3x64x64xf32>
+  %t = core.transpose %b [3, 2, 0, 1] : (tensor<3x3x64x64xf32>) -> tensor<64x64x3x3xf32>
   %one = core.constant dense<-1.0> : tensor<f32>
   %w = core.add %t, %one : (tensor<64x64x3x3xf32>, tensor<f32>) -> tensor<64x64x3x3xf32>
-  %y = core.conv %x, %w {strides = array<i64: 1, 1>, pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[0, 0]>, dilations = array<i64: 1, 1>, groups = #builtin.int<1>} : (tensor<1x64x8x8xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x6x6xf32>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x64x8x8xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x6x6xf32>
   func.return %y : tensor<1x64x6x6xf32>
 }
 
@@ -122,7 +122,7 @@ func.func @weights_in_a_loop(%x : tensor<200x200xf32>, %n : tensor<i64>) -> tens
   %r = core.loop trip %n : tensor<i64> carry %x : tensor<200x200xf32> -> tensor<200x200xf32> {
   ^bb0(%i : tensor<i64>, %v : tensor<200x200xf32>):
     %a = core.constant dense<1.0> : tensor<f32>
-    %w = core.broadcast %a {dims = #core.dims<[200, 200]>} : (tensor<f32>) -> tensor<200x200xf32>
+    %w = core.broadcast %a [200, 200] : (tensor<f32>) -> tensor<200x200xf32>
     %y = core.matmul %v, %w : (tensor<200x200xf32>, tensor<200x200xf32>) -> tensor<200x200xf32>
     core.yield %y : tensor<200x200xf32>
   }
@@ -137,7 +137,7 @@ func.func @weights_in_a_loop(%x : tensor<200x200xf32>, %n : tensor<i64>) -> tens
 // CHECK-NEXT:    core.add
 func.func @read_once(%x : tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
   %a = core.constant dense<1.0> : tensor<f32>
-  %b = core.broadcast %a {dims = #core.dims<[1000, 1000]>} : (tensor<f32>) -> tensor<1000x1000xf32>
+  %b = core.broadcast %a [1000, 1000] : (tensor<f32>) -> tensor<1000x1000xf32>
   %c = core.add %x, %b : (tensor<1000x1000xf32>, tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
   func.return %c : tensor<1000x1000xf32>
 }
@@ -150,8 +150,8 @@ func.func @read_once(%x : tensor<1000x1000xf32>) -> tensor<1000x1000xf32> {
 // CHECK-NEXT:    func.return %[[C]]
 func.func @small_end() -> tensor<f32> {
   %a = core.constant dense<1.0> : tensor<f32>
-  %b = core.broadcast %a {dims = #core.dims<[1000, 1000]>} : (tensor<f32>) -> tensor<1000x1000xf32>
-  %c = core.reduce %b {kind = "sum", axes = array<i64: 0, 1>, keep_dims = false} : (tensor<1000x1000xf32>) -> tensor<f32>
+  %b = core.broadcast %a [1000, 1000] : (tensor<f32>) -> tensor<1000x1000xf32>
+  %c = core.reduce sum %b [0, 1] : (tensor<1000x1000xf32>) -> tensor<f32>
   func.return %c : tensor<f32>
 }
 
@@ -164,7 +164,7 @@ func.func @small_end() -> tensor<f32> {
 // CHECK-NEXT:    core.matmul
 func.func @not_constant(%x : tensor<200x200xf32>) -> tensor<200x200xf32> {
   %a = core.constant dense<1.0> : tensor<f32>
-  %b = core.broadcast %a {dims = #core.dims<[200, 200]>} : (tensor<f32>) -> tensor<200x200xf32>
+  %b = core.broadcast %a [200, 200] : (tensor<f32>) -> tensor<200x200xf32>
   %c = core.mul %b, %x : (tensor<200x200xf32>, tensor<200x200xf32>) -> tensor<200x200xf32>
   %d = core.matmul %x, %c : (tensor<200x200xf32>, tensor<200x200xf32>) -> tensor<200x200xf32>
   func.return %d : tensor<200x200xf32>

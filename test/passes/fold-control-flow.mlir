@@ -67,9 +67,9 @@ func.func @one_trip(%x : tensor<f32>) -> tensor<f32> {
 // The size that the if has named is that of the branch which is taken.
 // CHECK-LABEL: @taken_size
 // CHECK-NOT:     core.if
-// CHECK:         %[[SIZE:.*]] = core.from_dims {values = #core.dims<[3]>
-// CHECK-NEXT:    core.bind_symbols %[[SIZE]] {symbols = ["r"]}
-// CHECK-NEXT:    %[[Y:.*]] = core.reshape %y {dims = #core.dims<[r]>}
+// CHECK:         %[[SIZE:.*]] = core.from_dims [3]
+// CHECK-NEXT:    core.bind_symbols %[[SIZE]] ["r"]
+// CHECK-NEXT:    %[[Y:.*]] = core.reshape %y [r]
 // CHECK-NEXT:    core.exp %[[Y]]
 func.func @taken_size(%x : tensor<2xf32>, %y : tensor<3xf32>) -> tensor<?xf32, #core.tensor<dims = [r]>> {
   %c = core.constant dense<false> : tensor<i1>
@@ -87,14 +87,14 @@ func.func @taken_size(%x : tensor<2xf32>, %y : tensor<3xf32>) -> tensor<?xf32, #
 // No iteration: the final size is the initial one.
 // CHECK-LABEL: @empty_size
 // CHECK-NOT:     core.loop
-// CHECK:         core.from_dims {values = #core.dims<[2]>
-// CHECK-NEXT:    core.bind_symbols %{{.*}} {symbols = ["r"]}
-// CHECK-NEXT:    core.reshape %x {dims = #core.dims<[r]>}
+// CHECK:         core.from_dims [2]
+// CHECK-NEXT:    core.bind_symbols %{{.*}} ["r"]
+// CHECK-NEXT:    core.reshape %x [r]
 func.func @empty_size(%x : tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [r]>> {
   %n = core.constant dense<0> : tensor<i64>
   %a = core.loop trip %n : tensor<i64> carry %x : tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [r]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>):
-    %e = core.concat %v, %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
+    %e = core.concat %v, %x axis 0 : (tensor<?xf32, #core.tensor<dims = [s]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [s + 2]>>
     core.yield %e : tensor<?xf32, #core.tensor<dims = [s + 2]>>
   } {carried_symbols = ["s"], result_symbols = ["r"]}
   func.return %a : tensor<?xf32, #core.tensor<dims = [r]>>

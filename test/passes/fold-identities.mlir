@@ -3,12 +3,12 @@
 // CHECK-LABEL: @identities
 // CHECK-NEXT:    func.return %x
 func.func @identities(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>> {
-  %a = core.reshape %x {dims = #core.dims<[n, 3]>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
-  %b = core.transpose %a {permutation = array<i64: 0, 1>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
-  %c = core.slice %b {starts = #core.dims<[0, 0]>, sizes = #core.dims<[n, 3]>, steps = #core.dims<[1, 1]>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
-  %d = core.pad %c {begin = #core.dims<[0, 0]>, end = #core.dims<[0, 0]>, mode = "constant"} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
-  %e = core.concat %d {axis = #builtin.int<0>} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
-  %f = core.cast %e {to = f32} : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %a = core.reshape %x [n, 3] : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %b = core.transpose %a [0, 1] : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %c = core.slice %b [0, 0] [n, 3] [1, 1] : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %d = core.pad constant %c [0, 0] [0, 0] : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %e = core.concat %d axis 0 : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
+  %f = core.cast %e to f32 : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
   func.return %f : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>
 }
 
@@ -19,8 +19,8 @@ func.func @identities(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tens
 // CHECK:         core.slice
 // CHECK:         core.transpose
 func.func @not_identities(%x : tensor<3x3xf32>) -> tensor<3x3xf32> {
-  %a = core.slice %x {starts = #core.dims<[2, 0]>, sizes = #core.dims<[3, 3]>, steps = #core.dims<[-1, 1]>} : (tensor<3x3xf32>) -> tensor<3x3xf32>
-  %b = core.transpose %a {permutation = array<i64: 1, 0>} : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  %a = core.slice %x [2, 0] [3, 3] [-1, 1] : (tensor<3x3xf32>) -> tensor<3x3xf32>
+  %b = core.transpose %a [1, 0] : (tensor<3x3xf32>) -> tensor<3x3xf32>
   func.return %b : tensor<3x3xf32>
 }
 
@@ -50,9 +50,9 @@ func.func @select_stays(%x : tensor<f32>, %y : tensor<2xf32>) -> (tensor<2xf32>,
 // -----
 
 // CHECK-LABEL: @empty_operand
-// CHECK:         core.concat %x, %y {axis
+// CHECK:         core.concat %x, %y axis
 func.func @empty_operand(%x : tensor<2x1xf32>, %e : tensor<2x0xf32>, %y : tensor<2x3xf32>) -> tensor<2x4xf32> {
-  %a = core.concat %x, %e, %y {axis = #builtin.int<1>} : (tensor<2x1xf32>, tensor<2x0xf32>, tensor<2x3xf32>) -> tensor<2x4xf32>
+  %a = core.concat %x, %e, %y axis 1 : (tensor<2x1xf32>, tensor<2x0xf32>, tensor<2x3xf32>) -> tensor<2x4xf32>
   func.return %a : tensor<2x4xf32>
 }
 
@@ -63,7 +63,7 @@ func.func @empty_operand(%x : tensor<2x1xf32>, %e : tensor<2x0xf32>, %y : tensor
 // CHECK-NEXT:    %[[B:.*]], %[[C:.*]] = core.split %x
 // CHECK-NEXT:    func.return %x, %[[C]]
 func.func @split(%x : tensor<3xf32>) -> (tensor<3xf32>, tensor<0xf32>) {
-  %a = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[3]>} : (tensor<3xf32>) -> tensor<3xf32>
-  %b, %c = core.split %x {axis = #builtin.int<0>, sizes = #core.dims<[3, 0]>} : (tensor<3xf32>) -> (tensor<3xf32>, tensor<0xf32>)
+  %a = core.split %x axis 0 sizes [3] : (tensor<3xf32>) -> tensor<3xf32>
+  %b, %c = core.split %x axis 0 sizes [3, 0] : (tensor<3xf32>) -> (tensor<3xf32>, tensor<0xf32>)
   func.return %a, %c : tensor<3xf32>, tensor<0xf32>
 }

@@ -4,14 +4,14 @@
 // CHECK-LABEL: @bound
 // CHECK-SAME:    -> tensor<3x?xi64, #core.tensor<dims = [3, n + 1]>>
 // CHECK-NOT:     core.bind_symbols
-// CHECK:         core.iota {dims = #core.dims<[3, n + 1]>
+// CHECK:         core.iota [3, n + 1]
 func.func @bound(%x : tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?x?xi64, #core.tensor<dims = [u, v]>> {
   %c = core.constant dense<3> : tensor<1xi32>
-  %w = core.cast %c {to = i64} : (tensor<1xi32>) -> tensor<1xi64>
-  %d = core.from_dims {values = #core.dims<[n + 1]>, shape = array<i64: 1>} : tensor<1xi64>
-  %e = core.concat %w, %d {axis = #builtin.int<0>} : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
-  core.bind_symbols %e {symbols = ["u", "v"]} : tensor<2xi64>
-  %a = core.iota {dims = #core.dims<[u, v]>, axis = #builtin.int<0>} : tensor<?x?xi64, #core.tensor<dims = [u, v]>>
+  %w = core.cast %c to i64 : (tensor<1xi32>) -> tensor<1xi64>
+  %d = core.from_dims [n + 1] shape [1] : tensor<1xi64>
+  %e = core.concat %w, %d axis 0 : (tensor<1xi64>, tensor<1xi64>) -> tensor<2xi64>
+  core.bind_symbols %e ["u", "v"] : tensor<2xi64>
+  %a = core.iota [u, v] axis 0 : tensor<?x?xi64, #core.tensor<dims = [u, v]>>
   func.return %a : tensor<?x?xi64, #core.tensor<dims = [u, v]>>
 }
 
@@ -21,10 +21,10 @@ func.func @bound(%x : tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?x?xi64
 // CHECK-LABEL: @narrow
 // CHECK:         core.bind_symbols
 func.func @narrow(%x : tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xi64, #core.tensor<dims = [u]>> {
-  %d = core.from_dims {values = #core.dims<[n]>, shape = array<i64: 1>} : tensor<1xi64>
-  %c = core.cast %d {to = i8} : (tensor<1xi64>) -> tensor<1xi8>
-  core.bind_symbols %c {symbols = ["u"]} : tensor<1xi8>
-  %a = core.iota {dims = #core.dims<[u]>, axis = #builtin.int<0>} : tensor<?xi64, #core.tensor<dims = [u]>>
+  %d = core.from_dims [n] shape [1] : tensor<1xi64>
+  %c = core.cast %d to i8 : (tensor<1xi64>) -> tensor<1xi8>
+  core.bind_symbols %c ["u"] : tensor<1xi8>
+  %a = core.iota [u] axis 0 : tensor<?xi64, #core.tensor<dims = [u]>>
   func.return %a : tensor<?xi64, #core.tensor<dims = [u]>>
 }
 
@@ -35,8 +35,8 @@ func.func @narrow(%x : tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xi64,
 // CHECK:         core.add {{.*}} -> tensor<?xf32, #core.tensor<dims = [n]>>
 func.func @infers_again(%x : tensor<?xf32, #core.tensor<dims = [n]>>, %y : tensor<f32>) -> tensor<?xf32, #core.tensor<dims = [max(n, u)]>> {
   %c = core.constant dense<1> : tensor<i64>
-  core.bind_symbols %c {symbols = ["u"]} : tensor<i64>
-  %b = core.broadcast %y {dims = #core.dims<[u]>} : (tensor<f32>) -> tensor<?xf32, #core.tensor<dims = [u]>>
+  core.bind_symbols %c ["u"] : tensor<i64>
+  %b = core.broadcast %y [u] : (tensor<f32>) -> tensor<?xf32, #core.tensor<dims = [u]>>
   %a = core.add %x, %b : (tensor<?xf32, #core.tensor<dims = [n]>>, tensor<?xf32, #core.tensor<dims = [u]>>) -> tensor<?xf32, #core.tensor<dims = [max(n, u)]>>
   func.return %a : tensor<?xf32, #core.tensor<dims = [max(n, u)]>>
 }
@@ -99,7 +99,7 @@ func.func @kept(%n : tensor<i64>, %x : tensor<2xf32>) -> (tensor<?xf32, #core.te
   %a, %b = core.loop trip %n : tensor<i64> carry %x, %x : tensor<2xf32>, tensor<2xf32> -> tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>, %w : tensor<?xf32, #core.tensor<dims = [u]>>):
     %e = core.neg %v : (tensor<?xf32, #core.tensor<dims = [s]>>) -> tensor<?xf32, #core.tensor<dims = [s]>>
-    %f = core.concat %w, %x {axis = #builtin.int<0>} : (tensor<?xf32, #core.tensor<dims = [u]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [u + 2]>>
+    %f = core.concat %w, %x axis 0 : (tensor<?xf32, #core.tensor<dims = [u]>>, tensor<2xf32>) -> tensor<?xf32, #core.tensor<dims = [u + 2]>>
     core.yield %e, %f : tensor<?xf32, #core.tensor<dims = [s]>>, tensor<?xf32, #core.tensor<dims = [u + 2]>>
   } {carried_symbols = ["s", "u"], result_symbols = ["p", "q"]}
   func.return %a, %b : tensor<?xf32, #core.tensor<dims = [p]>>, tensor<?xf32, #core.tensor<dims = [q]>>
@@ -126,14 +126,14 @@ func.func @swapped(%n : tensor<i64>, %x : tensor<2xf32>, %y : tensor<3xf32>) -> 
 // CHECK:         {result_symbols = ["r"]}
 func.func @equal(%c : tensor<i1>, %x : tensor<?xf32, #core.tensor<dims = [m]>>, %n : tensor<i64>) -> (tensor<?xf32, #core.tensor<dims = [q]>>, tensor<?xf32, #core.tensor<dims = [r]>>) {
   %a, %b = core.if %c : tensor<i1> -> tensor<?xf32, #core.tensor<dims = [q]>>, tensor<?xf32, #core.tensor<dims = [r]>> {
-    core.bind_symbols %n {symbols = ["t"]} : tensor<i64>
-    %e = core.broadcast %n {dims = #core.dims<[t]>} : (tensor<i64>) -> tensor<?xi64, #core.tensor<dims = [t]>>
-    %f = core.cast %e {to = f32} : (tensor<?xi64, #core.tensor<dims = [t]>>) -> tensor<?xf32, #core.tensor<dims = [t]>>
+    core.bind_symbols %n ["t"] : tensor<i64>
+    %e = core.broadcast %n [t] : (tensor<i64>) -> tensor<?xi64, #core.tensor<dims = [t]>>
+    %f = core.cast %e to f32 : (tensor<?xi64, #core.tensor<dims = [t]>>) -> tensor<?xf32, #core.tensor<dims = [t]>>
     core.yield %x, %f : tensor<?xf32, #core.tensor<dims = [m]>>, tensor<?xf32, #core.tensor<dims = [t]>>
   } else {
-    core.bind_symbols %n {symbols = ["v"]} : tensor<i64>
-    %e = core.broadcast %n {dims = #core.dims<[v]>} : (tensor<i64>) -> tensor<?xi64, #core.tensor<dims = [v]>>
-    %f = core.cast %e {to = f32} : (tensor<?xi64, #core.tensor<dims = [v]>>) -> tensor<?xf32, #core.tensor<dims = [v]>>
+    core.bind_symbols %n ["v"] : tensor<i64>
+    %e = core.broadcast %n [v] : (tensor<i64>) -> tensor<?xi64, #core.tensor<dims = [v]>>
+    %f = core.cast %e to f32 : (tensor<?xi64, #core.tensor<dims = [v]>>) -> tensor<?xf32, #core.tensor<dims = [v]>>
     core.yield %x, %f : tensor<?xf32, #core.tensor<dims = [m]>>, tensor<?xf32, #core.tensor<dims = [v]>>
   } {result_symbols = ["q", "r"]}
   func.return %a, %b : tensor<?xf32, #core.tensor<dims = [q]>>, tensor<?xf32, #core.tensor<dims = [r]>>

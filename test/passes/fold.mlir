@@ -10,15 +10,15 @@
 func.func @main(%x : tensor<2x3xf32>) -> tensor<2x3xf32> {
   %a = core.constant dense<1> : tensor<i64>
   %b = core.constant dense<2> : tensor<i64>
-  %c = core.compare %a, %b {predicate = "lt"} : (tensor<i64>, tensor<i64>) -> tensor<i1>
+  %c = core.compare lt %a, %b : (tensor<i64>, tensor<i64>) -> tensor<i1>
   %s = core.if %c : tensor<i1> -> tensor<i64> {
     %t = core.add %a, %a : (tensor<i64>, tensor<i64>) -> tensor<i64>
     core.yield %t : tensor<i64>
   } else {
     core.yield %a : tensor<i64>
   }
-  core.bind_symbols %s {symbols = ["u"]} : tensor<i64>
-  %r = core.reshape %x {dims = #core.dims<[u, 3]>} : (tensor<2x3xf32>) -> tensor<?x3xf32, #core.tensor<dims = [u, 3]>>
-  %q = core.reshape %r {dims = #core.dims<[2, 3]>} : (tensor<?x3xf32, #core.tensor<dims = [u, 3]>>) -> tensor<2x3xf32>
+  core.bind_symbols %s ["u"] : tensor<i64>
+  %r = core.reshape %x [u, 3] : (tensor<2x3xf32>) -> tensor<?x3xf32, #core.tensor<dims = [u, 3]>>
+  %q = core.reshape %r [2, 3] : (tensor<?x3xf32, #core.tensor<dims = [u, 3]>>) -> tensor<2x3xf32>
   func.return %q : tensor<2x3xf32>
 }

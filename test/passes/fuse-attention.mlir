@@ -6,15 +6,15 @@
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @heads(%q : tensor<1x5x3x2xf32>, %k : tensor<1x6x3x2xf32>, %v : tensor<1x6x3x4xf32>, %m : tensor<1x1x1x6xf32>) -> tensor<1x5x3x4xf32> {
   %c = core.constant dense<8.0> : tensor<f32>
-  %0 = core.transpose %q {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x5x3x2xf32>) -> tensor<1x3x5x2xf32>
-  %1 = core.transpose %k {permutation = array<i64: 0, 2, 3, 1>} : (tensor<1x6x3x2xf32>) -> tensor<1x3x2x6xf32>
-  %2 = core.transpose %v {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x6x3x4xf32>) -> tensor<1x3x6x4xf32>
+  %0 = core.transpose %q [0, 2, 1, 3] : (tensor<1x5x3x2xf32>) -> tensor<1x3x5x2xf32>
+  %1 = core.transpose %k [0, 2, 3, 1] : (tensor<1x6x3x2xf32>) -> tensor<1x3x2x6xf32>
+  %2 = core.transpose %v [0, 2, 1, 3] : (tensor<1x6x3x4xf32>) -> tensor<1x3x6x4xf32>
   %3 = core.matmul %0, %1 : (tensor<1x3x5x2xf32>, tensor<1x3x2x6xf32>) -> tensor<1x3x5x6xf32>
   %4 = core.div %3, %c : (tensor<1x3x5x6xf32>, tensor<f32>) -> tensor<1x3x5x6xf32>
   %5 = core.add %m, %4 : (tensor<1x1x1x6xf32>, tensor<1x3x5x6xf32>) -> tensor<1x3x5x6xf32>
-  %6 = core.softmax %5 {axis = #builtin.int<3>} : (tensor<1x3x5x6xf32>) -> tensor<1x3x5x6xf32>
+  %6 = core.softmax %5 axis 3 : (tensor<1x3x5x6xf32>) -> tensor<1x3x5x6xf32>
   %7 = core.matmul %6, %2 : (tensor<1x3x5x6xf32>, tensor<1x3x6x4xf32>) -> tensor<1x3x5x4xf32>
-  %8 = core.transpose %7 {permutation = array<i64: 0, 2, 1, 3>} : (tensor<1x3x5x4xf32>) -> tensor<1x5x3x4xf32>
+  %8 = core.transpose %7 [0, 2, 1, 3] : (tensor<1x3x5x4xf32>) -> tensor<1x5x3x4xf32>
   func.return %8 : tensor<1x5x3x4xf32>
 }
 
@@ -28,16 +28,16 @@ func.func @factors(%q : tensor<?x3x2xf64, #core.tensor<dims = [n, 3, 2]>>, %k : 
   %c = core.constant dense<2.0> : tensor<f64>
   %d = core.constant dense<4.0> : tensor<1x1x1xf64>
   %e = core.constant dense<0.5> : tensor<f64>
-  %0 = core.transpose %q {permutation = array<i64: 1, 0, 2>} : (tensor<?x3x2xf64, #core.tensor<dims = [n, 3, 2]>>) -> tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>
+  %0 = core.transpose %q [1, 0, 2] : (tensor<?x3x2xf64, #core.tensor<dims = [n, 3, 2]>>) -> tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>
   %1 = core.mul %0, %c : (tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>, tensor<f64>) -> tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>
   %2 = core.mul %d, %k : (tensor<1x1x1xf64>, tensor<?x3x2xf64, #core.tensor<dims = [m, 3, 2]>>) -> tensor<?x3x2xf64, #core.tensor<dims = [m, 3, 2]>>
-  %3 = core.transpose %2 {permutation = array<i64: 1, 2, 0>} : (tensor<?x3x2xf64, #core.tensor<dims = [m, 3, 2]>>) -> tensor<3x2x?xf64, #core.tensor<dims = [3, 2, m]>>
-  %4 = core.transpose %v {permutation = array<i64: 1, 0, 2>} : (tensor<?x3x4xf64, #core.tensor<dims = [m, 3, 4]>>) -> tensor<3x?x4xf64, #core.tensor<dims = [3, m, 4]>>
+  %3 = core.transpose %2 [1, 2, 0] : (tensor<?x3x2xf64, #core.tensor<dims = [m, 3, 2]>>) -> tensor<3x2x?xf64, #core.tensor<dims = [3, 2, m]>>
+  %4 = core.transpose %v [1, 0, 2] : (tensor<?x3x4xf64, #core.tensor<dims = [m, 3, 4]>>) -> tensor<3x?x4xf64, #core.tensor<dims = [3, m, 4]>>
   %5 = core.matmul %1, %3 : (tensor<3x?x2xf64, #core.tensor<dims = [3, n, 2]>>, tensor<3x2x?xf64, #core.tensor<dims = [3, 2, m]>>) -> tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>
   %6 = core.div %5, %e : (tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>, tensor<f64>) -> tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>
-  %7 = core.softmax %6 {axis = #builtin.int<2>} : (tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>) -> tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>
+  %7 = core.softmax %6 axis 2 : (tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>) -> tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>
   %8 = core.matmul %7, %4 : (tensor<3x?x?xf64, #core.tensor<dims = [3, n, m]>>, tensor<3x?x4xf64, #core.tensor<dims = [3, m, 4]>>) -> tensor<3x?x4xf64, #core.tensor<dims = [3, n, 4]>>
-  %9 = core.transpose %8 {permutation = array<i64: 1, 0, 2>} : (tensor<3x?x4xf64, #core.tensor<dims = [3, n, 4]>>) -> tensor<?x3x4xf64, #core.tensor<dims = [n, 3, 4]>>
+  %9 = core.transpose %8 [1, 0, 2] : (tensor<3x?x4xf64, #core.tensor<dims = [3, n, 4]>>) -> tensor<?x3x4xf64, #core.tensor<dims = [n, 3, 4]>>
   func.return %9 : tensor<?x3x4xf64, #core.tensor<dims = [n, 3, 4]>>
 }
 
@@ -46,7 +46,7 @@ func.func @factors(%q : tensor<?x3x2xf64, #core.tensor<dims = [n, 3, 2]>>, %k : 
 // No transposes to cancel: each head is alone, and the mask gets the dimension too. Only k, which
 // is there as [D, S], needs a transpose.
 // CHECK-LABEL: @alone
-// CHECK-NEXT:    %[[K:.*]] = core.transpose %k {permutation = array<i64: 0, 2, 1>} : (tensor<3x2x6xf32>) -> tensor<3x6x2xf32>
+// CHECK-NEXT:    %[[K:.*]] = core.transpose %k [0, 2, 1] : (tensor<3x2x6xf32>) -> tensor<3x6x2xf32>
 // CHECK-DAG:     %[[M:.*]] = core.reshape %m {{.*}} -> tensor<3x1x5x6xf32>
 // CHECK-DAG:     %[[Q:.*]] = core.reshape %q {{.*}} -> tensor<3x5x1x2xf32>
 // CHECK-DAG:     %[[R:.*]] = core.reshape %[[K]] {{.*}} -> tensor<3x6x1x2xf32>
@@ -57,7 +57,7 @@ func.func @factors(%q : tensor<?x3x2xf64, #core.tensor<dims = [n, 3, 2]>>, %k : 
 func.func @alone(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>, %m : tensor<3x5x6xf32>) -> tensor<3x5x4xf32> {
   %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
   %1 = core.add %0, %m : (tensor<3x5x6xf32>, tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
-  %2 = core.softmax %1 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.softmax %1 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
   %3 = core.matmul %2, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %3 : tensor<3x5x4xf32>
 }
@@ -69,7 +69,7 @@ func.func @alone(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6
 // CHECK:         core.softmax
 func.func @other_axis(%q : tensor<3x5x2xf32>, %k : tensor<3x2x5xf32>, %v : tensor<3x5x4xf32>) -> tensor<3x5x4xf32> {
   %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x5xf32>) -> tensor<3x5x5xf32>
-  %1 = core.softmax %0 {axis = #builtin.int<1>} : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
+  %1 = core.softmax %0 axis 1 : (tensor<3x5x5xf32>) -> tensor<3x5x5xf32>
   %2 = core.matmul %1, %v : (tensor<3x5x5xf32>, tensor<3x5x4xf32>) -> tensor<3x5x4xf32>
   func.return %2 : tensor<3x5x4xf32>
 }
@@ -81,7 +81,7 @@ func.func @other_axis(%q : tensor<3x5x2xf32>, %k : tensor<3x2x5xf32>, %v : tenso
 // CHECK:         core.softmax
 func.func @shared(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>) -> (tensor<3x5x4xf32>, tensor<3x5x6xf32>) {
   %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
-  %1 = core.softmax %0 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.softmax %0 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
   %2 = core.matmul %1, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %2, %1 : tensor<3x5x4xf32>, tensor<3x5x6xf32>
 }
@@ -93,7 +93,7 @@ func.func @shared(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x
 // CHECK:         core.softmax
 func.func @broadcast_key(%q : tensor<3x5x2xf32>, %k : tensor<2x6xf32>, %v : tensor<3x6x4xf32>) -> tensor<3x5x4xf32> {
   %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<2x6xf32>) -> tensor<3x5x6xf32>
-  %1 = core.softmax %0 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.softmax %0 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
   %2 = core.matmul %1, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %2 : tensor<3x5x4xf32>
 }
@@ -106,7 +106,7 @@ func.func @broadcast_key(%q : tensor<3x5x2xf32>, %k : tensor<2x6xf32>, %v : tens
 func.func @broadcast_scores(%q : tensor<1x5x2xf32>, %k : tensor<1x2x6xf32>, %v : tensor<1x6x4xf32>, %m : tensor<3x5x6xf32>) -> tensor<3x5x4xf32> {
   %0 = core.matmul %q, %k : (tensor<1x5x2xf32>, tensor<1x2x6xf32>) -> tensor<1x5x6xf32>
   %1 = core.add %0, %m : (tensor<1x5x6xf32>, tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
-  %2 = core.softmax %1 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.softmax %1 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
   %3 = core.matmul %2, %v : (tensor<3x5x6xf32>, tensor<1x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %3 : tensor<3x5x4xf32>
 }
@@ -121,7 +121,7 @@ func.func @scaled_mask(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tens
   %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
   %1 = core.add %0, %m : (tensor<3x5x6xf32>, tensor<5x6xf32>) -> tensor<3x5x6xf32>
   %2 = core.mul %1, %c : (tensor<3x5x6xf32>, tensor<f32>) -> tensor<3x5x6xf32>
-  %3 = core.softmax %2 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %3 = core.softmax %2 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
   %4 = core.matmul %3, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %4 : tensor<3x5x4xf32>
 }
@@ -137,13 +137,13 @@ func.func @quotient(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<
   %c = core.constant dense<2.0> : tensor<f32>
   %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
   %1 = core.div %c, %0 : (tensor<f32>, tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
-  %2 = core.softmax %1 {axis = #builtin.int<2>} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.softmax %1 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
   %3 = core.matmul %2, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %3 : tensor<3x5x4xf32>
 }
 func.func @half(%q : tensor<3x5x2xf16>, %k : tensor<3x2x6xf16>, %v : tensor<3x6x4xf16>) -> tensor<3x5x4xf16> {
   %0 = core.matmul %q, %k : (tensor<3x5x2xf16>, tensor<3x2x6xf16>) -> tensor<3x5x6xf16>
-  %1 = core.softmax %0 {axis = #builtin.int<2>} : (tensor<3x5x6xf16>) -> tensor<3x5x6xf16>
+  %1 = core.softmax %0 axis 2 : (tensor<3x5x6xf16>) -> tensor<3x5x6xf16>
   %2 = core.matmul %1, %v : (tensor<3x5x6xf16>, tensor<3x6x4xf16>) -> tensor<3x5x4xf16>
   func.return %2 : tensor<3x5x4xf16>
 }

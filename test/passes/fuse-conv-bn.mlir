@@ -4,7 +4,7 @@
 // CHECK-LABEL: @conv
 // CHECK-NEXT:    %[[W:.*]] = core.constant dense<[{{\[\[}}1.0, 2.0]], {{\[\[}}12.0, 16.0]]]>
 // CHECK-NEXT:    %[[B:.*]] = core.constant dense<[-1.0, -11.5]>
-// CHECK-NEXT:    %[[Y:.*]] = core.conv %x, %[[W]], %[[B]] {{.*}}pads_begin = #core.dims<[1]>
+// CHECK-NEXT:    %[[Y:.*]] = core.conv %x, %[[W]], %[[B]] {{.*}} pads [1]
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @conv(%x : tensor<1x1x5xf32>) -> tensor<1x2x6xf32> {
   %w = core.constant dense<[[[1.0, 2.0]], [[3.0, 4.0]]]> : tensor<2x1x2xf32>
@@ -12,8 +12,8 @@ func.func @conv(%x : tensor<1x1x5xf32>) -> tensor<1x2x6xf32> {
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[1]>, pads_end = #core.dims<[1]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x6xf32>
-  %y = core.batch_norm %c, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x2x6xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x6xf32>
+  %c = core.conv %x, %w strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x6xf32>
+  %y = core.batch_norm %c, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x6xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x6xf32>
   func.return %y : tensor<1x2x6xf32>
 }
 
@@ -30,8 +30,8 @@ func.func @bias(%x : tensor<1x1x5xf32>) -> tensor<1x2x4xf32> {
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %c = core.conv %x, %w, %d {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
-  %y = core.batch_norm %c, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
+  %c = core.conv %x, %w, %d strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
+  %y = core.batch_norm %c, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
   func.return %y : tensor<1x2x4xf32>
 }
 
@@ -48,8 +48,8 @@ func.func @transposed_groups(%x : tensor<1x2x5xf32>) -> tensor<1x2x6xf32> {
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %c = core.conv_transpose %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, output_padding = array<i64: 0>, groups = #builtin.int<2>} : (tensor<1x2x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x6xf32>
-  %y = core.batch_norm %c, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x2x6xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x6xf32>
+  %c = core.conv_transpose %x, %w strides [1] dilations [1] pads [0] [0] output_padding [0] groups 2 : (tensor<1x2x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x6xf32>
+  %y = core.batch_norm %c, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x6xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x6xf32>
   func.return %y : tensor<1x2x6xf32>
 }
 
@@ -65,8 +65,8 @@ func.func @shared(%x : tensor<1x1x5xf32>) -> (tensor<1x2x4xf32>, tensor<1x2x4xf3
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x4xf32>
-  %y = core.batch_norm %c, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
+  %c = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x4xf32>
+  %y = core.batch_norm %c, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
   func.return %y, %c : tensor<1x2x4xf32>, tensor<1x2x4xf32>
 }
 
@@ -81,8 +81,8 @@ func.func @other_axis(%x : tensor<1x1x3xf32>) -> tensor<1x2x2xf32> {
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x3xf32>, tensor<2x1x2xf32>) -> tensor<1x2x2xf32>
-  %y = core.batch_norm %c, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<2>} : (tensor<1x2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x2xf32>
+  %c = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x3xf32>, tensor<2x1x2xf32>) -> tensor<1x2x2xf32>
+  %y = core.batch_norm %c, %s, %b, %m, %v axis 2 {epsilon = 0.0 : f64} : (tensor<1x2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x2xf32>
   func.return %y : tensor<1x2x2xf32>
 }
 
@@ -98,8 +98,8 @@ func.func @not_finite(%x : tensor<1x1x5xf32>) -> tensor<1x2x4xf32> {
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
   %n = core.constant dense<[4.0, -1.0]> : tensor<2xf32>
-  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x4xf32>
-  %y = core.batch_norm %c, %s, %b, %m, %n {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
+  %c = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x4xf32>
+  %y = core.batch_norm %c, %s, %b, %m, %n axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32>
   func.return %y : tensor<1x2x4xf32>
 }
 
@@ -121,7 +121,7 @@ func.func @matmul(%x : tensor<3x2xf32>) -> tensor<3x2xf32> {
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
   %c = core.matmul %x, %w : (tensor<3x2xf32>, tensor<2x2xf32>) -> tensor<3x2xf32>
   %e = core.add %c, %d : (tensor<3x2xf32>, tensor<2xf32>) -> tensor<3x2xf32>
-  %y = core.batch_norm %e, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<3x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<3x2xf32>
+  %y = core.batch_norm %e, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<3x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<3x2xf32>
   func.return %y : tensor<3x2xf32>
 }
 
@@ -137,6 +137,6 @@ func.func @rows(%x : tensor<2x2xf32>) -> tensor<2x2xf32> {
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
   %c = core.matmul %x, %w : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
-  %y = core.batch_norm %c, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<0>} : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  %y = core.batch_norm %c, %s, %b, %m, %v axis 0 {epsilon = 0.0 : f64} : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
   func.return %y : tensor<2x2xf32>
 }

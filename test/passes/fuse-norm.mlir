@@ -2,16 +2,16 @@
 
 // As PyTorch exported it before there was an operator.
 // CHECK-LABEL: @quotient
-// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s, %b {epsilon = 6.250000e-02 : f64, axis = #builtin.int<1>}
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s, %b axis 1 {epsilon = 6.250000e-02 : f64}
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @quotient(%x : tensor<3x4xf32>, %s : tensor<4xf32>, %b : tensor<4xf32>) -> tensor<3x4xf32> {
   %n = core.constant dense<4.0> : tensor<f32>
   %e = core.constant dense<0.0625> : tensor<f32>
-  %0 = core.reduce %x {kind = "sum", axes = array<i64: 1>, keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
   %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %2 = core.sub %x, %1 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
   %3 = core.mul %2, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  %4 = core.reduce %3 {kind = "sum", axes = array<i64: 1>, keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %4 = core.reduce sum %3 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
   %5 = core.div %4, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %6 = core.add %5, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %7 = core.sqrt %6 : (tensor<3x1xf32>) -> tensor<3x1xf32>
@@ -26,17 +26,17 @@ func.func @quotient(%x : tensor<3x4xf32>, %s : tensor<4xf32>, %b : tensor<4xf32>
 // A reciprocal root, a mean by product, two dimensions, and nothing behind: the scale is one.
 // CHECK-LABEL: @reciprocal
 // CHECK:         %[[S:.*]] = core.constant {{.*}} : tensor<2x4xf32>
-// CHECK-NEXT:    %[[Y:.*]] = core.layer_norm %x, %[[S]] {epsilon = 6.250000e-02 : f64, axis = #builtin.int<1>}
+// CHECK-NEXT:    %[[Y:.*]] = core.layer_norm %x, %[[S]] axis 1 {epsilon = 6.250000e-02 : f64}
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @reciprocal(%x : tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>) -> tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>> {
   %n = core.constant dense<0.125> : tensor<f32>
   %e = core.constant dense<0.0625> : tensor<f32>
   %one = core.constant dense<1.0> : tensor<f32>
-  %0 = core.reduce %x {kind = "sum", axes = array<i64: 1, 2>, keep_dims = true} : (tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>) -> tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>
+  %0 = core.reduce sum %x [1, 2] {keep_dims = true} : (tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>) -> tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>
   %1 = core.mul %0, %n : (tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>, tensor<f32>) -> tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>
   %2 = core.sub %x, %1 : (tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>, tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>) -> tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>
   %3 = core.mul %2, %2 : (tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>, tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>) -> tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>
-  %4 = core.reduce %3 {kind = "sum", axes = array<i64: 1, 2>, keep_dims = true} : (tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>) -> tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>
+  %4 = core.reduce sum %3 [1, 2] {keep_dims = true} : (tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>) -> tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>
   %5 = core.mul %4, %n : (tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>, tensor<f32>) -> tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>
   %6 = core.add %5, %e : (tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>, tensor<f32>) -> tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>
   %7 = core.sqrt %6 : (tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>) -> tensor<?x1x1xf32, #core.tensor<dims = [n, 1, 1]>>
@@ -49,17 +49,17 @@ func.func @reciprocal(%x : tensor<?x2x4xf32, #core.tensor<dims = [n, 2, 4]>>) ->
 
 // As TensorFlow factors it.
 // CHECK-LABEL: @factored
-// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s, %b {epsilon = 6.250000e-02 : f64, axis = #builtin.int<1>}
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s, %b axis 1 {epsilon = 6.250000e-02 : f64}
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @factored(%x : tensor<3x4xf32>, %s : tensor<4xf32>, %b : tensor<4xf32>) -> tensor<3x4xf32> {
   %n = core.constant dense<4.0> : tensor<f32>
   %e = core.constant dense<0.0625> : tensor<f32>
   %one = core.constant dense<1.0> : tensor<f32>
-  %0 = core.reduce %x {kind = "sum", axes = array<i64: 1>, keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
   %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %2 = core.sub %x, %1 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
   %3 = core.mul %2, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  %4 = core.reduce %3 {kind = "sum", axes = array<i64: 1>, keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %4 = core.reduce sum %3 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
   %5 = core.div %4, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %6 = core.add %5, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %7 = core.sqrt %6 : (tensor<3x1xf32>) -> tensor<3x1xf32>
@@ -83,11 +83,11 @@ func.func @unbiased(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
   %n = core.constant dense<4.0> : tensor<f32>
   %m = core.constant dense<3.0> : tensor<f32>
   %e = core.constant dense<0.0625> : tensor<f32>
-  %0 = core.reduce %x {kind = "sum", axes = array<i64: 1>, keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
   %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %2 = core.sub %x, %1 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
   %3 = core.mul %2, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  %4 = core.reduce %3 {kind = "sum", axes = array<i64: 1>, keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %4 = core.reduce sum %3 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
   %5 = core.div %4, %m : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %6 = core.add %5, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %7 = core.sqrt %6 : (tensor<3x1xf32>) -> tensor<3x1xf32>
@@ -97,11 +97,11 @@ func.func @unbiased(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
 func.func @of_another(%x : tensor<3x4xf32>, %y : tensor<3x4xf32>) -> tensor<3x4xf32> {
   %n = core.constant dense<4.0> : tensor<f32>
   %e = core.constant dense<0.0625> : tensor<f32>
-  %0 = core.reduce %x {kind = "sum", axes = array<i64: 1>, keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
   %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %2 = core.sub %y, %1 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
   %3 = core.mul %2, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
-  %4 = core.reduce %3 {kind = "sum", axes = array<i64: 1>, keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %4 = core.reduce sum %3 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
   %5 = core.div %4, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %6 = core.add %5, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
   %7 = core.sqrt %6 : (tensor<3x1xf32>) -> tensor<3x1xf32>
@@ -117,11 +117,11 @@ func.func @of_another(%x : tensor<3x4xf32>, %y : tensor<3x4xf32>) -> tensor<3x4x
 func.func @first_dimension(%x : tensor<4x3xf32>) -> tensor<4x3xf32> {
   %n = core.constant dense<4.0> : tensor<f32>
   %e = core.constant dense<0.0625> : tensor<f32>
-  %0 = core.reduce %x {kind = "sum", axes = array<i64: 0>, keep_dims = true} : (tensor<4x3xf32>) -> tensor<1x3xf32>
+  %0 = core.reduce sum %x [0] {keep_dims = true} : (tensor<4x3xf32>) -> tensor<1x3xf32>
   %1 = core.div %0, %n : (tensor<1x3xf32>, tensor<f32>) -> tensor<1x3xf32>
   %2 = core.sub %x, %1 : (tensor<4x3xf32>, tensor<1x3xf32>) -> tensor<4x3xf32>
   %3 = core.mul %2, %2 : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
-  %4 = core.reduce %3 {kind = "sum", axes = array<i64: 0>, keep_dims = true} : (tensor<4x3xf32>) -> tensor<1x3xf32>
+  %4 = core.reduce sum %3 [0] {keep_dims = true} : (tensor<4x3xf32>) -> tensor<1x3xf32>
   %5 = core.div %4, %n : (tensor<1x3xf32>, tensor<f32>) -> tensor<1x3xf32>
   %6 = core.add %5, %e : (tensor<1x3xf32>, tensor<f32>) -> tensor<1x3xf32>
   %7 = core.sqrt %6 : (tensor<1x3xf32>) -> tensor<1x3xf32>
@@ -143,18 +143,18 @@ func.func @first_dimension(%x : tensor<4x3xf32>) -> tensor<4x3xf32> {
 // CHECK:         core.layer_norm
 // CHECK-NEXT:    core.mul
 func.func @residual(%x : tensor<3x4xf32>, %s : tensor<4xf32>, %y : tensor<3x4xf32>) -> tensor<3x4xf32> {
-  %0 = core.layer_norm %x, %s {epsilon = 0.1 : f64, axis = #builtin.int<1>} : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %0 = core.layer_norm %x, %s axis 1 {epsilon = 0.1 : f64} : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
   %1 = core.add %0, %y : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
   func.return %1 : tensor<3x4xf32>
 }
 func.func @scaled_twice(%x : tensor<3x4xf32>, %s : tensor<4xf32>, %t : tensor<4xf32>) -> tensor<3x4xf32> {
-  %0 = core.layer_norm %x, %s {epsilon = 0.1 : f64, axis = #builtin.int<1>} : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %0 = core.layer_norm %x, %s axis 1 {epsilon = 0.1 : f64} : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
   %1 = core.mul %0, %t : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
   func.return %1 : tensor<3x4xf32>
 }
 func.func @scaled_late(%x : tensor<3x4xf32>, %b : tensor<4xf32>, %t : tensor<4xf32>) -> tensor<3x4xf32> {
   %s = core.constant dense<1.0> : tensor<4xf32>
-  %0 = core.layer_norm %x, %s, %b {epsilon = 0.1 : f64, axis = #builtin.int<1>} : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %0 = core.layer_norm %x, %s, %b axis 1 {epsilon = 0.1 : f64} : (tensor<3x4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
   %1 = core.mul %0, %t : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
   func.return %1 : tensor<3x4xf32>
 }

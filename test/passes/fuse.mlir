@@ -42,9 +42,9 @@ func.func @main(%x : tensor<1x1x5xf32>) -> tensor<1x2x3xf32> {
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %c = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x4xf32> loc("conv_a")
-  %y = core.batch_norm %c, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32> loc("norm_a")
-  %d = core.conv %y, %u {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x2x4xf32>, tensor<2x2x2xf32>) -> tensor<1x2x3xf32> loc("conv_b")
-  %z = core.batch_norm %d, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x3xf32> loc("norm_b")
+  %c = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x4xf32> loc("conv_a")
+  %y = core.batch_norm %c, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x4xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x4xf32> loc("norm_a")
+  %d = core.conv %y, %u strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<2x2x2xf32>) -> tensor<1x2x3xf32> loc("conv_b")
+  %z = core.batch_norm %d, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x3xf32> loc("norm_b")
   func.return %z : tensor<1x2x3xf32>
 }

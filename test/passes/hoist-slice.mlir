@@ -2,18 +2,18 @@
 
 // One row of a block with a residual: all of it is of that row. Both slices of x are one.
 // CHECK-LABEL: @row
-// CHECK-NEXT:    %[[X:.*]] = core.slice %x {starts = #core.dims<[0, 4, 0]>, sizes = #core.dims<[2, 1, 3]>, steps = #core.dims<[1, 1, 1]>}
+// CHECK-NEXT:    %[[X:.*]] = core.slice %x [0, 4, 0] [2, 1, 3] [1, 1, 1]
 // CHECK-NEXT:    %[[N:.*]] = core.layer_norm %[[X]], %s {{.*}} -> tensor<2x1x3xf32>
 // CHECK-NEXT:    %[[M:.*]] = core.matmul %[[N]], %w {{.*}} -> tensor<2x1x3xf32>
 // CHECK-NEXT:    %[[B:.*]] = core.add %[[M]], %b {{.*}} -> tensor<2x1x3xf32>
 // CHECK-NEXT:    %[[Y:.*]] = core.add %[[X]], %[[B]] {{.*}} -> tensor<2x1x3xf32>
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @row(%x : tensor<2x5x3xf32>, %s : tensor<3xf32>, %w : tensor<3x3xf32>, %b : tensor<3xf32>) -> tensor<2x1x3xf32> {
-  %0 = core.layer_norm %x, %s {epsilon = 0.1 : f64, axis = #builtin.int<2>} : (tensor<2x5x3xf32>, tensor<3xf32>) -> tensor<2x5x3xf32>
+  %0 = core.layer_norm %x, %s axis 2 {epsilon = 0.1 : f64} : (tensor<2x5x3xf32>, tensor<3xf32>) -> tensor<2x5x3xf32>
   %1 = core.matmul %0, %w : (tensor<2x5x3xf32>, tensor<3x3xf32>) -> tensor<2x5x3xf32>
   %2 = core.add %1, %b : (tensor<2x5x3xf32>, tensor<3xf32>) -> tensor<2x5x3xf32>
   %3 = core.add %x, %2 : (tensor<2x5x3xf32>, tensor<2x5x3xf32>) -> tensor<2x5x3xf32>
-  %4 = core.slice %3 {starts = #core.dims<[0, 4, 0]>, sizes = #core.dims<[2, 1, 3]>, steps = #core.dims<[1, 1, 1]>} : (tensor<2x5x3xf32>) -> tensor<2x1x3xf32>
+  %4 = core.slice %3 [0, 4, 0] [2, 1, 3] [1, 1, 1] : (tensor<2x5x3xf32>) -> tensor<2x1x3xf32>
   func.return %4 : tensor<2x1x3xf32>
 }
 
@@ -21,7 +21,7 @@ func.func @row(%x : tensor<2x5x3xf32>, %s : tensor<3xf32>, %w : tensor<3x3xf32>,
 
 // What slices of the same rows use is sliced once, where the first of them can be.
 // CHECK-LABEL: @residual
-// CHECK-NEXT:    %[[X:.*]] = core.slice %x {starts = #core.dims<[2, 0]>
+// CHECK-NEXT:    %[[X:.*]] = core.slice %x [2, 0]
 // CHECK-NEXT:    %[[M:.*]] = core.matmul %[[X]], %w : (tensor<1x3xf32>, tensor<3x3xf32>) -> tensor<1x3xf32>
 // CHECK-NEXT:    %[[E:.*]] = core.exp %[[M]]
 // CHECK-NEXT:    %[[Y:.*]] = core.add %[[M]], %[[E]]
@@ -30,7 +30,7 @@ func.func @residual(%x : tensor<5x3xf32>, %w : tensor<3x3xf32>) -> tensor<1x3xf3
   %0 = core.matmul %x, %w : (tensor<5x3xf32>, tensor<3x3xf32>) -> tensor<5x3xf32>
   %1 = core.exp %0 : (tensor<5x3xf32>) -> tensor<5x3xf32>
   %2 = core.add %0, %1 : (tensor<5x3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
-  %3 = core.slice %2 {starts = #core.dims<[2, 0]>, sizes = #core.dims<[1, 3]>, steps = #core.dims<[1, 1]>} : (tensor<5x3xf32>) -> tensor<1x3xf32>
+  %3 = core.slice %2 [2, 0] [1, 3] [1, 1] : (tensor<5x3xf32>) -> tensor<1x3xf32>
   func.return %3 : tensor<1x3xf32>
 }
 
@@ -38,15 +38,15 @@ func.func @residual(%x : tensor<5x3xf32>, %w : tensor<3x3xf32>) -> tensor<1x3xf3
 
 // Queries, and the mask with them; keys and values are all needed. Every second query, backwards.
 // CHECK-LABEL: @queries
-// CHECK-DAG:     %[[Q:.*]] = core.slice %q {starts = #core.dims<[4, 0, 0]>, sizes = #core.dims<[2, 2, 3]>, steps = #core.dims<[-2, 1, 1]>}
-// CHECK-DAG:     %[[M:.*]] = core.slice %m {starts = #core.dims<[4, 0]>, sizes = #core.dims<[2, 4]>, steps = #core.dims<[-2, 1]>}
+// CHECK-DAG:     %[[Q:.*]] = core.slice %q [4, 0, 0] [2, 2, 3] [-2, 1, 1]
+// CHECK-DAG:     %[[M:.*]] = core.slice %m [4, 0] [2, 4] [-2, 1]
 // CHECK:         %[[A:.*]] = core.attention %[[Q]], %k, %k, %[[M]]
-// CHECK-NEXT:    %[[R:.*]] = core.reshape %[[A]] {dims = #core.dims<[2, 6]>}
+// CHECK-NEXT:    %[[R:.*]] = core.reshape %[[A]] [2, 6]
 // CHECK-NEXT:    func.return %[[R]]
 func.func @queries(%q : tensor<5x2x3xf32>, %k : tensor<4x2x3xf32>, %m : tensor<5x4xf32>) -> tensor<2x6xf32> {
   %0 = core.attention %q, %k, %k, %m {scale = 1.0 : f64} : (tensor<5x2x3xf32>, tensor<4x2x3xf32>, tensor<4x2x3xf32>, tensor<5x4xf32>) -> tensor<5x2x3xf32>
-  %1 = core.reshape %0 {dims = #core.dims<[5, 6]>} : (tensor<5x2x3xf32>) -> tensor<5x6xf32>
-  %2 = core.slice %1 {starts = #core.dims<[4, 0]>, sizes = #core.dims<[2, 6]>, steps = #core.dims<[-2, 1]>} : (tensor<5x6xf32>) -> tensor<2x6xf32>
+  %1 = core.reshape %0 [5, 6] : (tensor<5x2x3xf32>) -> tensor<5x6xf32>
+  %2 = core.slice %1 [4, 0] [2, 6] [-2, 1] : (tensor<5x6xf32>) -> tensor<2x6xf32>
   func.return %2 : tensor<2x6xf32>
 }
 
@@ -54,17 +54,17 @@ func.func @queries(%q : tensor<5x2x3xf32>, %k : tensor<4x2x3xf32>, %m : tensor<5
 
 // Columns of a product are columns of its right matrix; an operand that broadcasts stays.
 // CHECK-LABEL: @columns
-// CHECK-NEXT:    %[[W:.*]] = core.slice %w {starts = #core.dims<[0, 1]>, sizes = #core.dims<[3, 2]>
+// CHECK-NEXT:    %[[W:.*]] = core.slice %w [0, 1] [3, 2]
 // CHECK-NEXT:    %[[M:.*]] = core.matmul %x, %[[W]]
 // CHECK-NEXT:    %[[T:.*]] = core.transpose %[[M]]
-// CHECK-NEXT:    %[[C:.*]] = core.slice %c {starts = #core.dims<[1, 0]>, sizes = #core.dims<[2, 1]>
+// CHECK-NEXT:    %[[C:.*]] = core.slice %c [1, 0] [2, 1]
 // CHECK-NEXT:    %[[Y:.*]] = core.mul %[[T]], %[[C]]
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @columns(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, %w : tensor<3x4xf32>, %c : tensor<4x1xf32>) -> tensor<2x?xf32, #core.tensor<dims = [2, n]>> {
   %0 = core.matmul %x, %w : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, tensor<3x4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
-  %1 = core.transpose %0 {permutation = array<i64: 1, 0>} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<4x?xf32, #core.tensor<dims = [4, n]>>
+  %1 = core.transpose %0 [1, 0] : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<4x?xf32, #core.tensor<dims = [4, n]>>
   %2 = core.mul %1, %c : (tensor<4x?xf32, #core.tensor<dims = [4, n]>>, tensor<4x1xf32>) -> tensor<4x?xf32, #core.tensor<dims = [4, n]>>
-  %3 = core.slice %2 {starts = #core.dims<[1, 0]>, sizes = #core.dims<[2, n]>, steps = #core.dims<[1, 1]>} : (tensor<4x?xf32, #core.tensor<dims = [4, n]>>) -> tensor<2x?xf32, #core.tensor<dims = [2, n]>>
+  %3 = core.slice %2 [1, 0] [2, n] [1, 1] : (tensor<4x?xf32, #core.tensor<dims = [4, n]>>) -> tensor<2x?xf32, #core.tensor<dims = [2, n]>>
   func.return %3 : tensor<2x?xf32, #core.tensor<dims = [2, n]>>
 }
 
@@ -78,13 +78,13 @@ func.func @columns(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>, %w : tenso
 // CHECK-NEXT:    core.softmax %x
 // CHECK-NEXT:    core.slice
 func.func @line(%x : tensor<5x4xf32>, %s : tensor<4xf32>) -> tensor<5x2xf32> {
-  %0 = core.layer_norm %x, %s {epsilon = 0.1 : f64, axis = #builtin.int<1>} : (tensor<5x4xf32>, tensor<4xf32>) -> tensor<5x4xf32>
-  %1 = core.slice %0 {starts = #core.dims<[0, 1]>, sizes = #core.dims<[5, 2]>, steps = #core.dims<[1, 1]>} : (tensor<5x4xf32>) -> tensor<5x2xf32>
+  %0 = core.layer_norm %x, %s axis 1 {epsilon = 0.1 : f64} : (tensor<5x4xf32>, tensor<4xf32>) -> tensor<5x4xf32>
+  %1 = core.slice %0 [0, 1] [5, 2] [1, 1] : (tensor<5x4xf32>) -> tensor<5x2xf32>
   func.return %1 : tensor<5x2xf32>
 }
 func.func @weights(%x : tensor<5x4xf32>) -> tensor<5x2xf32> {
-  %0 = core.softmax %x {axis = #builtin.int<1>} : (tensor<5x4xf32>) -> tensor<5x4xf32>
-  %1 = core.slice %0 {starts = #core.dims<[0, 1]>, sizes = #core.dims<[5, 2]>, steps = #core.dims<[1, 1]>} : (tensor<5x4xf32>) -> tensor<5x2xf32>
+  %0 = core.softmax %x axis 1 : (tensor<5x4xf32>) -> tensor<5x4xf32>
+  %1 = core.slice %0 [0, 1] [5, 2] [1, 1] : (tensor<5x4xf32>) -> tensor<5x2xf32>
   func.return %1 : tensor<5x2xf32>
 }
 
@@ -97,13 +97,13 @@ func.func @weights(%x : tensor<5x4xf32>) -> tensor<5x2xf32> {
 // CHECK-NEXT:    core.exp %x
 func.func @whole_too(%x : tensor<5x4xf32>) -> (tensor<5x4xf32>, tensor<1x4xf32>) {
   %0 = core.exp %x : (tensor<5x4xf32>) -> tensor<5x4xf32>
-  %1 = core.slice %0 {starts = #core.dims<[0, 0]>, sizes = #core.dims<[1, 4]>, steps = #core.dims<[1, 1]>} : (tensor<5x4xf32>) -> tensor<1x4xf32>
+  %1 = core.slice %0 [0, 0] [1, 4] [1, 1] : (tensor<5x4xf32>) -> tensor<1x4xf32>
   func.return %0, %1 : tensor<5x4xf32>, tensor<1x4xf32>
 }
 func.func @other_rows(%x : tensor<5x4xf32>) -> (tensor<1x4xf32>, tensor<1x4xf32>) {
   %0 = core.exp %x : (tensor<5x4xf32>) -> tensor<5x4xf32>
-  %1 = core.slice %0 {starts = #core.dims<[0, 0]>, sizes = #core.dims<[1, 4]>, steps = #core.dims<[1, 1]>} : (tensor<5x4xf32>) -> tensor<1x4xf32>
-  %2 = core.slice %0 {starts = #core.dims<[1, 0]>, sizes = #core.dims<[1, 4]>, steps = #core.dims<[1, 1]>} : (tensor<5x4xf32>) -> tensor<1x4xf32>
+  %1 = core.slice %0 [0, 0] [1, 4] [1, 1] : (tensor<5x4xf32>) -> tensor<1x4xf32>
+  %2 = core.slice %0 [1, 0] [1, 4] [1, 1] : (tensor<5x4xf32>) -> tensor<1x4xf32>
   func.return %1, %2 : tensor<1x4xf32>, tensor<1x4xf32>
 }
 
@@ -119,14 +119,14 @@ func.func @other_rows(%x : tensor<5x4xf32>) -> (tensor<1x4xf32>, tensor<1x4xf32>
 // CHECK-NEXT:    core.slice
 func.func @epilogue(%x : tensor<1x1x5xf32>, %w : tensor<2x1x2xf32>) -> tensor<1x1x4xf32> {
   %zero = core.constant dense<0.0> : tensor<f32>
-  %0 = core.conv %x, %w {strides = array<i64: 1>, dilations = array<i64: 1>, pads_begin = #core.dims<[0]>, pads_end = #core.dims<[0]>, groups = #builtin.int<1>} : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x4xf32>
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x2xf32>) -> tensor<1x2x4xf32>
   %1 = core.max %0, %zero : (tensor<1x2x4xf32>, tensor<f32>) -> tensor<1x2x4xf32>
-  %2 = core.slice %1 {starts = #core.dims<[0, 1, 0]>, sizes = #core.dims<[1, 1, 4]>, steps = #core.dims<[1, 1, 1]>} : (tensor<1x2x4xf32>) -> tensor<1x1x4xf32>
+  %2 = core.slice %1 [0, 1, 0] [1, 1, 4] [1, 1, 1] : (tensor<1x2x4xf32>) -> tensor<1x1x4xf32>
   func.return %2 : tensor<1x1x4xf32>
 }
 func.func @view(%x : tensor<5x4xf32>) -> tensor<5x1x2xf32> {
-  %0 = core.reshape %x {dims = #core.dims<[5, 2, 2]>} : (tensor<5x4xf32>) -> tensor<5x2x2xf32>
-  %1 = core.slice %0 {starts = #core.dims<[0, 1, 0]>, sizes = #core.dims<[5, 1, 2]>, steps = #core.dims<[1, 1, 1]>} : (tensor<5x2x2xf32>) -> tensor<5x1x2xf32>
+  %0 = core.reshape %x [5, 2, 2] : (tensor<5x4xf32>) -> tensor<5x2x2xf32>
+  %1 = core.slice %0 [0, 1, 0] [5, 1, 2] [1, 1, 1] : (tensor<5x2x2xf32>) -> tensor<5x1x2xf32>
   func.return %1 : tensor<5x1x2xf32>
 }
 
@@ -142,7 +142,7 @@ func.func @loop(%x : tensor<5x3xf32>, %w : tensor<3x3xf32>, %s : tensor<1x3xf32>
   %n = core.constant dense<5> : tensor<i64>
   %1 = core.loop trip %n : tensor<i64> carry %s : tensor<1x3xf32> -> tensor<1x3xf32> {
   ^bb0(%i : tensor<i64>, %a : tensor<1x3xf32>):
-    %2 = core.slice %0 {starts = #core.dims<[u0, 0]>, sizes = #core.dims<[1, 3]>, steps = #core.dims<[1, 1]>} : (tensor<5x3xf32>) -> tensor<1x3xf32>
+    %2 = core.slice %0 [u0, 0] [1, 3] [1, 1] : (tensor<5x3xf32>) -> tensor<1x3xf32>
     %3 = core.add %a, %2 : (tensor<1x3xf32>, tensor<1x3xf32>) -> tensor<1x3xf32>
     core.yield %3 : tensor<1x3xf32>
   } {iteration = "u0", count = "u1"}
@@ -153,10 +153,10 @@ func.func @loop(%x : tensor<5x3xf32>, %w : tensor<3x3xf32>, %s : tensor<1x3xf32>
 
 // A scalar has no parts that could be left out.
 // CHECK-LABEL: @scalar
-// CHECK:         core.slice %{{.*}} {starts = #core.dims<[0, 0]>, sizes = #core.dims<[n, 1]>
+// CHECK:         core.slice %{{.*}} [0, 0] [n, 1]
 func.func @scalar(%x : tensor<f32>) -> tensor<?x1xf32, #core.tensor<dims = [n, 1]>> {
   %0 = core.exp %x : (tensor<f32>) -> tensor<f32>
-  %1 = core.reshape %0 {dims = #core.dims<[1, 1]>} : (tensor<f32>) -> tensor<1x1xf32>
-  %2 = core.slice %1 {starts = #core.dims<[0, 0]>, sizes = #core.dims<[n, 1]>, steps = #core.dims<[1, 1]>} : (tensor<1x1xf32>) -> tensor<?x1xf32, #core.tensor<dims = [n, 1]>>
+  %1 = core.reshape %0 [1, 1] : (tensor<f32>) -> tensor<1x1xf32>
+  %2 = core.slice %1 [0, 0] [n, 1] [1, 1] : (tensor<1x1xf32>) -> tensor<?x1xf32, #core.tensor<dims = [n, 1]>>
   func.return %2 : tensor<?x1xf32, #core.tensor<dims = [n, 1]>>
 }

@@ -9,7 +9,7 @@ func.func @main(%n : tensor<i64>, %x : tensor<2x3xf32>, %v : tensor<2xf32>) -> (
   %u = core.exp %v : (tensor<2xf32>) -> tensor<*xf32>
   %a = core.loop trip %n : tensor<i64> carry %u : tensor<*xf32> -> tensor<*xf32> {
   ^bb0(%i : tensor<i64>, %q : tensor<*xf32>):
-    %r = core.concat %q, %q {axis = #builtin.int<0>} : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
+    %r = core.concat %q, %q axis 0 : (tensor<*xf32>, tensor<*xf32>) -> tensor<*xf32>
     core.yield %r : tensor<*xf32>
   } loc("grow")
   func.return %p, %a : tensor<*xf32>, tensor<*xf32>

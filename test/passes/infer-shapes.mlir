@@ -5,7 +5,7 @@
 // CHECK:         core.transpose {{.*}} -> tensor<3x?xf32, #core.tensor<dims = [3, n]>>
 func.func @chain(%x : tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<*xf32> {
   %a = core.exp %x : (tensor<?x3xf32, #core.tensor<dims = [n, 3]>>) -> tensor<*xf32>
-  %b = core.transpose %a {permutation = array<i64: 1, 0>} : (tensor<*xf32>) -> tensor<*xf32>
+  %b = core.transpose %a [1, 0] : (tensor<*xf32>) -> tensor<*xf32>
   func.return %b : tensor<*xf32>
 }
 
@@ -32,14 +32,14 @@ func.func @loop(%n : tensor<i64>, %x : tensor<2xf32>) -> tensor<*xf32> {
 // CHECK:         core.if {{.*}} -> tensor<2xf32>, tensor<?xf32, #core.tensor<dims = [n]>>
 // CHECK:           core.yield
 // CHECK:         } else {
-// CHECK:           core.reshape %y {dims = #core.dims<[n]>}
+// CHECK:           core.reshape %y [n]
 func.func @branches(%c : tensor<i1>, %z : tensor<2xf32>, %x : tensor<?xf32, #core.tensor<dims = [n]>>, %y : tensor<?xf32, #core.tensor<dims = [m]>>) -> (tensor<*xf32>, tensor<?xf32, #core.tensor<dims = [n]>>) {
   %a, %b = core.if %c : tensor<i1> -> tensor<*xf32>, tensor<?xf32, #core.tensor<dims = [n]>> {
     %e = core.exp %z : (tensor<2xf32>) -> tensor<*xf32>
     core.yield %e, %x : tensor<*xf32>, tensor<?xf32, #core.tensor<dims = [n]>>
   } else {
     %e = core.neg %z : (tensor<2xf32>) -> tensor<*xf32>
-    %f = core.reshape %y {dims = #core.dims<[n]>} : (tensor<?xf32, #core.tensor<dims = [m]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
+    %f = core.reshape %y [n] : (tensor<?xf32, #core.tensor<dims = [m]>>) -> tensor<?xf32, #core.tensor<dims = [n]>>
     core.yield %e, %f : tensor<*xf32>, tensor<?xf32, #core.tensor<dims = [n]>>
   }
   func.return %a, %b : tensor<*xf32>, tensor<?xf32, #core.tensor<dims = [n]>>
@@ -64,8 +64,8 @@ func.func @sizes(%c : tensor<i1>, %n : tensor<i64>, %x : tensor<2x3xf32>, %y : t
   } {result_symbols = ["r"]}
   %z = core.loop trip %n : tensor<i64> carry %x : tensor<2x3xf32> -> tensor<?x3xf32, #core.tensor<dims = [p, 3]>> {
   ^bb0(%i : tensor<i64>, %v : tensor<?x3xf32, #core.tensor<dims = [s, 3]>>):
-    %e = core.concat %v, %x {axis = #builtin.int<0>} : (tensor<?x3xf32, #core.tensor<dims = [s, 3]>>, tensor<2x3xf32>) -> tensor<*xf32>
-    %f = core.reshape %e {dims = #core.dims<[s + 2, 3]>} : (tensor<*xf32>) -> tensor<?x3xf32, #core.tensor<dims = [s + 2, 3]>>
+    %e = core.concat %v, %x axis 0 : (tensor<?x3xf32, #core.tensor<dims = [s, 3]>>, tensor<2x3xf32>) -> tensor<*xf32>
+    %f = core.reshape %e [s + 2, 3] : (tensor<*xf32>) -> tensor<?x3xf32, #core.tensor<dims = [s + 2, 3]>>
     core.yield %f : tensor<?x3xf32, #core.tensor<dims = [s + 2, 3]>>
   } {carried_symbols = ["s"], result_symbols = ["p"]}
   func.return %a, %z : tensor<?x3xf32, #core.tensor<dims = [r, 3]>>, tensor<?x3xf32, #core.tensor<dims = [p, 3]>>

@@ -10,7 +10,7 @@ func.func @constant(%x : tensor<1x2x3xf32>) -> tensor<1x2x3xf32> {
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %y = core.batch_norm %x, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x3xf32>
+  %y = core.batch_norm %x, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<1x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x3xf32>
   func.return %y : tensor<1x2x3xf32>
 }
 
@@ -30,7 +30,7 @@ func.func @computed(%x : tensor<1x2x3xf32>, %v : tensor<2xf32>) -> tensor<1x2x3x
   %s = core.constant dense<[2.0, 4.0]> : tensor<2xf32>
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %y = core.batch_norm %x, %s, %b, %m, %v {epsilon = 0.001 : f64, axis = #builtin.int<1>} : (tensor<1x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x3xf32>
+  %y = core.batch_norm %x, %s, %b, %m, %v axis 1 {epsilon = 0.001 : f64} : (tensor<1x2x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x2x3xf32>
   func.return %y : tensor<1x2x3xf32>
 }
 
@@ -40,13 +40,13 @@ func.func @computed(%x : tensor<1x2x3xf32>, %v : tensor<2xf32>) -> tensor<1x2x3x
 // CHECK-LABEL: @symbol
 // CHECK-SAME:    -> tensor<1x?xf32, #core.tensor<dims = [1, c]>>
 // CHECK-NOT:     core.batch_norm
-// CHECK:         %[[R:.*]] = core.reshape {{.*}} {dims = #core.dims<[1, c]>}
+// CHECK:         %[[R:.*]] = core.reshape {{.*}} [1, c]
 // CHECK-NEXT:    func.return %[[R]]
 func.func @symbol(%x : tensor<1x?xf32, #core.tensor<dims = [1, c]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, c]>> {
   %s = core.constant dense<[2.0, 4.0]> : tensor<2xf32>
   %m = core.constant dense<[1.0, 3.0]> : tensor<2xf32>
   %v = core.constant dense<[4.0, 1.0]> : tensor<2xf32>
   %b = core.constant dense<[0.0, 0.5]> : tensor<2xf32>
-  %y = core.batch_norm %x, %s, %b, %m, %v {epsilon = 0.0 : f64, axis = #builtin.int<1>} : (tensor<1x?xf32, #core.tensor<dims = [1, c]>>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x?xf32, #core.tensor<dims = [1, c]>>
+  %y = core.batch_norm %x, %s, %b, %m, %v axis 1 {epsilon = 0.0 : f64} : (tensor<1x?xf32, #core.tensor<dims = [1, c]>>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<1x?xf32, #core.tensor<dims = [1, c]>>
   func.return %y : tensor<1x?xf32, #core.tensor<dims = [1, c]>>
 }

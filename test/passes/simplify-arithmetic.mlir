@@ -77,16 +77,16 @@ func.func @unary(%x : tensor<f32>, %b : tensor<i1>) -> (tensor<f32>, tensor<i1>,
 
 // With NaN both x < y and x >= y are false; integers have no NaN, and eq is the opposite of ne.
 // CHECK-LABEL: @comparison
-// CHECK:         core.compare %x, %y {predicate = "lt"}
+// CHECK:         core.compare lt %x, %y
 // CHECK-NEXT:    core.not
-// CHECK-NEXT:    core.compare %x, %y {predicate = "ne"}
-// CHECK-NEXT:    core.compare %i, %j {predicate = "ge"}
+// CHECK-NEXT:    core.compare ne %x, %y
+// CHECK-NEXT:    core.compare ge %i, %j
 func.func @comparison(%x : tensor<f32>, %y : tensor<f32>, %i : tensor<i8>, %j : tensor<i8>) -> (tensor<i1>, tensor<i1>, tensor<i1>) {
-  %a = core.compare %x, %y {predicate = "lt"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %a = core.compare lt %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
   %b = core.not %a : (tensor<i1>) -> tensor<i1>
-  %c = core.compare %x, %y {predicate = "eq"} : (tensor<f32>, tensor<f32>) -> tensor<i1>
+  %c = core.compare eq %x, %y : (tensor<f32>, tensor<f32>) -> tensor<i1>
   %d = core.not %c : (tensor<i1>) -> tensor<i1>
-  %e = core.compare %i, %j {predicate = "lt"} : (tensor<i8>, tensor<i8>) -> tensor<i1>
+  %e = core.compare lt %i, %j : (tensor<i8>, tensor<i8>) -> tensor<i1>
   %f = core.not %e : (tensor<i1>) -> tensor<i1>
   func.return %b, %d, %f : tensor<i1>, tensor<i1>, tensor<i1>
 }
@@ -95,18 +95,18 @@ func.func @comparison(%x : tensor<f32>, %y : tensor<f32>, %i : tensor<i8>, %j : 
 
 // i8 fits into f16, i64 does not fit into f64, and f32 to i32 and back loses the fraction.
 // CHECK-LABEL: @casts
-// CHECK-NEXT:    core.cast %a {to = i64} : (tensor<i8>)
-// CHECK-NEXT:    core.cast %b {to = f64}
-// CHECK-NEXT:    core.cast {{.*}} {to = i64} : (tensor<f64>)
-// CHECK-NEXT:    core.cast %c {to = i32}
-// CHECK-NEXT:    core.cast {{.*}} {to = f32}
+// CHECK-NEXT:    core.cast %a to i64 : (tensor<i8>)
+// CHECK-NEXT:    core.cast %b to f64
+// CHECK-NEXT:    core.cast {{.*}} to i64 : (tensor<f64>)
+// CHECK-NEXT:    core.cast %c to i32
+// CHECK-NEXT:    core.cast {{.*}} to f32
 func.func @casts(%a : tensor<i8>, %b : tensor<i64>, %c : tensor<f32>) -> (tensor<i64>, tensor<i64>, tensor<f32>) {
-  %d = core.cast %a {to = f16} : (tensor<i8>) -> tensor<f16>
-  %e = core.cast %d {to = i64} : (tensor<f16>) -> tensor<i64>
-  %f = core.cast %b {to = f64} : (tensor<i64>) -> tensor<f64>
-  %g = core.cast %f {to = i64} : (tensor<f64>) -> tensor<i64>
-  %h = core.cast %c {to = i32} : (tensor<f32>) -> tensor<i32>
-  %i = core.cast %h {to = f32} : (tensor<i32>) -> tensor<f32>
+  %d = core.cast %a to f16 : (tensor<i8>) -> tensor<f16>
+  %e = core.cast %d to i64 : (tensor<f16>) -> tensor<i64>
+  %f = core.cast %b to f64 : (tensor<i64>) -> tensor<f64>
+  %g = core.cast %f to i64 : (tensor<f64>) -> tensor<i64>
+  %h = core.cast %c to i32 : (tensor<f32>) -> tensor<i32>
+  %i = core.cast %h to f32 : (tensor<i32>) -> tensor<f32>
   func.return %e, %g, %i : tensor<i64>, tensor<i64>, tensor<f32>
 }
 

@@ -10,7 +10,7 @@
 // ARITHMETIC:         core.add
 func.func @broadcast_neutral(%x : tensor<2x3xf32>) -> tensor<2x3xf32> {
   %zero = core.constant dense<-0.0> : tensor<3xf32>
-  %wide = core.broadcast %zero {dims = #core.dims<[2, 3]>} : (tensor<3xf32>) -> tensor<2x3xf32>
+  %wide = core.broadcast %zero [2, 3] : (tensor<3xf32>) -> tensor<2x3xf32>
   %0 = core.add %x, %wide : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
   func.return %0 : tensor<2x3xf32>
 }
@@ -26,9 +26,9 @@ func.func @broadcast_neutral(%x : tensor<2x3xf32>) -> tensor<2x3xf32> {
 // ARITHMETIC-COUNT-2: core.transpose
 func.func @all_of_it(%x : tensor<2x3xf32>) -> tensor<2x3xf32> {
   %one = core.constant dense<1.0> : tensor<f32>
-  %wide = core.broadcast %one {dims = #core.dims<[3, 2]>} : (tensor<f32>) -> tensor<3x2xf32>
-  %0 = core.transpose %x {permutation = array<i64: 1, 0>} : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %wide = core.broadcast %one [3, 2] : (tensor<f32>) -> tensor<3x2xf32>
+  %0 = core.transpose %x [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
   %1 = core.mul %0, %wide : (tensor<3x2xf32>, tensor<3x2xf32>) -> tensor<3x2xf32>
-  %2 = core.transpose %1 {permutation = array<i64: 1, 0>} : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  %2 = core.transpose %1 [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
   func.return %2 : tensor<2x3xf32>
 }

@@ -149,11 +149,8 @@ func.func @main(%c : tensor<i1>, %n : tensor<i64>) {
   {after}
   func.return
 }"""
-IOTA = (
-    "%r = core.iota {dims = #core.dims<[u]>, axis = #builtin.int<0>} : "
-    "tensor<?xi64, #core.tensor<dims = [u]>>"
-)
-BIND = 'core.bind_symbols %n {symbols = ["u"]} : tensor<i64>'
+IOTA = "%r = core.iota [u] axis 0 : tensor<?xi64, #core.tensor<dims = [u]>>"
+BIND = 'core.bind_symbols %n ["u"] : tensor<i64>'
 IN_BRANCH = "core.if %c : tensor<i1> {\n " + BIND + "\n core.yield\n } else {\n core.yield\n }"
 
 
@@ -182,7 +179,7 @@ def test_loop_symbols_have_their_scopes() -> None:
     func.func @main(%n : tensor<i64>, %x : tensor<f32>) -> tensor<?xi64, #core.tensor<dims = [t]>> {
       %s = core.loop trip %n : tensor<i64> -> tensor<?xi64, #core.tensor<dims = [t]>> {
       ^bb0(%i : tensor<i64>):
-        %d = core.from_dims {values = #core.dims<[k + 1]>, shape = array<i64>} : tensor<i64>
+        %d = core.from_dims [k + 1] shape [] : tensor<i64>
         core.yield %d : tensor<i64>
       } {count = "t", iteration = "k"}
       func.return %s : tensor<?xi64, #core.tensor<dims = [t]>>
@@ -195,10 +192,10 @@ func.func @main(%n : tensor<i64>, %x : tensor<1xf32>) -> tensor<?xf32, #core.ten
   %y = core.loop trip %n : tensor<i64> carry %x : tensor<1xf32>
       -> tensor<?xf32, #core.tensor<dims = [r]>> {{
   ^bb0(%i : tensor<i64>, %v : tensor<?xf32, #core.tensor<dims = [s]>>):
-    %d = core.from_dims {{values = #core.dims<[{inside}]>, shape = array<i64>}} : tensor<i64>
+    %d = core.from_dims [{inside}] shape [] : tensor<i64>
     core.yield %x : tensor<1xf32>
   }} {{carried_symbols = ["s"], result_symbols = ["r"]}}
-  %d = core.from_dims {{values = #core.dims<[{after}]>, shape = array<i64>}} : tensor<i64>
+  %d = core.from_dims [{after}] shape [] : tensor<i64>
   func.return %y : tensor<?xf32, #core.tensor<dims = [r]>>
 }}"""
 

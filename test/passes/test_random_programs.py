@@ -20,6 +20,7 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import (
@@ -124,7 +125,7 @@ class Program:
 
     def _compare(self, depth: int) -> None:
         x = self.pick(f32, i64)
-        predicate = self.random.choice(sorted(e.Predicate))
+        predicate = self.random.choice(sorted(Predicate))
         compared = self.add(e.CompareOp(predicate, x, self.pick(element_type(x))))
         if self.random.random() < 0.5:
             self.add(e.NotOp(compared))

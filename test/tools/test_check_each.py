@@ -20,7 +20,8 @@ from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.buffer import driver
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.lowering import pack_weights, plan_memory
+from lowerdeck.lowering.buffers import pack_weights
+from lowerdeck.lowering.driver import plan_memory
 from lowerdeck.lowering.emit_c.module import MAGIC, CArtifact
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.lowering.targets import obstacle, target_names

@@ -71,7 +71,7 @@ def test_the_interface_tells_of_a_fault(model: Path) -> None:
 
 
 def test_a_fault_of_a_pass_names_the_pass(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from lowerdeck.lowering.form_kernels import FormKernelsPass
+    from lowerdeck.lowering.form.form_kernels import FormKernelsPass
 
     def broken(self: FormKernelsPass, context: object, module: object) -> None:
         raise KeyError("k")

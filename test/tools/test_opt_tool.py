@@ -46,7 +46,7 @@ def anonymous_constant(path: Path) -> Path:
     text.write_text(
         """
 func.func @main() -> (tensor<600xi64> {core.name = "y"}) {
-  %a = core.iota {dims = #core.dims<[600]>, axis = #builtin.int<0>} : tensor<600xi64>
+  %a = core.iota [600] axis 0 : tensor<600xi64>
   func.return %a : tensor<600xi64>
 }
 """

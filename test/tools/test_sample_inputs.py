@@ -20,9 +20,9 @@ func.func @main(
 
 INDEXED = """
 func.func @main(%i : tensor<50xi64>, %j : tensor<50xi64>, %t : tensor<9x2xf32>) -> tensor<9x50xf32> {
-  %k = core.reshape %i {dims = #core.dims<[5, 10]>} : (tensor<50xi64>) -> tensor<5x10xi64>
-  %a = core.gather %t, %k {axis = #builtin.int<0>} : (tensor<9x2xf32>, tensor<5x10xi64>) -> tensor<5x10x2xf32>
-  %b = core.gather %t, %i {axis = #builtin.int<1>} : (tensor<9x2xf32>, tensor<50xi64>) -> tensor<9x50xf32>
+  %k = core.reshape %i [5, 10] : (tensor<50xi64>) -> tensor<5x10xi64>
+  %a = core.gather %t, %k axis 0 : (tensor<9x2xf32>, tensor<5x10xi64>) -> tensor<5x10x2xf32>
+  %b = core.gather %t, %i axis 1 : (tensor<9x2xf32>, tensor<50xi64>) -> tensor<9x50xf32>
   func.return %b : tensor<9x50xf32>
 }
 """  # noqa: E501

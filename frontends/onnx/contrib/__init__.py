@@ -3,10 +3,10 @@ Operators of ONNX Runtime's own domain, which have no schema in onnx: each is a 
 operators, as if the model brought it along.
 """
 
-from lowerdeck.frontends.onnx.contrib import quantized, recurrent
+from lowerdeck.frontends.onnx.contrib import fused, quantized, recurrent
 from lowerdeck.frontends.onnx.contrib.definition import DOMAIN, function_makers, is_defined
 
-TOPICS = (quantized, recurrent)
+TOPICS = (fused, quantized, recurrent)
 """The modules with definitions."""
 
 __all__ = ["DOMAIN", "TOPICS", "function_makers", "is_defined"]

@@ -29,6 +29,8 @@ class Call:
 
     def __init__(self, node: NodeProto, signature: FunctionProto) -> None:
         self._inputs = dict(zip(signature.input, node.input, strict=False))
+        self.rest = len(node.input) - len(signature.input)
+        """How many inputs come after those of the signature."""
         self._outputs = dict(zip(signature.output, node.output, strict=False))
         self._attributes = {one.name: one for one in signature.attribute_proto}
         known = {*self._attributes, *signature.attribute}
@@ -61,9 +63,9 @@ class Call:
         return self._value(name, AttributeProto.FLOAT)
 
     def string(self, name: str, *among: str) -> str:
-        """One of `among`."""
+        """One of `among`, if that is given."""
         found = self._value(name, AttributeProto.STRING).decode(errors="replace")
-        if found not in among:
+        if among and found not in among:
             raise ValueError(f"attribute '{name}' is '{found}', expected one of {', '.join(among)}")
         return found
 
@@ -90,12 +92,14 @@ class Call:
 Body: TypeAlias = Callable[[Call], str]
 
 _DEFINITIONS: dict[str, tuple[str, Body]] = {}
+_VARIADIC: set[str] = set()
 
 
-def defines(signature: str) -> Callable[[Body], Body]:
+def defines(signature: str, *, is_variadic: bool = False) -> Callable[[Body], Body]:
     """
     Register what an operator is: its name, attributes with defaults, inputs and outputs, and the
-    nodes that are computed for it. ValueError says that a node has no such form.
+    nodes that are computed for it. ValueError says that a node has no such form. If `is_variadic`
+    any number of further inputs are rest_0, rest_1, ...
     """
 
     def register(body: Body) -> Body:
@@ -103,6 +107,8 @@ def defines(signature: str) -> Callable[[Body], Body]:
         if name in _DEFINITIONS:
             raise ValueError(f"{name} has two definitions")
         _DEFINITIONS[name] = signature, body
+        if is_variadic:
+            _VARIADIC.add(name)
         return body
 
     return register
@@ -133,7 +139,11 @@ def number(value: float) -> str:
 
 def _function(name: str, node: NodeProto) -> FunctionProto:
     signature, body = _DEFINITIONS[name]
-    return _parsed(signature, body(Call(node, _signature(name))))
+    call = Call(node, _signature(name))
+    function = _parsed(signature, body(call))
+    if name in _VARIADIC:
+        function.input.extend(f"rest_{k}" for k in range(call.rest))
+    return function
 
 
 @cache

@@ -1,6 +1,11 @@
-"""Arithmetic on quantized tensors: that on the numbers they stand for, quantized again."""
+"""
+Arithmetic on quantized tensors: that on the numbers they stand for, quantized again; and products
+with quantized weights.
+"""
 
-from lowerdeck.frontends.onnx.contrib.definition import define
+from __future__ import annotations
+
+from lowerdeck.frontends.onnx.contrib.definition import Call, define, defines, number
 
 define(
     """
@@ -67,3 +72,212 @@ define(
     }
     """
 )
+
+define(
+    """
+    QLinearWhere (test, A, a_scale, a_zero, B, b_scale, b_zero, c_scale, c_zero) => (C) {
+      a = DequantizeLinear (A, a_scale, a_zero)
+      b = DequantizeLinear (B, b_scale, b_zero)
+      c = Where (test, a, b)
+      C = QuantizeLinear (c, c_scale, c_zero)
+    }
+    """
+)
+
+
+@defines("QLinearConcat <axis> (Y_scale, Y_zero) => (Y)", is_variadic=True)
+def qlinear_concat(call: Call) -> str:
+    """Each part has a scale and a zero point of its own."""
+    if call.rest < 3 or call.rest % 3:
+        raise ValueError(f"found {call.rest} inputs of parts, expected 3 for each")
+    starts = range(0, call.rest, 3)
+    parts = [f"part_{k} = DequantizeLinear (rest_{k}, rest_{k + 1}, rest_{k + 2})" for k in starts]
+    names = ", ".join(f"part_{k}" for k in starts)
+    return "\n".join(
+        [
+            *parts,
+            f"y = Concat <axis = {call.int('axis')}> ({names})",
+            "Y = QuantizeLinear (y, Y_scale, Y_zero)",
+        ]
+    )
+
+
+@defines(
+    "QLinearGlobalAveragePool <channels_last: int = 0> (X, x_scale, x_zero, y_scale, y_zero) => (Y)"
+)
+def qlinear_global_average_pool(call: Call) -> str:
+    """The mean of each channel."""
+    _require_channels_first(call)
+    return """
+      x = DequantizeLinear (X, x_scale, x_zero)
+      y = GlobalAveragePool (x)
+      Y = QuantizeLinear (y, y_scale, y_zero)"""
+
+
+@defines(
+    """QLinearAveragePool <
+      auto_pad: string = "NOTSET", ceil_mode: int = 0, channels_last: int = 0,
+      count_include_pad: int = 0, kernel_shape, pads: ints = [], strides: ints = []
+    > (X, x_scale, x_zero, y_scale, y_zero) => (Y)"""
+)
+def qlinear_average_pool(call: Call) -> str:
+    """The mean of each window."""
+    _require_channels_first(call)
+    names = {"auto_pad": "string", "ceil_mode": "int", "count_include_pad": "int"}
+    names |= {name: "ints" for name in ("kernel_shape", "pads", "strides") if call.gives(name)}
+    attributes = ", ".join(f"{name}: {kind} = @{name}" for name, kind in names.items())
+    return f"""
+      x = DequantizeLinear (X, x_scale, x_zero)
+      y = AveragePool <{attributes}> (x)
+      Y = QuantizeLinear (y, y_scale, y_zero)"""
+
+
+def _require_channels_first(call: Call) -> None:
+    if call.int("channels_last"):
+        raise ValueError("found channels_last = 1, expected channels before what is spatial")
+
+
+for _name in ("QuantizeLinear", "DequantizeLinear"):
+    define(
+        f"""
+        {_name} <axis: int = 1> (X, scale, zero) => (Y) {{
+          Y = {_name} <axis: int = @axis> (X, scale, zero)
+        }}
+        """
+    )
+
+
+# Products
+
+
+def _scaled(call: Call) -> str:
+    """Y: `sums` by the scales of both factors, and a bias."""
+    text = """
+      whole = Cast <to = 1> (sums)
+      scale = Mul (a_scale, b_scale)
+      product = Mul (whole, scale)"""
+    return text + ("\nY = Add (product, bias)" if call.has("bias") else "\nY = Identity (product)")
+
+
+@defines("DynamicQuantizeMatMul (A, B, b_scale, b_zero, bias) => (Y)")
+def dynamic_quantize_matmul(call: Call) -> str:
+    """The left factor is quantized before."""
+    return f"""
+      a, a_scale, a_zero = DynamicQuantizeLinear (A)
+      sums = MatMulInteger (a, B, a_zero, b_zero)
+      {_scaled(call)}"""
+
+
+@defines("MatMulIntegerToFloat (A, B, a_scale, b_scale, a_zero, b_zero, bias) => (Y)")
+def matmul_integer_to_float(call: Call) -> str:
+    """The product of the numbers that two quantized matrices stand for."""
+    return f"sums = MatMulInteger (A, B, a_zero, b_zero)\n {_scaled(call)}"
+
+
+@defines(
+    """QGemm <alpha: float = 1.0, transA: int = 0, transB: int = 0> (
+      A, a_scale, a_zero, B, b_scale, b_zero, C, y_scale, y_zero
+    ) => (Y)"""
+)
+def qgemm(call: Call) -> str:
+    """A bias is of integers that have the scale of the product; the result may stay a float."""
+    parts: list[str] = []
+    for name in "AB":
+        how = "Transpose <perm = [1, 0]>" if call.int(f"trans{name}") else "Identity"
+        parts.append(f"{name.lower()} = {how} ({name})")
+    parts.append("sums = MatMulInteger (a, b, a_zero, b_zero)")
+    parts.append("total = Add (sums, C)" if call.has("C") else "total = Identity (sums)")
+    parts.append(
+        f"""
+        whole = Cast <to = 1> (total)
+        alpha = Constant <value_float = {number(call.float("alpha"))}> ()
+        factor = Mul (a_scale, b_scale)
+        scale = Mul (factor, alpha)
+        y = Mul (whole, scale)"""
+    )
+    is_quantized = call.has("y_scale")
+    parts.append(f"Y = {'QuantizeLinear (y, y_scale, y_zero)' if is_quantized else 'Identity (y)'}")
+    return "\n".join(parts)
+
+
+@defines(
+    """MatMulNBits <
+      K, N, accuracy_level: int = 0, bits: int = 4, block_size, weight_prepacked: int = 0
+    > (A, B, scales, zeros, g_idx, bias) => (Y)"""
+)
+def matmul_n_bits(call: Call) -> str:
+    """
+    The product with the transpose of B [N, K], whose numbers of few bits have a scale and a zero
+    point a block of a row. The bytes hold the lowest bits first.
+    """
+    rows, columns = call.int("N"), call.int("K")
+    bits, block = call.int("bits"), call.int("block_size")
+    if bits not in (2, 4, 8) or block < 16 or block % 16 or rows < 1 or columns < 1:
+        raise ValueError(
+            f"found {rows} rows of {columns} numbers of {bits} bits in blocks of {block}"
+        )
+    if call.has("g_idx") or call.int("weight_prepacked"):
+        raise ValueError("found weights in an order of their own, expected rows of blocks")
+    blocks = -(-columns // block)
+    parts = [_unpacked("B", "weights", bits, (rows, blocks, block), (rows, blocks, block))]
+    if call.has("zeros"):
+        size = -(-blocks * bits // 8) * 8 // bits
+        parts.append(_unpacked("zeros", "zero", bits, (rows, size), (rows, blocks)))
+        parts.append("zero_column = Reshape (zero, per_block)")
+    else:
+        parts.append(f"zero_column = Constant <value_float = {number(1 << bits - 1)}> ()")
+    parts.append(
+        f"""
+        scale_row = Cast <to = 1> (scales)
+        scale_column = Reshape (scale_row, per_block)
+        centered = Sub (weights, zero_column)
+        numbers = Mul (centered, scale_column)
+        row_shape = Constant <value_ints = [{rows}, {blocks * block}]> ()
+        padded_rows = Reshape (numbers, row_shape)
+        row_start = Constant <value_ints = [0]> ()
+        row_end = Constant <value_ints = [{columns}]> ()
+        row_axis = Constant <value_ints = [1]> ()
+        rows = Slice (padded_rows, row_start, row_end, row_axis)
+        columns = Transpose <perm = [1, 0]> (rows)
+        like = CastLike (columns, A)
+        product = MatMul (A, like)"""
+    )
+    parts.insert(0, f"per_block = Constant <value_ints = [{rows}, {blocks}, 1]> ()")
+    parts.append("Y = Add (product, bias)" if call.has("bias") else "Y = Identity (product)")
+    return "\n".join(parts)
+
+
+def _unpacked(
+    source: str, name: str, bits: int, packed: tuple[int, ...], shape: tuple[int, ...]
+) -> str:
+    """Numbers of `bits` as floats; rows of bytes may be longer than those of the `shape`."""
+    count, mask = 8 // bits, (1 << bits) - 1
+    pieces: list[str] = []
+    for k in range(count):
+        pieces.append(
+            f"""
+            {name}_by{k} = Constant <value = uint8 {{{bits * k}}}> ()
+            {name}_shifted{k} = BitShift <direction = "RIGHT"> ({source}, {name}_by{k})
+            {name}_low{k} = BitwiseAnd ({name}_shifted{k}, {name}_mask)
+            {name}_piece{k} = Unsqueeze ({name}_low{k}, {name}_last)"""
+        )
+    names = ", ".join(f"{name}_piece{k}" for k in range(count))
+    ends = ", ".join(map(str, shape))
+    axes = ", ".join(map(str, range(len(shape))))
+    starts = ", ".join("0" for _ in shape)
+    return "\n".join(
+        [
+            f"{name}_mask = Constant <value = uint8 {{{mask}}}> ()",
+            f"{name}_last = Constant <value_ints = [-1]> ()",
+            *pieces,
+            f"""
+            {name}_pieces = Concat <axis = -1> ({names})
+            {name}_packed = Constant <value_ints = [{", ".join(map(str, packed))}]> ()
+            {name}_all = Reshape ({name}_pieces, {name}_packed)
+            {name}_starts = Constant <value_ints = [{starts}]> ()
+            {name}_ends = Constant <value_ints = [{ends}]> ()
+            {name}_axes = Constant <value_ints = [{axes}]> ()
+            {name}_whole = Slice ({name}_all, {name}_starts, {name}_ends, {name}_axes)
+            {name} = Cast <to = 1> ({name}_whole)""",
+        ]
+    )

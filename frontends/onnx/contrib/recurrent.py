@@ -2,64 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from lowerdeck.frontends.onnx.contrib.activation import Activation, activation
 from lowerdeck.frontends.onnx.contrib.definition import Call, defines, number
 
-_ACTIVATIONS: dict[str, tuple[str, tuple[float, ...]]] = {
-    "affine": (
-        """
-        {y}_a = Constant <value_float = {0}> ()
-        {y}_b = Constant <value_float = {1}> ()
-        {y}_c = Mul ({x}, {y}_a)
-        {y} = Add ({y}_c, {y}_b)""",
-        (0.0, 0.0),
-    ),
-    "elu": ("{y} = Elu <alpha = {0}> ({x})", (1.0,)),
-    "hardsigmoid": ("{y} = HardSigmoid <alpha = {0}, beta = {1}> ({x})", (0.2, 0.5)),
-    "leakyrelu": ("{y} = LeakyRelu <alpha = {0}> ({x})", (0.01,)),
-    "relu": ("{y} = Relu ({x})", ()),
-    "scaledtanh": (
-        """
-        {y}_a = Constant <value_float = {0}> ()
-        {y}_b = Constant <value_float = {1}> ()
-        {y}_c = Mul ({x}, {y}_b)
-        {y}_d = Tanh ({y}_c)
-        {y} = Mul ({y}_d, {y}_a)""",
-        (0.0, 0.0),
-    ),
-    "sigmoid": ("{y} = Sigmoid ({x})", ()),
-    "softplus": ("{y} = Softplus ({x})", ()),
-    "softsign": ("{y} = Softsign ({x})", ()),
-    "tanh": ("{y} = Tanh ({x})", ()),
-    "thresholdedrelu": ("{y} = ThresholdedRelu <alpha = {0}> ({x})", (0.0,)),
-}
-"""The nodes that make y of x, and the values of parameters that are not given."""
 
-
-@dataclass(frozen=True)
-class _Activation:
-    text: str
-    parameters: tuple[float, ...]
-
-    def nodes(self, y: str, x: str) -> str:
-        return self.text.format(*map(number, self.parameters), x=x, y=y)
-
-
-def _activations(call: Call, directions: int) -> list[list[_Activation]]:
+def _activations(call: Call, directions: int) -> list[list[Activation]]:
     """Those of each direction; alphas and betas belong to those that have some, in order."""
     names = call.strings("activations") or ["sigmoid", "tanh", "tanh"] * directions
     if len(names) != 3 * directions:
         raise ValueError(f"found {len(names)} activations, expected {3 * directions}")
     alphas, betas = iter(call.floats("activation_alpha")), iter(call.floats("activation_beta"))
-    found: list[_Activation] = []
-    for name in names:
-        if name.lower() not in _ACTIVATIONS:
-            expected = ", ".join(sorted(_ACTIVATIONS))
-            raise ValueError(f"found activation '{name}', expected one of {expected}")
-        text, defaults = _ACTIVATIONS[name.lower()]
-        sources = zip((alphas, betas), defaults, strict=False)
-        found.append(_Activation(text, tuple(next(given, default) for given, default in sources)))
+    found = [activation(name, alphas, betas) for name in names]
     return [found[3 * k : 3 * k + 3] for k in range(directions)]
 
 
@@ -127,7 +80,7 @@ is_never = Unsqueeze (is_empty, along)
 _QUANTIZED = "q, q_scale, q_zero = DynamicQuantizeLinear (x)"
 
 
-def _direction(call: Call, k: str, activations: list[_Activation], *, is_reverse: bool) -> str:
+def _direction(call: Call, k: str, activations: list[Activation], *, is_reverse: bool) -> str:
     """The outputs Y_{k}, Y_h_{k} and Y_c_{k} of one direction."""
     names = [name for name in ("W", "R", "B", "P") if name in "WR" or call.has(name)]
     names += ["W_scale", "W_zero", "R_scale", "R_zero"]
@@ -195,7 +148,7 @@ def _direction(call: Call, k: str, activations: list[_Activation], *, is_reverse
 _TURN = "ReverseSequence <time_axis = 0, batch_axis = 1>"
 
 
-def _step(call: Call, k: str, activations: list[_Activation], output: str) -> str:
+def _step(call: Call, k: str, activations: list[Activation], output: str) -> str:
     """The nodes of a step, which reads the `output` of the one before."""
     f, g, h = activations
     parts = [
@@ -209,7 +162,7 @@ def _step(call: Call, k: str, activations: list[_Activation], output: str) -> st
         i, o, f, g = Split <axis = -1, num_outputs = 4> (total)"""
     ]
 
-    def gate(name: str, activation: _Activation, cell: str | None = None) -> None:
+    def gate(name: str, activation: Activation, cell: str | None = None) -> None:
         x = name
         if cell is not None and call.has("P"):
             parts.append(f"{name}_peep = Mul ({cell}, P{name}_{k})")

@@ -111,9 +111,9 @@ func.func @main(%c : tensor<i1>, %x : tensor<2xi64>) -> tensor<2xi64> {
     core.yield %x : tensor<2xi64>
   } else {
     %i = core.constant dense<7> : tensor<1xi64>
-    %g = core.gather %x, %i {axis = #builtin.int<0>} :
+    %g = core.gather %x, %i axis 0 :
       (tensor<2xi64>, tensor<1xi64>) -> tensor<1xi64>
-    %b = core.broadcast %g {dims = #core.dims<[2]>} : (tensor<1xi64>) -> tensor<2xi64>
+    %b = core.broadcast %g [2] : (tensor<1xi64>) -> tensor<2xi64>
     core.yield %b : tensor<2xi64>
   }
   func.return %y : tensor<2xi64>
@@ -152,8 +152,8 @@ def test_mixed_dialects_and_kernels() -> None:
 DATA = """
 func.func @main(%x : tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, k]>> {
   %c = core.count_nonzero %x : (tensor<4xf32>) -> tensor<i64>
-  core.bind_symbols %c {symbols = ["k"]} : tensor<i64>
-  %i = core.nonzero %x {count = #core.dims<[k]>} :
+  core.bind_symbols %c ["k"] : tensor<i64>
+  %i = core.nonzero %x [k] :
     (tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, k]>>
   func.return %i : tensor<1x?xi64, #core.tensor<dims = [1, k]>>
 }

@@ -2,8 +2,8 @@
 
 // Parts begin at the slice points; without them they are equal, whatever the batch size.
 // CHECK-LABEL: @slice
-// CHECK:         core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[1, 4, 1]>}
-// CHECK:         core.split %x {axis = #builtin.int<1>, sizes = #core.dims<[3, 3]>}
+// CHECK:         core.split %x axis 1 sizes [1, 4, 1]
+// CHECK:         core.split %x axis 1 sizes [3, 3]
 func.func @slice(%x : tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -> (tensor<*xf32>, tensor<*xf32>) {
   %a, %b, %c = caffe.Slice %x {slice_point = [1, 5]} : (tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)
   %d, %e = caffe.Slice %x {axis = -1} : (tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -> (tensor<*xf32>, tensor<*xf32>)
@@ -27,9 +27,9 @@ func.func @nothing_to_do(%x : tensor<2x4xf32>) -> (tensor<*xf32>, tensor<*xf32>,
 
 // Dimensions before the axis are one for the convolution, and come back behind it.
 // CHECK-LABEL: @convolution_of_an_axis
-// CHECK:         %[[X:.*]] = core.reshape %x {dims = #core.dims<[6, 4, 5]>}
-// CHECK:         %[[Y:.*]] = core.conv %[[X]], %w {strides = array<i64: 2>, dilations = array<i64: 1>, pads_begin = #core.dims<[1]>, pads_end = #core.dims<[1]>, groups = #builtin.int<2>}
-// CHECK:         core.reshape %[[Y]] {dims = #core.dims<[2, 3, 6, 3]>}
+// CHECK:         %[[X:.*]] = core.reshape %x [6, 4, 5]
+// CHECK:         %[[Y:.*]] = core.conv %[[X]], %w strides [2] dilations [1] pads [1] [1] groups 2
+// CHECK:         core.reshape %[[Y]] [2, 3, 6, 3]
 func.func @convolution_of_an_axis(%x : tensor<2x3x4x5xf32>, %w : tensor<6x2x3xf32>) -> tensor<*xf32> {
   %y = caffe.Convolution %x blobs(%w) {num_output = 6, kernel_size = [3], stride = [2], pad = [1], group = 2, axis = 2, bias_term = false} : (tensor<2x3x4x5xf32>, tensor<6x2x3xf32>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
@@ -51,7 +51,7 @@ func.func @two_bottoms(%x : tensor<1x2x3x3xf32>, %y : tensor<1x2x3x3xf32>, %w : 
 // Weights are [outputs, inputs], and are transposed unless they are so already.
 // CHECK-LABEL: @inner_product
 // CHECK-DAG:     %[[W:.*]] = core.transpose %w
-// CHECK-DAG:     %[[X:.*]] = core.reshape %x {dims = #core.dims<[2, 12]>}
+// CHECK-DAG:     %[[X:.*]] = core.reshape %x [2, 12]
 // CHECK:         core.matmul %[[X]], %[[W]]
 // CHECK:         core.matmul %{{.*}}, %v
 func.func @inner_product(%x : tensor<2x3x4xf32>, %w : tensor<5x12xf32>, %v : tensor<12x5xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
@@ -64,12 +64,12 @@ func.func @inner_product(%x : tensor<2x3x4xf32>, %w : tensor<5x12xf32>, %v : ten
 
 // Of equal elements the last one is the best; several are looked for from the end.
 // CHECK-LABEL: @argmax
-// CHECK:         core.arg_reduce %x {kind = "max", axis = #builtin.int<1>, keep_dims = true, last_index = true}
-// CHECK:         %[[B:.*]] = core.slice %x {starts = #core.dims<[0, 6]>, sizes = #core.dims<[2, 7]>, steps = #core.dims<[1, -1]>}
-// CHECK:         %{{.*}}, %[[I:.*]] = core.top_k %[[B]] {k = #core.dims<[3]>
+// CHECK:         core.arg_reduce max %x axis 1 {keep_dims = true, last_index = true}
+// CHECK:         %[[B:.*]] = core.slice %x [0, 6] [2, 7] [1, -1]
+// CHECK:         %{{.*}}, %[[I:.*]] = core.top_k %[[B]] [3]
 // CHECK:         %[[LAST:.*]] = core.constant dense<6> : tensor<i64>
 // CHECK:         core.sub %[[LAST]], %[[I]]
-// CHECK:         core.reshape %{{.*}} {dims = #core.dims<[2, 1, 3]>}
+// CHECK:         core.reshape %{{.*}} [2, 1, 3]
 func.func @argmax(%x : tensor<2x7xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
   %a = caffe.ArgMax %x {axis = -1} : (tensor<2x7xf32>) -> tensor<*xf32>
   %b = caffe.ArgMax %x {top_k = 3} : (tensor<2x7xf32>) -> tensor<*xf32>
@@ -98,7 +98,7 @@ func.func @power(%x : tensor<2xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
 // CHECK:         ^{{.*}}(%{{.*}}: tensor<i64>, %[[H:.*]]: tensor<2x3xf32>, %[[C:.*]]: tensor<2x3xf32>):
 // CHECK:           %[[K:.*]] = core.mul %[[H]], %[[CONT:.*]] : (tensor<2x3xf32>, tensor<2x1xf32>)
 // CHECK:           core.matmul %[[K]]
-// CHECK:           %[[I:.*]], %[[F:.*]], %[[O:.*]], %[[G:.*]] = core.split {{.*}} {axis = #builtin.int<1>, sizes = #core.dims<[3, 3, 3, 3]>}
+// CHECK:           %[[I:.*]], %[[F:.*]], %[[O:.*]], %[[G:.*]] = core.split {{.*}} axis 1 sizes [3, 3, 3, 3]
 // CHECK:           core.sigmoid %[[F]]
 // CHECK:           core.tanh %[[G]]
 // CHECK:         func.return %[[Y]] : tensor<4x2x3xf32>

@@ -6,7 +6,7 @@
 // CHECK-DAG:     %[[V:.*]] = core.constant dense<[1.0, 2.0]>
 // CHECK-DAG:     %[[ONE:.*]] = core.constant dense<[1.0, 1.0]> : tensor<2xf32>
 // CHECK-DAG:     %[[ZERO:.*]] = core.constant dense<[0.0, 0.0]> : tensor<2xf32>
-// CHECK:         %[[Y:.*]] = core.batch_norm %x, %[[ONE]], %[[ZERO]], %[[M]], %[[V]] {epsilon = 0.0010000000474974513 : f64, axis = #builtin.int<1>}
+// CHECK:         %[[Y:.*]] = core.batch_norm %x, %[[ONE]], %[[ZERO]], %[[M]], %[[V]] axis 1 {epsilon = 0.0010000000474974513 : f64}
 // CHECK-NEXT:    func.return %[[Y]]
 func.func @batch_norm(%x : tensor<1x2x3x3xf32>) -> tensor<*xf32> {
   %m = core.constant dense<[2.0, 4.0]> : tensor<2xf32>
@@ -85,7 +85,7 @@ func.func @other_axis(%x : tensor<1x2x3x2xf32>, %m : tensor<2xf32>, %f : tensor<
 // The second of two scales is on its own.
 // CHECK-LABEL: @scaled_twice
 // CHECK:         %[[N:.*]] = core.batch_norm %x, %s,
-// CHECK:         %[[T:.*]] = core.reshape %t {dims = #core.dims<[2, 1, 1]>}
+// CHECK:         %[[T:.*]] = core.reshape %t [2, 1, 1]
 // CHECK:         core.mul %[[N]], %[[T]]
 func.func @scaled_twice(%x : tensor<1x2x3x3xf32>, %m : tensor<2xf32>, %f : tensor<1xf32>, %s : tensor<2xf32>, %t : tensor<2xf32>) -> tensor<*xf32> {
   %n = caffe.BatchNorm %x blobs(%m, %m, %f) {} : (tensor<1x2x3x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<1xf32>) -> tensor<*xf32>
@@ -98,10 +98,10 @@ func.func @scaled_twice(%x : tensor<1x2x3x3xf32>, %m : tensor<2xf32>, %f : tenso
 
 // alpha is divided by the size across channels, k counts; within a channel k is 1.
 // CHECK-LABEL: @lrn
-// CHECK:         core.pool %{{.*}} {kind = "sum"
+// CHECK:         core.pool sum %{{.*}}
 // CHECK:         core.constant dense<0.5>
 // CHECK:         core.constant dense<7.0>
-// CHECK:         core.pool %{{.*}} {kind = "average"{{.*}}count_pads = true
+// CHECK:         core.pool average %{{.*}}{count_pads = true}
 // CHECK:         core.constant dense<1.5>
 // CHECK:         core.constant dense<1.0>
 // CHECK-NOT:     dense<7.0>

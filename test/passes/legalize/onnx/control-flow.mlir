@@ -61,7 +61,7 @@ func.func @grow(%x: tensor<2xf32>, %y: tensor<1xf32>) -> tensor<*xf32> {
 // The second sequence axis is read from its end.
 // CHECK-LABEL: @scan
 // CHECK:         core.loop
-// CHECK:           core.slice %x {starts = #core.dims<[0, -[[I:u[0-9]+]] + 6]>, sizes = #core.dims<[2, 1]>
+// CHECK:           core.slice %x [0, -[[I:u[0-9]+]] + 6] [2, 1]
 func.func @scan(%s: tensor<2xf32>, %x: tensor<2x7xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
   %y, %rows = onnx.Scan_11 %s, %x {num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1]} body {
   ^bb0(%v: tensor<*xf32>, %e: tensor<*xf32>):
@@ -93,7 +93,7 @@ func.func @if(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<*xf32> {
 // The rank is known, so the condition is: only one branch is looked at, and it may have another shape.
 // CHECK-LABEL: @if_known
 // CHECK-NOT:     core.if
-// CHECK:         core.reshape %x {dims = #core.dims<[2]>}
+// CHECK:         core.reshape %x [2]
 func.func @if_known(%x: tensor<1x2xf32>) -> tensor<*xf32> {
   %shape = onnx.Shape_15 %x : (tensor<1x2xf32>) -> tensor<*xi64>
   %zero = onnx.Constant_13 {value_int = 0} : () -> tensor<i64>

@@ -2,7 +2,7 @@
 
 // SAME pads so that there are ceil(h / 2) rows, whatever h is.
 // CHECK-LABEL: @conv_same
-// CHECK-NEXT:    %y = core.conv %x, %w {{.*}} pads_begin = #core.dims<[{{.*}}, 1]>
+// CHECK-NEXT:    %y = core.conv %x, %w {{.*}} pads [{{.*}}, 1]
 // CHECK-SAME:      -> tensor<1x4x?x4xf32, #core.tensor<dims = [1, 4, (h + 1) floordiv 2, 4]>>
 func.func @conv_same(%x : tensor<1x2x?x7xf32, #core.tensor<dims = [1, 2, h, 7]>>, %w : tensor<4x2x3x3xf32>) -> tensor<*xf32> {
   %b = onnx.none : none
@@ -14,7 +14,7 @@ func.func @conv_same(%x : tensor<1x2x?x7xf32, #core.tensor<dims = [1, 2, h, 7]>>
 
 // The last row of windows hangs over by one; no window starts in the padding of the columns.
 // CHECK-LABEL: @max_pool_ceil
-// CHECK-NEXT:    core.pool %x {kind = "max", {{.*}} pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[1, 1]>, overhang = #core.dims<[1, 0]>
+// CHECK-NEXT:    core.pool max %x {{.*}} pads [0, 0] [1, 1] overhang [1, 0]
 // CHECK-SAME:      -> tensor<1x1x3x2xf32>
 func.func @max_pool_ceil(%x : tensor<1x1x5x6xf32>) -> tensor<*xf32> {
   %y = onnx.MaxPool_12 %x {ceil_mode = 1, kernel_shape = [2, 2], pads = [0, 0, 0, 1], strides = [2, 3]} : (tensor<1x1x5x6xf32>) -> tensor<*xf32>
@@ -39,9 +39,9 @@ func.func @gemm(%a : tensor<3x2xf32>, %b : tensor<4x3xf32>, %c : tensor<4xf32>) 
 
 // Before opset 13 the dimensions from the axis on are one row.
 // CHECK-LABEL: @flat_softmax
-// CHECK-NEXT:    %[[ROWS:.*]] = core.reshape %x {dims = #core.dims<[2, 12]>}
-// CHECK-NEXT:    %[[Y:.*]] = core.softmax %[[ROWS]] {axis = #builtin.int<1>}
-// CHECK-NEXT:    core.reshape %[[Y]] {dims = #core.dims<[2, 3, 4]>}
+// CHECK-NEXT:    %[[ROWS:.*]] = core.reshape %x [2, 12]
+// CHECK-NEXT:    %[[Y:.*]] = core.softmax %[[ROWS]] axis 1
+// CHECK-NEXT:    core.reshape %[[Y]] [2, 3, 4]
 func.func @flat_softmax(%x : tensor<2x3x4xf32>) -> tensor<*xf32> {
   %y = onnx.Softmax_11 %x : (tensor<2x3x4xf32>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
@@ -51,7 +51,7 @@ func.func @flat_softmax(%x : tensor<2x3x4xf32>) -> tensor<*xf32> {
 
 // The operand belongs to dimension 1, not to the last one.
 // CHECK-LABEL: @old_add
-// CHECK-NEXT:    %[[Y:.*]] = core.reshape %y {dims = #core.dims<[3, 1]>}
+// CHECK-NEXT:    %[[Y:.*]] = core.reshape %y [3, 1]
 // CHECK-NEXT:    core.add %x, %[[Y]]
 func.func @old_add(%x : tensor<2x3x3xf32>, %y : tensor<3xf32>) -> tensor<*xf32> {
   %z = onnx.Add_6 %x, %y {axis = 1, broadcast = 1} : (tensor<2x3x3xf32>, tensor<3xf32>) -> tensor<*xf32>
@@ -75,7 +75,7 @@ func.func @clip(%x : tensor<4xf32>, %low : tensor<f32>, %high : tensor<f32>) -> 
 // Shape arithmetic does not stay as data.
 // CHECK-LABEL: @shape_arithmetic
 // CHECK-NOT:     core.mul
-// CHECK:         %y = core.from_dims {values = #core.dims<[n * 2, 12]>
+// CHECK:         %y = core.from_dims [n * 2, 12]
 // CHECK-NEXT:    func.return %y
 func.func @shape_arithmetic(%x : tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -> tensor<*xi64> {
   %s = onnx.Shape_15 %x : (tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -> tensor<*xi64>
@@ -87,9 +87,9 @@ func.func @shape_arithmetic(%x : tensor<?x6xf32, #core.tensor<dims = [n, 6]>>) -
 // -----
 
 // CHECK-LABEL: @instance_norm
-// CHECK-DAG:     %[[S:.*]] = core.reshape %s {dims = #core.dims<[3, 1]>}
-// CHECK-DAG:     %[[B:.*]] = core.reshape %b {dims = #core.dims<[3, 1]>}
-// CHECK:         core.layer_norm %x, %[[S]], %[[B]] {{.*}} axis = #builtin.int<2>
+// CHECK-DAG:     %[[S:.*]] = core.reshape %s [3, 1]
+// CHECK-DAG:     %[[B:.*]] = core.reshape %b [3, 1]
+// CHECK:         core.layer_norm %x, %[[S]], %[[B]] axis 2
 func.func @instance_norm(%x : tensor<1x3x8xf32>, %s : tensor<3xf32>, %b : tensor<3xf32>) -> tensor<*xf32> {
   %y = onnx.InstanceNormalization_6 %x, %s, %b : (tensor<1x3x8xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
@@ -98,7 +98,7 @@ func.func @instance_norm(%x : tensor<1x3x8xf32>, %s : tensor<3xf32>, %b : tensor
 // -----
 
 // CHECK-LABEL: @einsum
-// CHECK-NEXT:    %[[B:.*]] = core.transpose %b {permutation = array<i64: 0, 1, 3, 2>}
+// CHECK-NEXT:    %[[B:.*]] = core.transpose %b [0, 1, 3, 2]
 // CHECK-NEXT:    %y = core.matmul %a, %[[B]]
 // CHECK-NEXT:    func.return %y
 func.func @einsum(%a : tensor<2x3x4x5xf32>, %b : tensor<2x3x6x5xf32>) -> tensor<*xf32> {
@@ -110,12 +110,12 @@ func.func @einsum(%a : tensor<2x3x4x5xf32>, %b : tensor<2x3x6x5xf32>) -> tensor<
 
 // The input is projected outside of the loop, which goes through it from the end.
 // CHECK-LABEL: @rnn
-// CHECK:         %[[P:.*]] = core.reshape %{{.*}} {dims = #core.dims<[5, 1, 3]>}
+// CHECK:         %[[P:.*]] = core.reshape %{{.*}} [5, 1, 3]
 // CHECK:         core.loop trip
-// CHECK:           core.slice %[[P]] {starts = #core.dims<[-[[T:u[0-9]+]] + 4, 0, 0]>
+// CHECK:           core.slice %[[P]] [-[[T:u[0-9]+]] + 4, 0, 0]
 // CHECK:           core.tanh
 // CHECK:         } {iteration = "[[T]]"
-// CHECK:         core.slice %{{.*}} steps = #core.dims<[-1, 1, 1]>
+// CHECK:         core.slice %{{.*}} [-1, 1, 1] :
 func.func @rnn(%x : tensor<5x1x2xf32>, %w : tensor<1x3x2xf32>, %r : tensor<1x3x3xf32>) -> tensor<*xf32> {
   %y, %h = onnx.RNN_14 %x, %w, %r {direction = "reverse", hidden_size = 3} : (tensor<5x1x2xf32>, tensor<1x3x2xf32>, tensor<1x3x3xf32>) -> (tensor<*xf32>, none)
   func.return %y : tensor<*xf32>
@@ -130,7 +130,7 @@ func.func @rnn(%x : tensor<5x1x2xf32>, %w : tensor<1x3x2xf32>, %r : tensor<1x3x3
 // CHECK:         core.add
 // CHECK:         core.min
 // CHECK:         core.max
-// CHECK-NEXT:    core.cast %{{.*}} {to = ui8}
+// CHECK-NEXT:    core.cast %{{.*}} to ui8
 func.func @quantize(%x : tensor<4xf32>, %s : tensor<f32>, %z : tensor<ui8>) -> tensor<*xui8> {
   %y = onnx.QuantizeLinear_13 %x, %s, %z : (tensor<4xf32>, tensor<f32>, tensor<ui8>) -> tensor<*xui8>
   func.return %y : tensor<*xui8>
@@ -140,11 +140,11 @@ func.func @quantize(%x : tensor<4xf32>, %s : tensor<f32>, %z : tensor<ui8>) -> t
 
 // An axis that only the data tells decides between the reduced tensor and the tensor itself.
 // CHECK-LABEL: @reduce_from_data
-// CHECK:         core.bind_symbols %{{.*}} {symbols = ["[[A:u[0-9]+]]", "[[B:u[0-9]+]]"]} : tensor<1x2xi1>
+// CHECK:         core.bind_symbols %{{.*}} ["[[A:u[0-9]+]]", "[[B:u[0-9]+]]"] : tensor<1x2xi1>
 // CHECK:         core.concat
-// CHECK-NEXT:    core.slice %{{.*}} {starts = #core.dims<[-[[A]] + 1, 0]>
+// CHECK-NEXT:    core.slice %{{.*}} [-[[A]] + 1, 0]
 // CHECK:         core.concat
-// CHECK-NEXT:    core.slice %{{.*}} {starts = #core.dims<[0, -[[B]] + 1]>
+// CHECK-NEXT:    core.slice %{{.*}} [0, -[[B]] + 1]
 func.func @reduce_from_data(%x : tensor<2x3xf32>, %axes : tensor<1xi64>) -> tensor<*xf32> {
   %y = onnx.ReduceSum_13 %x, %axes : (tensor<2x3xf32>, tensor<1xi64>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
@@ -154,7 +154,7 @@ func.func @reduce_from_data(%x : tensor<2x3xf32>, %axes : tensor<1xi64>) -> tens
 
 // An operator without a legalization of its own is what its schema says.
 // CHECK-LABEL: @expanded
-// CHECK:         core.cast %{{.*}} {to = ui8}
+// CHECK:         core.cast %{{.*}} to ui8
 func.func @expanded(%x : tensor<3xf32>) -> tensor<*xui8> {
   %y, %s, %z = onnx.DynamicQuantizeLinear_11 %x : (tensor<3xf32>) -> (tensor<*xui8>, tensor<*xf32>, tensor<*xui8>)
   func.return %y : tensor<*xui8>

@@ -92,10 +92,10 @@ func.func @sizes(%x : tensor<2xf32>, %y : tensor<3xf32>, %c : tensor<i1>) -> (te
 // What counts as true: a scalar that is not zero, and any other tensor that has elements.
 // CHECK-LABEL: func.func @truth
 // CHECK-NEXT:    %[[ZERO:.*]] = core.constant dense<0> : tensor<i32>
-// CHECK-NEXT:    %b = core.compare %n, %[[ZERO]] {predicate = "ne"}
-// CHECK-NEXT:    %[[SIZE:.*]] = core.from_dims {values = #core.dims<[n * 2]>
+// CHECK-NEXT:    %b = core.compare ne %n, %[[ZERO]]
+// CHECK-NEXT:    %[[SIZE:.*]] = core.from_dims [n * 2]
 // CHECK-NEXT:    %[[NONE:.*]] = core.constant dense<0>
-// CHECK-NEXT:    %c = core.compare %[[SIZE]], %[[NONE]] {predicate = "gt"}
+// CHECK-NEXT:    %c = core.compare gt %[[SIZE]], %[[NONE]]
 // CHECK:         func.return %p, %b, %c, %x
 func.func @truth(%p : tensor<i1>, %n : tensor<i32>, %v : tensor<2x?xi1, #core.tensor<dims = [2, n]>>, %w : tensor<1xi1>, %x : tensor<f32>) -> (tensor<*xi1>, tensor<*xi1>, tensor<*xi1>, tensor<*xf32>) {
   %a = tf1.ToBool %p {T = #tf1.dtype<bool>} : (tensor<i1>) -> tensor<*xi1>

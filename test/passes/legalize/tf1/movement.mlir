@@ -3,7 +3,7 @@
 // Sizes that are computed from a shape, in i32, stay expressions: nothing is bound at run time.
 // CHECK-LABEL: func.func @merged
 // CHECK-NOT:   bind_symbols
-// CHECK:       core.reshape %x {dims = #core.dims<[b * t, c floordiv 2, 2]>}
+// CHECK:       core.reshape %x [b * t, c floordiv 2, 2]
 func.func @merged(%x : tensor<?x?x?xf32, #core.tensor<dims = [b, t, c]>>) -> tensor<*xf32> {
   %s = tf1.Shape %x {T = #tf1.dtype<float>} : (tensor<?x?x?xf32, #core.tensor<dims = [b, t, c]>>) -> tensor<*xi32>
   %0 = core.constant dense<[0]> : tensor<1xi32>
@@ -25,7 +25,7 @@ func.func @merged(%x : tensor<?x?x?xf32, #core.tensor<dims = [b, t, c]>>) -> ten
 
 // One element at a place that data decides is gathered, from what was packed.
 // CHECK-LABEL: func.func @element
-// CHECK-NEXT:  [[R:%.+]] = core.gather %x, %t {axis = #builtin.int<1>} : (tensor<2x5x3xf32>, tensor<i32>) -> tensor<2x3xf32>
+// CHECK-NEXT:  [[R:%.+]] = core.gather %x, %t axis 1 : (tensor<2x5x3xf32>, tensor<i32>) -> tensor<2x3xf32>
 // CHECK-NEXT:  func.return [[R]]
 func.func @element(%x : tensor<2x5x3xf32>, %t : tensor<i32>) -> tensor<*xf32> {
   %zero = core.constant dense<0> : tensor<i32>
@@ -39,7 +39,7 @@ func.func @element(%x : tensor<2x5x3xf32>, %t : tensor<i32>) -> tensor<*xf32> {
 
 // A range that data decides: only its begin is bound, and it may count from the end.
 // CHECK-LABEL: func.func @range
-// CHECK-NEXT:  core.bind_symbols %t {symbols = ["u0"]} : tensor<i32>
+// CHECK-NEXT:  core.bind_symbols %t ["u0"] : tensor<i32>
 // CHECK-NEXT:  core.slice %x
 func.func @range(%x : tensor<7xf32>, %t : tensor<i32>) -> tensor<*xf32> {
   %end = core.constant dense<[0]> : tensor<1xi32>
@@ -53,8 +53,8 @@ func.func @range(%x : tensor<7xf32>, %t : tensor<i32>) -> tensor<*xf32> {
 
 // The last element of a dimension that is not known, and a size that a shape gives.
 // CHECK-LABEL: func.func @last
-// CHECK:       core.slice %x {starts = #core.dims<[0, t - 1]>, sizes = #core.dims<[b, 1]>
-// CHECK:       core.slice %x {starts = #core.dims<[0, 1]>, sizes = #core.dims<[b, t - 1]>
+// CHECK:       core.slice %x [0, t - 1] [b, 1]
+// CHECK:       core.slice %x [0, 1] [b, t - 1]
 func.func @last(%x : tensor<?x?xf32, #core.tensor<dims = [b, t]>>) -> (tensor<*xf32>, tensor<*xf32>) {
   %b = core.constant dense<[0, -1]> : tensor<2xi32>
   %ones = core.constant dense<[1, 1]> : tensor<2xi32>
@@ -70,11 +70,11 @@ func.func @last(%x : tensor<?x?xf32, #core.tensor<dims = [b, t]>>) -> (tensor<*x
 
 // TensorFlow has no kernels for NCHW on the CPU: blocks of channels before the image.
 // CHECK-LABEL: func.func @channels_first
-// CHECK:       core.reshape %x {dims = #core.dims<[1, 2, 2, 3, 4, 5]>}
-// CHECK:       core.transpose {{.*}} array<i64: 0, 3, 4, 1, 5, 2>
+// CHECK:       core.reshape %x [1, 2, 2, 3, 4, 5]
+// CHECK:       core.transpose {{.*}} [0, 3, 4, 1, 5, 2]
 // CHECK:       -> tensor<1x3x8x10xf32>
-// CHECK:       core.reshape {{.*}} {dims = #core.dims<[1, 3, 4, 2, 5, 2]>}
-// CHECK:       core.transpose {{.*}} array<i64: 0, 3, 5, 1, 2, 4>
+// CHECK:       core.reshape {{.*}} [1, 3, 4, 2, 5, 2]
+// CHECK:       core.transpose {{.*}} [0, 3, 5, 1, 2, 4]
 func.func @channels_first(%x : tensor<1x12x4x5xf32>) -> tensor<*xf32> {
   %y = tf1.DepthToSpace %x {T = #tf1.dtype<float>, block_size = 2 : i64, data_format = "NCHW"} : (tensor<1x12x4x5xf32>) -> tensor<*xf32>
   %z = tf1.SpaceToDepth %y {T = #tf1.dtype<float>, block_size = 2 : i64, data_format = "NCHW"} : (tensor<*xf32>) -> tensor<*xf32>
@@ -85,7 +85,7 @@ func.func @channels_first(%x : tensor<1x12x4x5xf32>) -> tensor<*xf32> {
 
 // `k` was an attribute; the places are i32.
 // CHECK-LABEL: func.func @best
-// CHECK:       core.top_k %x {k = #core.dims<[2]>
+// CHECK:       core.top_k %x [2]
 // CHECK:       core.cast {{.*}} -> tensor<3x2xi32>
 func.func @best(%x : tensor<3x5xf32>) -> (tensor<*xf32>, tensor<*xi32>) {
   %v, %i = tf1.TopK %x {T = #tf1.dtype<float>, k = 2 : i64} : (tensor<3x5xf32>) -> (tensor<*xf32>, tensor<*xi32>)

@@ -3,11 +3,11 @@
 // Channels go to dimension 1 and back, weights to [out, in, kernel]; an even image needs nothing
 // before and one element after.
 // CHECK-LABEL: func.func @conv
-// CHECK-DAG:   [[W:%.+]] = core.transpose %w {permutation = array<i64: 3, 2, 0, 1>}
-// CHECK-DAG:   [[X:%.+]] = core.transpose %x {permutation = array<i64: 0, 3, 1, 2>}
+// CHECK-DAG:   [[W:%.+]] = core.transpose %w [3, 2, 0, 1]
+// CHECK-DAG:   [[X:%.+]] = core.transpose %x [0, 3, 1, 2]
 // CHECK:       [[Y:%.+]] = core.conv [[X]], [[W]]
-// CHECK-SAME:  pads_begin = #core.dims<[0, 1]>, pads_end = #core.dims<[1, 1]>, groups = #builtin.int<2>
-// CHECK-NEXT:  core.transpose [[Y]] {permutation = array<i64: 0, 2, 3, 1>}
+// CHECK-SAME:  pads [0, 1] [1, 1] groups 2
+// CHECK-NEXT:  core.transpose [[Y]] [0, 2, 3, 1]
 func.func @conv(%x : tensor<?x8x9x4xf32, #core.tensor<dims = [n, 8, 9, 4]>>, %w : tensor<3x3x2x6xf32>) -> tensor<*xf32> {
   %y = tf1.Conv2D %x, %w {T = #tf1.dtype<float>, strides = [1, 2, 2, 1], padding = "SAME"} : (tensor<?x8x9x4xf32, #core.tensor<dims = [n, 8, 9, 4]>>, tensor<3x3x2x6xf32>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
@@ -17,7 +17,7 @@ func.func @conv(%x : tensor<?x8x9x4xf32, #core.tensor<dims = [n, 8, 9, 4]>>, %w 
 
 // No transpose where the channels are in dimension 1 already.
 // CHECK-LABEL: func.func @first
-// CHECK-NEXT:  [[Y:%.+]] = core.pool %x
+// CHECK-NEXT:  [[Y:%.+]] = core.pool max %x
 // CHECK-NEXT:  func.return [[Y]]
 func.func @first(%x : tensor<2x3x8x8xf32>) -> tensor<*xf32> {
   %y = tf1.MaxPool %x {T = #tf1.dtype<float>, ksize = [1, 1, 2, 2], strides = [1, 1, 2, 2], padding = "VALID", data_format = "NCHW"} : (tensor<2x3x8x8xf32>) -> tensor<*xf32>
@@ -31,7 +31,7 @@ func.func @first(%x : tensor<2x3x8x8xf32>) -> tensor<*xf32> {
 // CHECK-LABEL: func.func @doubled
 // CHECK-NOT:   bind_symbols
 // CHECK:       core.conv_transpose
-// CHECK-SAME:  pads_begin = #core.dims<[0, 0]>, pads_end = #core.dims<[1, 1]>
+// CHECK-SAME:  pads [0, 0] [1, 1]
 // CHECK-SAME:  -> tensor<?x2x?x?xf32, #core.tensor<dims = [n, 2, h * 2, w * 2]>>
 func.func @doubled(%x : tensor<?x?x?x4xf32, #core.tensor<dims = [n, h, w, 4]>>, %w : tensor<3x3x2x4xf32>) -> tensor<*xf32> {
   %s = tf1.Shape %x {T = #tf1.dtype<float>} : (tensor<?x?x?x4xf32, #core.tensor<dims = [n, h, w, 4]>>) -> tensor<*xi32>
@@ -48,7 +48,7 @@ func.func @doubled(%x : tensor<?x?x?x4xf32, #core.tensor<dims = [n, h, w, 4]>>, 
 // The own statistics of one image by rows are those of a layer.
 // CHECK-LABEL: func.func @rows
 // CHECK:       core.layer_norm %x
-// CHECK-SAME:  axis = #builtin.int<2>
+// CHECK-SAME:  axis 2
 func.func @rows(%x : tensor<1x?x6x1xf32, #core.tensor<dims = [1, r, 6, 1]>>, %p : tensor<?xf32, #core.tensor<dims = [r]>>, %e : tensor<0xf32>) -> tensor<*xf32> {
   %y, %m, %v, %0, %1, %2 = tf1.FusedBatchNormV3 %x, %p, %p, %e, %e {T = #tf1.dtype<float>, U = #tf1.dtype<float>, data_format = "NCHW"} : (tensor<1x?x6x1xf32, #core.tensor<dims = [1, r, 6, 1]>>, tensor<?xf32, #core.tensor<dims = [r]>>, tensor<?xf32, #core.tensor<dims = [r]>>, tensor<0xf32>, tensor<0xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)
   func.return %y : tensor<*xf32>
@@ -59,7 +59,7 @@ func.func @rows(%x : tensor<1x?x6x1xf32, #core.tensor<dims = [1, r, 6, 1]>>, %p 
 // Two images share their statistics.
 // CHECK-LABEL: func.func @images
 // CHECK-NOT:   core.layer_norm
-// CHECK:       core.reduce %x {{.*}}axes = array<i64: 0, 2, 3>
+// CHECK:       core.reduce sum %x [0, 2, 3]
 // CHECK:       core.batch_norm %x
 func.func @images(%x : tensor<2x5x6x1xf32>, %p : tensor<5xf32>, %e : tensor<0xf32>) -> tensor<*xf32> {
   %y, %m, %v, %0, %1, %2 = tf1.FusedBatchNormV3 %x, %p, %p, %e, %e {T = #tf1.dtype<float>, U = #tf1.dtype<float>, data_format = "NCHW"} : (tensor<2x5x6x1xf32>, tensor<5xf32>, tensor<5xf32>, tensor<0xf32>, tensor<0xf32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>, tensor<*xf32>)
@@ -70,7 +70,7 @@ func.func @images(%x : tensor<2x5x6x1xf32>, %p : tensor<5xf32>, %e : tensor<0xf3
 
 // The operands come as t, m, v, beta, gamma; without the scale there are ones.
 // CHECK-LABEL: func.func @global
-// CHECK:       core.batch_norm %x, %gamma, %beta, %m, %v {epsilon = 1.000000e-02 : f64, axis = #builtin.int<3>}
+// CHECK:       core.batch_norm %x, %gamma, %beta, %m, %v axis 3 {epsilon = 1.000000e-02 : f64}
 // CHECK:       [[ONES:%.+]] = core.constant dense<[1.0, 1.0, 1.0, 1.0, 1.0]>
 // CHECK:       core.batch_norm %x, [[ONES]], %beta, %m, %v
 func.func @global(%x : tensor<2x3x4x5xf32>, %m : tensor<5xf32>, %v : tensor<5xf32>, %beta : tensor<5xf32>, %gamma : tensor<5xf32>) -> (tensor<*xf32>, tensor<*xf32>) {
@@ -83,8 +83,8 @@ func.func @global(%x : tensor<2x3x4x5xf32>, %m : tensor<5xf32>, %v : tensor<5xf3
 
 // A fused convolution of channels is the convolution, then what follows in order.
 // CHECK-LABEL: func.func @fused
-// CHECK:       core.reshape {{.*}}dims = #core.dims<[8, 1, 3, 3]>
-// CHECK:       core.conv {{.*}}groups = #builtin.int<4>
+// CHECK:       core.reshape {{.*}}[8, 1, 3, 3]
+// CHECK:       core.conv {{.*}}groups 4
 // CHECK:       core.add
 // CHECK:       core.max
 // CHECK:       core.min
@@ -97,7 +97,7 @@ func.func @fused(%x : tensor<1x8x8x4xf32>, %w : tensor<3x3x4x2xf32>, %b : tensor
 
 // A vector chooses rows, unless the operands are vectors, too.
 // CHECK-LABEL: func.func @select
-// CHECK:       [[C:%.+]] = core.reshape %c {dims = #core.dims<[3, 1]>}
+// CHECK:       [[C:%.+]] = core.reshape %c [3, 1]
 // CHECK-NEXT:  core.select [[C]], %x, %x
 // CHECK-NEXT:  core.select %c, %v, %v
 func.func @select(%c : tensor<3xi1>, %x : tensor<3x3xf32>, %v : tensor<3xf32>) -> (tensor<*xf32>, tensor<*xf32>) {

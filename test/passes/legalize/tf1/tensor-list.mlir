@@ -23,7 +23,7 @@ func.func @written(%x : tensor<2xf32>, %k : tensor<i32>, %c : tensor<i1>) -> ten
 
 // A handle is a version of the list: the write through one does not show through the other.
 // CHECK-LABEL: func.func @versions
-// CHECK:       [[W:%.+]] = core.scatter_nd %x,
+// CHECK:       [[W:%.+]] = core.scatter_nd none %x,
 // CHECK:       func.return [[W]], %x
 func.func @versions(%x : tensor<3x2xf32>, %v : tensor<2xf32>, %k : tensor<i32>) -> (tensor<*xf32>, tensor<*xf32>) {
   %any = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0xFFFFFFFF">} : () -> tensor<i32>
@@ -39,11 +39,11 @@ func.func @versions(%x : tensor<3x2xf32>, %v : tensor<2xf32>, %k : tensor<i32>) 
 // What is appended makes the list longer; the branch that appends nothing keeps it empty.
 // CHECK-LABEL: func.func @appended
 // CHECK:       [[R:%.+]] = core.if %c : tensor<i1> -> tensor<?x2xf32, #core.tensor<dims = [[[N:u[0-9]+]], 2]>> {
-// CHECK:         core.reshape %x {dims = #core.dims<[1, 2]>}
+// CHECK:         core.reshape %x [1, 2]
 // CHECK:         core.yield {{.*}} : tensor<1x2xf32>
 // CHECK:       } else {
 // CHECK:         core.yield {{.*}} : tensor<0x2xf32>
-// CHECK:       core.from_dims {values = #core.dims<{{\[}}[[N]]]>
+// CHECK:       core.from_dims {{\[}}[[N]]]
 func.func @appended(%x : tensor<2xf32>, %c : tensor<i1>) -> tensor<*xi32> {
   %any = tf1.Const {dtype = #tf1.dtype<int32>, value = #core.blob<"0xFFFFFFFF">} : () -> tensor<i32>
   %l = tf1.EmptyTensorList %any, %any {element_dtype = #tf1.dtype<float>, shape_type = #tf1.dtype<int32>} : (tensor<i32>, tensor<i32>) -> !tf1.variant

@@ -28,7 +28,7 @@ func.func @chosen(%c : tensor<i1>) -> tensor<*xf32> {
 // CHECK:       %[[V:.+]] = core.constant
 // CHECK:       core.gather %[[V]], %i {{.*}} -> tensor<2x3x2x1xf32>
 // CHECK:       %[[I:.+]] = core.reshape %i {{.*}} -> tensor<2x3x1xi32>
-// CHECK:       core.gather_nd %[[V]], %[[I]] {batch_dims = #builtin.int<1>} {{.*}} -> tensor<2x3x1xf32>
+// CHECK:       core.gather_nd %[[V]], %[[I]] batch_dims 1 {{.*}} -> tensor<2x3x1xf32>
 // CHECK:       core.constant dense<[2, 2, 1]> : tensor<3xi32>
 func.func @rows(%i : tensor<2x3xi32>) -> (tensor<*xf32>, tensor<*xf32>, tensor<*xi32>) {
   %v = tf1.VarHandleOp {dtype = #tf1.dtype<float>, shape = #tf1.shape<[2, 2, 1]>, value = #core.blob<"0x0000803F000000400000404000008040">} : () -> !tf1.resource

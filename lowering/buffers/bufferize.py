@@ -1,0 +1,557 @@
+"""`bufferize`: values become buffers, kernels become functions, and `main` becomes the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects import func
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, ModuleOp, StringAttr
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.constant import (
+    BindSymbolsOp,
+    ConstantOp,
+    FromDimsOp,
+    constant_array,
+)
+from lowerdeck.dialects.core.control_flow import (
+    IfOp,
+    KernelOp,
+    LoopOp,
+    YieldOp,
+    names_in,
+    yielded,
+)
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.names import unused_inputs, value_names
+from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i1
+from lowerdeck.dialects.dims import Expr, maximum, product
+from lowerdeck.dialects.intervals import Interval, interval
+from lowerdeck.lowering.buffers.assumptions import assumptions
+from lowerdeck.lowering.buffers.updates import find_updates
+from lowerdeck.lowering.buffers.work import MULTIPLY_ADDS, multiply_adds_of_kernel
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.form.view_parts import (
+    VIEW,
+    Place,
+    Places,
+    find_places,
+    moved_by,
+    offset_of_slice,
+)
+from lowerdeck.lowering.nests.lower import IN_PLACE, remove_unused
+from lowerdeck.lowering.strategies.registry import lower_kernel
+from lowerdeck.passes.structure import nameless_key, region_key
+
+MAX_TRIPS = 1 << 31
+"""A larger constant trip count is how exporters write that there is none."""
+
+
+@dataclass
+class Kernels:
+    """The functions made so far, by what they compute: equal kernels are emitted once."""
+
+    functions: dict[Hashable, kernel.FuncOp] = field(default_factory=dict[Hashable, kernel.FuncOp])
+    _lowered: dict[Hashable, tuple[str, list[str]]] = field(
+        default_factory=dict[Hashable, tuple[str, list[str]]]
+    )
+    """What `get` gives, by what a kernel does on the level of `core`."""
+    _failing: set[str] = field(default_factory=set[str])
+    _scratch: dict[str, list[RefType]] = field(default_factory=dict[str, list[RefType]])
+
+    def can_fail(self, name: str) -> bool:
+        """True if the function may set the status of the run."""
+        return name in self._failing
+
+    def scratch(self, name: str) -> Sequence[RefType]:
+        """The types of the last outputs of a function, which are memory for itself."""
+        return self._scratch.get(name, ())
+
+    def get(self, op: KernelOp) -> tuple[str, list[str]]:
+        """The name of the function for a kernel, and the model's symbols it is called with."""
+        # Lowering takes long, and most kernels of a deep model are like another one. What is beyond
+        # the end of an input depends on whether it is a constant.
+        key = (nameless_key(op), *(isinstance(value.owner, ConstantOp) for value in op.inputs))
+        if (known := self._lowered.get(key)) is None:
+            known = self._lowered[key] = self._lower(op)
+        return known
+
+    def _lower(self, op: KernelOp) -> tuple[str, list[str]]:
+        function = lower_kernel(op)
+        symbols = [name.data for name in function.symbols]
+        # Symbols may be called differently, and kernels of `core` may differ in what does not
+        # matter to loops.
+        key = (len(symbols), function.outputs, region_key(function.body, {}))
+        first = self.functions.setdefault(key, function)
+        if first is not function:
+            function.erase()
+            return first.sym_name.data, symbols
+        if any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()):
+            self._failing.add(function.sym_name.data)
+        count = function.outputs.data - len(op.results)
+        scratch = [ref_type(argument) for argument in function.body.block.args[-count:][:count]]
+        self._scratch[function.sym_name.data] = scratch
+        return first.sym_name.data, symbols
+
+
+@dataclass
+class Scope:
+    """A block of the driver under construction."""
+
+    block: Block
+    checked: set[tuple[Expr, str, Expr]] = field(default_factory=set[tuple[Expr, str, Expr]])
+    """The assumptions that hold from here on."""
+    owned: set[SSAValue] = field(default_factory=set[SSAValue])
+    """The dynamic buffers that are given back at the end of the block."""
+    yields: list[SSAValue] = field(default_factory=list[SSAValue])
+    """The dynamic buffers that the block hands on instead."""
+
+
+_LAST_ITERATION = (1 << 63) - 2
+"""The greatest number that an iteration can have: trip counts are i64."""
+
+
+class Bufferizer:
+    """Turns one `func.func` into the driver; every value gets a buffer."""
+
+    def __init__(self, function: func.FuncOp) -> None:
+        self.function = function
+        source = function.body.block
+        last = source.last_op
+        assert isinstance(last, func.ReturnOp)
+        self.returned: tuple[SSAValue, ...] = tuple(last.arguments)
+        self.static_symbols = {
+            name for argument in source.args for dim in dims_of(argument) for name in dim.symbols
+        }
+        types = [_ref(value) for value in (*source.args, *self.returned)]
+        block = Block(arg_types=types)
+        count = len(source.args)
+        self.refs: dict[SSAValue, SSAValue] = dict(
+            zip(source.args, block.args[:count], strict=True)
+        )
+        self.outputs = block.args[count:]
+        self.kernels = Kernels()
+        self._scopes = [Scope(block)]
+        self._ranges: dict[str, Interval] = {}
+        """Where the numbers of iterations lie."""
+        self._destinations: dict[SSAValue, SSAValue] = {}
+        self._packed: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
+        self._places = Places()
+        self._fresh = 0
+
+    def run(self) -> tuple[list[kernel.FuncOp], kernel.FuncOp]:
+        """The kernels in the order of their first call, and the driver."""
+        for value, output in zip(self.returned, self.outputs, strict=True):
+            # Even one without elements has dimensions to be written once they are known.
+            known = all(dim.symbols <= self.static_symbols for dim in ref_type(output).dims.data)
+            if known and value not in self._destinations:
+                self._destinations[value] = output
+        self._lower_block(self.function.body.block)
+        for value, output in zip(self.returned, self.outputs, strict=True):
+            if self.refs[value] is not output:
+                self._add(driver.CopyOp(self.refs[value], output))
+        self._add(kernel.ReturnOp())
+        block = self._scopes[0].block
+        remove_unused(block)
+        run = kernel.FuncOp(kernel.DRIVER, [], len(self.outputs), Region(block))
+        run.location = self.function.location
+        return list(self.kernels.functions.values()), run
+
+    # Helpers
+
+    def _add(self, op: Operation, like: Operation | None = None) -> None:
+        if like is not None:
+            op.location = like.location
+        self._scopes[-1].block.add_op(op)
+
+    @contextmanager
+    def _scope(self, types: Sequence[Attribute] = ()) -> Generator[Scope]:
+        scope = Scope(Block(arg_types=types))
+        self._scopes.append(scope)
+        yield scope
+        self._add(kernel.YieldOp(scope.yields))
+        self._scopes.pop()
+
+    def _alloc(
+        self, type_: RefType, *, dynamic: bool = False, unpadded: Expr | None = None
+    ) -> SSAValue:
+        is_dynamic = dynamic or not self._is_planned(type_)
+        op = driver.AllocOp(type_, dynamic=is_dynamic, unpadded=unpadded)
+        self._add(op)
+        if op.dynamic.value.data:
+            self._scopes[-1].owned.add(op.result)
+        return op.result
+
+    def _take(self, value: SSAValue, *, copies: bool = False) -> SSAValue:
+        """A dynamic buffer of this block that holds a value, and that somebody else gives back."""
+        owned, ref = self._scopes[-1].owned, self.refs[value]
+        if copies or ref not in owned:
+            ref = self._alloc(_ref(value), dynamic=True)
+            self._add(driver.CopyOp(self.refs[value], ref))
+        owned.remove(ref)
+        return ref
+
+    def _place_owned(self, value: SSAValue, ref: SSAValue) -> None:
+        """Control flow has handed on a dynamic buffer with a value."""
+        self._scopes[-1].owned.add(ref)
+        self._place(value, ref)
+
+    def _is_planned(self, type_: RefType) -> bool:
+        """True if the size is known as soon as the inputs' dimensions are."""
+        return type_.elements.symbols <= self.static_symbols
+
+    def _buffer_for(self, value: SSAValue, layout: LayoutAttr | None = None) -> SSAValue:
+        """Where to compute a value: its destination if it has one, else a new buffer."""
+        ref = self._destinations.pop(value, None)
+        if ref is None and (place := self._places.parts.get(value)) is not None:
+            ref = self._view_of(value, place, layout)
+        if ref is None:
+            ref = self._alloc(_ref(value, layout), unpadded=product(dims_of(value)))
+        self.refs[value] = ref
+        return ref
+
+    def _view_of(self, value: SSAValue, place: Place, layout: LayoutAttr | None) -> SSAValue:
+        """The part of another value's memory that a value lies in."""
+        if place.whole not in self.refs:
+            owner = place.whole.owner
+            assert isinstance(owner, KernelOp)
+            self._buffer_for(place.whole, owner.layout_at(len(owner.inputs)))
+        view = driver.ViewOp(self.refs[place.whole], _ref(value, layout), place.offset)
+        self._add(view)
+        return view.result
+
+    def _input(self, op: KernelOp, position: int) -> SSAValue:
+        """The buffer of a kernel's input; a constant lies as the kernel reads it."""
+        value, layout = op.inputs[position], op.layout_at(position)
+        if not isinstance(value.owner, ConstantOp) or layout.is_row_major:
+            return self.refs[value]
+        key = (value, layout)
+        if key not in self._packed:
+            weight = driver.WeightOp(
+                value.owner.value, _ref(value, layout), (layout, dims_of(value))
+            )
+            weight.location = value.owner.location
+            # At the start, where every block sees it.
+            entry = self._scopes[0].block
+            if entry.first_op is None:
+                entry.add_op(weight)
+            else:
+                entry.insert_op_before(weight, entry.first_op)
+            self._packed[key] = weight.result
+        return self._packed[key]
+
+    def _place(self, value: SSAValue, ref: SSAValue) -> None:
+        """`ref` holds a value: that is its buffer, unless it is wanted elsewhere."""
+        target = self._destinations.pop(value, None)
+        if target is not None:
+            self._add(driver.CopyOp(ref, target))
+        self.refs[value] = ref if target is None else target
+
+    # Ops
+
+    def _lower_block(self, block: Block) -> None:
+        self._places.update(find_places(block))
+        for op in block.ops:
+            for assumption in assumptions(op):
+                self._check(op, assumption)
+            match op:
+                case ConstantOp():
+                    weight = driver.WeightOp(op.value, _ref(op.result))
+                    self._add(weight, op)
+                    self._place(op.result, weight.result)
+                case ReshapeOp():
+                    view = driver.ViewOp(self.refs[op.input], _ref(op.result))
+                    self._add(view, op)
+                    self._place(op.result, view.result)
+                case KernelOp() if VIEW in op.attributes:
+                    self._lower_view(op)
+                case KernelOp():
+                    self._lower_kernel(op)
+                case BindSymbolsOp():
+                    self._add(driver.BindOp(self.refs[op.input], op.made_symbols), op)
+                case IfOp():
+                    self._lower_if(op)
+                case LoopOp():
+                    self._lower_loop(op)
+                case YieldOp() | func.ReturnOp():
+                    pass
+                case _:
+                    raise LoweringError(op, "is not in a kernel; run form-kernels before bufferize")
+
+    def _check(self, op: Operation, assumption: tuple[Expr, str, Expr]) -> None:
+        if any(assumption in scope.checked for scope in self._scopes):
+            return
+        if self._is_certain(*assumption):
+            return
+        self._scopes[-1].checked.add(assumption)
+        self._add(driver.RequireOp(*assumption), op)
+
+    def _is_certain(self, left: Expr, predicate: str, right: Expr) -> bool:
+        """True if the numbers of iterations that there can be leave no doubt."""
+        is_order = predicate in ("le", "index")
+        difference = interval(right - left, self._ranges) if is_order else None
+        return difference is not None and difference[0] >= 0
+
+    def _lower_kernel(self, op: KernelOp) -> None:
+        for member in op.body.block.ops:
+            for assumption in assumptions(member):
+                self._check(op, assumption)
+        name, symbols = self.kernels.get(op)
+        changed = op.attributes.get(IN_PLACE)
+        positions = [k for k in range(len(op.inputs)) if changed is None or IntAttr(k) != changed]
+        inputs = [self._input(op, position) for position in positions]
+        outputs = [
+            self._buffer_for(result, op.layout_at(len(op.inputs) + number))
+            for number, result in enumerate(op.results)
+        ]
+        scratch = [self._alloc(type_) for type_ in self.kernels.scratch(name)]
+        arguments = [*inputs, *outputs, *scratch]
+        call = driver.CallOp(name, arguments, [Expr.symbol(s) for s in symbols])
+        if (work := multiply_adds_of_kernel(op)) is not None:
+            call.attributes[MULTIPLY_ADDS] = work
+        self._add(call, op)
+        if self.kernels.can_fail(name):
+            self._add(driver.CheckStatusOp(), op)
+
+    def _lower_view(self, op: KernelOp) -> None:
+        """A slice, or a concatenation whose parts have been computed where they belong."""
+        moved, result = moved_by(op), op.results[0]
+        for assumption in () if moved is None else assumptions(moved):
+            self._check(op, assumption)
+        layout = op.layout_at(len(op.inputs))
+        if (place := self._places.prefixes.get(result)) is not None:
+            self._place(result, self._view_of(result, place, layout))
+        elif isinstance(moved, SliceOp):
+            if (offset := offset_of_slice(op, moved)) is None:
+                raise LoweringError(op, "is marked as a view, but its slice has gaps")
+            view = driver.ViewOp(self.refs[op.inputs[0]], _ref(result, layout), offset)
+            self._add(view, op)
+            self._place(result, view.result)
+        elif result not in self.refs:
+            raise LoweringError(op, "is marked as a view, but is no part of another tensor")
+
+    def _lower_if(self, op: IfOp) -> None:
+        fixed, moved = _split(op.made_dims)
+        buffers = [self._buffer_for(op.results[k]) for k in fixed]
+        regions: list[Region] = []
+        for region in op.regions:
+            with self._scope() as scope:
+                self._lower_block(region.block)
+                values = yielded(region)
+                for k, buffer in zip(fixed, buffers, strict=True):
+                    self._add(driver.CopyOp(self.refs[values[k]], buffer))
+                scope.yields = [self._take(values[k]) for k in moved]
+            regions.append(Region(scope.block))
+        new = driver.IfOp(
+            self.refs[op.condition],
+            regions[0],
+            regions[1],
+            result_types=[_ref(op.results[k]) for k in moved],
+            result_symbols=op.made_symbols,
+        )
+        self._add(new, op)
+        for k, ref in zip(moved, new.results, strict=True):
+            self._place_owned(op.results[k], ref)
+
+    def _lower_loop(self, op: LoopOp) -> None:
+        fixed, moved = _split(op.made_dims)
+        homes = self._homes(op, fixed)
+        fixed = [k for k in fixed if k not in homes]
+        slots: list[SSAValue] = []
+        for value in (op.inits[k] for k in fixed):
+            pair = [self._alloc(_ref(value)), self._alloc(_ref(value))]
+            self._add(driver.CopyOp(self.refs[value], pair[0]))
+            slots.extend(pair)
+        condition = None
+        if op.condition is not None:
+            condition = self._alloc(RefType.of(i1, []))
+            self._add(driver.CopyOp(self._scalar(op.condition), condition))
+        scans = self._scan_buffers(op)
+        iteration = op.iteration.data if op.iteration else self._symbol("iteration")
+        self._ranges[iteration] = (0, _last_iteration(op))
+        # What the loop takes over must not be used after it.
+        inits = [op.inits[k] for k in moved]
+        owned = [self._take(value, copies=not value.has_one_use()) for value in inits]
+        arguments = [op.carried_args[k] for k in (*fixed, *moved)]
+        types = [slot.type for slot in slots] + [_ref(value) for value in arguments[len(fixed) :]]
+        with self._scope(types) as scope:
+            self._number_iteration(op, iteration)
+            pairs, own = scope.block.args[: len(slots)], scope.block.args[len(slots) :]
+            current, following = pairs[::2], pairs[1::2]
+            self.refs.update(zip(arguments, (*current, *own), strict=True))
+            nexts = [op.yielded_carried[k] for k in fixed]
+            self._yield_to(op, nexts, following)
+            self._lower_block(op.body.block)
+            for value, target in zip(nexts, following, strict=True):
+                if self.refs[value] is not target:
+                    self._add(driver.CopyOp(self.refs[value], target))
+            self._store_scans(op, scans, Expr.symbol(iteration))
+            if condition is not None and op.yielded_condition is not None:
+                self._add(driver.CopyOp(self._scalar(op.yielded_condition), condition))
+            scope.yields = [self._take(op.yielded_carried[k]) for k in moved]
+        loop = driver.LoopOp(
+            None if op.trip_count is None else self._scalar(op.trip_count),
+            condition,
+            slots,
+            Region(scope.block),
+            iteration=iteration,
+            count=op.count.data if op.count else None,
+            owned=owned,
+            carried_symbols=names_in(op.carried_symbols),
+            result_symbols=names_in(op.result_symbols),
+        )
+        self._add(loop, op)
+        for k, ref in (*homes.items(), *zip(fixed, loop.results, strict=False)):
+            self._place(op.results[k], ref)
+        for k, ref in zip(moved, loop.owned_results, strict=True):
+            self._place_owned(op.results[k], ref)
+        for result, scan in zip(op.results[len(op.inits) :], scans, strict=True):
+            view = driver.ViewOp(scan, _ref(result))
+            self._add(view, op)
+            self._place(result, view.result)
+
+    def _homes(self, op: LoopOp, fixed: Sequence[int]) -> dict[int, SSAValue]:
+        """The memory of the carried values that iterations change in place, by their position."""
+        homes: dict[int, SSAValue] = {}
+        for k in fixed:
+            updates = find_updates(op, k)
+            if not updates:
+                continue
+            homes[k] = self._alloc(_ref(op.inits[k]))
+            self._add(driver.CopyOp(self.refs[op.inits[k]], homes[k]))
+            self.refs[op.carried_args[k]] = homes[k]
+            for kernel_op, position in updates:
+                kernel_op.attributes[IN_PLACE] = IntAttr(position)
+                self._destinations[kernel_op.results[0]] = homes[k]
+        return homes
+
+    def _number_iteration(self, op: LoopOp, iteration: str) -> None:
+        """Give the body the iteration number as a tensor, if it wants it."""
+        argument = op.body.block.args[0]
+        if not argument.uses:
+            return
+        number = FromDimsOp([Expr.symbol(iteration)], [])
+        kernel_op = KernelOp("iteration", [], Region(Block([number, YieldOp([number.result])])))
+        kernel_op.location = op.location
+        self._lower_kernel(kernel_op)
+        self.refs[argument] = self.refs.pop(kernel_op.results[0])
+
+    def _yield_to(
+        self, op: LoopOp, values: Sequence[SSAValue], following: Sequence[SSAValue]
+    ) -> None:
+        """Let the kernel that makes a carried value write it to the next slot at once."""
+        for value, target in zip(values, following, strict=True):
+            owner = value.owner
+            inside = isinstance(owner, KernelOp) and owner.parent is op.body.block
+            if inside and value not in self._destinations:
+                self._destinations[value] = target
+
+    def _scalar(self, value: SSAValue) -> SSAValue:
+        """The buffer of a tensor of one element, as a scalar."""
+        ref = self.refs[value]
+        if not ref_type(ref).dims.data:
+            return ref
+        view = driver.ViewOp(ref, RefType.of(ref_type(ref).element, []))
+        self._add(view)
+        return view.result
+
+    def _symbol(self, stem: str) -> str:
+        self._fresh += 1
+        return f"{stem}_{self._fresh}"
+
+    def _scan_buffers(self, op: LoopOp) -> list[SSAValue]:
+        """Room for as many iterations as the loop can make."""
+        if not op.yielded_scans:
+            return []
+        trips = None if op.trip_count is None else self._trips(op.trip_count)
+        if trips is None or (trips.value or 0) > MAX_TRIPS:
+            raise LoweringError(
+                op, "collects scan outputs without a trip count; give the loop a maximum trip count"
+            )
+        return [
+            self._alloc(RefType.of(element_type(value), [trips, *dims_of(value)]))
+            for value in op.yielded_scans
+        ]
+
+    def _trips(self, trip_count: SSAValue) -> Expr:
+        owner = trip_count.owner
+        if isinstance(owner, ConstantOp):
+            return Expr.const(max(int(owner.array.reshape(())), 0))
+        name = self._symbol("trips")
+        self._add(driver.BindOp(self._scalar(trip_count), [name]))
+        return maximum(Expr.symbol(name), 0)
+
+    def _store_scans(self, op: LoopOp, scans: Iterable[SSAValue], iteration: Expr) -> None:
+        for value, scan in zip(op.yielded_scans, scans, strict=True):
+            dims = dims_of(value)
+            part = driver.ViewOp(
+                scan, RefType.of(element_type(value), dims), iteration * product(dims)
+            )
+            self._add(part)
+            self._add(driver.CopyOp(self.refs[value], part.result))
+
+
+def _split(made: Sequence[Mapping[int, str]]) -> tuple[list[int], list[int]]:
+    """The positions of values that keep their size, and of those that change it."""
+    fixed = [k for k, axes in enumerate(made) if not axes]
+    return fixed, [k for k, axes in enumerate(made) if axes]
+
+
+def _ref(value: SSAValue, layout: LayoutAttr | None = None) -> RefType:
+    dims = dims_of(value)
+    return RefType.of(element_type(value), dims if layout is None else layout.dims(dims))
+
+
+def _last_iteration(op: LoopOp) -> int:
+    """The greatest number that an iteration of a loop can have."""
+    trips = None if op.trip_count is None else constant_array(op.trip_count)
+    return _LAST_ITERATION if trips is None else max(int(trips.reshape(())) - 1, 0)
+
+
+@dataclass(frozen=True)
+class BufferizePass(ModulePass):
+    """
+    Give every value memory.
+
+    Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main`
+    becomes the driver `buffer.func @run`, whose arguments are the inputs and the outputs. Reshapes
+    become views, and so do slices and the parts of concatenations that `view-parts` has marked. A
+    carried value has two slots that swap after each iteration; one that iterations only scatter
+    into, after all else has read it, is changed where it lies; one that changes its size gets a new
+    buffer from the allocator in each iteration, as do results of branches that differ in size. What
+    ops take for granted about dimensions and cannot prove becomes a `buffer.require`.
+    """
+
+    name = "bufferize"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for function in list(op.body.block.ops):
+            if not isinstance(function, func.FuncOp):
+                continue
+            kernels, run = Bufferizer(function).run()
+            run.attributes["interface"] = interface(function)
+            parent = function.parent
+            assert parent is not None
+            for new in (*kernels, run):
+                parent.insert_op_before(new, function)
+            function.detach()
+            function.erase()
+
+
+def interface(function: func.FuncOp) -> DictionaryAttr:
+    """The tensor names of inputs and outputs, in order, and of inputs that are not needed."""
+    names = {
+        "inputs": value_names(function.arg_attrs, len(function.function_type.inputs)),
+        "outputs": value_names(function.res_attrs, len(function.function_type.outputs)),
+        "unused": unused_inputs(function),
+    }
+    return DictionaryAttr(
+        {key: ArrayAttr([StringAttr(name) for name in value]) for key, value in names.items()}
+    )

@@ -1,0 +1,76 @@
+"""`pack-weights`: constants as the kernels read them, in the order in which they are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Operation
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.blob import Blob, BlobAttr
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
+from lowerdeck.dialects.dims import constants
+
+Packing: TypeAlias = tuple[BlobAttr, LayoutAttr, DimsAttr, Attribute]
+"""All that the packed bytes depend on: bytes, layout, dimensions and element type of a tensor."""
+
+
+def pack(op: driver.WeightOp, packed: dict[Packing, BlobAttr]) -> None:
+    """Bring the bytes of a constant into its layout; those of equal tensors once."""
+    if op.layout is None or op.dims is None:
+        return
+    element = ref_type(op.result).element
+    # Uniform matrices of several shapes have the same bytes, but not the same padding.
+    key = (op.value, op.layout, op.dims, element)
+    if key not in packed:
+        shape = constants(op.dims.data)
+        assert shape is not None
+        array = op.value.data.array(numpy_dtype(element), shape)
+        packed[key] = BlobAttr(Blob.of(op.layout.pack(array)))
+    op.properties["value"] = packed[key]
+    del op.properties["layout"], op.properties["dims"]
+
+
+def sort_by_use(run: kernel.FuncOp) -> None:
+    """Put the constants of the driver's own block into the order of their first use."""
+    block = run.body.block
+    weights = [op for op in block.ops if isinstance(op, driver.WeightOp)]
+    found: dict[Operation, None] = {}
+    for op in run.walk():
+        for operand in op.operands:
+            if isinstance(operand.owner, driver.WeightOp):
+                found[operand.owner] = None
+    ordered = [op for op in found if op.parent is block]
+    ordered += [op for op in weights if op not in found]
+    for op in reversed(ordered):
+        op.detach()
+        first = block.first_op
+        assert first is not None
+        block.insert_op_before(op, first)
+
+
+@dataclass(frozen=True)
+class PackWeightsPass(ModulePass):
+    """
+    Bring constants into the layouts that kernels read, at compile time, and put them into the order
+    of their first use, so that a run reads the weights from front to back.
+    """
+
+    name = "pack-weights"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        packed: dict[Packing, BlobAttr] = {}
+        for run in op.body.block.ops:
+            if not isinstance(run, kernel.FuncOp) or run.sym_name.data != DRIVER:
+                continue
+            for weight in run.walk():
+                if isinstance(weight, driver.WeightOp):
+                    pack(weight, packed)
+            sort_by_use(run)

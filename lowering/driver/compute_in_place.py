@@ -1,0 +1,219 @@
+"""`compute-in-place`: kernels write their result over an operand that nobody reads any more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.lowering.driver.aliases import find_roots
+from lowerdeck.lowering.driver.overwriting import Overwriting
+from lowerdeck.passes.context import recorder_of
+from lowerdeck.passes.recorder import Recorder
+
+LARGEST_COPY = 300
+"""Ops of a function that is copied, because it is also called with operands that stay."""
+
+
+@dataclass
+class _Usage:
+    """Where in its block the memory of an allocation is used, by the numbers of ops."""
+
+    block: Block
+    first: int
+    last: int
+
+
+class _Memory:
+    """The planned buffers of a driver, and which of them its values lie in."""
+
+    def __init__(self, run: kernel.FuncOp) -> None:
+        self._roots = find_roots(run)
+        self._usage: dict[SSAValue, _Usage] = {}
+        self._merged: dict[SSAValue, SSAValue] = {}
+        self.number = {op: number for number, op in enumerate(run.walk())}
+        for op in run.walk():
+            if not isinstance(op, driver.ViewOp):
+                for root in {root for value in op.operands for root in self._roots[value]}:
+                    self._use(root, op)
+
+    def _use(self, root: SSAValue, op: Operation) -> None:
+        if not isinstance(root.owner, driver.AllocOp) or root.owner.dynamic.value.data:
+            return
+        block = root.owner.parent
+        place = None if block is None else block.find_ancestor_op_in_block(op)
+        assert block is not None
+        assert place is not None
+        number = self.number[place]
+        usage = self._usage.setdefault(root, _Usage(block, number, number))
+        usage.last = number
+
+    def roots(self, value: SSAValue) -> set[SSAValue]:
+        """What the memory of a value may be."""
+        return {self._merged.get(root, root) for root in self._roots[value]}
+
+    def whole(self, value: SSAValue) -> _Usage | None:
+        """When the buffer is used that a value has all for itself; None if there is none."""
+        (root, *others) = self.roots(value)
+        if others or ref_type(root).bytes != ref_type(value).bytes:
+            return None
+        return self._usage.get(root)
+
+    def merge(self, result: SSAValue, operand: SSAValue) -> None:
+        """The buffer `result` is no more: its value lies in that of `operand`."""
+        (root,) = self.roots(operand)
+        self._usage[root].last = self._usage[result].last
+        self._merged[result] = root
+
+
+def operand_to_overwrite(
+    call: driver.CallOp, function: kernel.FuncOp, memory: _Memory, overwriting: Overwriting
+) -> int | None:
+    """
+    The number of an operand of a call that its only result may lie over: all of a planned buffer of
+    the result's type, which is used for the last time, when the result's is for the first.
+    """
+    arguments, number = list(call.arguments), memory.number[call]
+    result = arguments[-1]
+    if function.outputs.data != 1 or not isinstance(result.owner, driver.AllocOp):
+        return None
+    own = memory.whole(result)
+    if own is None or own.block is not call.parent or own.first != number:
+        return None
+    # Views are no use of the memory, but they need its name.
+    if any(memory.number[use.operation] < number for use in result.uses):
+        return None
+    for position, operand in enumerate(arguments[:-1]):
+        usage = memory.whole(operand) if operand.type == result.type else None
+        if usage is None or usage.block is not call.parent or usage.last != number:
+            continue
+        roots = [memory.roots(argument) for argument in arguments]
+        is_alone = all(roots[position].isdisjoint(r) for k, r in enumerate(roots) if k != position)
+        if is_alone and overwriting.is_safe(function, position):
+            return position
+    return None
+
+
+def write_over(function: kernel.FuncOp, operand: int) -> None:
+    """Let a function have one buffer for an operand and its only result."""
+    source, target = (function.body.block.args[position] for position in (operand, -1))
+    source.replace_all_uses_with(target)
+    function.body.block.erase_arg(source)
+
+
+@dataclass(frozen=True)
+class ComputeInPlacePass(ModulePass):
+    """
+    Let a kernel write its result over an operand of the same type that nobody reads any more.
+
+    `call f(a, b, r)`, the last use of `a` and the first one of `r` -> `call f(b, a)`, and `a` in
+    place of `r` from there on, if the function loads no element behind a store to it: by index
+    intervals, the two never meet, or they do so within one iteration of the loops around both,
+    with the load first. Inputs and constants of the model keep their values, and outputs their
+    place.
+
+    A function that other calls need as it is gets a copy; if it is large, it stays as it is for
+    all. Runs before `parallelize`, which has to see that the buffer is written.
+    """
+
+    name = "compute-in-place"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
+        run = functions.pop(DRIVER, None)
+        if run is None:
+            return
+        recorder = recorder_of(ctx)
+        for name, found in _calls_by_kind(run, functions).items():
+            kinds = _allowed(found, recorder)
+            for operand, callers in kinds.items():
+                for call in callers if operand is not None else ():
+                    _redirect(call, operand or 0)
+            _change(functions[name], kinds, functions)
+
+
+Kinds = dict[int | None, list[driver.CallOp]]
+"""The calls of a function by the operand that each overwrites."""
+
+
+def _calls_by_kind(run: kernel.FuncOp, functions: Mapping[str, kernel.FuncOp]) -> dict[str, Kinds]:
+    """Which operands calls overwrite; none where that would take a large copy of a function."""
+    overwriting, whole = Overwriting(), set[str]()
+    while True:
+        found: dict[str, Kinds] = {}
+        memory = _Memory(run)
+        for call in run.walk():
+            if not isinstance(call, driver.CallOp):
+                continue
+            name = call.callee.root_reference.data
+            operand = None
+            if name not in whole:
+                operand = operand_to_overwrite(call, functions[name], memory, overwriting)
+            if operand is not None:
+                memory.merge(call.arguments[-1], call.arguments[operand])
+            found.setdefault(name, {}).setdefault(operand, []).append(call)
+        large = {
+            name
+            for name, kinds in found.items()
+            if len(kinds) > 1 and sum(1 for _ in functions[name].walk()) > LARGEST_COPY
+        }
+        if not large:
+            return found
+        whole |= large
+
+
+def _allowed(kinds: Kinds, recorder: Recorder) -> Kinds:
+    """The calls of a function that the user lets overwrite an operand; the others do not."""
+    allowed: Kinds = {}
+    for operand, calls in kinds.items():
+        for call in calls:
+            reason = f"the result lies over operand {operand}"
+            given = operand
+            if operand is not None and not recorder.decide(
+                ComputeInPlacePass.name, "write-over-operand", [call], reason
+            ):
+                given = None
+            allowed.setdefault(given, []).append(call)
+    return allowed
+
+
+def _redirect(call: driver.CallOp, operand: int) -> None:
+    """The result of a call is the buffer of an operand, which is no argument by itself."""
+    arguments = list(call.arguments)
+    result, kept = arguments[-1], arguments.pop(operand)
+    call.operands = arguments
+    result.replace_all_uses_with(kept)
+    assert isinstance(result.owner, Operation)
+    result.owner.detach()
+    result.owner.erase()
+
+
+def _change(function: kernel.FuncOp, kinds: Kinds, functions: dict[str, kernel.FuncOp]) -> None:
+    """Let a function be as its calls are; of several kinds, all but one get a copy of their own."""
+    module = function.parent
+    assert module is not None
+    own = None if None in kinds else next(iter(kinds))
+    for operand, callers in kinds.items():
+        if operand is None or operand == own:
+            continue
+        name = f"{function.sym_name.data}_over_{operand}"
+        while name in functions:
+            name += "_"
+        copy = function.clone()
+        copy.location = function.location
+        copy.properties["sym_name"] = StringAttr(name)
+        functions[name] = copy
+        module.insert_op_after(copy, function)
+        write_over(copy, operand)
+        for call in callers:
+            call.properties["callee"] = SymbolRefAttr(name)
+    if own is not None:
+        write_over(function, own)

@@ -1,0 +1,423 @@
+"""`parallelize`: every thread runs the driver, and they share the parallel loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.traits import Pure
+
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.dims import Expr, constants, minimum
+from lowerdeck.lowering.driver.aliases import Roots, find_roots, outside_sections
+from lowerdeck.lowering.driver.serial_runs import gather_runs
+from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, steps_of_block
+from lowerdeck.lowering.loops.indices import Indices
+from lowerdeck.lowering.loops.intervals import are_independent
+
+PARALLEL = "parallel"
+"""The attribute of a function or a driver that threads share."""
+
+TAKES_POOL = "takes_pool"
+"""The attribute of a driver for a pool of threads, which it ignores if nothing in it is shared."""
+
+WORTH_SPLITTING = 8192
+"""
+Steps below which one thread runs a kernel alone: what others would save is less than they wait at
+barriers and for what lies in the caches of another core.
+"""
+
+TIMES_WORTH_IN_LOOPS = 4
+"""
+A kernel in a loop of the driver has to save so many times more: an iteration usually begins with
+what the one before has ended with, and threads wait there, too.
+"""
+
+TIMES_WORTH_WAKING = 16
+"""
+A run without loops has to have so many times more in all of its kernels: it is over before a thread
+that waits for it is awake.
+"""
+
+_AT_ONCE = (driver.WeightOp, driver.AllocOp, driver.ViewOp, driver.RequireOp)
+"""Ops of the driver that touch no memory."""
+
+
+def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
+    """The loops of a function that threads may split; none if it does anything else."""
+    loops: list[kernel.ForOp] = []
+    loads: list[Operation] = []
+    for op in function.body.block.ops:
+        if isinstance(op, kernel.ForOp) and op.parallel.value.data:
+            loops.append(op)
+        elif isinstance(op, kernel.LoadOp):
+            loads.append(op)
+        elif not isinstance(op, kernel.ReturnOp) and not op.has_trait(Pure):
+            return []
+    # No thread waits for another within a function.
+    return loops if are_independent([*loads, *loops]) else []
+
+
+def collapsed(loop: kernel.ForOp) -> kernel.ForOp:
+    """
+    A parallel loop of unknown length, which may turn out to be one, and the labeled loop that is
+    all of its body as one loop: the iterations of both are independent. Else the loop itself.
+    """
+    inner = loop.body.block.first_op
+    if constants(loop.range.data) is not None or not isinstance(inner, kernel.ForOp):
+        return loop
+    is_nest = inner.next_op is loop.body.block.last_op and inner.label is not None
+    if not is_nest or inner.inits or loop.body.block.args[0] in inner.indices:
+        return loop
+    indices = Indices()
+    ranges = [indices.read(each.range.data, each.indices) for each in (loop, inner)]
+    if any(lower != 0 or step != 1 for lower, _, step in ranges):
+        return loop
+    (_, outer_size, _), (_, inner_size, _) = ranges
+    if inner_size == 0:
+        return loop
+    body = Block(arg_types=[IndexType()])
+    number = indices.symbol(body.args[0])
+    for nested, place in ((loop, number // inner_size), (inner, number % inner_size)):
+        (expr,), operands = indices.write([place])
+        apply = kernel.ApplyOp(expr, operands)
+        body.add_op(apply)
+        nested.body.block.args[0].replace_all_uses_with(apply.result)
+    for op in list(inner.body.block.ops):
+        op.detach()
+        body.add_op(op)
+    (upper,), operands = indices.write([outer_size * inner_size])
+    new = kernel.ForOp((0, upper, 1), operands, [], Region(body), parallel=True)
+    new.location = loop.location
+    block = loop.parent
+    assert block is not None
+    block.insert_op_before(new, loop)
+    loop.detach()
+    loop.erase()
+    return new
+
+
+def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp]) -> None:
+    """
+    Give each loop of a function the range of one part.
+
+    Where iterations cannot be dealt out evenly, parts grow with their number, or they shrink with
+    it: whatever makes the first and the second half of all parts more alike.
+    """
+    count = len(function.symbols)
+    part, parts = Expr.symbol(f"s{count}"), Expr.symbol(f"s{count + 1}")
+    ahead = 0.0
+    for loop in loops:
+        trips = estimated_trips(loop)
+        one_more = estimated_steps(loop) / trips if trips % 2 else 0.0
+        shrinks = ahead < 0
+        ahead += one_more if shrinks else -one_more
+        _split(loop, parts - 1 - part if shrinks else part, parts)
+    names = [*function.symbols, StringAttr(driver.PART), StringAttr(driver.PARTS)]
+    function.properties["symbols"] = ArrayAttr(names)
+    function.attributes[PARALLEL] = UnitAttr()
+
+
+def _split(loop: kernel.ForOp, number: Expr, parts: Expr) -> None:
+    """The range of the part of this number: whole iterations, in order."""
+    lower, upper, step = loop.range.data
+    trips = (upper - lower).ceildiv(step)
+    begin = lower + trips * number // parts * step
+    end = lower + trips * (number + 1) // parts * step
+    if (upper - lower) % step != 0:
+        end = minimum(end, upper)
+    loop.properties["range"] = DimsAttr.of([begin, end, step])
+
+
+@dataclass
+class Pending:
+    """What has been read and written since all threads met, by the first one or by all of them."""
+
+    read_by_first: set[SSAValue] = field(default_factory=set[SSAValue])
+    written_by_first: set[SSAValue] = field(default_factory=set[SSAValue])
+    read_by_all: set[SSAValue] = field(default_factory=set[SSAValue])
+    written_by_all: set[SSAValue] = field(default_factory=set[SSAValue])
+
+    @property
+    def is_empty(self) -> bool:
+        """True if nothing was."""
+        return not (
+            self.read_by_first or self.written_by_first or self.read_by_all or self.written_by_all
+        )
+
+    def copy(self) -> Pending:
+        """An independent copy."""
+        return Pending(
+            set(self.read_by_first),
+            set(self.written_by_first),
+            set(self.read_by_all),
+            set(self.written_by_all),
+        )
+
+    def clear(self) -> None:
+        """All threads meet."""
+        for values in (
+            self.read_by_first,
+            self.written_by_first,
+            self.read_by_all,
+            self.written_by_all,
+        ):
+            values.clear()
+
+    def conflicts(self, access: BufferAccess) -> bool:
+        """True if another thread may read what the access writes, or write what it touches."""
+        touched = access.reads | access.writes
+        if touched & self.written_by_all or access.writes & self.read_by_all:
+            return True
+        if access.by_first:
+            return False
+        return bool(touched & self.written_by_first or access.writes & self.read_by_first)
+
+    def add(self, access: BufferAccess) -> None:
+        """Note an access."""
+        if access.by_first:
+            self.read_by_first |= access.reads
+            self.written_by_first |= access.writes
+        else:
+            self.read_by_all |= access.reads
+            self.written_by_all |= access.writes
+
+
+@dataclass(frozen=True)
+class BufferAccess:
+    """The buffers that an op of the driver reads and writes, as roots, and who does it."""
+
+    reads: frozenset[SSAValue]
+    writes: frozenset[SSAValue]
+    by_first: bool
+
+
+class DriverSplitter:
+    """
+    Leaves to the first thread what is not split, and puts a barrier wherever a thread could
+    otherwise meet with what another one has not finished.
+    """
+
+    def __init__(self, functions: Mapping[str, kernel.FuncOp], roots: Roots) -> None:
+        self._functions = functions
+        self._roots = roots
+
+    def split(self, block: Block, pending: Pending) -> None:
+        """
+        Every op of a block, and of the blocks in it.
+
+        `pending` is what comes before the block, and then what is still pending at its end.
+        """
+        for op in list(block.ops):
+            match op:
+                case driver.CallOp():
+                    self._split_call(op, pending)
+                case driver.CopyOp():
+                    self._meet(_within(driver.OnceOp, op), self._access_of_first(op), pending)
+                case driver.OnceOp():
+                    self._meet(op, self._access_of_first(op), pending)
+                case driver.BindOp():
+                    self._meet(op, self._read_by_all([op.source]), pending)
+                case driver.AllocOp() if op.dynamic.value.data:
+                    # The first thread shares the pointer, and all wait for it.
+                    pending.clear()
+                case driver.CheckStatusOp():
+                    pending.clear()
+                case driver.IfOp():
+                    self._split_if(op, pending)
+                case driver.LoopOp():
+                    self._split_loop(op, pending)
+                case _:
+                    assert not op.regions
+
+    def _split_call(self, op: driver.CallOp, pending: Pending) -> None:
+        reads, writes = self._touched(op)
+        part = (Expr.symbol(driver.PART), Expr.symbol(driver.PARTS))
+        op.properties["symbols"] = DimsAttr((*op.symbols.data, *part))
+        access = BufferAccess(self._rooted(reads), self._rooted(writes), by_first=False)
+        self._meet(_within(driver.ShareOp, op), access, pending)
+
+    def _access_of_first(self, op: Operation) -> BufferAccess:
+        """What an op and all ops in it read and write, done by the first thread."""
+        reads: list[SSAValue] = []
+        writes: list[SSAValue] = []
+        for inner in op.walk():
+            read, written = self._touched(inner)
+            reads += read
+            writes += written
+        return BufferAccess(self._rooted(reads), self._rooted(writes), by_first=True)
+
+    def _touched(self, op: Operation) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
+        """The buffers that an op itself reads and writes."""
+        match op:
+            case driver.CallOp():
+                function = self._functions[op.callee.root_reference.data]
+                first_output = len(op.arguments) - function.outputs.data
+                return op.arguments[:first_output], op.arguments[first_output:]
+            case driver.CopyOp():
+                return [op.source], [op.target]
+            case driver.BindOp():
+                return [op.source], []
+            case driver.IfOp():
+                return [op.condition], []
+            case driver.LoopOp():
+                return [value for value in (op.trip_count, op.condition) if value is not None], []
+            case _:
+                return [], []
+
+    def _split_if(self, op: driver.IfOp, pending: Pending) -> None:
+        self._meet(op, self._read_by_all([op.condition]), pending)
+        for region in op.regions:
+            self._split_region(region, pending.copy())
+        pending.clear()
+
+    def _split_loop(self, op: driver.LoopOp, pending: Pending) -> None:
+        self._meet(op, self._read_by_all(self._touched(op)[0]), pending)
+        # In later iterations only the condition was read since all have met at the end of the body;
+        # in the first one, also what came before. If there is none, that is still pending behind.
+        self._split_region(op.body, pending.copy())
+
+    def _split_region(self, region: Region, pending: Pending) -> None:
+        """A region at whose end all meet: buffers are given back there, and loops begin again."""
+        self.split(region.block, pending)
+        last = region.block.last_op
+        assert last is not None
+        if not pending.is_empty:
+            region.block.insert_op_before(driver.BarrierOp(), last)
+
+    def _meet(self, op: Operation, access: BufferAccess, pending: Pending) -> None:
+        """Put a barrier before the op if its access needs one."""
+        if pending.conflicts(access):
+            # Directly behind what is waited for, so that memory taken in between is taken later.
+            while isinstance(op.prev_op, _AT_ONCE):
+                op = op.prev_op
+            parent = op.parent
+            assert parent is not None
+            parent.insert_op_before(driver.BarrierOp(), op)
+            pending.clear()
+        pending.add(access)
+
+    def _read_by_all(self, values: Iterable[SSAValue]) -> BufferAccess:
+        return BufferAccess(self._rooted(values), frozenset(), by_first=False)
+
+    def _rooted(self, values: Iterable[SSAValue]) -> frozenset[SSAValue]:
+        return frozenset(root for value in values for root in self._roots[value])
+
+
+def _within(kind: type[driver.OnceOp | driver.ShareOp], op: Operation) -> Operation:
+    """A region with the op, in its place."""
+    parent = op.parent
+    assert parent is not None
+    last = kernel.YieldOp()
+    outer = kind(Region(Block([last])))
+    outer.location = op.location
+    parent.insert_op_before(outer, op)
+    op.detach()
+    outer.body.block.insert_op_before(op, last)
+    return outer
+
+
+@dataclass(frozen=True)
+class ParallelizePass(ModulePass):
+    """
+    Make the driver one that every thread runs.
+
+    A kernel that consists of parallel loops, none of which touches what another one stores, gets
+    the number of a part and the number of parts as symbols, and does one part of each loop; threads
+    share the parts of a call. Kernels that are too small for that, or do other things, are left to
+    the first thread, and so are copies. A barrier stands before an op that reads or writes what
+    other threads may not have finished, or overwrites what they may still read, and at the end of
+    every region. All threads meet behind the end of the driver.
+
+    What the first thread does in a row is one region, with branches and loops of the driver in
+    which nothing is shared. A driver that shares nothing at all stays as it is, for one thread, and
+    so does one that is over soon.
+
+    Which thread takes a part changes no result: each element is computed by the part that its index
+    belongs to.
+    """
+
+    name = "parallelize"
+
+    worth: int = WORTH_SPLITTING
+    """The fewest steps that a kernel is split for."""
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
+        run = functions.pop(DRIVER, None)
+        if run is None:
+            return
+        run.attributes[TAKES_POOL] = UnitAttr()
+        repeated = _called_in_loops(run)
+        steps = {name: steps_of_block(f.body.block) for name, f in functions.items()}
+        calls = (op for op in run.walk() if isinstance(op, driver.CallOp))
+        total = sum(steps[call.callee.root_reference.data] for call in calls)
+        if not repeated and total < self.worth * TIMES_WORTH_WAKING:
+            return
+        for name, function in functions.items():
+            loops = parallel_loops(function)
+            worth = self.worth * (TIMES_WORTH_IN_LOOPS if name in repeated else 1)
+            if loops and steps[name] >= worth:
+                split_function(function, [collapsed(loop) for loop in loops])
+
+        def is_shared(call: driver.CallOp) -> bool:
+            return PARALLEL in functions[call.callee.root_reference.data].attributes
+
+        if not any(isinstance(op, driver.CallOp) and is_shared(op) for op in run.walk()):
+            return
+        gather_runs(run.body.block, is_shared)
+        DriverSplitter(functions, find_roots(run)).split(run.body.block, Pending())
+        run.attributes[PARALLEL] = UnitAttr()
+
+
+def may_lag(run: kernel.FuncOp) -> bool:
+    """
+    True if a thread may come late to an op of the driver, when others are past barriers behind it.
+
+    Such a thread finds no part left, and what it reads to find its way must be what it was: weights
+    and inputs. No result of control flow and no memory from an allocator is handed on.
+    """
+    inputs = run.body.block.args[: len(run.body.block.args) - run.outputs.data]
+    for op in run.walk():
+        match op:
+            case driver.AllocOp() if op.dynamic.value.data:
+                return False
+            case driver.IfOp():
+                read = [op.condition]
+            case driver.LoopOp():
+                read = [value for value in (op.trip_count, op.condition) if value is not None]
+            case driver.BindOp():
+                read = [op.source]
+            case _:
+                read = []
+        if is_done_once(op):
+            continue
+        read = [outside_sections(value) for value in read]
+        if not all(value in inputs or isinstance(value.owner, driver.WeightOp) for value in read):
+            return False
+    return True
+
+
+def is_done_once(op: Operation) -> bool:
+    """True if only the first thread does the op."""
+    parent = op.parent_op()
+    while parent is not None and not isinstance(parent, driver.OnceOp):
+        parent = parent.parent_op()
+    return parent is not None
+
+
+def _called_in_loops(run: kernel.FuncOp) -> set[str]:
+    """The kernels that loops of the driver call."""
+    return {
+        call.callee.root_reference.data
+        for loop in run.walk()
+        if isinstance(loop, driver.LoopOp)
+        for call in loop.body.walk()
+        if isinstance(call, driver.CallOp)
+    }

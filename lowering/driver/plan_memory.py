@@ -1,0 +1,180 @@
+"""`plan-memory`: where buffers lie in the workspace, and constants in the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.blob import Blob
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.dims import Atom, Expr, maximum
+from lowerdeck.lowering.driver.aliases import find_roots
+from lowerdeck.lowering.driver.parallelize import PARALLEL, is_done_once
+from lowerdeck.lowering.driver.placement import Buffer, largest_sum, place
+
+ALIGNMENT = 64
+"""Bytes; a cache line, and the widest vector."""
+
+WEIGHTS_HEADER = 64
+"""Bytes before the first constant in the weights."""
+
+
+class Lifetimes:
+    """
+    Numbers the ops of the driver and finds from where to where each buffer is in use.
+
+    Where threads share the driver, some may still be at an op while others are as far as the next
+    barrier, so what any of them use is in use up to there. Only what the first one does between two
+    barriers follows one after the other.
+    """
+
+    def __init__(self, run: kernel.FuncOp) -> None:
+        self.buffers: dict[SSAValue, Buffer] = {}
+        self._roots = find_roots(run)
+        self._position = 0
+        self._is_parallel = PARALLEL in run.attributes
+        self._since_barrier = _Unfinished()
+        self._visit(run.body.block)
+        self._meet()
+
+    def _visit(self, block: Block) -> set[SSAValue]:
+        """Visit a block; returns the buffers used in it."""
+        used: set[SSAValue] = set()
+        for op in block.ops:
+            self._position += 1
+            if isinstance(op, driver.AllocOp):
+                self._define(op)
+            elif isinstance(op, driver.BarrierOp):
+                self._meet()
+            before = self._since_barrier.copy()
+            for region in op.regions:
+                inner = self._visit(region.block)
+                used |= inner
+                if isinstance(op, driver.LoopOp):
+                    # The next iteration uses them again, so nothing may take their place before.
+                    self._position += 1
+                    self._use(root for root in inner if self._is_older(root, op))
+            # A region may not have run, or with other barriers.
+            self._since_barrier.add(before)
+            if not isinstance(op, driver.ViewOp):
+                used |= self._use_operands(op)
+        return used
+
+    def _use_operands(self, op: Operation) -> set[SSAValue]:
+        roots = {
+            root for value in op.operands for root in self._roots[value] if root in self.buffers
+        }
+        self._use(roots)
+        alone = is_done_once(op)
+        self._since_barrier.add(_Unfinished(roots, bool(roots) and not alone))
+        return roots
+
+    def _meet(self) -> None:
+        """All threads have finished what they did before."""
+        if self._is_parallel and self._since_barrier.by_all:
+            self._use(self._since_barrier.roots)
+        self._since_barrier = _Unfinished()
+
+    def _define(self, op: driver.AllocOp) -> None:
+        if op.dynamic.value.data:
+            return
+        size = ref_type(op.result).bytes.ceildiv(ALIGNMENT) * ALIGNMENT
+        if not is_never_negative(ref_type(op.result).bytes):
+            # The driver refuses such dimensions, but only after kernels before have run.
+            size = maximum(size, 0)
+        self.buffers[op.result] = Buffer(op, size, self._position, self._position)
+
+    def _is_older(self, root: SSAValue, loop: driver.LoopOp) -> bool:
+        owner = root.owner
+        return isinstance(owner, Operation) and not loop.is_ancestor(owner)
+
+    def _use(self, roots: Iterable[SSAValue]) -> None:
+        for root in roots:
+            self.buffers[root].end = self._position
+
+
+@dataclass
+class _Unfinished:
+    """The buffers that threads may be using, and whether others than the first one may be."""
+
+    roots: set[SSAValue] = field(default_factory=set[SSAValue])
+    by_all: bool = False
+
+    def add(self, other: _Unfinished) -> None:
+        self.roots |= other.roots
+        self.by_all |= other.by_all
+
+    def copy(self) -> _Unfinished:
+        return _Unfinished(set(self.roots), self.by_all)
+
+
+def is_never_negative(expr: Expr) -> bool:
+    """True if an expression of dimensions of inputs is plainly at least zero."""
+    return all(
+        coefficient > 0 and all(_is_atom_never_negative(atom) for atom in monomial)
+        for monomial, coefficient in expr.terms
+    )
+
+
+def _is_atom_never_negative(atom: Atom) -> bool:
+    if atom.kind == "symbol":
+        return True
+    if atom.kind == "max":
+        return any(is_never_negative(argument) for argument in atom.args)
+    return all(is_never_negative(argument) for argument in atom.args)
+
+
+def lay_out_weights(run: kernel.FuncOp) -> int:
+    """Give every constant its offset, those of equal bytes the same; returns the total size."""
+    offsets: dict[Blob, int] = {}
+    end = WEIGHTS_HEADER
+    for op in run.walk():
+        if not isinstance(op, driver.WeightOp):
+            continue
+        blob = op.value.data
+        if blob not in offsets:
+            offsets[blob] = end
+            end += -(-blob.size // ALIGNMENT) * ALIGNMENT
+        op.properties["offset"] = DimsAttr.of([offsets[blob]])
+    return end
+
+
+@dataclass(frozen=True)
+class PlanMemoryPass(ModulePass):
+    """
+    Give every buffer of the driver its offset.
+
+    Buffers that are never in use together may share memory. Static sizes are placed largest first
+    at the lowest free offset; sizes that depend on dimensions share slots. The driver gets the
+    attribute `workspace`, the bytes needed, and `weights`, the bytes of the constants with their
+    header. Buffers whose size depends on data keep coming from the allocator.
+
+    Two more attributes say how good the plan is, if all sizes are numbers: `live`, the largest sum
+    of bytes of buffers in use at once, and `row_major`, the same for the values in them in C order,
+    without the padding of layouts.
+    """
+
+    name = "plan-memory"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for run in op.body.block.ops:
+            if not isinstance(run, kernel.FuncOp) or run.sym_name.data != DRIVER:
+                continue
+            buffers = list(Lifetimes(run).buffers.values())
+            run.attributes["workspace"] = DimsAttr.of([place(buffers)])
+            run.attributes["weights"] = DimsAttr.of([lay_out_weights(run)])
+            sums = {
+                "live": largest_sum(buffers),
+                "row_major": largest_sum(buffers, lambda buffer: buffer.op.unpadded_bytes),
+            }
+            for name, value in sums.items():
+                if value is not None:
+                    run.attributes[name] = DimsAttr.of([value])

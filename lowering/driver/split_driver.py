@@ -1,0 +1,277 @@
+"""`split-driver`: no function of the driver is too long."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.lowering.driver.statements import CALL_OF_SECTION, statements, statements_of_block
+
+MOST_STATEMENTS = 2000
+"""Of one C function: compilers take more than twice as long for one of twice the length."""
+
+_NONE: frozenset[str] = frozenset()
+
+
+def used_symbols(op: Operation) -> frozenset[str]:
+    """The symbols that an op and the ops in it need from outside, and those it makes itself."""
+    attributes = [*op.properties.values(), *op.operand_types, *op.result_types]
+    used = _symbols_of(attributes)
+    if isinstance(op, driver.SectionOp):
+        return used.union(names_in(op.symbols))
+    for region in op.regions:
+        inside = _used_in(region.block.ops) | _symbols_of(region.block.arg_types)
+        used |= inside.difference(region_symbols_made_by(op))
+    return used
+
+
+def _symbols_of(attributes: Iterable[Attribute]) -> frozenset[str]:
+    """The symbols in types of buffers and in expressions; most are numbers."""
+    used = _NONE
+    for attribute in attributes:
+        match attribute:
+            case RefType():
+                exprs = (*attribute.dims.data, *attribute.strides.data)
+            case DimsAttr():
+                exprs = attribute.data
+            case _:
+                continue
+        for expr in exprs:
+            if expr.value is None:
+                used |= expr.symbols
+    return used
+
+
+def _used_in(ops: Iterable[Operation]) -> frozenset[str]:
+    """The symbols that ops in a row need and do not make."""
+    used, made = set[str](), set[str]()
+    for op in ops:
+        used |= used_symbols(op)
+        made.update(symbols_made_by(op))
+    return frozenset(used - made)
+
+
+class BlockSplitter:
+    """Turns runs of one block's ops into sections."""
+
+    def __init__(self, block: Block, limit: int) -> None:
+        self._block = block
+        self._limit = limit
+        self._ops = list(block.ops)
+        self._place = {op: number for number, op in enumerate(self._ops)}
+        self._last_need: dict[str, int] = {}
+        for number, op in enumerate(self._ops):
+            self._last_need.update(dict.fromkeys(used_symbols(op), number))
+        self._cost = [statements(op) for op in self._ops]
+
+    def split(self) -> bool:
+        """Make sections of all that may be in one; False if there are none to make."""
+        runs = [part for run in self._runs() for part in self._parts(run)]
+        useful = [run for run in runs if self._saves(run)]
+        for run in useful:
+            self._outline(run)
+        return bool(useful)
+
+    def _runs(self) -> Iterator[range]:
+        """Ops in a row that may move, so long that there is room for what they give."""
+        start, size, room = 0, 0, self._limit * 3 // 4
+        for number, op in enumerate(self._ops):
+            stays = op is self._block.last_op or _opens_output(op)
+            if stays or size + self._cost[number] > room:
+                yield range(start, number)
+                start, size = number, 0
+            if stays:
+                start = number + 1
+            elif not isinstance(op, driver.WeightOp):
+                size += self._cost[number]
+                size += sum(isinstance(value.owner, driver.WeightOp) for value in op.operands)
+        yield range(start, len(self._ops))
+
+    def _parts(self, run: range) -> Iterator[range]:
+        """The run, or parts of it if it is too long with what it needs and gives."""
+        if len(run) <= 1 or self._length(run) <= self._limit:
+            yield run
+            return
+        middle = len(run) // 2
+        yield from self._parts(run[:middle])
+        yield from self._parts(run[middle:])
+
+    def _members(self, run: range) -> list[Operation]:
+        """The ops of a run but for constants, which every section has for itself."""
+        ops = self._ops[run.start : run.stop]
+        return [op for op in ops if not isinstance(op, driver.WeightOp)]
+
+    def _length(self, run: range) -> int:
+        """Statements of the section."""
+        members = self._members(run)
+        given = len(self._results(members, run)) + len(self._result_symbols(members, run))
+        constants = {
+            value for value in _needed(members) if isinstance(value.owner, driver.WeightOp)
+        }
+        return 1 + sum(self._cost[self._place[op]] for op in members) + given + len(constants)
+
+    def _saves(self, run: range) -> bool:
+        """True if the block gets shorter by it."""
+        members = self._members(run)
+        given = len(self._results(members, run)) + len(self._result_symbols(members, run))
+        return sum(self._cost[self._place[op]] for op in members) > CALL_OF_SECTION + given
+
+    def _results(self, members: Sequence[Operation], run: range) -> list[SSAValue]:
+        """What a run makes and others use."""
+        return [
+            result
+            for op in members
+            for result in op.results
+            if any(self._place_of(use.operation) not in run for use in result.uses)
+        ]
+
+    def _place_of(self, op: Operation) -> int:
+        """The number of the op of the block that an op is or lies in."""
+        while op not in self._place:
+            parent = op.parent_op()
+            assert parent is not None
+            op = parent
+        return self._place[op]
+
+    def _result_symbols(self, members: Sequence[Operation], run: range) -> list[str]:
+        made = dict.fromkeys(name for op in members for name in symbols_made_by(op))
+        return [name for name in made if self._last_need.get(name, -1) >= run.stop]
+
+    def _outline(self, run: range) -> None:
+        """Put a run into a section in its place."""
+        members = self._members(run)
+        results, symbols = self._results(members, run), self._result_symbols(members, run)
+        needed = list(dict.fromkeys(_needed(members)))
+        constants = [value for value in needed if isinstance(value.owner, driver.WeightOp)]
+        arguments = [value for value in needed if not isinstance(value.owner, driver.WeightOp)]
+        body = Block(arg_types=[value.type for value in arguments])
+        section = driver.SectionOp(
+            arguments,
+            Region(body),
+            result_types=[ref_type(result) for result in results],
+            symbols=sorted(_used_in(members)),
+            result_symbols=symbols,
+        )
+        section.location = members[0].location
+        self._block.insert_op_before(section, members[0])
+        inner: dict[SSAValue, SSAValue] = dict(zip(arguments, body.args, strict=True))
+        for value in constants:
+            assert isinstance(value.owner, driver.WeightOp)
+            if all(self._place_of(use.operation) in run for use in value.uses):
+                value.owner.detach()
+                body.add_op(value.owner)
+                continue
+            body.add_op(copy := value.owner.clone())
+            inner[value] = copy.result
+        for op in members:
+            op.detach()
+            body.add_op(op)
+        body.add_op(kernel.YieldOp(results))
+        _rename(body, inner)
+        for result, new in zip(results, section.results, strict=True):
+            new.name_hint = result.name_hint
+            result.replace_uses_with_if(new, lambda use: not section.is_ancestor(use.operation))
+
+
+def _opens_output(op: Operation) -> bool:
+    """True if the size of an output may only be known now: the run itself looks at its room."""
+    copy = op.body.block.first_op if isinstance(op, driver.OnceOp) else op
+    return (
+        isinstance(copy, driver.CopyOp)
+        and isinstance(copy.target, BlockArgument)
+        and isinstance(copy.target.block.parent_op(), kernel.FuncOp)
+        and any(dim.value is None for dim in ref_type(copy.target).dims.data)
+    )
+
+
+def _needed(members: Sequence[Operation]) -> Iterator[SSAValue]:
+    """The values from outside that ops use."""
+    inside = set[SSAValue]()
+    for op in (inner for member in members for inner in member.walk()):
+        inside.update(op.results)
+        for region in op.regions:
+            inside.update(region.block.args)
+    for op in (inner for member in members for inner in _same_function(member)):
+        yield from (value for value in op.operands if value not in inside)
+
+
+def _same_function(op: Operation) -> Iterator[Operation]:
+    """An op and the ops in it, without those of sections, which see nothing from outside."""
+    yield op
+    if not isinstance(op, driver.SectionOp):
+        for region in op.regions:
+            for inner in region.block.ops:
+                yield from _same_function(inner)
+
+
+def _rename(block: Block, values: Mapping[SSAValue, SSAValue]) -> None:
+    for op in (inner for member in block.ops for inner in _same_function(member)):
+        if any(value in values for value in op.operands):
+            op.operands = [values.get(value, value) for value in op.operands]
+
+
+def fit(block: Block, room: int, limit: int) -> None:
+    """
+    Make sections, here and in the blocks of control flow, until the block has at most `room`
+    statements and each section at most `limit`, if that is possible.
+    """
+    for op in list(block.ops):
+        size = statements(op)
+        if op.regions and not isinstance(op, driver.SectionOp) and size > limit:
+            blocks = [region.block for region in op.regions]
+            around = size - sum(map(statements_of_block, blocks))
+            for inner in blocks:
+                fit(inner, max(limit - around, 0) // len(blocks), limit)
+    while statements_of_block(block) > room and BlockSplitter(block, limit).split():
+        _erase_unused_weights(block)
+
+
+def _erase_unused_weights(block: Block) -> None:
+    for op in list(block.ops):
+        if isinstance(op, driver.WeightOp) and not op.result.uses:
+            op.detach()
+            op.erase()
+
+
+def _around_body(run: kernel.FuncOp) -> int:
+    """Statements of the driver's function that belong to its arguments, and to none of its ops."""
+    types = [ref_type(argument) for argument in run.body.block.args]
+    symbols = {name for type_ in types for dim in type_.dims.data for name in dim.symbols}
+    open_dims = sum(4 + len(type_.dims.data) for type_ in types if type_.elements.value is None)
+    return 10 + len(types) + 2 * len(symbols) + open_dims
+
+
+@dataclass(frozen=True)
+class SplitDriverPass(ModulePass):
+    """
+    Make functions of parts of a long driver, so that none has more than `limit` statements of C.
+
+    Ops in a row become a `buffer.section`, first in the blocks of control flow that is too long
+    itself. A section gets what it uses as arguments, and gives what it makes for others; constants
+    it has for itself. A driver that is short enough stays as it is.
+
+    What cannot be cut stays long: a single op with that many operands, the pointers of as many
+    inputs and outputs, and copies to outputs whose sizes depend on data.
+    """
+
+    name = "split-driver"
+
+    limit: int = MOST_STATEMENTS
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for run in op.body.block.ops:
+            if isinstance(run, kernel.FuncOp) and run.sym_name.data == DRIVER:
+                room = max(self.limit - _around_body(run), 0)
+                if statements_of_block(run.body.block) > room:
+                    fit(run.body.block, room, self.limit)

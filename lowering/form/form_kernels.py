@@ -1,0 +1,282 @@
+"""`form-kernels`: which ops become one C function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.attention import AttentionOp
+from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.elementwise import (
+    ELEMENTWISE,
+    ErfOp,
+    ExpOp,
+    LogOp,
+    SigmoidOp,
+    TanhOp,
+)
+from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp
+from lowerdeck.dialects.core.types import dims_of, static_shape
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.nests import ANCHORS
+from lowerdeck.passes.provenance import derive
+
+MAX_OPS = 64
+"""A chain longer than this is cut, so that no C function grows without bound."""
+
+_STATEMENTS: Mapping[type[Operation], int] = {
+    ExpOp: 38,
+    SigmoidOp: 40,
+    LogOp: 60,
+    TanhOp: 72,
+    ErfOp: 84,
+}
+"""Statements of C of functions that become arithmetic, for vectors and for what remains."""
+
+_OF_OTHERS = 6
+"""Statements of most other maps."""
+
+_MOST_STATEMENTS = 2000
+"""Of one function: the time that C compilers take grows faster than its length."""
+
+LARGEST_BLOCK = 16
+"""Of channels, on any target."""
+
+Op = TypeVar("Op", bound=Operation)
+
+_DRIVER_OPS = (BindSymbolsOp, ReshapeOp, KernelOp)
+"""Ops of `core` that the driver does without a kernel."""
+
+
+@dataclass
+class Group:
+    """Ops that will be one kernel; the last one computes its results."""
+
+    ops: list[Operation]
+    anchor: Operation | None
+
+
+class KernelFormer:
+    """Forms the kernels of one block, first to last."""
+
+    def __init__(self, names: dict[str, int]) -> None:
+        self._groups: dict[Operation, Group] = {}
+        self._names = names
+
+    def form(self, block: Block) -> None:
+        """Replace the ops of a block, and of the blocks in it, by kernels."""
+        for op in list(block.ops):
+            if isinstance(op, SplitOp):
+                _slice_up(op)
+        for op in list(block.ops):
+            for region in op.regions:
+                KernelFormer(self._names).form(region.block)
+            if _belongs_in_kernel(op):
+                self._place(op)
+        groups = {id(group): group for group in self._groups.values()}
+        for group in groups.values():
+            self._outline(group)
+        for op in list(block.ops):
+            if isinstance(op, ConstantOp) and not op.result.uses:
+                # Only kernels used it, as a literal.
+                op.detach()
+                op.erase()
+
+    def _place(self, op: Operation) -> None:
+        """Make a group of `op` and of the producers that it can take in."""
+        group = Group([], op if type(op) in ANCHORS else None)
+        for value in dict.fromkeys(op.operands):
+            producer = self._groups.get(value.owner) if isinstance(value.owner, Operation) else None
+            if producer is not None and self._can_take_in(op, value, producer, group):
+                group.ops.extend(producer.ops)
+        group.ops.append(op)
+        if isinstance(op, ELEMENTWISE):
+            self._take_in_shared(op, group)
+        for member in group.ops:
+            self._groups[member] = group
+
+    def _take_in_shared(self, op: Operation, group: Group) -> None:
+        """Take in what several members use, and nothing else: x of x * sigmoid(x)."""
+        members = set(group.ops)
+        pending = [value for member in group.ops for value in member.operands]
+        while pending:
+            value = pending.pop()
+            producer = self._groups.get(value.owner) if isinstance(value.owner, Operation) else None
+            if producer is None or value.owner in members or producer.ops[-1] is not value.owner:
+                continue
+            users = {use.operation for use in value.uses}
+            if not users <= members or not all(isinstance(user, ELEMENTWISE) for user in users):
+                continue
+            if not self._can_precede(op, value, producer, group):
+                continue
+            group.ops[:0] = producer.ops
+            members.update(producer.ops)
+            pending += [value for member in producer.ops for value in member.operands]
+
+    @classmethod
+    def _can_take_in(cls, op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
+        """
+        True if `producer`, which computes `value` as its last op, can join the group of `op`.
+
+        All uses must be in `op`, at the same index.
+        """
+        if producer.ops[-1] is not value.owner or any(
+            use.operation is not op for use in value.uses
+        ):
+            return False
+        if isinstance(op, ReduceOp):
+            # Every element is read once, so computing it there costs nothing.
+            return producer.anchor is None and has_room_for_one_more(producer.ops, group.ops)
+        if isinstance(op, AttentionOp):
+            # A part of the heads is read where it lies.
+            return all(isinstance(member, SliceOp) for member in producer.ops)
+        if isinstance(op, ConcatOp) and _cuts_blocks(op):
+            # Parts are copied anyway.
+            return all(isinstance(member, SliceOp) for member in producer.ops)
+        return cls._can_precede(op, value, producer, group)
+
+    @staticmethod
+    def _can_precede(op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
+        """True if a map `op` can follow what computes `value`, at the same index, in one kernel."""
+        if not has_room_for_one_more(producer.ops, group.ops):
+            return False
+        if not isinstance(op, ELEMENTWISE) or dims_of(value) != dims_of(op.results[0]):
+            return False
+        return producer.anchor is None
+
+    def _outline(self, group: Group) -> None:
+        """Move the ops into the region of a kernel that stands where the last one stood."""
+        last = group.ops[-1]
+        members = set(group.ops)
+        outside = dict.fromkeys(
+            value for op in group.ops for value in op.operands if value.owner not in members
+        )
+        inputs = [value for value in outside if not _is_inlined(value)]
+        block = Block(arg_types=[value.type for value in inputs])
+        inner: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+        for value in outside:
+            if value not in inner:
+                assert isinstance(value.owner, ConstantOp)
+                copy = value.owner.clone()
+                block.add_op(copy)
+                inner[value] = copy.result
+        results = list(last.results)
+        for op in group.ops:
+            copy = op.clone(inner)
+            copy.location = op.location
+            block.add_op(copy)
+        block.add_op(YieldOp([inner[result] for result in results]))
+        kernel = KernelOp(self._name(group), inputs, Region(block))
+        kernel.location = derive(op.location for op in group.ops)
+        parent = last.parent
+        assert parent is not None
+        parent.insert_op_before(kernel, last)
+        for old, new in zip(results, kernel.results, strict=True):
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        for op in reversed(group.ops):
+            op.detach()
+            op.erase()
+
+    def _name(self, group: Group) -> str:
+        """What the kernel mostly does, and a number."""
+        stem = (group.anchor or group.ops[-1]).name.split(".")[-1]
+        number = self._names.get(stem, 0)
+        self._names[stem] = number + 1
+        return f"{stem}_{number}"
+
+
+def has_room_for_one_more(*parts: Sequence[Operation]) -> bool:
+    """True if a kernel of these ops and another one is not too long."""
+    count = sum(map(len, parts))
+    if count >= MAX_OPS:
+        return False
+    most = max(_STATEMENTS.values())
+    if (count + 1) * most <= _MOST_STATEMENTS:
+        return True
+    total = sum(_STATEMENTS.get(type(op), _OF_OTHERS) for part in parts for op in part)
+    return total + most <= _MOST_STATEMENTS
+
+
+def is_joined_at_front(op: ConcatOp) -> bool:
+    """True if parts lie one behind the other in memory, so that there need not be a copy."""
+    return all(dim == 1 for dim in dims_of(op.result)[: op.axis.data])
+
+
+def _cuts_blocks(op: ConcatOp) -> bool:
+    """True if parts do not end with a block of channels, so that they cannot lie in the result."""
+    sizes = [dims_of(value)[1].value for value in op.inputs] if op.axis.data == 1 else []
+    return any(size is None or size % LARGEST_BLOCK for size in sizes[:-1])
+
+
+def _slice_up(op: SplitOp) -> None:
+    """Replace a split by a slice for each part that is used: maps that their users can take in."""
+    axis, whole = op.axis.data, list(dims_of(op.input))
+    total = sum(op.sizes.data, Expr.const(0))
+    source = op.input
+    if total != whole[axis]:
+        # The slices alone would let the parts end before the dimension does.
+        whole[axis] = total
+        source = _insert_before(op, ReshapeOp(source, whole)).result
+    for start, part in zip(op.starts, op.parts, strict=True):
+        if not part.uses:
+            continue
+        starts = [start if k == axis else Expr.const(0) for k in range(len(whole))]
+        new = _insert_before(op, SliceOp(source, starts, dims_of(part))).result
+        new.name_hint = part.name_hint
+        part.replace_all_uses_with(new)
+    op.detach()
+    op.erase()
+
+
+def _insert_before(op: SplitOp, new: Op) -> Op:
+    new.location = op.location
+    assert op.parent is not None
+    op.parent.insert_op_before(new, op)
+    return new
+
+
+def _belongs_in_kernel(op: Operation) -> bool:
+    return isinstance(op, CoreOp) and not isinstance(op, (*_DRIVER_OPS, ConstantOp))
+
+
+def _is_inlined(value: SSAValue) -> bool:
+    """True for a constant of one element: it becomes a literal."""
+    return (
+        isinstance(value.owner, ConstantOp)
+        and static_shape(value) is not None
+        and (value.owner.array.size == 1)
+    )
+
+
+@dataclass(frozen=True)
+class FormKernelsPass(ModulePass):
+    """
+    Put every computing op into a `core.kernel`.
+
+    An elementwise op takes in the map that an operand comes from if nothing else uses it and both
+    run over the same indices, so that a chain of maps is one loop nest; what other ops such a chain
+    stands behind, `fuse-epilogue` decides. A reduction takes in the maps before it, attention the
+    slices, and so does a concatenation whose parts end within blocks of channels: it copies them
+    anyway. Constants of one element become literals. A split becomes slices. Reshapes, control flow
+    and symbols stay outside: the driver does them without a kernel. A concatenation whose parts lie
+    one behind the other in memory stays alone, for they may be computed there.
+    """
+
+    name = "form-kernels"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        names: dict[str, int] = {}
+        for func in op.body.block.ops:
+            if isinstance(func, FuncOp):
+                KernelFormer(names).form(func.body.block)

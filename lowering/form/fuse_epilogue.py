@@ -1,0 +1,121 @@
+"""`fuse-epilogue`: the maps behind a convolution, product, pool or reduction join its kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp, yielded
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.tensor import ConcatOp
+from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.lowering.form.form_kernels import MAX_OPS, is_joined_at_front
+from lowerdeck.lowering.nests import ACCUMULATING, ALONE, ANCHORS
+from lowerdeck.passes.context import recorder_of
+from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+from lowerdeck.passes.provenance import derive
+
+
+def epilogue_input(kernel: KernelOp) -> int | None:
+    """The number of the input whose kernel can take in a kernel of maps."""
+    if len(kernel.results) != 1 or not all(map(_is_map, kernel.body.block.ops)):
+        return None
+    candidates = range(len(kernel.inputs))
+    return next((k for k in candidates if _can_take_in(kernel.inputs[k], kernel)), None)
+
+
+def _is_map(op: Operation) -> bool:
+    return isinstance(op, (*ELEMENTWISE, ConstantOp, YieldOp))
+
+
+def _can_take_in(value: SSAValue, kernel: KernelOp) -> bool:
+    """True if maps of the same shape are all that uses the result of a kernel with an anchor."""
+    producer, (result,) = value.owner, kernel.results
+    if not isinstance(producer, KernelOp) or producer.parent is not kernel.parent:
+        return False
+    if len(producer.results) != 1 or any(use.operation is not kernel for use in value.uses):
+        return False
+    ops = list(producer.body.block.ops)
+    anchor = next((op for op in ops if type(op) in ANCHORS), None)
+    if anchor is None or type(anchor) in ALONE or dims_of(value) != dims_of(result):
+        return False
+    if isinstance(anchor, ConcatOp) and is_joined_at_front(anchor):
+        return False
+    if len(ops) + len(list(kernel.body.block.ops)) > MAX_OPS:
+        return False
+    # What an anchor accumulates in the output must have the output's type.
+    return type(anchor) not in ACCUMULATING or element_type(value) == element_type(result)
+
+
+def fuse(kernel: KernelOp, position: int, rewriter: Rewriter) -> KernelOp:
+    """Put the kernel of an input and the kernel that alone reads it into one, which is given."""
+    value = kernel.inputs[position]
+    producer = value.owner
+    assert isinstance(producer, KernelOp)
+    others = [other for other in kernel.inputs if other is not value]
+    inputs = list(dict.fromkeys([*producer.inputs, *others]))
+    block = Block(arg_types=[each.type for each in inputs])
+    arguments: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
+    (first,) = _copy(producer, [arguments[each] for each in producer.inputs], block)
+    last = _copy(kernel, [arguments.get(each, first) for each in kernel.inputs], block)
+    block.add_op(YieldOp(last))
+    fused = KernelOp(producer.sym_name.data, inputs, Region(block))
+    fused.location = derive([producer.location, kernel.location])
+    rewriter.insert_before(kernel, fused)
+    rewriter.replace(kernel, fused)
+    rewriter.erase(producer)
+    return fused
+
+
+def _copy(kernel: KernelOp, arguments: list[SSAValue], block: Block) -> list[SSAValue]:
+    """Append the ops of a kernel to a block; the values that it yields."""
+    values: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, arguments, strict=True))
+    for op in kernel.body.block.ops:
+        if isinstance(op, YieldOp):
+            continue
+        copy = op.clone(values)
+        copy.location = op.location
+        block.add_op(copy)
+    return [values[value] for value in yielded(kernel.body)]
+
+
+class FuseEpilogue(Pattern[int]):
+    """kernel(maps)(kernel(anchor)(x)) -> kernel(maps o anchor)(x)"""
+
+    name = "fuse-epilogue"
+    roots = (KernelOp,)
+
+    def match(self, op: KernelOp) -> Match[int] | None:
+        if (position := epilogue_input(op)) is None:
+            return None
+        producer = op.inputs[position].owner
+        assert isinstance(producer, KernelOp)
+        return Match((op, producer), f"behind {producer.sym_name.data}", position)
+
+    def rewrite(self, match: Match[int], rewriter: Rewriter) -> None:
+        kernel = match.root
+        assert isinstance(kernel, KernelOp)
+        fuse(kernel, match.data, rewriter)
+
+
+@dataclass(frozen=True)
+class FuseEpiloguePass(ModulePass):
+    """
+    Let the kernel of a convolution, product, pool or reduction take in the maps behind it.
+
+    The maps have the shape of its result, and nothing else uses that result: they are computed
+    where it is about to be stored. Of several such inputs (a sum of two convolutions) the first is
+    taken.
+    """
+
+    name = "fuse-epilogue"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        patterns = [FuseEpilogue()]
+        apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name, recursive=False)

@@ -1,0 +1,468 @@
+"""`vectorize-loops`: lanes for the loops of kernels that have no schedule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import scf
+from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.buffer.kernel import (
+    DRIVER,
+    ForOp,
+    FuncOp,
+    LoadOp,
+    StoreOp,
+    YieldOp,
+    value_type,
+)
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.intervals import simplified
+from lowerdeck.lowering.loops.demote import Demoter
+from lowerdeck.lowering.loops.indices import Cloner, Indices
+from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
+from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
+from lowerdeck.lowering.loops.vectorize_lanes import vectorize
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.passes.context import options_of
+
+FEWEST_LANES = 4
+"""Of the shortest vectors that remainders are computed in."""
+
+LARGE_BODY = 150
+"""Ops of a body that is not copied for remainders in short vectors."""
+
+LONGEST_CHAIN = 1 << 14
+"""Terms that one lane of f32 may add up; sums of more stay in f64."""
+
+_MEMORY_TYPES = (f32, IntegerType(32))
+
+
+@dataclass(frozen=True)
+class Piece:
+    """`count` vectors of `lanes` iterations, from iteration `start` on; scalars for one lane."""
+
+    start: Expr
+    count: Expr
+    lanes: int
+
+
+def pieces_of(size: Expr, lanes: int, fewest: int) -> Iterator[Piece]:
+    """The iterations of a loop in vectors, then in shorter ones, then one by one."""
+    start = Expr.const(0)
+    while lanes >= fewest:
+        count = (size - start) // lanes
+        if count != 0:
+            yield Piece(start, count, lanes)
+        start = size // lanes * lanes
+        # Where the size is not known there is one kind of short vectors.
+        lanes = lanes // 2 if size.value is not None or lanes == fewest else fewest
+    if size - start != 0:
+        yield Piece(start, size - start, 1)
+
+
+class Accesses:
+    """Where a loop reads and writes if `lanes` of its iterations are one."""
+
+    def __init__(self, loop: ForOp, lanes: int, indices: Indices) -> None:
+        self._indices = indices
+        self._lane = Expr.symbol("%lane")
+        first = Expr.symbol("%first")
+        indices.limit(self._lane, 0, lanes)
+        indices.limit(first, 0, 1 << 31)
+        lower = indices.read(loop.range.data, loop.indices)[0]
+        old = str(indices.symbol(loop.body.block.args[0]))
+        self._moved = {old: lower + first * lanes + self._lane}
+        self._inside = {
+            str(indices.symbol(value))
+            for op in loop.walk()
+            for value in (*op.results, *_arguments_in(op))
+            if isinstance(value.type, IndexType)
+        }
+        self._accesses = [op for op in loop.walk() if isinstance(op, LoadOp | StoreOp)]
+
+    def are_side_by_side(self) -> bool:
+        """
+        True if what varies between lanes lies side by side, and no lane touches what another one
+        writes: then the last index is the same in all accesses to a buffer but for the lane.
+        """
+        bases: dict[SSAValue, set[Expr | None]] = {}
+        written: set[SSAValue] = set()
+        for op in self._accesses:
+            exprs = self._exprs(op)
+            buffer = ref_type(op.ref)
+            varies = [axis for axis, e in enumerate(exprs) if str(self._lane) in e.symbols]
+            base = exprs[buffer.innermost] - self._lane if exprs else Expr.const(0)
+            if varies and (varies != [buffer.innermost] or str(self._lane) in base.symbols):
+                return False
+            type_ = value_type(buffer.element)
+            if type_ == f64 or (varies and type_ not in _MEMORY_TYPES):
+                return False
+            if isinstance(op, StoreOp):
+                written.add(op.ref)
+            bases.setdefault(op.ref, set()).add(base if varies else None)
+        return any(base is not None for found in bases.values() for base in found) and all(
+            self._is_one_place(bases[ref]) for ref in written
+        )
+
+    def _is_one_place(self, bases: set[Expr | None]) -> bool:
+        (base, *others) = bases
+        return base is not None and not others and not base.symbols & self._inside
+
+    def _exprs(self, op: LoadOp | StoreOp) -> list[Expr]:
+        exprs = self._indices.read(op.map.data, op.indices)
+        return [simplified(e.substitute(self._moved), self._indices.ranges) for e in exprs]
+
+
+class LoopVectorizer:
+    """Puts vectors in place of one loop, whose carried values are reductions."""
+
+    def __init__(self, loop: ForOp, lanes: int, reductions: Sequence[Reduction]) -> None:
+        self._loop = loop
+        self._reductions = reductions
+        self._combining = {op for reduction in reductions for op in reduction.ops}
+        self._indices = Indices()
+        limit_by_parents(loop, self._indices)
+        self._lower, upper, _ = self._indices.read(loop.range.data, loop.indices)
+        self._index = str(self._indices.symbol(loop.body.block.args[0]))
+        count = sum(1 for _ in loop.body.block.walk())
+        self._chains = next(chains for most, chains in _CHAINS if count <= most)
+        fewest = lanes if count > LARGE_BODY else FEWEST_LANES
+        self._has_sums = count <= LARGE_BODY and any(
+            isinstance(op, ForOp) and op.inits for op in loop.body.block.walk()
+        )
+        self._pieces = list(pieces_of(self._indices.extent(self._lower, upper), lanes, fewest))
+
+    def rewrite(self) -> bool:
+        """False, and nothing changes, if there are too few iterations or an op has no vectors."""
+        if self._pieces[0].lanes == 1 or self._longest_chain() > LONGEST_CHAIN:
+            return False
+        loop, block = self._loop, Block()
+        totals: list[SSAValue] = list(loop.inits)
+        for piece in self._pieces:
+            totals = self._piece(piece, totals, block)
+        results = YieldOp(totals)
+        block.add_op(results)
+        new = list(block.ops)
+        parent = loop.parent
+        assert parent is not None
+        before = loop.prev_op
+        for op in new:
+            op.detach()
+            parent.insert_op_before(op, loop)
+        vectors = [
+            inner
+            for op in new
+            for inner in op.walk()
+            if isinstance(inner, ForOp) and _is_lanes(inner)
+        ]
+        is_vector = all(vectorize(inner) for inner in vectors)
+        if is_vector:
+            for old, total in zip(loop.results, results.values, strict=True):
+                old.replace_all_uses_with(total)
+            _erase(results)
+            _erase(loop)
+            return True
+        while (last := loop.prev_op) is not before:
+            assert last is not None
+            _erase(last)
+        return False
+
+    def _longest_chain(self) -> int:
+        """The most terms that one lane adds up where the source sums in f64."""
+        longest = max(
+            (_trips(op) for op in self._loop.walk() if isinstance(op, ForOp) and _sums_in_f64(op)),
+            default=0,
+        )
+        if self._loop.inits and _sums_in_f64(self._loop):
+            piece = self._pieces[0]
+            longest = max(longest, (piece.count.value or 0) // self._chains)
+        return longest
+
+    def _piece(self, piece: Piece, totals: list[SSAValue], block: Block) -> list[SSAValue]:
+        if piece.lanes == 1:
+            return self._scalars(piece, totals, block)
+        if self._reductions:
+            return self._partial_results(piece, totals, block)
+        whole = piece.count // _SIDE_BY_SIDE if self._has_sums else Expr.const(0)
+        self._vectors(piece, Expr.const(0), whole, _SIDE_BY_SIDE, block)
+        done = whole * _SIDE_BY_SIDE
+        self._vectors(piece, done, piece.count - done, 1, block)
+        return []
+
+    def _vectors(
+        self, piece: Piece, start: Expr, count: Expr, side_by_side: int, block: Block
+    ) -> None:
+        """`count` times so many vectors of independent iterations, from vector `start` on."""
+        parallel = bool(self._loop.parallel.value.data)
+        if count == 0:
+            return
+        if count == 1 and not parallel:
+            self._tile(piece, start, side_by_side, block)
+            return
+        body = Block(arg_types=[IndexType()])
+        number = self._indices.symbol(body.args[0])
+        self._indices.limit(number, 0, count)
+        self._tile(piece, start + number * side_by_side, side_by_side, body)
+        body.add_op(YieldOp())
+        self._for(count, body, [], block, parallel=parallel)
+
+    def _tile(self, piece: Piece, start: Expr, side_by_side: int, block: Block) -> None:
+        """Vectors that become one body: their sums need not wait for each other."""
+        if side_by_side == 1:
+            self._vector(piece, start, block)
+            return
+        body = Block(arg_types=[IndexType()])
+        number = self._indices.symbol(body.args[0])
+        self._indices.limit(number, 0, side_by_side)
+        self._vector(piece, start + number, body)
+        body.add_op(YieldOp())
+        self._for(side_by_side, body, [], block, mode="unroll")
+
+    def _for(
+        self,
+        upper: ExprLike,
+        body: Block,
+        inits: Sequence[SSAValue],
+        block: Block,
+        *,
+        lower: ExprLike = 0,
+        parallel: bool = False,
+        mode: str | None = None,
+    ) -> ForOp:
+        (first, last, step), operands = self._indices.write([lower, upper, 1])
+        region = Region(body)
+        new = ForOp((first, last, step), operands, inits, region, parallel=parallel, mode=mode)
+        new.location = self._loop.location
+        block.add_op(new)
+        return new
+
+    def _scalars(self, piece: Piece, totals: list[SSAValue], block: Block) -> list[SSAValue]:
+        """The iterations as they are."""
+        loop = self._loop
+        body = Block(arg_types=[IndexType(), *(total.type for total in totals)])
+        number = self._indices.symbol(body.args[0])
+        cloner = Cloner(self._indices, moved={self._index: number})
+        cloner.values.update(zip(loop.body.block.args[1:], body.args[1:], strict=True))
+        for op in loop.body.block.ops:
+            cloner.clone(op, body)
+        lower = self._lower + piece.start
+        parallel = bool(loop.parallel.value.data)
+        upper = lower + piece.count
+        new = self._for(upper, body, totals, block, lower=lower, parallel=parallel)
+        return list(new.results)
+
+    def _lane_body(self, piece: Piece, totals: Sequence[SSAValue]) -> tuple[Block, Expr]:
+        body = Block(arg_types=[IndexType(), *(total.type for total in totals)])
+        lane = self._indices.symbol(body.args[0])
+        self._indices.limit(lane, 0, piece.lanes)
+        return body, lane
+
+    def _vector(self, piece: Piece, number: Expr, block: Block) -> None:
+        """One vector of independent iterations."""
+        body, lane = self._lane_body(piece, [])
+        self._iteration(self._place(piece, number, lane), [], body)
+        body.add_op(YieldOp())
+        self._for(piece.lanes, body, [], block, mode="lanes")
+
+    def _place(self, piece: Piece, number: Expr, lane: Expr) -> Expr:
+        return self._lower + piece.start + number * piece.lanes + lane
+
+    def _iteration(self, place: Expr, carried: Sequence[SSAValue], block: Block) -> list[SSAValue]:
+        """The body of the loop at an index; what it carries on."""
+        cloner = Demoter(self._indices, moved={self._index: place})
+        cloner.values.update(zip(self._loop.body.block.args[1:], carried, strict=True))
+        for op in self._loop.body.block.ops:
+            if op not in self._combining and not isinstance(op, YieldOp):
+                cloner.clone(op, block)
+        return [
+            reduction.combine(block, total, cloner.operand(reduction.term, block))
+            for reduction, total in zip(self._reductions, carried, strict=True)
+        ]
+
+    def _partial_results(
+        self, piece: Piece, totals: list[SSAValue], block: Block
+    ) -> list[SSAValue]:
+        """Each lane combines its own terms, in several chains; then they are combined."""
+        body, lane = self._lane_body(piece, totals)
+        count = piece.count
+        chains = self._chains if count.value is None or count.value >= 2 * self._chains else 1
+        sums = [_append(body, reduction.identity) for reduction in self._reductions]
+        whole = count // chains
+        if chains > 1:
+            identities = [sums] * chains
+            sums = self._in_chains(piece, lane, whole, identities, body)
+        else:
+            whole = Expr.const(0)
+        done = whole * chains
+        sums = self._one_by_one(piece, lane, done, count - done, sums, body)
+        combined = [
+            reduction.combine(body, total, sum_)
+            for reduction, total, sum_ in zip(self._reductions, body.args[1:], sums, strict=True)
+        ]
+        body.add_op(YieldOp(combined))
+        return list(self._for(piece.lanes, body, totals, block, mode="lanes").results)
+
+    def _in_chains(
+        self,
+        piece: Piece,
+        lane: Expr,
+        count: Expr,
+        inits: Sequence[Sequence[SSAValue]],
+        block: Block,
+    ) -> list[SSAValue]:
+        """Chains that wait only each for itself, combined."""
+        chains, width = len(inits), len(self._reductions)
+        flat = [value for values in inits for value in values]
+        body = Block(arg_types=[IndexType(), *(value.type for value in flat)])
+        number = self._indices.symbol(body.args[0])
+        self._indices.limit(number, 0, count)
+        following: list[SSAValue] = []
+        for chain in range(chains):
+            carried = body.args[1 + chain * width : 1 + (chain + 1) * width]
+            place = self._place(piece, number * chains + chain, lane)
+            following += self._iteration(place, carried, body)
+        body.add_op(YieldOp(following))
+        results: list[SSAValue] = list(self._for(count, body, flat, block).results)
+        groups = [results[chain * width : (chain + 1) * width] for chain in range(chains)]
+        while len(groups) > 1:
+            half = len(groups) // 2
+            groups = [
+                [
+                    reduction.combine(block, a, b)
+                    for reduction, a, b in zip(self._reductions, left, right, strict=True)
+                ]
+                for left, right in zip(groups[:half], groups[half:], strict=True)
+            ]
+        return groups[0]
+
+    def _one_by_one(
+        self,
+        piece: Piece,
+        lane: Expr,
+        start: Expr,
+        count: Expr,
+        sums: list[SSAValue],
+        block: Block,
+    ) -> list[SSAValue]:
+        """The vectors from `start` on, in one chain."""
+        if count == 0:
+            return sums
+        if count == 1:
+            return self._iteration(self._place(piece, start, lane), sums, block)
+        body = Block(arg_types=[IndexType(), *(value.type for value in sums)])
+        number = self._indices.symbol(body.args[0])
+        self._indices.limit(number, start, start + count)
+        place = self._place(piece, number, lane)
+        body.add_op(YieldOp(self._iteration(place, body.args[1:], body)))
+        return list(self._for(start + count, body, sums, block, lower=start).results)
+
+
+_CHAINS = ((7, 4), (13, 2), (1 << 60, 1))
+"""How many chains of sums a body with so many ops gets: its sums must not wait for each other."""
+
+
+_SIDE_BY_SIDE = 4
+"""How many vectors of results are computed at once if each of them is a sum."""
+
+
+def _is_lanes(loop: ForOp) -> bool:
+    return loop.mode is not None and loop.mode.data == "lanes"
+
+
+def _append(block: Block, op: Operation) -> SSAValue:
+    block.add_op(op)
+    return op.results[0]
+
+
+def _erase(op: Operation) -> None:
+    op.detach()
+    op.erase()
+
+
+def _sums_in_f64(loop: ForOp) -> bool:
+    return any(init.type == f64 for init in loop.inits)
+
+
+def _trips(loop: ForOp) -> int:
+    """How often a loop runs, with the loops in it that sum too; 0 if that is not known."""
+    lower, upper, _ = loop.range.data
+    own = (upper - lower).value or 0
+    inner = [_trips(op) for op in loop.body.block.ops if isinstance(op, ForOp) and _sums_in_f64(op)]
+    return own * max(inner, default=1)
+
+
+def vectorize_loop(loop: ForOp, lanes: int) -> bool:
+    """Replace a loop by vectors of at most `lanes` lanes; False, and nothing changes, if not."""
+    if loop.mode is not None or loop.range.data[2] != 1:
+        return False
+    if any(isinstance(op, scf.IfOp) and _gives_f64(op) for op in loop.walk()):
+        return False
+    reductions = find_reductions(loop)
+    if reductions is None:
+        return False
+    lower, upper, _ = loop.range.data
+    if (size := (upper - lower).value) is not None:
+        while lanes > max(size, 1):
+            lanes //= 2
+    if lanes < FEWEST_LANES:
+        return False
+    indices = Indices()
+    limit_by_parents(loop, indices)
+    if not Accesses(loop, lanes, indices).are_side_by_side():
+        return False
+    return LoopVectorizer(loop, lanes, reductions).rewrite()
+
+
+def _arguments_in(op: Operation) -> Iterator[SSAValue]:
+    """The arguments of the blocks of an op; a branch without an op has no block."""
+    return (arg for region in op.regions for block in region.blocks for arg in block.args)
+
+
+def _gives_f64(op: scf.IfOp) -> bool:
+    return any(result.type == f64 for result in op.results)
+
+
+def vectorize_loops(block: Block, lanes: int) -> None:
+    """The outermost loops of a block that can be vectors."""
+    for op in list(block.ops):
+        if isinstance(op, ForOp):
+            if not vectorize_loop(op, lanes):
+                vectorize_loops(op.body.block, lanes)
+        else:
+            for region in op.regions:
+                for inner in region.blocks:
+                    vectorize_loops(inner, lanes)
+
+
+@dataclass(frozen=True)
+class VectorizeLoopsPass(ModulePass):
+    """
+    Vectors for the loops of kernels that have no `schedule`: the outermost ones whose iterations
+    read and write side by side and are independent of each other, but for reductions.
+
+    A reduction (a sum, or an extremum, of f32) has partial results in the lanes, in several chains,
+    which are combined after the loop. Sums in f64 of terms in f32 are made so too, and where lanes
+    are results, what is computed from them in f64 is computed in f32. What remains of a loop is
+    done in shorter vectors, then one by one.
+
+    `lanes` is that of the target by default.
+    """
+
+    name = "vectorize-loops"
+    optional = True
+    lanes: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lanes = self.lanes or target_named(options_of(ctx).target).lanes
+        for function in op.body.block.ops:
+            if not isinstance(function, FuncOp) or function.sym_name.data == DRIVER:
+                continue
+            if function.schedule is None and lanes > 1:
+                vectorize_loops(function.body.block, lanes)

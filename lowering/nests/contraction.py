@@ -1,0 +1,234 @@
+"""
+Convolutions and matrix products in plain loops.
+
+Floats of full precision and integers accumulate in a row of the output buffer, so that the inner
+loop runs along it at unit stride; half precision accumulates one element at a time in f32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor, broadcast_index
+from lowerdeck.lowering.nests.taps import position_range, window_range
+
+
+def accumulates_in_place(element: object) -> bool:
+    """False for half precision: rounding every partial sum would lose digits."""
+    return element not in (f16, bf16)
+
+
+def _add_product(
+    k: KernelLowering, accumulator: SSAValue, lhs: SSAValue, rhs: SSAValue
+) -> SSAValue:
+    b = k.builder
+    product = scalars.mul(b, scalars.widen(b, lhs), scalars.widen(b, rhs))
+    return scalars.add(b, accumulator, product)
+
+
+def _divisor(channels: Expr) -> Expr:
+    """Channels of a group; where there are none, no element is ever computed."""
+    return Expr.const(1) if channels == 0 else channels
+
+
+def _bias(k: KernelLowering, op: ConvOp | ConvTransposeOp, channel: Expr) -> SSAValue:
+    element = element_type(op.input)
+    if op.bias is None:
+        return scalars.constant(k.builder, 0, element)
+    return scalars.widen(k.builder, k.element(op.bias, [channel]))
+
+
+def _first_channel(op: ConvOp, channel: Expr) -> Expr:
+    """The first input channel of the group that an output channel belongs to."""
+    channels, depth = dims_of(op.weight)[:2]
+    if op.groups.data == 1:
+        return Expr.const(0)
+    return channel // _divisor(channels // op.groups.data) * depth
+
+
+@anchor(ConvOp, accumulating=True)
+def lower_conv(k: KernelLowering, op: ConvOp) -> None:
+    """One row of outputs at a time; the bias starts the sum."""
+    if not accumulates_in_place(element_type(op.input)):
+        _conv_by_element(k, op)
+        return
+    b, out = k.builder, k.outputs[0]
+    dims = dims_of(op.result)
+    row = dims[-1]
+    with b.nest(dims[:-1], parallel=True) as at:
+        bias = _bias(k, op, at[1])
+        with b.loop(row) as x:
+            b.store(bias, out, [*at, x])
+        _conv_row(k, op, at)
+        if k.has_epilogue(op):
+            with b.loop(row) as x:
+                k.finish_in_place(op, [*at, x])
+
+
+def _conv_row(k: KernelLowering, op: ConvOp, at: Index) -> None:
+    """Add to a row of outputs all products with its windows."""
+    b, out = k.builder, k.outputs[0]
+    x, w, size = dims_of(op.input), dims_of(op.weight), dims_of(op.result)[-1]
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    begin, end = op.pads_begin.data, op.pads_end.data
+    first = _first_channel(op, at[1])
+    bounds = [(Expr.const(0), w[1])]
+    for d, position in enumerate(at[2:]):
+        bounds.append(
+            window_range(position, w[d + 2], x[d + 2], strides[d], dilations[d], begin[d], end[d])
+        )
+    bounds.append((Expr.const(0), w[-1]))
+
+    def add_products(indices: Sequence[Expr], _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        channel, *taps = indices
+        weight = k.element(op.weight, [at[1], *indices])
+        rows = [
+            position * stride + tap * dilation - pad
+            for position, tap, stride, dilation, pad in zip(
+                at[2:], taps, strides, dilations, begin, strict=False
+            )
+        ]
+        offset = taps[-1] * dilations[-1]
+        lower, upper = position_range(offset, size, x[-1], strides[-1], begin[-1], end[-1])
+        with b.loop(upper, lower) as o:
+            column = o * strides[-1] + offset - begin[-1]
+            value = k.element(op.input, [at[0], first + channel, *rows, column])
+            b.store(_add_product(k, b.load(out, [*at, o]), value, weight), out, [*at, o])
+        return []
+
+    b.carry_nest(bounds, [], add_products)
+
+
+def _conv_by_element(k: KernelLowering, op: ConvOp) -> None:
+    x, w = dims_of(op.input), dims_of(op.weight)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    begin, end = op.pads_begin.data, op.pads_end.data
+    with k.builder.nest(dims_of(op.result), parallel=True) as at:
+        first = _first_channel(op, at[1])
+        bounds = [(Expr.const(0), w[1])]
+        for d, position in enumerate(at[2:]):
+            bounds.append(
+                window_range(
+                    position, w[d + 2], x[d + 2], strides[d], dilations[d], begin[d], end[d]
+                )
+            )
+
+        def add_product(
+            indices: Sequence[Expr], values: Sequence[SSAValue], at: Index = at, first: Expr = first
+        ) -> Sequence[SSAValue]:
+            channel, *taps = indices
+            where = [
+                position * strides[d] + tap * dilations[d] - begin[d]
+                for d, (position, tap) in enumerate(zip(at[2:], taps, strict=True))
+            ]
+            value = k.element(op.input, [at[0], first + channel, *where])
+            return [_add_product(k, values[0], value, k.element(op.weight, [at[1], *indices]))]
+
+        total = k.builder.carry_nest(bounds, [_bias(k, op, at[1])], add_product)[0]
+        k.finish(op, at, scalars.narrow(k.builder, total, element_type(op.input)))
+
+
+@anchor(ConvTransposeOp, accumulating=True)
+def lower_conv_transpose(k: KernelLowering, op: ConvTransposeOp) -> None:
+    """Start a plane of outputs with the bias, then add every input times the kernel to it."""
+    if not accumulates_in_place(element_type(op.input)):
+        raise LoweringError(op, "half precision is not lowered; cast to f32 before it")
+    b, out = k.builder, k.outputs[0]
+    dims = dims_of(op.result)
+    with b.nest(dims[:2], parallel=True) as at:
+        bias = _bias(k, op, at[1])
+        with b.nest(dims[2:]) as where:
+            b.store(bias, out, [*at, *where])
+        _scatter_products(k, op, at)
+        if k.has_epilogue(op):
+            with b.nest(dims[2:]) as where:
+                k.finish_in_place(op, [*at, *where])
+
+
+def _scatter_products(k: KernelLowering, op: ConvTransposeOp, at: Index) -> None:
+    b, out = k.builder, k.outputs[0]
+    x, w, dims = dims_of(op.input), dims_of(op.weight), dims_of(op.result)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    begin = op.pads_begin.data
+    channels = x[1] // op.groups.data
+    first, local = at[1] // _divisor(w[1]) * channels, at[1] % _divisor(w[1])
+
+    def add_products(indices: Sequence[Expr], _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        channel, *taps = indices
+        weight = k.element(op.weight, [first + channel, local, *taps])
+        offsets = [tap * dilation for tap, dilation in zip(taps, dilations, strict=True)]
+        bounds: list[tuple[Expr, Expr]] = []
+        for d, offset in enumerate(offsets):
+            # The end always needs its test: output_padding and pads move it independently.
+            lower, upper = position_range(
+                offset, x[d + 2], dims[d + 2], strides[d], begin[d], Expr.const(1)
+            )
+            bounds.append((lower, upper))
+
+        def add_one(sources: Sequence[Expr], _: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            where = [
+                source * strides[d] + offsets[d] - begin[d] for d, source in enumerate(sources)
+            ]
+            value = k.element(op.input, [at[0], first + channel, *sources])
+            target = [*at, *where]
+            b.store(_add_product(k, b.load(out, target), value, weight), out, target)
+            return []
+
+        b.carry_nest(bounds, [], add_one)
+        return []
+
+    b.carry_nest([(Expr.const(0), size) for size in (channels, *w[2:])], [], add_products)
+
+
+@anchor(MatmulOp, accumulating=True)
+def lower_matmul(k: KernelLowering, op: MatmulOp) -> None:
+    """One row of the result at a time: rows of the right matrix, weighted by the left row."""
+    dims = dims_of(op.result)
+    batch, inner = dims[:-2], dims_of(op.lhs)[-1]
+    if not accumulates_in_place(element_type(op.lhs)):
+        _matmul_by_element(k, op)
+        return
+    b, out = k.builder, k.outputs[0]
+    zero = scalars.constant(b, 0, element_type(op.lhs))
+    with b.nest(dims[:-1], parallel=True) as at:
+        row = at[-1]
+        left = broadcast_index(at[:-1], dims_of(op.lhs)[:-2], batch)
+        right = broadcast_index(at[:-1], dims_of(op.rhs)[:-2], batch)
+        with b.loop(dims[-1]) as n:
+            b.store(zero, out, [*at, n])
+        with b.loop(inner) as i:
+            factor = k.element(op.lhs, [*left, row, i])
+            with b.loop(dims[-1]) as n:
+                value = k.element(op.rhs, [*right, i, n])
+                b.store(_add_product(k, b.load(out, [*at, n]), factor, value), out, [*at, n])
+        if k.has_epilogue(op):
+            with b.loop(dims[-1]) as n:
+                k.finish_in_place(op, [*at, n])
+
+
+def _matmul_by_element(k: KernelLowering, op: MatmulOp) -> None:
+    dims = dims_of(op.result)
+    with k.builder.nest(dims, parallel=True) as at:
+        left = broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2])
+        right = broadcast_index(at[:-2], dims_of(op.rhs)[:-2], dims[:-2])
+
+        def add_product(
+            i: Expr,
+            values: Sequence[SSAValue],
+            rows: tuple[Index, Index] = ([*left, at[-2]], [*right]),
+            column: Expr = at[-1],
+        ) -> Sequence[SSAValue]:
+            factor = k.element(op.lhs, [*rows[0], i])
+            return [_add_product(k, values[0], factor, k.element(op.rhs, [*rows[1], i, column]))]
+
+        zero = scalars.constant(k.builder, 0, element_type(op.lhs))
+        total = k.builder.carry(dims_of(op.lhs)[-1], [zero], add_product)[0]
+        k.finish(op, at, scalars.narrow(k.builder, total, element_type(op.lhs)))

@@ -1,0 +1,359 @@
+"""
+The state of lowering one kernel, whose straight-line `core` ops become a loop nest.
+
+Most ops are *maps*: element i of the result is an expression of elements of the operands. They need
+no loops of their own; `element` builds that expression wherever a consumer asks for it, so a chain
+of maps is one nest. A kernel has at most one op that is not a map, its *anchor* (two where a
+strategy takes both). The plain loops of an anchor (`@anchor`), or those of the strategy that the
+kernel's schedule names, call `finish` for every element, where the maps behind it follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar, cast
+
+from xdsl.dialects.builtin import IntAttr
+from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
+from xdsl.traits import Pure
+
+from lowerdeck.dialects.buffer.kernel import FuncOp, LoadOp, ReturnOp
+from lowerdeck.dialects.buffer.types import RefType
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.dialects.dims import Expr, ExprLike, minimum
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.builder import KernelBuilder
+from lowerdeck.lowering.nests.channel_links import channel_offsets
+
+Index = Sequence[Expr]
+MapRule = Callable[["KernelLowering", Any, Index], SSAValue]
+Nest = Callable[["KernelLowering"], None]
+"""Builds the loops of a kernel."""
+AnchorRule = Callable[["KernelLowering", Any], None]
+
+M = TypeVar("M", bound=MapRule)
+
+MAPS: dict[type[Operation], MapRule] = {}
+ANCHORS: dict[type[Operation], AnchorRule] = {}
+ACCUMULATING: set[type[Operation]] = set()
+"""Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
+ALONE: set[type[Operation]] = set()
+"""Anchors that write the result themselves, so no maps follow them in their kernel."""
+
+
+IN_PLACE = "in_place"
+"""The attribute of a kernel that changes an input, which is its result; the input's position."""
+
+
+A = TypeVar("A", bound=AnchorRule)
+
+
+def map_rule(*ops: type[Operation]) -> Callable[[M], M]:
+    """Register how one element of a map's result is computed."""
+
+    def register(rule: M) -> M:
+        MAPS.update(dict.fromkeys(ops, rule))
+        return rule
+
+    return register
+
+
+def anchor(
+    op: type[Operation], *, accumulating: bool = False, alone: bool = False
+) -> Callable[[A], A]:
+    """Register the loop nest of an op that is not a map."""
+
+    def register(rule: A) -> A:
+        ANCHORS[op] = rule
+        if accumulating:
+            ACCUMULATING.add(op)
+        if alone:
+            ALONE.add(op)
+        return rule
+
+    return register
+
+
+class KernelLowering:
+    """The state of lowering one kernel: the builder, the buffers, and what is bound to them."""
+
+    def __init__(self, kernel: KernelOp) -> None:
+        self.kernel = kernel
+        source = kernel.body.block
+        last = source.last_op
+        assert isinstance(last, YieldOp)
+        self.roots: tuple[SSAValue, ...] = tuple(last.values)
+        self.block = Block()
+        self.builder = KernelBuilder(self.block)
+        for position, value in enumerate((*source.args, *self.roots)):
+            layout = kernel.layout_at(position)
+            dims, _ = self.builder.bound(layout.dims(dims_of(value)))
+            type_ = RefType.of(element_type(value), dims)
+            argument = self.block.insert_arg(type_, len(self.block.args))
+            if not layout.is_row_major:
+                self.builder.layouts[argument] = layout
+        count = len(source.args)
+        self.inputs: dict[SSAValue, SSAValue] = dict(
+            zip(source.args, self.block.args[:count], strict=True)
+        )
+        self.outputs: list[SSAValue] = list(self.block.args[count:])
+        self._bound: dict[SSAValue, Callable[[Index], SSAValue]] = {}
+        self._scratch = 0
+
+    def lower(self, nest: Nest | None = None) -> FuncOp:
+        """The kernel as a `buffer.func`, with the loops that `nest` builds; plain ones without."""
+        if nest is None:
+            self.lower_plain()
+        else:
+            nest(self)
+        for number in range(len(self.outputs)):
+            self._fill_border(number)
+        self.builder.append(ReturnOp())
+        remove_unused(self.block)
+        if (position := self.kernel.attributes.get(IN_PLACE)) is not None:
+            # It lies where the result does.
+            self.block.erase_arg(self.block.args[cast(IntAttr, position).data])
+        name = self.kernel.sym_name.data
+        outputs = len(self.outputs) + self._scratch
+        func = FuncOp(name, self.builder.symbols, outputs, Region(self.block))
+        func.location = self.kernel.location
+        func.schedule = self.kernel.schedule
+        return func
+
+    def lower_plain(self) -> None:
+        """The plain loops of the anchor, or over the elements of the results of maps."""
+        anchors = [op for op in self.kernel.body.block.ops if type(op) in ANCHORS]
+        if len(anchors) > 1:
+            raise LoweringError(anchors[1], "is the second anchor of its kernel; run form-kernels")
+        if anchors:
+            ANCHORS[type(anchors[0])](self, anchors[0])
+        else:
+            self._lower_maps()
+
+    def _lower_maps(self) -> None:
+        for number, (root, output) in enumerate(zip(self.roots, self.outputs, strict=True)):
+            for nest in self.output_nests(number):
+                with nest as at:
+                    self.builder.store(self.element(root, at), output, at)
+
+    def layout_of(self, value: SSAValue) -> LayoutAttr:
+        """How an argument of the kernel lies in memory; row-major for what is computed in it."""
+        if value in self.inputs:
+            return self.kernel.layout(value)
+        return LayoutAttr.row_major(len(dims_of(value)))
+
+    def output_layout(self, number: int = 0) -> LayoutAttr:
+        """How a result lies in memory."""
+        return self.kernel.layout_at(len(self.inputs) + number)
+
+    def output_nests(self, number: int) -> Iterator[AbstractContextManager[list[Expr]]]:
+        """
+        Independent loops over all elements of a result, as they lie in memory, and over what is
+        padded at the end of its last block of channels: two nests without that, if inputs have no
+        such padding to read.
+        """
+        dims, layout = dims_of(self.roots[number]), self.output_layout(number)
+        block = layout.inner(1) if layout.rank > 1 else 1
+        channels = dims[1].value if block > 1 else None
+        if channels is None or channels % block == 0 or self.has_padding_to_read(number):
+            yield self.nest_over(layout, dims)
+            return
+        if channels >= block:
+            yield self.nest_over(
+                layout, [dims[0], Expr.const(channels // block * block), *dims[2:]]
+            )
+        yield self._rest_nest(layout, dims, channels // block * block)
+
+    def nest_over(
+        self, layout: LayoutAttr, dims: Sequence[Expr]
+    ) -> AbstractContextManager[list[Expr]]:
+        """
+        Independent loops over all elements of a tensor, as they lie in memory; yields the index in
+        the tensor. Loops are labeled `d0`, `d1`, ... by dimension of the storage; a block that lies
+        innermost is a loop over lanes.
+        """
+        inside = layout.padded((0,) * layout.rank, (0,) * layout.rank)
+        return self._storage_nest(inside, inside.dims(dims))
+
+    def _rest_nest(
+        self, layout: LayoutAttr, dims: Sequence[Expr], first: int
+    ) -> AbstractContextManager[list[Expr]]:
+        """As `nest_over`, for the channels from `first` on, which are fewer than a block."""
+        begin = (0, -first, *([0] * (layout.rank - 2)))
+        inside = layout.padded(begin, (0,) * layout.rank)
+        sizes = inside.dims(dims)
+        sizes[-1] = dims[1] - first
+        return self._storage_nest(inside, sizes)
+
+    @contextmanager
+    def _storage_nest(self, layout: LayoutAttr, sizes: Sequence[Expr]) -> Generator[list[Expr]]:
+        labels = [(f"d{k}", size) for k, size in enumerate(sizes)]
+        # A scalar has no dimensions.
+        is_blocked = bool(sizes) and layout.inner(layout.data.pieces[-1].axis) > 1
+        with self.builder.labeled_nest(labels[:-1] if is_blocked else labels, parallel=True) as at:
+            if not is_blocked:
+                yield layout.tensor_index(at)
+                return
+            with self.builder.loop(labels[-1][1], label=labels[-1][0], mode="lanes") as lane:
+                yield layout.tensor_index([*at, lane])
+
+    def has_padding_to_read(self, number: int) -> bool:
+        """
+        True if channels of a result beyond the last one, up to a multiple of its block, need
+        nothing beyond the end of an input: all that varies along the channels has the same blocks.
+        """
+        if (offsets := channel_offsets(self.kernel)) is None:
+            return False
+        rank, block = len(dims_of(self.roots[number])), self.output_layout(number).inner(1)
+        for position, argument in enumerate(self.kernel.body.block.args):
+            dims, layout = dims_of(argument), self.kernel.layout_at(position)
+            # Constants may have fewer dimensions.
+            axis = len(dims) - rank + 1
+            is_constant = isinstance(self.kernel.inputs[position].owner, ConstantOp)
+            if position in offsets:
+                if layout.inner(1) != block or offsets[position] % block:
+                    return False
+            elif is_constant and axis >= 0 and dims[axis] != 1 and layout.inner(axis) != block:
+                return False
+        return True
+
+    def _fill_border(self, number: int) -> None:
+        """Set the border of a result to zero: loops that share no element."""
+        dims, layout = dims_of(self.roots[number]), self.output_layout(number)
+        spans = [(Expr.const(0), size) for size in layout.dims(dims)]
+        outer = {piece.axis: piece for piece in layout.data.pieces if piece.size is None}
+        for axis, (begin, end) in enumerate(zip(layout.data.begin, layout.data.end, strict=True)):
+            if not (begin or end):
+                continue
+            place, inside = layout.data.pieces.index(outer[axis]), dims[axis] + begin
+            for lower, upper in ((0, begin), (inside, inside + end)):
+                if Expr.of(lower) != upper:
+                    spans[place] = (Expr.of(lower), Expr.of(upper))
+                    self._fill(number, layout, spans)
+            spans[place] = (Expr.const(begin), inside)
+
+    def _fill(self, number: int, layout: LayoutAttr, spans: Sequence[tuple[Expr, Expr]]) -> None:
+        """Zeros where each dimension of the storage lies within its bounds."""
+        b = self.builder
+        lanes = layout.inner(layout.data.pieces[-1].axis)
+        labels = [
+            (f"b{k}", upper - lower) for k, (lower, upper) in enumerate(spans) if k < len(spans) - 1
+        ]
+        with b.labeled_nest(labels, parallel=True) as at:
+            mode = "lanes" if lanes > 1 else None
+            lower, upper = spans[-1]
+            with b.loop(upper - lower, label=f"b{len(spans) - 1}", mode=mode) as last:
+                where = [i + lower for i, (lower, _) in zip([*at, last], spans, strict=True)]
+                zero = scalars.constant(b, 0, element_type(self.roots[number]))
+                narrow = scalars.narrow(b, zero, element_type(self.roots[number]))
+                b.store_border(narrow, self.outputs[number], where)
+
+    # For rules
+
+    def element(self, value: SSAValue, at: Index) -> SSAValue:
+        """The element of a value of the kernel at an index, computed where the builder stands."""
+        at = tuple(at)
+        if (known := self.builder.recall((value, at))) is not None:
+            return known
+        if value in self._bound:
+            result = self._bound[value](at)
+        elif value in self.inputs:
+            result = self.builder.load(self.inputs[value], at)
+        else:
+            result = self._map(value, at)
+        return self.builder.remember((value, at), result)
+
+    def _map(self, value: SSAValue, at: Index) -> SSAValue:
+        assert isinstance(value, OpResult)
+        rule = MAPS.get(type(value.op))
+        if rule is None:
+            raise LoweringError(value.op, "has no lowering to loops")
+        return rule(self, value.op, at)
+
+    def operand(self, value: SSAValue, at: Index, dims: Sequence[Expr]) -> SSAValue:
+        """The element of an operand that broadcasts to `dims`, for the result's index."""
+        return self.element(value, broadcast_index(at, dims_of(value), dims))
+
+    def bind(self, value: SSAValue, rule: Callable[[Index], SSAValue]) -> None:
+        """Say how an element of a value of the kernel is computed from here on."""
+        self._bound[value] = rule
+
+    def scratch(self, element: Attribute, dims: Sequence[int]) -> SSAValue:
+        """
+        A buffer for use within the kernel: one output more, behind the results, that nobody reads.
+        """
+        self._scratch += 1
+        return self.block.insert_arg(RefType.of(element, dims), len(self.block.args))
+
+    def finish(self, op: Operation, at: Index, value: SSAValue) -> None:
+        """The anchor's element at `at` is `value`: compute what follows from it and store that."""
+        self.builder.store(self.finished(op, at, value), self.outputs[0], at)
+
+    def finished(self, op: Operation, at: Index, value: SSAValue) -> SSAValue:
+        """What follows from the anchor's element at `at`, which is `value`."""
+        self._bound[op.results[0]] = lambda _: value
+        return self.element(self.roots[0], at)
+
+    def finish_in_place(self, op: Operation, at: Index) -> None:
+        """The anchor's element at `at` lies in the output buffer: compute what follows from it."""
+        self._bound[op.results[0]] = lambda where: self.builder.load(self.outputs[0], where)
+        self.builder.store(self.element(self.roots[0], at), self.outputs[0], at)
+
+    def has_epilogue(self, op: Operation) -> bool:
+        """True if maps follow the anchor."""
+        return self.roots[0] is not op.results[0]
+
+
+def broadcast_index(at: Index, dims: Sequence[Expr], result: Sequence[Expr]) -> list[Expr]:
+    """
+    The index into an operand of shape `dims` that broadcasts to `result`.
+
+    A dimension that differs and may turn out to be one is clamped: then all indices read its only
+    element, and otherwise the clamp changes nothing.
+    """
+    skipped = len(result) - len(dims)
+    indices: list[Expr] = []
+    for index, dim, whole in zip(at[skipped:], dims, result[skipped:], strict=True):
+        if dim == 1:
+            indices.append(Expr.const(0))
+        elif dim == whole or dim.value is not None:
+            indices.append(index)
+        else:
+            indices.append(minimum(index, dim - 1))
+    return indices
+
+
+def linear_index(at: Index, dims: Sequence[Expr]) -> Expr:
+    """The position of an element in C order."""
+    position = Expr.const(0)
+    for index, dim in zip(at, dims, strict=True):
+        position = position * dim + index
+    return position
+
+
+def unravel(position: ExprLike, dims: Sequence[Expr]) -> list[Expr]:
+    """The index of the element at a position in C order."""
+    indices: list[Expr] = []
+    rest = Expr.of(position)
+    for axis in range(len(dims) - 1, -1, -1):
+        first = all(dim == 1 for dim in dims[:axis])
+        indices.append(rest if first else rest % dims[axis])
+        if first:
+            indices.extend([Expr.const(0)] * axis)
+            break
+        rest = rest // dims[axis]
+    return indices[::-1]
+
+
+def remove_unused(block: Block) -> None:
+    """Erase ops that compute or read what nobody uses, so that rules need not look ahead."""
+    for op in list(block.walk(reverse=True)):
+        is_removable = op.has_trait(Pure) or isinstance(op, LoadOp)
+        if is_removable and op.results and not any(result.uses for result in op.results):
+            op.detach()
+            op.erase()

@@ -1,0 +1,292 @@
+"""Reductions, one result element (or line) at a time; sums of floats accumulate in f64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.linear import LayerNormOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import (
+    bf16,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    f64,
+    is_float,
+    is_unsigned,
+)
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.builder import KernelBuilder
+from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
+from lowerdeck.lowering.nests.taps import window_count, window_range
+
+
+def sum_type(element: Attribute) -> Attribute:
+    """The element type that sums of an element type are made in."""
+    return f64 if is_float(element) else element
+
+
+def _start(b: KernelBuilder, kind: str, element: Attribute) -> SSAValue:
+    if kind == "max":
+        return scalars.lowest(b, element)
+    if kind == "min":
+        return scalars.highest(b, element)
+    return scalars.constant(b, int(kind == "prod"), sum_type(element))
+
+
+def _combine(
+    b: KernelBuilder, kind: str, total: SSAValue, value: SSAValue, element: Attribute
+) -> SSAValue:
+    """`total` with one more element."""
+    if kind in ("max", "min"):
+        choose = scalars.maximum if kind == "max" else scalars.minimum
+        return choose(b, total, scalars.widen(b, value), element)
+    wide = scalars.cast(b, value, element, sum_type(element))
+    return scalars.mul(b, total, wide) if kind == "prod" else scalars.add(b, total, wide)
+
+
+def _result(b: KernelBuilder, kind: str, total: SSAValue, element: Attribute) -> SSAValue:
+    if kind in ("max", "min"):
+        return scalars.narrow(b, total, element)
+    return scalars.cast(b, total, sum_type(element), element)
+
+
+@anchor(ReduceOp)
+def lower_reduce(k: KernelLowering, op: ReduceOp) -> None:
+    """A loop nest over the reduced dimensions for each result element."""
+    b, dims, axes = k.builder, dims_of(op.input), ints(op.axes)
+    element, kind = element_type(op.input), op.kind.data
+    keep = bool(op.keep_dims.value.data)
+    with b.nest(dims_of(op.result), parallel=True) as at:
+
+        def combine(
+            inner: Sequence[Expr], values: Sequence[SSAValue], at: Index = at
+        ) -> Sequence[SSAValue]:
+            value = k.element(op.input, _merge(at, inner, axes, len(dims), keep))
+            return [_combine(b, kind, values[0], value, element)]
+
+        bounds = [(Expr.const(0), dims[axis]) for axis in axes]
+        total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
+        k.finish(op, at, _result(b, kind, total, element))
+
+
+def _merge(at: Index, inner: Index, axes: Sequence[int], rank: int, keep: bool) -> list[Expr]:
+    """The input's index: `inner` along the reduced axes, the result's elsewhere."""
+    reduced, kept = iter(inner), iter(at)
+    index: list[Expr] = []
+    for axis in range(rank):
+        if axis in axes:
+            index.append(next(reduced))
+            if keep:
+                next(kept)
+        else:
+            index.append(next(kept))
+    return index
+
+
+@anchor(ArgReduceOp)
+def lower_arg_reduce(k: KernelLowering, op: ArgReduceOp) -> None:
+    """Carry the best element and its index; NaN is better than any number."""
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element = element_type(op.input)
+    keep, last = bool(op.keep_dims.value.data), bool(op.last_index.value.data)
+    predicate = {"max": "gt", "min": "lt"}[op.kind.data].replace("t", "e" if last else "t")
+    with b.nest(dims_of(op.result), parallel=True) as at:
+
+        def value_at(position: Expr, at: Index = at) -> SSAValue:
+            index = _merge(at, [position], [axis], len(dims), keep)
+            return scalars.widen(b, k.element(op.input, index))
+
+        def better(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            best, where = values
+            value = value_at(position)
+            wins = scalars.compare(b, predicate, value, best, element)
+            if is_float(element):
+                wins = _or_first_nan(b, wins, value, best, last=last)
+            return [
+                b.add(arith.SelectOp(wins, value, best)),
+                b.add(arith.SelectOp(wins, b.as_integer(position), where)),
+            ]
+
+        start = [value_at(Expr.const(0)), b.integer(0, i64)]
+        index = b.carry(dims[axis], start, better, 1)[1]
+        k.finish(op, at, index)
+
+
+def _or_first_nan(
+    b: KernelBuilder, wins: SSAValue, value: SSAValue, best: SSAValue, *, last: bool
+) -> SSAValue:
+    """A NaN wins over numbers, and over an earlier NaN if the last one is asked for."""
+    is_nan = b.add(arith.CmpfOp(value, value, "uno"))
+    if last:
+        return b.add(arith.OrIOp(wins, is_nan))
+    number = b.add(arith.CmpfOp(best, best, "ord"))
+    return b.add(arith.OrIOp(wins, b.add(arith.AndIOp(is_nan, number))))
+
+
+@anchor(SoftmaxOp, accumulating=True)
+def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
+    """
+    Three passes over each line: maximum; exponentials, which the output keeps, and their sum;
+    quotients.
+    """
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element = element_type(op.input)
+    with b.nest([*dims[:axis], *dims[axis + 1 :]], parallel=True) as at:
+
+        def place(position: Expr, at: Index = at) -> Index:
+            return [*at[:axis], position, *at[axis:]]
+
+        def value_at(position: Expr) -> SSAValue:
+            return scalars.widen(b, k.element(op.input, place(position)))
+
+        def larger(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            # NaN makes the sum NaN, so that it may be passed over here.
+            value = value_at(position)
+            is_larger = scalars.compare(b, "gt", value, values[0], element)
+            return [b.add(arith.SelectOp(is_larger, value, values[0]))]
+
+        top = b.carry(dims[axis], [scalars.lowest(b, element)], larger)[0]
+
+        def add_exponential(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            difference = scalars.rounded(b, scalars.sub(b, value_at(position), top), element)
+            term = scalars.narrow(b, b.add(math.ExpOp(difference)), element)
+            b.store(term, k.outputs[0], place(position))
+            return [scalars.add(b, values[0], scalars.cast(b, term, element, f64))]
+
+        total = b.carry(dims[axis], [b.floating(0.0, f64)], add_exponential)[0]
+        divide = _divider(b, total, element)
+        with b.loop(dims[axis]) as position:
+            where = place(position)
+            k.finish(op, where, divide(b.load(k.outputs[0], where)))
+
+
+def _divider(
+    b: KernelBuilder, total: SSAValue, element: Attribute
+) -> Callable[[SSAValue], SSAValue]:
+    """How elements are divided by a sum in f64: f32 by multiplying with the reciprocal."""
+    if element == f32:
+        reciprocal = b.add(arith.DivfOp(b.floating(1.0, f64), total))
+        factor = scalars.cast(b, reciprocal, f64, f32)
+        return lambda value: scalars.mul(b, value, factor)
+    if element in (f16, bf16):
+        total = scalars.cast(b, scalars.cast(b, total, f64, element), element, f64)
+
+    def divide(value: SSAValue) -> SSAValue:
+        quotient = b.add(arith.DivfOp(scalars.cast(b, value, element, f64), total))
+        return scalars.cast(b, quotient, f64, element)
+
+    return divide
+
+
+@anchor(LayerNormOp)
+def lower_layer_norm(k: KernelLowering, op: LayerNormOp) -> None:
+    """
+    Mean, then variance around it, then the normalized elements. Sums are made in f64, elements
+    computed in f32 if they are that, else in f64.
+    """
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element = element_type(op.input)
+    inner = [(Expr.const(0), dim) for dim in dims[axis:]]
+    type_ = f32 if element == f32 else f64
+    with b.nest(dims[:axis], parallel=True) as at:
+        count = b.add(arith.SIToFPOp(b.as_integer(product(dims[axis:])), f64))
+        zero = b.floating(0.0, f64)
+
+        def value_at(where: Sequence[Expr], at: Index = at) -> SSAValue:
+            return scalars.cast(b, k.element(op.input, [*at, *where]), element, type_)
+
+        def add_value(where: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return [scalars.add(b, values[0], scalars.cast(b, value_at(where), type_, f64))]
+
+        total = b.carry_nest(inner, [zero], add_value)[0]
+        mean = scalars.cast(b, b.add(arith.DivfOp(total, count)), f64, type_)
+
+        def add_square(where: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            difference = scalars.sub(b, value_at(where), mean)
+            square = scalars.mul(b, difference, difference)
+            return [scalars.add(b, values[0], scalars.cast(b, square, type_, f64))]
+
+        squares = b.carry_nest(inner, [zero], add_square)[0]
+        variance = b.add(arith.DivfOp(squares, count))
+        epsilon = b.floating(op.epsilon.value.data, f64)
+        deviation = b.add(math.SqrtOp(scalars.add(b, variance, epsilon)))
+        reciprocal = b.add(arith.DivfOp(b.floating(1.0, f64), deviation))
+        factor = scalars.cast(b, reciprocal, f64, type_)
+        with b.nest(dims[axis:]) as where:
+            index = [*at, *where]
+            value = scalars.mul(b, scalars.sub(b, value_at(where), mean), factor)
+            for parameter, combine in ((op.scale, scalars.mul), (op.bias, scalars.add)):
+                if parameter is not None:
+                    operand = k.operand(parameter, index, dims)
+                    value = combine(b, value, scalars.cast(b, operand, element, type_))
+            k.finish(op, index, scalars.cast(b, value, type_, element))
+
+
+@anchor(CumulativeOp)
+def lower_cumulative(k: KernelLowering, op: CumulativeOp) -> None:
+    """Carry the running value along each line."""
+    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
+    element, kind = element_type(op.input), op.kind.data
+    with b.nest([*dims[:axis], *dims[axis + 1 :]], parallel=True) as at:
+
+        def step(position: Expr, values: Sequence[SSAValue], at: Index = at) -> Sequence[SSAValue]:
+            if op.reverse.value.data:
+                position = dims[axis] - 1 - position
+            index = [*at[:axis], position, *at[axis:]]
+            following = _combine(b, kind, values[0], k.element(op.input, index), element)
+            running = values[0] if op.exclusive.value.data else following
+            k.finish(op, index, _result(b, kind, running, element))
+            return [following]
+
+        # A sum of -0 alone is -0; one of nothing is 0.
+        starts_at_none = kind == "sum" and is_float(element) and not op.exclusive.value.data
+        start = b.floating(-0.0, sum_type(element)) if starts_at_none else _start(b, kind, element)
+        b.carry(dims[axis], [start], step)
+
+
+@anchor(PoolOp)
+def lower_pool(k: KernelLowering, op: PoolOp) -> None:
+    """A loop nest over each window, clipped to the input."""
+    b, dims, kernel = k.builder, dims_of(op.input), op.kernel.data
+    element = element_type(op.input)
+    is_max = op.kind.data == "max"
+    kind = "max" if is_max else "sum"
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    begin, end = op.pads_begin.data, op.pads_end.data
+    with b.nest(dims_of(op.result), parallel=True) as at:
+        bounds = [
+            window_range(at[d + 2], kernel[d], dims[d + 2], strides[d], dilations[d], begin[d], e)
+            for d, e in enumerate(end)
+        ]
+
+        def combine(
+            taps: Sequence[Expr], values: Sequence[SSAValue], at: Index = at
+        ) -> Sequence[SSAValue]:
+            where = [
+                at[d + 2] * strides[d] + tap * dilations[d] - begin[d] for d, tap in enumerate(taps)
+            ]
+            value = k.element(op.input, [*at[:2], *where])
+            if is_max:
+                return [scalars.larger(b, values[0], scalars.widen(b, value), element)]
+            return [_combine(b, kind, values[0], value, element)]
+
+        total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
+        if op.kind.data == "average":
+            count = b.as_integer(window_count(op, at, bounds))
+            total = _divide(b, total, count, sum_type(element))
+        k.finish(op, at, _result(b, kind, total, element))
+
+
+def _divide(b: KernelBuilder, total: SSAValue, count: SSAValue, element: Attribute) -> SSAValue:
+    if is_float(element):
+        return b.add(arith.DivfOp(total, scalars.cast(b, count, i64, element)))
+    divide = arith.DivUIOp if is_unsigned(element) else arith.DivSIOp
+    return b.add(divide(total, scalars.cast(b, count, i64, element)))

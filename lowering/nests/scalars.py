@@ -1,0 +1,380 @@
+"""
+Elementwise ops of `core` on one element: their form in `arith` and `math`.
+
+Values are signless; half precision is computed in f32 and rounded after every op, as the reference
+does.
+"""
+
+from __future__ import annotations
+
+import math as python_math
+from collections.abc import Callable, Sequence
+
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import AnyFloat, IntegerType
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from lowerdeck.dialects.buffer.kernel import RemfOp, value_type
+from lowerdeck.dialects.core import elementwise as core
+from lowerdeck.dialects.core.types import (
+    bf16,
+    bit_width,
+    element_type,
+    f16,
+    f32,
+    f64,
+    i1,
+    i64,
+    is_float,
+    is_unsigned,
+    ui64,
+)
+from lowerdeck.lowering.nests.builder import KernelBuilder
+
+
+def compute_type(element: Attribute) -> Attribute:
+    """The type that elements are computed in: f32 for half precision, else their own."""
+    return f32 if element in (f16, bf16) else value_type(element)
+
+
+def widen(b: KernelBuilder, value: SSAValue) -> SSAValue:
+    """Half precision to f32; everything else as it is."""
+    return b.add(arith.ExtFOp(value, f32)) if value.type in (f16, bf16) else value
+
+
+def narrow(b: KernelBuilder, value: SSAValue, element: Attribute) -> SSAValue:
+    """A computed value to its element type."""
+    if value.type == value_type(element):
+        return value
+    assert is_float(element)
+    return b.add(arith.TruncFOp(value, element))
+
+
+def rounded(b: KernelBuilder, value: SSAValue, element: Attribute) -> SSAValue:
+    """A computed value that has been rounded to its element type, as after every op."""
+    return widen(b, narrow(b, value, element))
+
+
+def constant(b: KernelBuilder, value: float, element: Attribute) -> SSAValue:
+    """A constant in the type that `element` is computed in."""
+    type_ = compute_type(element)
+    if is_float(type_):
+        return b.floating(float(value), type_)
+    return b.integer(int(value), type_)
+
+
+def lowest(b: KernelBuilder, element: Attribute) -> SSAValue:
+    """What is below every element: -infinity, or the smallest integer."""
+    if is_float(element):
+        return constant(b, -python_math.inf, element)
+    return constant(b, 0 if is_unsigned(element) else -(1 << (bit_width(element) - 1)), element)
+
+
+def highest(b: KernelBuilder, element: Attribute) -> SSAValue:
+    """What is above every element: infinity, or the largest integer."""
+    if is_float(element):
+        return constant(b, python_math.inf, element)
+    width = bit_width(element)
+    return constant(b, (1 << (width if is_unsigned(element) else width - 1)) - 1, element)
+
+
+def elementwise(b: KernelBuilder, op: Operation, operands: Sequence[SSAValue]) -> SSAValue:
+    """The result element of an elementwise op for given operand elements."""
+    if isinstance(op, core.CastOp):
+        return cast(b, operands[0], element_type(op.input), op.to)
+    if isinstance(op, core.SelectOp):
+        return b.add(arith.SelectOp(*operands))
+    element = element_type(op.operands[0])
+    values = [widen(b, value) for value in operands]
+    if isinstance(op, core.CompareOp):
+        return compare(b, op.predicate.data, values[0], values[1], element)
+    rules = _FLOAT if is_float(element) else _INTEGER
+    return narrow(b, rules[type(op)](b, values, element), element_type(op.results[0]))
+
+
+def compare(
+    b: KernelBuilder, predicate: str, lhs: SSAValue, rhs: SSAValue, element: Attribute
+) -> SSAValue:
+    """lhs predicate rhs as i1, for computed values of an element type."""
+    if is_float(element):
+        return b.add(arith.CmpfOp(lhs, rhs, {"ne": "une"}.get(predicate, f"o{predicate}")))
+    if predicate not in ("eq", "ne"):
+        predicate = f"{'u' if is_unsigned(element) else 's'}{predicate}"
+    return b.add(arith.CmpiOp(lhs, rhs, predicate))
+
+
+def maximum(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue, element: Attribute) -> SSAValue:
+    """The larger of two computed values; NaN if one is."""
+    if is_float(element):
+        return b.add(arith.MaximumfOp(lhs, rhs))
+    return b.add((arith.MaxUIOp if is_unsigned(element) else arith.MaxSIOp)(lhs, rhs))
+
+
+def minimum(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue, element: Attribute) -> SSAValue:
+    """The smaller of two computed values; NaN if one is."""
+    if is_float(element):
+        return b.add(arith.MinimumfOp(lhs, rhs))
+    return b.add((arith.MinUIOp if is_unsigned(element) else arith.MinSIOp)(lhs, rhs))
+
+
+def larger(b: KernelBuilder, total: SSAValue, value: SSAValue, element: Attribute) -> SSAValue:
+    """`value` if it is larger than `total`, else that: NaN never is, nor one zero than another."""
+    if not is_float(element):
+        return maximum(b, total, value, element)
+    return b.add(arith.SelectOp(b.add(arith.CmpfOp(value, total, "ogt")), value, total))
+
+
+def add(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """lhs + rhs of computed values."""
+    op = arith.AddiOp if isinstance(lhs.type, IntegerType) else arith.AddfOp
+    return b.add(op(lhs, rhs))
+
+
+def sub(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """lhs - rhs of computed values."""
+    op = arith.SubiOp if isinstance(lhs.type, IntegerType) else arith.SubfOp
+    return b.add(op(lhs, rhs))
+
+
+def mul(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+    """lhs * rhs of computed values."""
+    op = arith.MuliOp if isinstance(lhs.type, IntegerType) else arith.MulfOp
+    return b.add(op(lhs, rhs))
+
+
+def cast(b: KernelBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
+    """An element of one type in another, as `core.cast` defines it."""
+    if source == target:
+        return value
+    if target == i1:
+        value = widen(b, value)
+        return compare(b, "ne", value, _zero(b, value.type), source)
+    if is_float(source):
+        return _from_float(b, value, target)
+    if is_float(target):
+        return _integer_to_float(b, value, source, target)
+    before, after = bit_width(source), bit_width(target)
+    if before == after:
+        return value
+    signless = IntegerType(after)
+    if before > after:
+        return b.add(arith.TruncIOp(value, signless))
+    extend = arith.ExtUIOp if is_unsigned(source) else arith.ExtSIOp
+    return b.add(extend(value, signless))
+
+
+_BITS: dict[Attribute, int] = {f64: 64, f32: 32, f16: 16, bf16: 16}
+
+
+def _integer_to_float(
+    b: KernelBuilder, value: SSAValue, source: Attribute, target: AnyFloat
+) -> SSAValue:
+    """Rounded once. Every integer that f32 does not hold is infinite in f16, but not in bf16."""
+    wide = f32 if target == f16 else f64 if target == bf16 else target
+    if target == bf16 and value.type == i64:
+        value = _to_odd_multiple(b, value, source)
+    convert = arith.UIToFPOp if is_unsigned(source) else arith.SIToFPOp
+    return narrow(b, b.add(convert(value, wide)), target)
+
+
+def _to_odd_multiple(b: KernelBuilder, value: SSAValue, source: Attribute) -> SSAValue:
+    """An i64 that f64 holds and that rounds to few digits as `value`: what is cut off sticks."""
+    limit, unit = 1 << 52, 1 << 11
+    offset = 0 if is_unsigned(source) else limit
+    shifted = b.add(arith.AddiOp(value, b.integer(offset, i64)))
+    is_exact = b.add(arith.CmpiOp(shifted, b.integer(limit + offset, i64), "ult"))
+    rest = b.add(arith.AndIOp(value, b.integer(unit - 1, i64)))
+    zero = b.integer(0, i64)
+    is_multiple = b.add(arith.CmpiOp(rest, zero, "eq"))
+    sticky = b.add(arith.SelectOp(is_multiple, zero, b.integer(unit, i64)))
+    multiple = b.add(arith.AndIOp(value, b.integer(-unit, i64)))
+    odd = b.add(arith.OrIOp(multiple, sticky))
+    return b.add(arith.SelectOp(is_exact, value, odd))
+
+
+def _from_float(b: KernelBuilder, value: SSAValue, target: Attribute) -> SSAValue:
+    if not is_float(target):
+        convert = arith.FPToUIOp if is_unsigned(target) else arith.FPToSIOp
+        return b.add(convert(widen(b, value), IntegerType(bit_width(target))))
+    if _BITS[value.type] == 16:
+        value = widen(b, value)
+    if value.type == target:
+        return value
+    convert = arith.ExtFOp if _BITS[value.type] < _BITS[target] else arith.TruncFOp
+    return b.add(convert(value, target))
+
+
+def _zero(b: KernelBuilder, type_: Attribute) -> SSAValue:
+    return b.floating(0.0, type_) if is_float(type_) else b.integer(0, type_)
+
+
+Rule = Callable[[KernelBuilder, Sequence[SSAValue], Attribute], SSAValue]
+
+
+def _ops(op: Callable[..., Operation]) -> Rule:
+    """The rule that is just one op."""
+    return lambda b, values, element: b.add(op(*values))
+
+
+def _sign(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    """x > 0 ? 1 : x < 0 ? -1 : x + 0, so that NaN stays; the sign of zero does not."""
+    (x,) = values
+    zero, one = _zero(b, x.type), constant(b, 1, element)
+    positive = compare(b, "gt", x, zero, element)
+    if is_unsigned(element):
+        return b.add(arith.SelectOp(positive, one, zero))
+    negative = compare(b, "lt", x, zero, element)
+    rest = b.add(arith.AddfOp(x, zero)) if is_float(element) else zero
+    otherwise = b.add(arith.SelectOp(negative, constant(b, -1, element), rest))
+    return b.add(arith.SelectOp(positive, one, otherwise))
+
+
+def _extremum(op: Callable[..., Operation]) -> Rule:
+    """
+    NaN if one value is; of equal ones, such as zeros, the second. A constant comes first, as in
+    vectors: then it takes one comparison, and a zero that is compared with zero keeps its sign.
+    """
+
+    def rule(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+        x, y = values
+        return b.add(op(y, x) if isinstance(y.owner, arith.ConstantOp) else op(x, y))
+
+    return rule
+
+
+def _sigmoid(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    one = constant(b, 1, element)
+    exponential = b.add(math.ExpOp(b.add(arith.NegfOp(values[0]))))
+    return b.add(arith.DivfOp(one, b.add(arith.AddfOp(one, exponential))))
+
+
+def _float_mod(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    """fmod, moved to the sign of the divisor; an exact zero takes its sign."""
+    x, y = values
+    rest = b.add(RemfOp(x, y))
+    zero = _zero(b, x.type)
+    negative = b.add(arith.CmpfOp(rest, zero, "olt"))
+    differs = b.add(arith.XOrIOp(negative, b.add(arith.CmpfOp(y, zero, "olt"))))
+    nonzero = b.add(arith.CmpfOp(rest, zero, "une"))
+    moved = b.add(arith.AddfOp(rest, y))
+    adjust = b.add(arith.AndIOp(nonzero, differs))
+    signed = b.add(arith.SelectOp(nonzero, rest, b.add(math.CopySignOp(rest, y))))
+    return b.add(arith.SelectOp(adjust, moved, signed))
+
+
+def _integer_mod(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    x, y = values
+    if is_unsigned(element):
+        return b.add(arith.RemUIOp(x, y))
+    rest = b.add(arith.RemSIOp(x, y))
+    zero = _zero(b, x.type)
+    negative = b.add(arith.CmpiOp(rest, zero, "slt"))
+    differs = b.add(arith.XOrIOp(negative, b.add(arith.CmpiOp(y, zero, "slt"))))
+    nonzero = b.add(arith.CmpiOp(rest, zero, "ne"))
+    adjust = b.add(arith.AndIOp(nonzero, differs))
+    return b.add(arith.SelectOp(adjust, b.add(arith.AddiOp(rest, y)), rest))
+
+
+def _by_sign(signed: Callable[..., Operation], unsigned: Callable[..., Operation]) -> Rule:
+    def rule(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+        return b.add((unsigned if is_unsigned(element) else signed)(*values))
+
+    return rule
+
+
+def _negate(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    return b.add(arith.SubiOp(_zero(b, values[0].type), values[0]))
+
+
+def _complement(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    return b.add(arith.XOrIOp(values[0], b.integer(-1, values[0].type)))
+
+
+def _magnitude(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    (x,) = values
+    if is_unsigned(element):
+        return x
+    negative = b.add(arith.CmpiOp(x, _zero(b, x.type), "slt"))
+    return b.add(arith.SelectOp(negative, _negate(b, values, element), x))
+
+
+def _integer_power(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    """In i64, which every integer is a residue of, so that signs are read once."""
+    x, y = (cast(b, value, element, i64) for value in values)
+    if element != ui64:
+        return cast(b, b.add(math.IPowIOp(x, y)), i64, element)
+    # The exponent may be too large for i64: x^y = (x^(y / 2))^2 * x^(y mod 2).
+    one = b.integer(1, i64)
+    root = b.add(math.IPowIOp(x, b.add(arith.ShRUIOp(y, one))))
+    rest = b.add(math.IPowIOp(x, b.add(arith.AndIOp(y, one))))
+    return b.add(arith.MuliOp(b.add(arith.MuliOp(root, root)), rest))
+
+
+def _shift(op: Callable[..., Operation]) -> Rule:
+    """Zero once the amount reaches the width, where the bare op is undefined."""
+
+    def rule(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+        x, amount = values
+        small = b.add(arith.CmpiOp(amount, b.integer(bit_width(x.type), x.type), "ult"))
+        zero = _zero(b, x.type)
+        safe = b.add(arith.SelectOp(small, amount, zero))
+        return b.add(arith.SelectOp(small, b.add(op(x, safe)), zero))
+
+    return rule
+
+
+_FLOAT: dict[type[Operation], Rule] = {
+    core.NegOp: _ops(arith.NegfOp),
+    core.AbsOp: _ops(math.AbsFOp),
+    core.SignOp: _sign,
+    core.ExpOp: _ops(math.ExpOp),
+    core.LogOp: _ops(math.LogOp),
+    core.SqrtOp: _ops(math.SqrtOp),
+    core.FloorOp: _ops(math.FloorOp),
+    core.CeilOp: _ops(math.CeilOp),
+    core.RoundOp: _ops(math.RoundEvenOp),
+    core.ErfOp: _ops(math.ErfOp),
+    core.SinOp: _ops(math.SinOp),
+    core.CosOp: _ops(math.CosOp),
+    core.TanOp: _ops(math.TanOp),
+    core.AsinOp: _ops(math.AsinOp),
+    core.AcosOp: _ops(math.AcosOp),
+    core.AtanOp: _ops(math.AtanOp),
+    core.SinhOp: _ops(math.SinhOp),
+    core.CoshOp: _ops(math.CoshOp),
+    core.TanhOp: _ops(math.TanhOp),
+    core.AsinhOp: _ops(math.AsinhOp),
+    core.AcoshOp: _ops(math.AcoshOp),
+    core.AtanhOp: _ops(math.AtanhOp),
+    core.SigmoidOp: _sigmoid,
+    core.AddOp: _ops(arith.AddfOp),
+    core.SubOp: _ops(arith.SubfOp),
+    core.MulOp: _ops(arith.MulfOp),
+    core.DivOp: _ops(arith.DivfOp),
+    core.RemOp: _ops(RemfOp),
+    core.ModOp: _float_mod,
+    core.PowOp: _ops(math.PowFOp),
+    core.MaxOp: _extremum(arith.MaximumfOp),
+    core.MinOp: _extremum(arith.MinimumfOp),
+}
+
+_INTEGER: dict[type[Operation], Rule] = {
+    core.NegOp: _negate,
+    core.AbsOp: _magnitude,
+    core.SignOp: _sign,
+    core.NotOp: _complement,
+    core.AddOp: _ops(arith.AddiOp),
+    core.SubOp: _ops(arith.SubiOp),
+    core.MulOp: _ops(arith.MuliOp),
+    core.DivOp: _by_sign(arith.DivSIOp, arith.DivUIOp),
+    core.RemOp: _by_sign(arith.RemSIOp, arith.RemUIOp),
+    core.ModOp: _integer_mod,
+    core.PowOp: _integer_power,
+    core.MaxOp: _by_sign(arith.MaxSIOp, arith.MaxUIOp),
+    core.MinOp: _by_sign(arith.MinSIOp, arith.MinUIOp),
+    core.AndOp: _ops(arith.AndIOp),
+    core.OrOp: _ops(arith.OrIOp),
+    core.XorOp: _ops(arith.XOrIOp),
+    core.ShlOp: _shift(arith.ShLIOp),
+    core.ShrOp: _shift(arith.ShRUIOp),
+}

@@ -1,0 +1,321 @@
+"""Ops whose result positions depend on data, and concatenation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
+
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import i64
+from xdsl.ir import Attribute, SSAValue
+
+from lowerdeck.dialects.core.constant import FromDimsOp
+from lowerdeck.dialects.core.tensor import (
+    ConcatOp,
+    CountNonzeroOp,
+    NonzeroOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+    SliceOp,
+    TopKOp,
+)
+from lowerdeck.dialects.core.types import dims_of, element_type, i1, is_float
+from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.builder import KernelBuilder
+from lowerdeck.lowering.nests.lower import (
+    IN_PLACE,
+    Index,
+    KernelLowering,
+    anchor,
+    unravel,
+)
+from lowerdeck.lowering.nests.maps import data_index
+
+
+@anchor(FromDimsOp)
+def lower_from_dims(k: KernelLowering, op: FromDimsOp) -> None:
+    """One store a value."""
+    dims = dims_of(op.result)
+    for position, value in enumerate(op.values.data):
+        k.finish(op, unravel(position, dims), k.builder.as_integer(value))
+
+
+@anchor(ConcatOp)
+def lower_concat(k: KernelLowering, op: ConcatOp) -> None:
+    """One nest an input, each writing its part of the result; whole blocks where it can."""
+    axis, offset = op.axis.data, Expr.const(0)
+    target = k.output_layout()
+    is_blocked = target.rank > 1 and target.inner(1) > 1
+    is_aligned = is_blocked and k.has_padding_to_read(0)
+    if is_blocked and not is_aligned and axis == 1 and _has_few_channels(op):
+        _concat_in_pieces(k, op, target.inner(1))
+        return
+    for value in op.inputs:
+        dims, layout = dims_of(value), k.layout_of(value)
+        is_alike = is_aligned and layout.data.pieces == target.data.pieces
+        nest = k.nest_over(layout, dims) if is_alike else k.builder.nest(dims)
+        with nest as at:
+            element = k.element(value, at)
+            k.finish(op, [*at[:axis], at[axis] + offset, *at[axis + 1 :]], element)
+        offset = offset + dims[axis]
+
+
+MIN_LANES = 4
+"""Fewer elements are copied one by one."""
+
+MOST_CHANNELS = 1024
+"""Channels that are copied by straight-line code at most."""
+
+
+def _has_few_channels(op: ConcatOp) -> bool:
+    channels = dims_of(op.result)[1].value
+    return channels is not None and channels <= MOST_CHANNELS
+
+
+def _concat_in_pieces(k: KernelLowering, op: ConcatOp, block: int) -> None:
+    """Position by position, channels that lie side by side in both tensors at once."""
+    b, dims = k.builder, dims_of(op.result)
+    with b.nest([dims[0], *dims[2:]], parallel=True) as at:
+        offset = 0
+        for value in op.inputs:
+            size = dims_of(value)[1].value
+            assert size is not None
+            first, own = _place_in_blocks(k, value)
+            cuts = [c for c in range(1, size) if not (offset + c) % block or not (first + c) % own]
+            for start, end in pairwise([0, *cuts, size]):
+                for channel, count in _powers_of_two(start, end):
+                    lanes = b.loop(count, mode="lanes") if count > 1 else nullcontext(Expr.const(0))
+                    with lanes as lane:
+                        element = k.element(value, [at[0], lane + channel, *at[1:]])
+                        k.finish(op, [at[0], lane + (offset + channel), *at[1:]], element)
+            offset += size
+
+
+def _place_in_blocks(k: KernelLowering, value: SSAValue) -> tuple[int, int]:
+    """The channel of an argument at which a value begins, and the size of the blocks there."""
+    first = 0
+    while isinstance(value.owner, SliceOp):
+        first += value.owner.starts.data[1].value or 0
+        value = value.owner.input
+    return first, k.layout_of(value).inner(1)
+
+
+def _powers_of_two(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """A range in parts of 1, 4, 8, ... elements."""
+    while start < end:
+        count = 1 << (end - start).bit_length() - 1
+        count = count if count >= MIN_LANES else 1
+        yield start, count
+        start += count
+
+
+@anchor(TopKOp, alone=True)
+def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
+    """
+    The best so far lie in the results as a heap with the worst of them in front, which each better
+    element replaces; sorting the heap brings the best to the front.
+    """
+    dims, axis = dims_of(op.input), op.axis.data
+    with k.builder.nest([*dims[:axis], *dims[axis + 1 :]], parallel=True) as at:
+        _Heap(k, op, at).lower()
+
+
+Item = Sequence[SSAValue]
+"""A value, and its place in the input."""
+
+
+class _Heap:
+    """The best elements of one slice: before the sort, no element comes behind its children."""
+
+    def __init__(self, k: KernelLowering, op: TopKOp, at: Index) -> None:
+        self._k, self._op, self._at, self._axis = k, op, at, op.axis.data
+        self._element = element_type(op.input)
+        self._size = op.k.data[0]
+
+    def lower(self) -> None:
+        """Fill the heap, let every other element try to get in, and sort."""
+        b, size, count = self._k.builder, self._size, dims_of(self._op.input)[self._axis]
+        levels = self._levels()
+        with b.loop(size) as place:
+            self._put(place, self._given(place))
+        with b.loop(size // 2) as number:
+            place = size // 2 - 1 - number
+            self._sift(self._get(place), place, size, levels)
+        # A heap without a place has no worst element.
+        with b.loop(count * minimum(size, 1), size) as place:
+            item, worst = self._given(place), self._get(Expr.const(0))
+            # It is later than all in the heap: as good as the worst is not enough.
+            with b.when(_better(b, self._op, item[0], worst[0], self._element)):
+                self._sift(item, Expr.const(0), size, levels)
+        with b.loop(size - minimum(size, 1)) as number:
+            last = size - 1 - number
+            item, worst = self._get(last), self._get(Expr.const(0))
+            self._put(last, worst)
+            self._sift(item, Expr.const(0), last, levels)
+
+    def _levels(self) -> Expr:
+        """How often one can go from a place of the heap to a child of it."""
+        if (size := self._size.value) is not None:
+            return Expr.const(max(size, 1).bit_length() - 1)
+        b = self._k.builder
+
+        def halve(_: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            left = b.add(arith.ShRUIOp(values[0], b.integer(1, i64)))
+            more = b.add(arith.CmpiOp(left, b.integer(0, i64), "ne"))
+            return [left, scalars.add(b, values[1], b.add(arith.ExtUIOp(more, i64)))]
+
+        start = [b.as_integer(self._size), b.integer(0, i64)]
+        return b.from_integer(b.carry(63, start, halve)[1])
+
+    def _sift(self, item: Item, place: Expr, size: Expr, levels: Expr) -> None:
+        """Put an item in a place of a heap of `size` places, or, in turn with worse ones, below."""
+        b = self._k.builder
+        if levels == 0:
+            self._put(place, item)
+            return
+
+        def go_down(_: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            here = b.from_integer(values[0])
+            # Where there are no children, an item is compared with one of which it is no child.
+            left, right = (minimum(here * 2 + n, size - 1) for n in (1, 2))
+            first, second = self._get(left), self._get(right)
+            is_left = self._is_before(second, first)
+            child = [
+                b.add(arith.SelectOp(is_left, one, other))
+                for one, other in zip(
+                    (*first, b.as_integer(left)), (*second, b.as_integer(right)), strict=True
+                )
+            ]
+            inside = b.compare_index("slt", here * 2 + 1, size)
+            moves = b.add(arith.AndIOp(inside, self._is_before(item, child)))
+            with b.when(moves):
+                self._put(here, child)
+            return [b.add(arith.SelectOp(moves, child[2], values[0]))]
+
+        (end,) = b.carry(levels, [b.as_integer(place)], go_down)
+        self._put(b.from_integer(end), item)
+
+    def _given(self, place: Expr) -> Item:
+        b = self._k.builder
+        value = self._k.element(self._op.input, self._index(place))
+        return [scalars.widen(b, value), b.as_integer(place)]
+
+    def _get(self, place: Expr) -> Item:
+        b, (values, indices) = self._k.builder, self._k.outputs
+        at = self._index(place)
+        return [scalars.widen(b, b.load(values, at)), b.load(indices, at)]
+
+    def _put(self, place: Expr, item: Item) -> None:
+        b, (values, indices) = self._k.builder, self._k.outputs
+        at = self._index(place)
+        b.store(scalars.narrow(b, item[0], self._element), values, at)
+        b.store(item[1], indices, at)
+
+    def _index(self, place: Expr) -> Index:
+        return [*self._at[: self._axis], place, *self._at[self._axis :]]
+
+    def _is_before(self, lhs: Item, rhs: Item) -> SSAValue:
+        """True if lhs comes before rhs in the result: it is better, or as good and earlier."""
+        b = self._k.builder
+        better = _better(b, self._op, lhs[0], rhs[0], self._element)
+        worse = _better(b, self._op, rhs[0], lhs[0], self._element)
+        earlier = b.add(arith.CmpiOp(lhs[1], rhs[1], "slt"))
+        tied = b.add(arith.XOrIOp(worse, b.integer(1, i1)))
+        return b.add(arith.OrIOp(better, b.add(arith.AndIOp(tied, earlier))))
+
+
+def _better(
+    b: KernelBuilder, op: TopKOp, lhs: SSAValue, rhs: SSAValue, element: Attribute
+) -> SSAValue:
+    """True if lhs comes strictly before rhs by value; NaN counts as largest."""
+    largest = bool(op.largest.value.data)
+    before = scalars.compare(b, "gt" if largest else "lt", lhs, rhs, element)
+    if not is_float(element):
+        return before
+    nan, number = (lhs, rhs) if largest else (rhs, lhs)
+    is_nan = b.add(arith.CmpfOp(nan, nan, "uno"))
+    is_number = b.add(arith.CmpfOp(number, number, "ord"))
+    return b.add(arith.OrIOp(before, b.add(arith.AndIOp(is_nan, is_number))))
+
+
+def _is_nonzero(k: KernelLowering, value: SSAValue, at: Index) -> SSAValue:
+    return scalars.cast(k.builder, k.element(value, at), element_type(value), i1)
+
+
+@anchor(CountNonzeroOp)
+def lower_count_nonzero(k: KernelLowering, op: CountNonzeroOp) -> None:
+    """Add up the tests."""
+    b = k.builder
+
+    def count(at: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [scalars.add(b, values[0], b.add(arith.ExtUIOp(_is_nonzero(k, op.input, at), i64)))]
+
+    bounds = [(Expr.const(0), dim) for dim in dims_of(op.input)]
+    k.finish(op, [], b.carry_nest(bounds, [b.integer(0, i64)], count)[0])
+
+
+@anchor(NonzeroOp, alone=True)
+def lower_nonzero(k: KernelLowering, op: NonzeroOp) -> None:
+    """Write each index found to the next column."""
+    b = k.builder
+
+    def find(at: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        found = _is_nonzero(k, op.input, at)
+        with b.when(found):
+            column = b.from_integer(values[0])
+            for row, index in enumerate(at):
+                b.store(b.as_integer(index), k.outputs[0], [Expr.const(row), column])
+        return [scalars.add(b, values[0], b.add(arith.ExtUIOp(found, i64)))]
+
+    bounds = [(Expr.const(0), dim) for dim in dims_of(op.input)]
+    b.carry_nest(bounds, [b.integer(0, i64)], find)
+
+
+@anchor(ScatterElementsOp, alone=True)
+def lower_scatter_elements(k: KernelLowering, op: ScatterElementsOp) -> None:
+    """Copy the input, unless it is changed in place, then let each update meet its element."""
+    axis = op.axis.data
+    _copy(k, op.input)
+    with k.builder.nest(dims_of(op.updates)) as at:
+        position = data_index(k, op.indices, at, dims_of(op.input)[axis])
+        target = [*at[:axis], position, *at[axis + 1 :]]
+        _update(k, op, target, k.element(op.updates, at))
+
+
+@anchor(ScatterNdOp, alone=True)
+def lower_scatter_nd(k: KernelLowering, op: ScatterNdOp) -> None:
+    """Copy the input, unless it is changed in place, then let each slice meet its updates."""
+    dims, leading = dims_of(op.input), len(dims_of(op.indices)) - 1
+    depth = dims_of(op.indices)[-1].value or 0
+    _copy(k, op.input)
+    with k.builder.nest(dims_of(op.updates)) as at:
+        positions = [
+            data_index(k, op.indices, [*at[:leading], Expr.const(d)], dims[d]) for d in range(depth)
+        ]
+        _update(k, op, [*positions, *at[leading:]], k.element(op.updates, at))
+
+
+def _copy(k: KernelLowering, value: SSAValue) -> None:
+    if IN_PLACE in k.kernel.attributes:
+        return
+    with k.builder.nest(dims_of(value)) as at:
+        k.builder.store(k.element(value, at), k.outputs[0], at)
+
+
+def _update(
+    k: KernelLowering, op: ScatterElementsOp | ScatterNdOp, target: Index, update: SSAValue
+) -> None:
+    b, element = k.builder, element_type(op.input)
+    value = update
+    if (reduction := op.reduction.data) != "none":
+        old = scalars.widen(b, b.load(k.outputs[0], target))
+        new = scalars.widen(b, update)
+        if reduction in ("max", "min"):
+            choose = scalars.maximum if reduction == "max" else scalars.minimum
+            value = choose(b, old, new, element)
+        else:
+            value = (scalars.add if reduction == "add" else scalars.mul)(b, old, new)
+        value = scalars.narrow(b, value, element)
+    b.store(value, k.outputs[0], target)

@@ -1,0 +1,101 @@
+"""What is combined over the taps of a window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.reduce import PoolOp
+from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.dims import Expr, maximum, minimum, product
+from lowerdeck.lowering.nests.builder import KernelBuilder
+
+UNROLLED_TAPS = 25
+"""How many taps stand side by side at most."""
+
+Bounds = tuple[Expr, Expr]
+
+
+def add_taps(
+    b: KernelBuilder,
+    bounds: Sequence[Bounds],
+    start: SSAValue,
+    add: Callable[[Sequence[Expr], SSAValue], SSAValue],
+    most: int,
+) -> SSAValue:
+    """
+    `add` one tap after the other to a value, for all taps within bounds from the first to the last.
+
+    The inner dimensions are unrolled as far as their bounds are known and no more than `most` taps
+    come to stand side by side.
+    """
+    loops = unrolled_from(bounds, most)
+
+    def add_unrolled(outer: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        value = values[0]
+        for inner in _indices(bounds[loops:]):
+            value = add([*outer, *inner], value)
+        return [value]
+
+    return b.carry_nest(bounds[:loops], [start], add_unrolled)[0]
+
+
+def unrolled_from(bounds: Sequence[Bounds], most: int) -> int:
+    """The first dimension of a window from which on it is straight-line code."""
+    sizes = [(upper - lower).value for lower, upper in bounds]
+    first = len(sizes)
+    total = 1
+    while first:
+        size = sizes[first - 1]
+        if size is None or bounds[first - 1][0].value is None or total * size > most:
+            break
+        total *= size
+        first -= 1
+    return first
+
+
+def _indices(bounds: Sequence[Bounds]) -> list[list[Expr]]:
+    if not bounds:
+        return [[]]
+    (lower, upper), rest = bounds[0], _indices(bounds[1:])
+    assert lower.value is not None
+    assert upper.value is not None
+    return [[Expr.const(k), *inner] for k in range(lower.value, upper.value) for inner in rest]
+
+
+def window_range(
+    position: Expr, kernel: Expr, dim: Expr, stride: int, dilation: int, begin: Expr, end: Expr
+) -> tuple[Expr, Expr]:
+    """The kernel offsets k with 0 <= position * stride + k * dilation - begin < dim."""
+    origin = position * stride - begin
+    lower = Expr.const(0) if begin == 0 else maximum((-origin).ceildiv(dilation), 0)
+    upper = kernel if end == 0 else minimum((dim - origin).ceildiv(dilation), kernel)
+    return lower, upper
+
+
+def position_range(
+    offset: Expr, size: Expr, dim: Expr, stride: int, begin: Expr, end: Expr
+) -> tuple[Expr, Expr]:
+    """The window positions o < size with 0 <= o * stride + offset - begin < dim."""
+    origin = offset - begin
+    lower = Expr.const(0) if begin == 0 else maximum((-origin).ceildiv(stride), 0)
+    upper = size if end == 0 else minimum((dim - origin).ceildiv(stride), size)
+    return lower, upper
+
+
+def window_count(op: PoolOp, at: Sequence[Expr], bounds: Sequence[Bounds]) -> Expr:
+    """The number that an average divides by."""
+    if not op.count_pads.value.data:
+        return product(upper - lower for lower, upper in bounds)
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    counts: list[Expr] = []
+    for d, kernel in enumerate(op.kernel.data):
+        if op.overhang.data[d] == 0:
+            counts.append(kernel)
+            continue
+        padded = dims_of(op.input)[d + 2] + op.pads_end.data[d] - op.overhang.data[d]
+        room = padded - (at[d + 2] * strides[d] - op.pads_begin.data[d])
+        counts.append(minimum(kernel, room.ceildiv(dilations[d])))
+    return product(counts)

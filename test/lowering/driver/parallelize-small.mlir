@@ -1,0 +1,55 @@
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,parallelize --split-input-file | filecheck %s
+
+// Kernels too small to be shared: the driver stays one for one thread.
+// CHECK-LABEL: buffer.func @run
+// CHECK-NOT:     buffer.once
+// CHECK-COUNT-3: buffer.call @softmax
+// CHECK-NOT:     buffer.barrier
+// CHECK:         buffer.return
+func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
+  %a = core.softmax %x axis 0 : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %b = core.softmax %a axis 1 : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  %c = core.softmax %b axis 0 : (tensor<10x3xf32>) -> tensor<10x3xf32>
+  func.return %c : tensor<10x3xf32>
+}
+
+// -----
+
+// A large one between small ones is waited for on both sides.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.once
+// CHECK:           buffer.call @softmax
+// CHECK:         }
+// CHECK-NEXT:    buffer.barrier
+// CHECK:         buffer.share
+// CHECK:           buffer.call @matmul_0(%{{.*}}) <[part.number, part.count]>
+// CHECK-NEXT:      buffer.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    buffer.barrier
+// CHECK:         buffer.once
+// CHECK:           buffer.call @softmax
+// CHECK-NOT:     buffer.barrier
+// CHECK:         buffer.return
+func.func @main(%x: tensor<4096x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf32> {
+  %a = core.softmax %w axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  %b = core.matmul %x, %a : (tensor<4096x16xf32>, tensor<16x3xf32>) -> tensor<4096x3xf32>
+  %c = core.slice %b [0, 0] [16, 3] [1, 1] : (tensor<4096x3xf32>) -> tensor<16x3xf32>
+  %d = core.softmax %c axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  func.return %d : tensor<16x3xf32>
+}
+
+// -----
+
+// The same, but all is over soon: one thread.
+// CHECK-LABEL: buffer.func @run
+// CHECK-NOT:     buffer.share
+// CHECK:         buffer.call @matmul_0
+// CHECK-NOT:     buffer.barrier
+// CHECK:         buffer.return
+func.func @main(%x: tensor<256x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf32> {
+  %a = core.softmax %w axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  %b = core.matmul %x, %a : (tensor<256x16xf32>, tensor<16x3xf32>) -> tensor<256x3xf32>
+  %c = core.slice %b [0, 0] [16, 3] [1, 1] : (tensor<256x3xf32>) -> tensor<16x3xf32>
+  %d = core.softmax %c axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
+  func.return %d : tensor<16x3xf32>
+}

@@ -1,0 +1,145 @@
+// RUN: opt-tool %s --pass-pipeline=form-kernels,view-parts,bufferize --split-input-file | filecheck %s
+
+// What is joined is computed where it belongs, and a slice is read where it lies.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         %[[X:[a-z0-9]+]]: !buffer.ref<[1, 4, 5] x f32>, %[[Y:[a-z0-9]+]]: !buffer.ref<[1, 8, 5] x f32>, %[[Z:[a-z0-9]+]]:
+// CHECK-NEXT:    %[[C:.+]] = buffer.alloc {{.*}} : !buffer.ref<[1, 8, 5] x f32>
+// CHECK-NEXT:    %[[A:.+]] = buffer.view %[[C]] {offset = #core.dims<[0]>}
+// CHECK-NEXT:    buffer.call @softmax_0(%[[X]], %[[A]])
+// CHECK-NEXT:    %[[B:.+]] = buffer.view %[[C]] {offset = #core.dims<[20]>}
+// CHECK-NEXT:    buffer.call @softmax_1(%[[A]], %[[B]])
+// CHECK-NEXT:    %[[S:.+]] = buffer.view %[[C]] {offset = #core.dims<[15]>} {{.*}} -> !buffer.ref<[1, 2, 5] x f32>
+// CHECK-NEXT:    buffer.call @softmax_2(%[[C]], %[[Y]])
+// CHECK-NEXT:    buffer.call @softmax_3(%[[S]], %[[Z]])
+// CHECK-NEXT:    buffer.return
+func.func @main(%x: tensor<1x4x5xf32>) -> (tensor<1x8x5xf32>, tensor<1x2x5xf32>) {
+  %a = core.softmax %x axis 2 : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
+  %b = core.softmax %a axis 1 : (tensor<1x4x5xf32>) -> tensor<1x4x5xf32>
+  %c = core.concat %a, %b axis 1 : (tensor<1x4x5xf32>, tensor<1x4x5xf32>) -> tensor<1x8x5xf32>
+  %s = core.slice %c [0, 3, 0] [1, 2, 5] [1, 1, 1] : (tensor<1x8x5xf32>) -> tensor<1x2x5xf32>
+  %d = core.softmax %c axis 1 : (tensor<1x8x5xf32>) -> tensor<1x8x5xf32>
+  %e = core.softmax %s axis 1 : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>
+  func.return %d, %e : tensor<1x8x5xf32>, tensor<1x2x5xf32>
+}
+
+// -----
+
+// Two rows of two: neither the parts nor the slice lie without gaps.
+// CHECK-LABEL: buffer.func @run
+// CHECK-NOT:     buffer.view
+// CHECK:         buffer.call @concat_0
+// CHECK-NOT:     buffer.view
+// CHECK:         buffer.call @slice_0
+// CHECK-NOT:     buffer.view
+func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
+  %a = core.softmax %x axis 0 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %b = core.softmax %a axis 1 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %c = core.concat %a, %b axis 1 : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x4xf32>
+  %s = core.slice %c [0, 1] [2, 2] [1, 1] : (tensor<2x4xf32>) -> tensor<2x2xf32>
+  %d = core.softmax %s axis 1 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  func.return %d : tensor<2x2xf32>
+}
+
+// -----
+
+// Every second element, and the elements backward, are no views; one row of many is.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         buffer.call @slice_0
+// CHECK:         buffer.call @slice_1
+// CHECK:         %[[S:.+]] = buffer.view %{{.*}} {offset = #core.dims<[9]>} {{.*}} -> !buffer.ref<[1, 2] x f32>
+// CHECK-NEXT:    buffer.call @softmax_0(%[[S]]
+func.func @main(%x: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<4x4xf32>, tensor<1x2xf32>) {
+  %a = core.slice %x [0, 0] [2, 4] [2, 1] : (tensor<4x4xf32>) -> tensor<2x4xf32>
+  %b = core.slice %x [3, 0] [4, 4] [-1, 1] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %c = core.slice %x [2, 1] [1, 2] [1, 1] : (tensor<4x4xf32>) -> tensor<1x2xf32>
+  %d = core.softmax %c axis 1 : (tensor<1x2xf32>) -> tensor<1x2xf32>
+  func.return %a, %b, %d : tensor<2x4xf32>, tensor<4x4xf32>, tensor<1x2xf32>
+}
+
+// -----
+
+// A chain in which each concatenation is the beginning of the next one: nothing is copied, and all
+// of it is one buffer.
+// CHECK-LABEL: buffer.func @run
+// CHECK-COUNT-1: buffer.alloc {dynamic = false} : !buffer.ref<[8] x f32>
+// CHECK-NOT:     buffer.alloc
+// CHECK-NOT:     @concat
+// CHECK-NOT:     @part
+// CHECK:         buffer.return
+func.func @main(%x: tensor<2xf32>) -> tensor<8xf32> {
+  %a = core.softmax %x axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %b = core.softmax %a axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %ab = core.concat %a, %b axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %c = core.softmax %ab axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %abc = core.concat %a, %b, %c axis 0 : (tensor<2xf32>, tensor<2xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %d = core.softmax %abc axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %d : tensor<8xf32>
+}
+
+// -----
+
+// The same, each made of the one before: a buffer within a buffer.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         %[[ABC:.+]] = buffer.alloc {dynamic = false} : !buffer.ref<[8] x f32>
+// CHECK-NEXT:    %[[AB:.+]] = buffer.view %[[ABC]] {offset = #core.dims<[4]>}
+// CHECK-NEXT:    %[[A:.+]] = buffer.view %[[AB]] {offset = #core.dims<[0]>}
+// CHECK-NEXT:    buffer.call @softmax_0(%{{.*}}, %[[A]])
+// CHECK-NEXT:    %[[B:.+]] = buffer.view %[[AB]] {offset = #core.dims<[2]>}
+// CHECK-NEXT:    buffer.call @softmax_0(%[[A]], %[[B]])
+// CHECK-NEXT:    %[[C:.+]] = buffer.view %[[ABC]] {offset = #core.dims<[0]>}
+// CHECK-NEXT:    buffer.call @softmax_{{.*}}(%[[AB]], %[[C]])
+// CHECK-NEXT:    buffer.call @softmax_{{.*}}(%[[ABC]],
+// CHECK-NEXT:    buffer.return
+func.func @main(%x: tensor<2xf32>) -> tensor<8xf32> {
+  %a = core.softmax %x axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %b = core.softmax %a axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %ab = core.concat %a, %b axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %c = core.softmax %ab axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  %abc = core.concat %c, %ab axis 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %d = core.softmax %abc axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  func.return %d : tensor<8xf32>
+}
+
+// -----
+
+// An argument, a value that is joined elsewhere, and one that is a result: those are copied.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         %[[X:[a-z0-9]+]]: !buffer.ref<[2] x f32>, %[[Y:[a-z0-9]+]]: !buffer.ref<[8] x f32>, %[[A:[a-z0-9]+]]:
+// CHECK-NEXT:    buffer.call @softmax_0(%[[X]], %[[A]])
+// CHECK:         %[[J2:.+]] = buffer.alloc {{.*}} : !buffer.ref<[4] x f32>
+// CHECK-NEXT:    %[[B2:.+]] = buffer.view %[[J2]] {offset = #core.dims<[0]>}
+// CHECK-NEXT:    buffer.call @softmax_0(%[[A]], %[[B2]])
+// CHECK-NEXT:    %[[J:.+]] = buffer.alloc {{.*}} : !buffer.ref<[8] x f32>
+// CHECK-NEXT:    %[[C:.+]] = buffer.view %[[J]] {offset = #core.dims<[6]>}
+// CHECK-NEXT:    buffer.call @exp_0(%[[B2]], %[[C]])
+// CHECK-COUNT-3: buffer.call @part_{{.*}}(
+// CHECK:         buffer.call @softmax_{{.*}}(%[[J]],
+// CHECK:         buffer.call @part_{{.*}}(
+// CHECK-NEXT:    buffer.call @softmax_{{.*}}(%[[J2]],
+func.func @main(%x: tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32>, tensor<4xf32>) {
+  %a = core.softmax %x axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %b = core.softmax %a axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %c = core.exp %b : (tensor<2xf32>) -> tensor<2xf32>
+  %j = core.concat %x, %b, %a, %c axis 0 : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<8xf32>
+  %d = core.softmax %j axis 0 : (tensor<8xf32>) -> tensor<8xf32>
+  %k = core.concat %b, %x axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %e = core.softmax %k axis 0 : (tensor<4xf32>) -> tensor<4xf32>
+  func.return %d, %a, %e : tensor<8xf32>, tensor<2xf32>, tensor<4xf32>
+}
+
+// -----
+
+// The result of the program is the buffer that is joined.
+// CHECK-LABEL: buffer.func @run
+// CHECK:         %[[X:[a-z0-9]+]]: !buffer.ref<[2] x f32>, %[[Y:[a-z0-9]+]]: !buffer.ref<[4] x f32>):
+// CHECK-NEXT:    %[[A:.+]] = buffer.view %[[Y]] {offset = #core.dims<[0]>}
+// CHECK-NEXT:    buffer.call @softmax_0(%[[X]], %[[A]])
+// CHECK-NEXT:    %[[B:.+]] = buffer.view %[[Y]] {offset = #core.dims<[2]>}
+// CHECK-NEXT:    buffer.call @softmax_0(%[[A]], %[[B]])
+// CHECK-NEXT:    buffer.return
+func.func @main(%x: tensor<2xf32>) -> tensor<4xf32> {
+  %a = core.softmax %x axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %b = core.softmax %a axis 0 : (tensor<2xf32>) -> tensor<2xf32>
+  %c = core.concat %a, %b axis 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+  func.return %c : tensor<4xf32>
+}
