@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.utils.disjoint_set import DisjointSet
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
@@ -34,26 +35,6 @@ def block_for(channels: int, lanes: int) -> int:
 def size_of(value: SSAValue) -> int:
     """About how many elements a value has."""
     return prod(assumed_shape(value))
-
-
-class Components:
-    """Values that lie alike: union-find."""
-
-    def __init__(self) -> None:
-        self._parents: dict[SSAValue, SSAValue] = {}
-
-    def find(self, value: SSAValue) -> SSAValue:
-        """The value that stands for all of a component."""
-        root = value
-        while (parent := self._parents.get(root, root)) is not root:
-            root = parent
-        while (parent := self._parents.get(value, value)) is not root:
-            self._parents[value], value = root, parent
-        return root
-
-    def join(self, one: SSAValue, other: SSAValue) -> None:
-        """Make two components one."""
-        self._parents[self.find(one)] = self.find(other)
 
 
 def kernels_in(block: Block) -> Iterator[KernelOp]:
@@ -80,13 +61,18 @@ class LayoutPlan:
         for kernel in kernels_in(body):
             if (found := wishes(kernel, setting)) is not None:
                 self.wishes[kernel] = found
-        self._components = Components()
+        self._components = DisjointSet(self._all_values())
         self._saved: dict[SSAValue, float] = {}
         """By component: the memory traffic that blocks save."""
         self._channels: dict[SSAValue, int] = {}
         self._join()
         self._weigh()
         self._borders = self._find_borders()
+
+    def _all_values(self) -> list[SSAValue]:
+        """What kernels with wishes read and write."""
+        values = (v for kernel in self.wishes for v in (*kernel.inputs, *kernel.results))
+        return list(dict.fromkeys(values))
 
     def _values(self) -> dict[SSAValue, None]:
         """Everything that could be blocked."""
@@ -101,7 +87,7 @@ class LayoutPlan:
     def _join(self) -> None:
         for kernel, asked in self.wishes.items():
             for position in asked.linked:
-                self._components.join(kernel.inputs[position], kernel.results[0])
+                self._components.union(kernel.inputs[position], kernel.results[0])
         for value in self._values():
             root, channels = self._components.find(value), dims_of(value)[1].value or 0
             self._channels[root] = max(self._channels.get(root, 0), channels)
@@ -165,11 +151,11 @@ class LayoutPlan:
         What convolutions want around their inputs. Parts of a concatenation, and what is cut out of
         a value, have the border of the whole, so that they can lie in it.
         """
-        views = Components()
+        views = DisjointSet(self._all_values())
         for kernel, asked in self.wishes.items():
             if _is_view(kernel) and asked.linked and self.is_wanted_blocked(kernel.results[0]):
                 for position in asked.linked:
-                    views.join(kernel.inputs[position], kernel.results[0])
+                    views.union(kernel.inputs[position], kernel.results[0])
         borders: dict[SSAValue, Border] = {}
         for kernel, asked in self.wishes.items():
             if asked.image is None or not (self._works_on_blocks(kernel) or asked.works_on_rows):
