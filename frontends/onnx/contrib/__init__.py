@@ -3,10 +3,10 @@ Operators of ONNX Runtime's own domain, which have no schema in onnx: each is a 
 operators, as if the model brought it along.
 """
 
-from lowerdeck.frontends.onnx.contrib import fused, quantized, recurrent
+from lowerdeck.frontends.onnx.contrib import attention, fused, quantized, recurrent
 from lowerdeck.frontends.onnx.contrib.definition import DOMAIN, function_makers, is_defined
 
-TOPICS = (fused, quantized, recurrent)
+TOPICS = (attention, fused, quantized, recurrent)
 """The modules with definitions."""
 
 __all__ = ["DOMAIN", "TOPICS", "function_makers", "is_defined"]
