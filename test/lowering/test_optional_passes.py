@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from io import StringIO
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,7 +19,6 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
-from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import PASSES, run_to_phase
@@ -78,10 +77,9 @@ class OptionProgram(Program):
 
     options: CompileOptions = field(default_factory=CompileOptions)
 
-    def lower(self) -> tuple[CArtifact, list[str]]:
+    def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
         """The C; interpreting kernels with so long sums would take too long."""
-        results = Interpreter().call(find_function(self.module, "main"), list(self.inputs))
-        self.expected = [cast(Array, value) for value in results]
+        del runs
         context = LowerdeckContext(options=self.options)
         run_to_phase(context, self.module, "scheduled", after="optimized")
         return emit(context, self.module, self.name), []
