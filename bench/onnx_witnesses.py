@@ -424,8 +424,10 @@ def _shaken(run: Runner, node: NodeProto, opset: int, env: Env, rng: Any) -> lis
             given[changed.input[k]] = _noisy(env[name], rng)
     found = run(changed, opset, given)
     if node.op_type in _LEFT_OVERS:
-        errors = [unit_of(v.dtype) * rng.uniform(-1, 1, v.shape) for v in found]
-        found = [(v + e).astype(v.dtype) for v, e in zip(found, errors, strict=True)]
+        found = [
+            v if v is None else (v + unit_of(v.dtype) * rng.uniform(-1, 1, v.shape)).astype(v.dtype)
+            for v in found
+        ]
     return found
 
 
