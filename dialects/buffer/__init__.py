@@ -22,6 +22,7 @@ from lowerdeck.dialects.buffer.driver import (
     ViewOp,
     WeightOp,
 )
+from lowerdeck.dialects.buffer.enums import ENUMERATIONS
 from lowerdeck.dialects.buffer.kernel import (
     ApplyOp,
     CheckIndexOp,
@@ -83,5 +84,5 @@ Buffer = Dialect(
         IfOp,
         LoopOp,
     ],
-    [RefType],
+    [RefType, *ENUMERATIONS],
 )

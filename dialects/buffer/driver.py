@@ -42,6 +42,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.buffer.enums import Requirement, RequirementAttr
 from lowerdeck.dialects.buffer.kernel import YieldOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
@@ -273,10 +274,6 @@ class BindOp(IRDLOperation, MakesSymbols):
         return [name.data for name in self.symbols]
 
 
-REQUIREMENTS = ("eq", "le", "broadcast", "index")
-"""How two numbers of `buffer.require` have to meet."""
-
-
 @irdl_op_definition
 class RequireOp(IRDLOperation):
     """
@@ -284,38 +281,29 @@ class RequireOp(IRDLOperation):
     le, or broadcast: left equals right or is 1. The predicate index is le for elements that are
     taken by index, and ends the run with INDEX_OUT_OF_RANGE.
 
-    Constraints:
-
-    - (C1) `predicate` is one of eq, le, broadcast, index.
-
     Example:
 
     ```mlir
-    buffer.require <[n * 2]> "eq" <[m]>
+    buffer.require <[n * 2]> eq <[m]>
     ```
     """
 
     name = "buffer.require"
-    predicate = prop_def(StringAttr)
+    predicate = prop_def(RequirementAttr)
     left = prop_def(DimsAttr)
     right = prop_def(DimsAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryWriteEffect())
     assembly_format = "$left $predicate $right attr-dict"
 
-    def __init__(self, left: ExprLike, predicate: str, right: ExprLike):
+    def __init__(self, left: ExprLike, predicate: Requirement | str, right: ExprLike):
         super().__init__(
             properties={
-                "predicate": StringAttr(predicate),
+                "predicate": RequirementAttr(Requirement(predicate)),
                 "left": DimsAttr.of([left]),
                 "right": DimsAttr.of([right]),
             }
         )
-
-    def verify_(self) -> None:
-        predicate = self.predicate.data
-        known = predicate in REQUIREMENTS
-        require(known, f"predicate '{predicate}' is not one of {REQUIREMENTS}", "C1")
 
 
 @irdl_op_definition

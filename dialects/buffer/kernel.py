@@ -51,6 +51,7 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
+from lowerdeck.dialects.buffer.enums import LoopMode, LoopModeAttr
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.core.base import require
@@ -60,9 +61,6 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 
 DRIVER = "run"
 """The name of the function that calls the others: the driver."""
-
-MODES = ("lanes", "unroll")
-"""How a loop may be made to disappear."""
 
 
 def value_type(element: Attribute) -> Attribute:
@@ -186,7 +184,7 @@ class ForOp(IRDLOperation):
     `range[2]` > 0, carrying values from iteration to iteration.
 
     A `parallel` loop has independent iterations, so they may be split over threads. Schedules know
-    a loop by its `label`. By `mode` it is to disappear: into the lanes of vectors (`lanes`), or
+    a loop by its `label`. By its mode it is to disappear: into the lanes of vectors (`lanes`), or
     into copies of its body side by side (`unroll`); until then it is a loop like any other.
 
     Constraints:
@@ -196,7 +194,6 @@ class ForOp(IRDLOperation):
     - (C3) the region ends with `buffer.yield`; results, arguments after the first, and yielded
       values have the types of the initial values.
     - (C4) a parallel loop carries no values.
-    - (C5) `mode` is lanes or unroll.
 
     Example:
 
@@ -216,14 +213,14 @@ class ForOp(IRDLOperation):
     range = prop_def(DimsAttr)
     parallel = prop_def(BoolAttr)
     label = opt_prop_def(StringAttr)
-    mode = opt_prop_def(StringAttr)
+    mode = opt_prop_def(LoopModeAttr)
     results_ = var_result_def()
     body = region_def("single_block")
     irdl_options = (AttrSizedOperandSegments(as_property=True), ParsePropInAttrDict())
     traits = traits_def(RecursiveMemoryEffect())
     assembly_format = (
         "(`(` $indices^ `)`)? $range (`carry` $inits^ `:` type($inits))? "
-        "(`->` type($results_)^)? $body attr-dict"
+        "(`->` type($results_)^)? $body (`by` $mode^)? attr-dict"
     )
 
     def __init__(
@@ -235,7 +232,7 @@ class ForOp(IRDLOperation):
         *,
         parallel: bool = False,
         label: str | None = None,
-        mode: str | None = None,
+        mode: LoopMode | str | None = None,
     ):
         super().__init__(
             operands=[indices, inits],
@@ -243,7 +240,7 @@ class ForOp(IRDLOperation):
                 "range": DimsAttr.of(bounds),
                 "parallel": BoolAttr.from_bool(parallel),
                 "label": None if label is None else StringAttr(label),
-                "mode": None if mode is None else StringAttr(mode),
+                "mode": None if mode is None else LoopModeAttr(LoopMode(mode)),
             },
             regions=[body],
             result_types=[[value.type for value in inits]],
@@ -252,9 +249,6 @@ class ForOp(IRDLOperation):
     def verify_(self) -> None:
         _require_operands(self.range.data, self.indices, "C2")
         require(len(self.range.data) == 3, "the range is [lower, upper, step]", "C1")
-        if self.mode is not None:
-            mode = self.mode.data
-            require(mode in MODES, f"mode '{mode}' is not one of {MODES}", "C5")
         carried = [value.type for value in self.inits]
         last = self.body.block.last_op
         if not isinstance(last, YieldOp):

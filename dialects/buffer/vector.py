@@ -14,7 +14,6 @@ from xdsl.dialects.builtin import (
     AnyFloatConstr,
     IndexType,
     IntegerType,
-    StringAttr,
     VectorType,
     f32,
 )
@@ -34,15 +33,14 @@ from xdsl.irdl import (
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.buffer.enums import LaneReduction, LaneReductionAttr
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
+from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import ExprLike, constants
 
 _I32 = IntegerType(32)
-
-PREDICATES = ("eq", "ne", "lt", "le", "gt", "ge")
-REDUCTIONS = ("add", "mul", "max", "min")
 
 
 def vector_type(element: Attribute, lanes: int) -> VectorType[Attribute]:
@@ -73,36 +71,32 @@ class CompareOp(IRDLOperation):
     Constraints:
 
     - (C1) the result is a vector of i32 with the lanes of the operands.
-    - (C2) `predicate` is one of eq, ne, lt, le, gt, ge.
 
     Example:
 
     ```mlir
-    %m = buffer.compare %x, %y {predicate = "lt"} : vector<8xf32> -> vector<8xi32>
+    %m = buffer.compare lt %x, %y : vector<8xf32> -> vector<8xi32>
     ```
     """
 
     name = "buffer.compare"
     T: ClassVar = VarConstraint("T", AnyAttr())
-    predicate = prop_def(StringAttr)
+    predicate = prop_def(PredicateAttr)
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(VectorType)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
-    assembly_format = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
 
-    def __init__(self, predicate: str, lhs: SSAValue, rhs: SSAValue):
+    def __init__(self, predicate: Predicate | str, lhs: SSAValue, rhs: SSAValue):
         super().__init__(
             operands=[lhs, rhs],
-            properties={"predicate": StringAttr(predicate)},
+            properties={"predicate": PredicateAttr(Predicate(predicate))},
             result_types=[vector_type(_I32, lanes_of(lhs.type))],
         )
 
     def verify_(self) -> None:
-        predicate = self.predicate.data
-        known = predicate in PREDICATES
-        require(known, f"predicate '{predicate}' is not one of {PREDICATES}", "C2")
         fits = self.result.type == vector_type(_I32, lanes_of(self.lhs.type))
         require(fits, f"a comparison of {self.lhs.type} does not give a mask", "C1")
 
@@ -213,33 +207,30 @@ class ReduceOp(IRDLOperation):
     Constraints:
 
     - (C1) the result has the type of a lane.
-    - (C2) `kind` is one of add, mul, max, min.
 
     Example:
 
     ```mlir
-    %r = buffer.reduce %x {kind = "add"} : vector<8xf32> -> f32
+    %r = buffer.reduce add %x : vector<8xf32> -> f32
     ```
     """
 
     name = "buffer.reduce"
-    kind = prop_def(StringAttr)
+    kind = prop_def(LaneReductionAttr)
     input = operand_def(VectorType)
     result = result_def()
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
-    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
+    assembly_format = "$kind $input attr-dict `:` type($input) `->` type($result)"
 
-    def __init__(self, kind: str, input: SSAValue):
+    def __init__(self, kind: LaneReduction | str, input: SSAValue):
         super().__init__(
             operands=[input],
-            properties={"kind": StringAttr(kind)},
+            properties={"kind": LaneReductionAttr(LaneReduction(kind))},
             result_types=[scalar_of(input.type)],
         )
 
     def verify_(self) -> None:
-        kind = self.kind.data
-        require(kind in REDUCTIONS, f"kind '{kind}' is not one of {REDUCTIONS}", "C2")
         fits = self.result.type == scalar_of(self.input.type)
         require(fits, "the result does not have the type of a lane", "C1")
 

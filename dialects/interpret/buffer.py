@@ -33,10 +33,12 @@ from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel, vector
+from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.kernel import DRIVER
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import DimsAttr, bf16, f16, f32, f64, i1, numpy_dtype
 from lowerdeck.dialects.dims import Atom, Expr
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
@@ -336,10 +338,10 @@ class Machine:
     def _(self, op: driver.RequireOp, symbols: dict[str, int]) -> None:
         left, right = op.left.data[0].evaluate(symbols), op.right.data[0].evaluate(symbols)
         holds = {
-            "eq": left == right,
-            "le": left <= right,
-            "index": left <= right,
-            "broadcast": left in (right, 1),
+            Requirement.EQ: left == right,
+            Requirement.LE: left <= right,
+            Requirement.INDEX: left <= right,
+            Requirement.BROADCAST: left in (right, 1),
         }[op.predicate.data]
         if not holds:
             raise InterpretError(
@@ -920,9 +922,18 @@ def _reinterpret(op: Operation, a: str) -> str:
     return f"int({text})" if target.kind == "i" else text
 
 
+_LANE_PREDICATES = {
+    Predicate.EQ: "==",
+    Predicate.NE: "!=",
+    Predicate.LT: "<",
+    Predicate.LE: "<=",
+    Predicate.GT: ">",
+    Predicate.GE: ">=",
+}
+
+
 def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
-    operator = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
-    return f"-({a} {operator[op.predicate.data]} {b}).astype(np.int32)"
+    return f"-({a} {_LANE_PREDICATES[op.predicate.data]} {b}).astype(np.int32)"
 
 
 def _convert_lanes(op: vector.ConvertOp, a: str) -> str:

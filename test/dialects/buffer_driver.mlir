@@ -12,7 +12,7 @@
 // CHECK-NEXT:    buffer.check_status
 // CHECK-NEXT:    buffer.barrier
 // CHECK-NEXT:    buffer.bind %t {symbols = ["u0"]} : !buffer.ref<[] x i64>
-// CHECK-NEXT:    buffer.require <[u0]> "le" <[n + 1]>
+// CHECK-NEXT:    buffer.require <[u0]> le <[n + 1]>
 // CHECK-NEXT:    %d = buffer.alloc {dynamic = true} : !buffer.ref<[u0] x f32>
 // CHECK-NEXT:    buffer.once {
 // CHECK-NEXT:      buffer.yield
@@ -53,7 +53,7 @@ buffer.func @run {
   buffer.check_status
   buffer.barrier
   buffer.bind %t {symbols = ["u0"]} : !buffer.ref<[] x i64>
-  buffer.require <[u0]> "le" <[n + 1]>
+  buffer.require <[u0]> le <[n + 1]>
   %d = buffer.alloc {dynamic = true} : !buffer.ref<[u0] x f32>
   buffer.once {
     buffer.yield

@@ -426,18 +426,6 @@ buffer.func @for_c2 {
 
 // -----
 
-// CHECK: op 'buffer.for': mode 'split' is not one of ('lanes', 'unroll') (C5)
-buffer.func @for_c5 {
-^bb0(%x : !buffer.ref<[4, s0] x f32>):
-  buffer.for <[0, 4, 1]> {
-  ^bb1(%i : index):
-    buffer.yield
-  } {parallel = false, mode = "split"}
-  buffer.return
-} {symbols = ["n"], outputs = #builtin.int<0>}
-
-// -----
-
 // CHECK: op 'buffer.load': the elements of the last dimension do not lie side by side (C3)
 buffer.func @load_c3 {
 ^bb0(%x : !buffer.ref<[4, 8] x f32, [1, 4]>):
@@ -499,17 +487,7 @@ buffer.func @scratch_c1_strides {
 buffer.func @compare_c1 {
 ^bb0(%x : !buffer.ref<[8] x f32>):
   %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
-  %m = buffer.compare %v, %v {predicate = "lt"} : vector<8xf32> -> vector<8xi1>
-  buffer.return
-} {symbols = ["n"], outputs = #builtin.int<0>}
-
-// -----
-
-// CHECK: op 'buffer.compare': predicate 'above' is not one of ('eq', 'ne', 'lt', 'le', 'gt', 'ge') (C2)
-buffer.func @compare_c2 {
-^bb0(%x : !buffer.ref<[8] x f32>):
-  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
-  %m = buffer.compare %v, %v {predicate = "above"} : vector<8xf32> -> vector<8xi32>
+  %m = buffer.compare lt %v, %v : vector<8xf32> -> vector<8xi1>
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<0>}
 
@@ -529,25 +507,6 @@ buffer.func @convert_c1 {
 buffer.func @reduce_c1 {
 ^bb0(%x : !buffer.ref<[8] x f32>):
   %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
-  %s = buffer.reduce %v {kind = "add"} : vector<8xf32> -> f64
-  buffer.return
-} {symbols = ["n"], outputs = #builtin.int<0>}
-
-// -----
-
-// CHECK: op 'buffer.reduce': kind 'mean' is not one of ('add', 'mul', 'max', 'min') (C2)
-buffer.func @reduce_c2 {
-^bb0(%x : !buffer.ref<[8] x f32>):
-  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
-  %s = buffer.reduce %v {kind = "mean"} : vector<8xf32> -> f32
-  buffer.return
-} {symbols = ["n"], outputs = #builtin.int<0>}
-
-// -----
-
-// CHECK: op 'buffer.require': predicate 'less' is not one of ('eq', 'le', 'broadcast', 'index') (C1)
-buffer.func @require_c1 {
-^bb0(%x : !buffer.ref<[4, s0] x f32>):
-  buffer.require <[4]> "less" <[5]>
+  %s = buffer.reduce add %v : vector<8xf32> -> f64
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<0>}

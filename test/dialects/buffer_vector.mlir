@@ -7,18 +7,18 @@
 // CHECK-NEXT:    buffer.for <[0, 4, 1]> {
 // CHECK-NEXT:    ^bb0(%i: index):
 // CHECK-NEXT:      %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 8] x f32> -> vector<8xf32>
-// CHECK-NEXT:      %s = buffer.reduce %a {kind = "add"} : vector<8xf32> -> f32
+// CHECK-NEXT:      %s = buffer.reduce add %a : vector<8xf32> -> f32
 // CHECK-NEXT:      %b = vector.broadcast %s : f32 to vector<8xf32>
 // CHECK-NEXT:      %m = buffer.maxf %b, %a : vector<8xf32>
 // CHECK-NEXT:      %n = buffer.minf %b, %m : vector<8xf32>
-// CHECK-NEXT:      %c = buffer.compare %a, %n {predicate = "lt"} : vector<8xf32> -> vector<8xi32>
+// CHECK-NEXT:      %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
 // CHECK-NEXT:      %r = buffer.select %c, %m, %n : vector<8xi32>, vector<8xf32>
 // CHECK-NEXT:      %f = buffer.convert %c : vector<8xi32> -> vector<8xf32>
 // CHECK-NEXT:      %q = arith.addf %r, %f : vector<8xf32>
 // CHECK-NEXT:      buffer.prefetch %x(%i) <[d0 * 8 + 64]> : !buffer.ref<[4, 8] x f32>
 // CHECK-NEXT:      buffer.store %q, %y(%i) <[d0, 0]> : vector<8xf32>, !buffer.ref<[4, 8] x f32>
 // CHECK-NEXT:      buffer.yield
-// CHECK-NEXT:    } {parallel = true, label = "rows", mode = "unroll"}
+// CHECK-NEXT:    } by unroll {parallel = true, label = "rows"}
 // CHECK-NEXT:    buffer.return
 // CHECK-NEXT:  } {symbols = [], outputs = #builtin.int<1>}
 buffer.func @lanes {
@@ -27,18 +27,18 @@ buffer.func @lanes {
   buffer.for <[0, 4, 1]> {
   ^bb0(%i: index):
     %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 8] x f32> -> vector<8xf32>
-    %s = buffer.reduce %a {kind = "add"} : vector<8xf32> -> f32
+    %s = buffer.reduce add %a : vector<8xf32> -> f32
     %b = vector.broadcast %s : f32 to vector<8xf32>
     %m = buffer.maxf %b, %a : vector<8xf32>
     %n = buffer.minf %b, %m : vector<8xf32>
-    %c = buffer.compare %a, %n {predicate = "lt"} : vector<8xf32> -> vector<8xi32>
+    %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
     %r = buffer.select %c, %m, %n : vector<8xi32>, vector<8xf32>
     %f = buffer.convert %c : vector<8xi32> -> vector<8xf32>
     %q = arith.addf %r, %f : vector<8xf32>
     buffer.prefetch %x(%i) <[d0 * 8 + 64]> : !buffer.ref<[4, 8] x f32>
     buffer.store %q, %y(%i) <[d0, 0]> : vector<8xf32>, !buffer.ref<[4, 8] x f32>
     buffer.yield
-  } {parallel = true, label = "rows", mode = "unroll"}
+  } by unroll {parallel = true, label = "rows"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 

@@ -1,6 +1,6 @@
 // RUN: opt-tool %s --parsing-diagnostics --split-input-file | filecheck %s
 
-// What none of the names is, is refused where it stands.
+// A name that an enumeration does not have is an error where it stands.
 
 // CHECK: Expected `eq`, `ne`, `lt`, `le`, `gt`, or `ge`.
 func.func @compare(%x : tensor<2xf32>, %y : tensor<2xf32>) {

@@ -38,8 +38,8 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
 
 // One iteration more, or any number of them: a row of the first one is there.
 // CHECK-LABEL: buffer.func @run
-// CHECK-NOT:     buffer.require <[0]> "le" <[k]>
-// CHECK:         buffer.require <[k]> "le" <[3]>
+// CHECK-NOT:     buffer.require <[0]> le <[k]>
+// CHECK:         buffer.require <[k]> le <[3]>
 // CHECK:         {iteration = "k"
 func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
   %n = core.constant dense<5> : tensor<i64>
@@ -56,8 +56,8 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
 // -----
 
 // CHECK-LABEL: buffer.func @run
-// CHECK-NOT:     buffer.require <[0]> "le" <[k]>
-// CHECK:         buffer.require <[k]> "le" <[3]>
+// CHECK-NOT:     buffer.require <[0]> le <[k]>
+// CHECK:         buffer.require <[k]> le <[3]>
 // CHECK:         {iteration = "k"
 func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>, %n: tensor<i64>) -> tensor<2xf32> {
   %r = core.loop trip %n : tensor<i64> carry %v : tensor<2xf32> -> tensor<2xf32> {

@@ -83,8 +83,8 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %c: tensor<i1>) -> tensor<
 
 // What is not known to fit is required, once; what is known is not.
 // CHECK-LABEL:   buffer.func @run
-// CHECK:         buffer.require <[m]> "broadcast" <[max(m, n)]>
-// CHECK-NEXT:    buffer.require <[n]> "broadcast" <[max(m, n)]>
+// CHECK:         buffer.require <[m]> broadcast <[max(m, n)]>
+// CHECK-NEXT:    buffer.require <[n]> broadcast <[max(m, n)]>
 // CHECK-NOT:     buffer.require
 func.func @main(%x: tensor<?xf32, #core.tensor<dims = [n]>>, %y: tensor<?xf32, #core.tensor<dims = [m]>>) -> tensor<?xf32, #core.tensor<dims = [max(m, n)]>> {
   %a = core.add %y, %x : (tensor<?xf32, #core.tensor<dims = [m]>>, tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #core.tensor<dims = [max(m, n)]>>

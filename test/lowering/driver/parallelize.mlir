@@ -296,7 +296,7 @@ buffer.func @fill {
 buffer.func @run {
 ^bb0(%x : !buffer.ref<[] x i1>, %trips : !buffer.ref<[] x i64>, %y : !buffer.ref<[] x i1>, %z : !buffer.ref<[8] x f32>):
   buffer.loop trip %trips : !buffer.ref<[] x i64> {
-    buffer.require <[k]> "le" <[5]>
+    buffer.require <[k]> le <[5]>
     buffer.copy %x, %y : !buffer.ref<[] x i1>, !buffer.ref<[] x i1>
     buffer.yield
   } {iteration = "k"}

@@ -9,12 +9,12 @@
 // CHECK:           buffer.for <[0, 2, 1]> {
 // CHECK:             buffer.for <[0, 3, 1]> {
 // CHECK:               buffer.load %x(%{{.*}}) <[d0 * 2 + d2, d1 * 3 + d3]>
-// CHECK:             } {parallel = false, label = "j", mode = "unroll"}
-// CHECK:           } {parallel = false, label = "i", mode = "unroll"}
+// CHECK:             } by unroll {parallel = false, label = "j"}
+// CHECK:           } by unroll {parallel = false, label = "i"}
 // CHECK:         } {parallel = false, label = "j"}
 // CHECK:         buffer.for <[0, 2, 1]> {
 // CHECK:           buffer.load %x(%{{.*}}) <[d0 * 2 + d1, 6]>
-// CHECK:         } {parallel = false, label = "i", mode = "unroll"}
+// CHECK:         } by unroll {parallel = false, label = "i"}
 // CHECK:       } {parallel = true, label = "i"}
 // CHECK:       buffer.for <[0, 2, 1]> {
 // CHECK:         buffer.load %x(%{{.*}}) <[4, d0 * 3 + d1]>
@@ -46,7 +46,7 @@ buffer.func @remainders {
 // CHECK-NEXT:  buffer.for <[0, 5, 1]> {
 // CHECK:         buffer.for <[0, 4, 1]> {
 // CHECK:           buffer.load %x(%{{.*}}) <[d0, d1]>
-// CHECK:         } {parallel = false, label = "j", mode = "lanes"}
+// CHECK:         } by lanes {parallel = false, label = "j"}
 // CHECK:       } {parallel = true, label = "i"}
 // CHECK:       buffer.for <[0, 3, 1]> {
 // CHECK:         buffer.for <[0, 5, 1]> {
@@ -96,7 +96,7 @@ buffer.func @dynamic {
 // CHECK:         buffer.for <[0, 2, 1]> {
 // CHECK:           buffer.for <[0, 6, 1]> carry
 // CHECK:             buffer.load %x(%{{.*}}) <[d0 * 2 + d1, d2]>
-// CHECK:         } {parallel = false, label = "i", mode = "unroll"}
+// CHECK:         } by unroll {parallel = false, label = "i"}
 buffer.func @reduction {
 ^bb0(%x: !buffer.ref<[4, 6] x f32>, %y: !buffer.ref<[4] x f32>):
   %zero = arith.constant 0.0 : f32

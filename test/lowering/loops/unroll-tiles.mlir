@@ -34,9 +34,9 @@ buffer.func @tile {
       } {parallel = false}
       buffer.store %sum, %y(%i, %j) <[d0, d1]> : f32, !buffer.ref<[2, 2] x f32>
       buffer.yield
-    } {parallel = false, label = "j", mode = "unroll"}
+    } by unroll {parallel = false, label = "j"}
     buffer.yield
-  } {parallel = false, label = "i", mode = "unroll"}
+  } by unroll {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
@@ -61,7 +61,7 @@ buffer.func @triangle {
     } {parallel = false}
     buffer.store %sum, %y(%i) <[d0]> : f32, !buffer.ref<[2] x f32>
     buffer.yield
-  } {parallel = false, label = "i", mode = "unroll"}
+  } by unroll {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
@@ -84,6 +84,6 @@ buffer.func @order {
     %b = buffer.load %y <[0]> : !buffer.ref<[2] x f32> -> f32
     buffer.store %b, %z(%i) <[d0]> : f32, !buffer.ref<[2] x f32>
     buffer.yield
-  } {parallel = false, label = "i", mode = "unroll"}
+  } by unroll {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<2>}

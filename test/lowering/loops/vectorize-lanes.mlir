@@ -23,7 +23,7 @@ buffer.func @products {
     } {parallel = false}
     buffer.store %sum, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
     buffer.yield
-  } {parallel = false, label = "i", mode = "lanes"}
+  } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
@@ -37,7 +37,7 @@ buffer.func @products {
 // CHECK-NEXT:  %[[R:.*]] = buffer.maxf %[[Z]], %[[A]] : vector<4xf32>
 // CHECK:       %[[B:.*]] = buffer.load %y
 // CHECK-NEXT:  %[[M:.*]] = buffer.maxf %[[R]], %[[B]] : vector<4xf32>
-// CHECK-NEXT:  %[[N:.*]] = buffer.compare %[[R]], %[[R]] {predicate = "eq"}
+// CHECK-NEXT:  %[[N:.*]] = buffer.compare eq %[[R]], %[[R]]
 // CHECK-NEXT:  buffer.select %[[N]], %[[M]], %[[R]]
 buffer.func @maxima {
 ^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
@@ -50,7 +50,7 @@ buffer.func @maxima {
     %m = arith.maximumf %r, %b : f32
     buffer.store %m, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
     buffer.yield
-  } {parallel = false, label = "i", mode = "lanes"}
+  } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
@@ -69,7 +69,7 @@ buffer.func @three {
     %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[3] x f32> -> f32
     buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[3] x f32>
     buffer.yield
-  } {parallel = false, label = "i", mode = "lanes"}
+  } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
@@ -86,7 +86,7 @@ buffer.func @strided {
     %a = buffer.load %x(%i) <[d0 * 2]> : !buffer.ref<[8] x f32> -> f32
     buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
     buffer.yield
-  } {parallel = false, label = "i", mode = "lanes"}
+  } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
@@ -105,7 +105,7 @@ buffer.func @one_element {
     %s = arith.addf %a, %b : f32
     buffer.store %s, %y <[0]> : f32, !buffer.ref<[1] x f32>
     buffer.yield
-  } {parallel = false, label = "i", mode = "lanes"}
+  } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
@@ -121,7 +121,7 @@ buffer.func @doubles {
     %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f64> -> f64
     buffer.store %a, %y(%i) <[d0]> : f64, !buffer.ref<[4] x f64>
     buffer.yield
-  } {parallel = false, label = "i", mode = "lanes"}
+  } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
@@ -142,6 +142,6 @@ buffer.func @chosen_doubles {
     %b = arith.select %c, %zero, %a : f64
     buffer.store %b, %y(%i) <[d0]> : f64, !buffer.ref<[4] x f64>
     buffer.yield
-  } {parallel = false, label = "i", mode = "lanes"}
+  } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}

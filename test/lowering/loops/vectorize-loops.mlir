@@ -10,11 +10,11 @@
 // CHECK-NEXT: arith.addf
 // CHECK-NEXT: buffer.load %[[X0]](%{{.*}}, %{{.*}}) <[d0, d1 * 32 + 8]> {{.*}} -> vector<8xf32>
 // CHECK: buffer.yield
-// CHECK: buffer.reduce %{{.*}} {kind = "add"} : vector<8xf32> -> f32
+// CHECK: buffer.reduce add %{{.*}} : vector<8xf32> -> f32
 // CHECK-NEXT: arith.extf
 // CHECK-NEXT: arith.addf %{{.*}} : f64
 // CHECK: buffer.load %[[X0]](%{{.*}}) <[d0, 64]> {{.*}} -> vector<4xf32>
-// CHECK: buffer.reduce %{{.*}} {kind = "add"} : vector<4xf32> -> f32
+// CHECK: buffer.reduce add %{{.*}} : vector<4xf32> -> f32
 // CHECK: buffer.for <[68, 70, 1]> carry %{{.*}} : f64 -> f64
 // CHECK: arith.truncf
 // CHECK: buffer.store
@@ -37,7 +37,7 @@ func.func @main(%x: tensor<3x70xf32>) -> tensor<3xf32> {
 // CHECK-NEXT: buffer.yield
 // CHECK-NEXT: } {parallel = false}
 // CHECK-NEXT: buffer.store %{{.*}}, %[[Y]](%{{.*}}, %[[U]]) <[0, d0 * 32 + d1 * 8]> : vector<8xf32>
-// CHECK: } {{{.*}}mode = "unroll"}
+// CHECK: } by unroll {
 // CHECK-NOT: arith.truncf
 func.func @main(%x: tensor<3x32xf32>) -> tensor<1x32xf32> {
   %y = core.reduce sum %x [0] {keep_dims = true} : (tensor<3x32xf32>) -> tensor<1x32xf32>
@@ -48,10 +48,10 @@ func.func @main(%x: tensor<3x32xf32>) -> tensor<1x32xf32> {
 
 // A maximum keeps NaN: the lanes are compared with themselves.
 // CHECK-LABEL: buffer.func @reduce_0
-// CHECK: buffer.reduce %[[P:.*]] {kind = "max"} : vector<8xf32> -> f32
-// CHECK: %[[N:.*]] = buffer.compare %[[P]], %[[P]] {predicate = "eq"}
+// CHECK: buffer.reduce max %[[P:.*]] : vector<8xf32> -> f32
+// CHECK: %[[N:.*]] = buffer.compare eq %[[P]], %[[P]]
 // CHECK: %[[M:.*]] = buffer.select %[[N]], %{{.*}}, %[[P]]
-// CHECK: buffer.reduce %[[M]] {kind = "add"}
+// CHECK: buffer.reduce add %[[M]]
 // CHECK: arith.cmpf uno
 // CHECK: arith.maximumf
 func.func @main(%x: tensor<3x16xf32>) -> tensor<3xf32> {

@@ -10,8 +10,8 @@
 // CHECK-NEXT: arith.addf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0]>
 // CHECK: buffer.func @run
-// CHECK: buffer.require <[n]> "broadcast" <[max(m, n)]>
-// CHECK-NEXT: buffer.require <[m]> "broadcast" <[max(m, n)]>
+// CHECK: buffer.require <[n]> broadcast <[max(m, n)]>
+// CHECK-NEXT: buffer.require <[m]> broadcast <[max(m, n)]>
 // CHECK-NEXT: buffer.call @add_0(%{{.*}}) <[n, m]>
 func.func @main(%x: tensor<?xf32, #core.tensor<dims = [n]>>, %z: tensor<?xf32, #core.tensor<dims = [m]>>) -> tensor<?xf32, #core.tensor<dims = [max(m, n)]>> {
   %y = core.add %x, %z : (tensor<?xf32, #core.tensor<dims = [n]>>, tensor<?xf32, #core.tensor<dims = [m]>>) -> tensor<?xf32, #core.tensor<dims = [max(m, n)]>>

@@ -19,7 +19,7 @@
 // A maximum that keeps NaN.
 // CHECK:         buffer.for <[0, 5, 1]> carry %{{[0-9]+}} : vector<16xf32>
 // CHECK:           buffer.maxf
-// CHECK-NEXT:      buffer.compare %[[M:[0-9]+]], %[[M]] {predicate = "eq"}
+// CHECK-NEXT:      buffer.compare eq %[[M:[0-9]+]], %[[M]]
 // CHECK-NEXT:      buffer.select
 // Exponentials and their sum.
 // CHECK:         buffer.for <[0, 5, 1]> carry %{{[0-9]+}} : vector<16xf32>

@@ -5,11 +5,11 @@
 // CHECK-LABEL: buffer.func @softmax_0
 // CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.maxf {{.*}} : vector<16xf32>
-// CHECK:         buffer.reduce %{{.*}} {kind = "max"} : vector<16xf32> -> f32
-// CHECK:         buffer.reduce %{{.*}} {kind = "max"} : vector<4xf32> -> f32
+// CHECK:         buffer.reduce max %{{.*}} : vector<16xf32> -> f32
+// CHECK:         buffer.reduce max %{{.*}} : vector<4xf32> -> f32
 // CHECK:         arith.bitcast {{.*}} : vector<16xf32> to vector<16xi32>
-// CHECK:         buffer.reduce %{{.*}} {kind = "add"} : vector<16xf32> -> f32
-// CHECK:         buffer.reduce %{{.*}} {kind = "add"} : vector<4xf32> -> f32
+// CHECK:         buffer.reduce add %{{.*}} : vector<16xf32> -> f32
+// CHECK:         buffer.reduce add %{{.*}} : vector<4xf32> -> f32
 // CHECK:         buffer.store %{{.*}}, %[[Y]]{{.*}} : vector<16xf32>
 // CHECK:         buffer.store %{{.*}}, %[[Y]]{{.*}} : vector<4xf32>
 // CHECK:         buffer.store %{{.*}}, %[[Y]]{{.*}} : f32
@@ -48,8 +48,8 @@ func.func @main(%x: tensor<3x37xf64>) -> tensor<3x37xf64> {
 // Sum and sum of squares in the lanes; the row is scaled and shifted in vectors.
 // CHECK-LABEL: buffer.func @layer_norm_0
 // CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[X2:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
-// CHECK:         buffer.reduce %{{.*}} {kind = "add"} : vector<16xf32> -> f32
-// CHECK:         buffer.reduce %{{.*}} {kind = "add"} : vector<16xf32> -> f32
+// CHECK:         buffer.reduce add %{{.*}} : vector<16xf32> -> f32
+// CHECK:         buffer.reduce add %{{.*}} : vector<16xf32> -> f32
 // CHECK:         buffer.load %[[X1]]{{.*}} -> vector<16xf32>
 // CHECK:         buffer.load %[[X2]]{{.*}} -> vector<16xf32>
 // CHECK:         buffer.store %{{.*}}, %[[Y]]{{.*}} : vector<16xf32>
