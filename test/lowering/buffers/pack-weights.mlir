@@ -46,3 +46,28 @@ buffer.func @run {
   buffer.copy %a, %z : !buffer.ref<[1, 1, 2] x i8>, !buffer.ref<[1, 1, 2] x i8>
   buffer.return
 } {symbols = [], outputs = #builtin.int<2>}
+
+// -----
+
+// A use in a loop counts where the loop stands; constants of their own layout stay as they are, and
+// those that nothing reads come last.
+// CHECK-LABEL: buffer.func @run
+// CHECK-NEXT:  ^bb0
+// CHECK-NEXT:    %[[LOOP:.*]] = buffer.weight {value = #core.blob<"0x0201">} : !buffer.ref<[2, 1] x i8>
+// CHECK-NEXT:    %[[PLAIN:.*]] = buffer.weight {value = #core.blob<"0x0102">} : !buffer.ref<[1, 2] x i8>
+// CHECK-NEXT:    buffer.weight {value = #core.blob<"0x0707">} : !buffer.ref<[1, 2] x i8>
+// CHECK:         buffer.once {
+// CHECK:           buffer.copy %[[LOOP]]
+// CHECK:         buffer.copy %[[PLAIN]]
+buffer.func @run {
+^bb0(%y : !buffer.ref<[2, 1] x i8>, %z : !buffer.ref<[1, 2] x i8>):
+  %u = buffer.weight {value = #core.blob<"0x0707">} : !buffer.ref<[1, 2] x i8>
+  %a = buffer.weight {value = #core.blob<"0x0102">} : !buffer.ref<[1, 2] x i8>
+  %b = buffer.weight {value = #core.blob<"0x0201">, layout = #core.layout<1, 0>, dims = #core.dims<[1, 2]>} : !buffer.ref<[2, 1] x i8>
+  buffer.once {
+    buffer.copy %b, %y : !buffer.ref<[2, 1] x i8>, !buffer.ref<[2, 1] x i8>
+    buffer.yield
+  }
+  buffer.copy %a, %z : !buffer.ref<[1, 2] x i8>, !buffer.ref<[1, 2] x i8>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<2>}
