@@ -130,7 +130,7 @@ def exported(case: Case, disable: Sequence[str] = ()) -> Model:
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
     from lowerdeck.compiler import CompileOptions, import_and_lower
-    from lowerdeck.export_onnx import export_onnx
+    from lowerdeck.exporters.onnx import export_onnx
 
     options = CompileOptions(outputs=case.outputs, disable=disable)
     module, _ = import_and_lower(str(case.model), "optimized", options)
@@ -162,7 +162,7 @@ def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
     """Run all samples of a case; what is no refusal is raised."""
     from xdsl.utils.exceptions import PassFailedException
 
-    from lowerdeck.export_onnx import ExportError
+    from lowerdeck.exporters.onnx.builder import ExportError
     from lowerdeck.frontends.errors import FrontendError
     from lowerdeck.lowering.errors import LoweringError
 

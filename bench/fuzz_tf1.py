@@ -40,7 +40,7 @@ from xdsl.dialects.builtin import ModuleOp
 from lowerdeck.binding import Binding
 from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.dialects.registry import register_dialects
-from lowerdeck.export_onnx import export_onnx
+from lowerdeck.exporters.onnx import export_onnx
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef, NodeDef
 from lowerdeck.frontends.tf1.import_ import import_graph

@@ -29,7 +29,10 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 LIST = Path(__file__).with_name("mutants.toml")
 
-COPIED = ("api", "bench", "dialects", "frontends", "lowering", "passes", "test", "tools", "typings")
+COPIED = (
+    *("api", "bench", "dialects", "exporters", "frontends", "lowering", "passes"),
+    *("test", "tools", "typings"),
+)
 SETTINGS = "pyproject.toml"
 
 TIME_LIMIT = 180

@@ -78,6 +78,11 @@ class Framework:
     graphs: Callable[[], Any] | None = None
     """For a dialect whose graphs are no functions, its `interpret.graphs.GraphRunner`."""
     options: Sequence[ImportOption] = field(default=())
+    export: Mapping[str, PassFactory] = field(default_factory=dict[str, "PassFactory"])
+    """
+    The passes that lead from optimized `core` to its dialect, in order, for an exporter. The phase
+    that they make has the framework's name.
+    """
 
 
 FRAMEWORKS: dict[str, Framework] = {}
@@ -86,16 +91,25 @@ FRAMEWORKS: dict[str, Framework] = {}
 LEGALIZATION: dict[str, PassFactory] = {}
 """The legalization of all frameworks: passes by name."""
 
+EXPORT: dict[str, PassFactory] = {}
+"""What leads to the dialects of frameworks: passes by name."""
+
 
 def register(framework: Framework) -> None:
     """Let the compiler know a framework."""
     FRAMEWORKS[framework.name] = framework
     LEGALIZATION.update(framework.legalization)
+    EXPORT.update(framework.export)
 
 
 def framework_of(op: Operation) -> Framework | None:
     """The framework whose dialect an op is of; None for the compiler's own."""
     return FRAMEWORKS.get(op.name.partition(".")[0])
+
+
+def export_phases() -> list[str]:
+    """The phases that follow `optimized` when a model is exported, each by itself."""
+    return [name for name, framework in FRAMEWORKS.items() if framework.export]
 
 
 def declared_options() -> dict[str, ImportOption]:
@@ -117,6 +131,7 @@ register(
         interpreter=lazy("dialects.interpret.onnx", "run_op"),
         legalization={"legalize-onnx": lazy("passes.legalize.onnx", "LegalizeOnnxPass")},
         support=lazy("passes.legalize.onnx.support", "support"),
+        export={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},
     )
 )
 

@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.errors import working_on
-from lowerdeck.dialects.frameworks import PassFactory, lazy
+from lowerdeck.dialects.frameworks import EXPORT, FRAMEWORKS, PassFactory, export_phases, lazy
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes import pipeline as core_pipeline
 from lowerdeck.passes.context import options_of
@@ -47,7 +47,7 @@ PASSES: dict[str, PassFactory] = {
 }
 """Every pass of lowering, by name."""
 
-ALL_PASSES: MutableMapping[str, PassFactory] = ChainMap(PASSES, core_pipeline.PASSES)
+ALL_PASSES: MutableMapping[str, PassFactory] = ChainMap(PASSES, core_pipeline.PASSES, EXPORT)
 """Every pass of the compiler, by name."""
 
 _SCHEDULING = [
@@ -146,6 +146,8 @@ def _did_you_mean(name: str, known: Collection[str]) -> str:
 
 def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     """The names of the passes that lead from the phase before to this one."""
+    if phase in export_phases():
+        return list(FRAMEWORKS[phase].export)
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
     # Before memory is planned: what threads share must outlive their barriers.
@@ -154,6 +156,13 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     timed = ["instrument"] if options.profile else []
     # Last, for no pass has to look into the parts then.
     return [*_SCHEDULING, *shared, "plan-memory", *timed, "split-driver"]
+
+
+def phases_to(phase: str) -> tuple[str, ...]:
+    """The phases from the first one to this one; ValueError for an unknown phase."""
+    if phase in export_phases():
+        return (*phases_to("optimized"), phase)
+    return PHASES[: PHASES.index(phase) + 1]
 
 
 def run_to_phase(
@@ -175,8 +184,9 @@ def run_to_phase(
     ValueError for an unknown phase.
     """
     options, other = options_of(context), instead or {}
-    start = 0 if after is None else PHASES.index(after) + 1
-    for current in PHASES[start : PHASES.index(phase) + 1]:
+    way = phases_to(phase)
+    start = 0 if after is None else way.index(after) + 1
+    for current in way[start:]:
         names = passes_of_phase(current, options)
         passes = [other[name] if name in other else ALL_PASSES[name]()() for name in names]
         run_passes(context, module, filter(None, passes), observer, current)

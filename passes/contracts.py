@@ -9,6 +9,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `kernels`   | core, func                     | what computes is inside of `core.kernel`        |
 | `buffer`    | buffer, arith, math, scf       | constants have the bytes of their buffers       |
 | `scheduled` | buffer, arith, math, scf       |                                                 |
+| `onnx`      | onnx, func                     | a module for export                             |
 
 In every phase a value is defined before its uses (but for a `tf1.graph` or `tf1.function`). While
 the module is in core, a dimension symbol is made (by an argument's type, `core.bind_symbols` or
@@ -32,7 +33,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
-from lowerdeck.dialects.frameworks import FRAMEWORKS, framework_of
+from lowerdeck.dialects.frameworks import FRAMEWORKS, export_phases, framework_of
 from lowerdeck.passes.provenance import describe
 from lowerdeck.passes.symbols import symbols_of
 
@@ -40,6 +41,9 @@ PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
 """The phases of a module in order, as in `--compile-to`; `c` follows them, which is text."""
 
 _CORE = frozenset({"builtin", "func", "core"})
+_EXPORTED = frozenset({"builtin", "func"})
+"""What a module of a framework that is exported may hold besides its dialect."""
+
 _BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf", "vector"})
 _DIALECTS: Mapping[str, frozenset[str]] = {
     "imported": _CORE | {"ub"},  # and those of all frameworks
@@ -80,7 +84,7 @@ def check_contract(module: ModuleOp, phase: str) -> None:
 
 def violations(module: ModuleOp, phase: str) -> Iterator[str]:
     """What may not be in `module` after `phase`; KeyError if there is no such phase."""
-    own = _DIALECTS[phase]
+    own = _EXPORTED | {phase} if phase in export_phases() else _DIALECTS[phase]
     allowed = own | FRAMEWORKS.keys() if phase == "imported" else own
     for op in module.walk():
         dialect = op.name.split(".", 1)[0]
@@ -97,8 +101,11 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
 def _unexpected(op: Operation, dialect: str, phase: str) -> str:
     name = f"found '{op.name}', which may not occur once the module is {phase}"
     framework = framework_of(op)
-    own = _REMOVED_BY.get(dialect)
-    remover = own if framework is None else ", ".join(framework.legalization)
+    if phase in export_phases():
+        remover = ", ".join(FRAMEWORKS[phase].export)
+    else:
+        own = _REMOVED_BY.get(dialect)
+        remover = own if framework is None else ", ".join(framework.legalization)
     return f"{name}; {remover} should have converted it" if remover else name
 
 

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("dialects", "frontends", "lowering", "passes", "tools")
+FOLDERS = ("dialects", "exporters", "frontends", "lowering", "passes", "tools")
 
 
 def test_every_folder_of_sources_is_a_listed_package() -> None:

@@ -43,7 +43,7 @@ def add_options(
         help=f"machine to generate C for (default: {target})",
     )
     add("--threads", type=int, default=1, metavar="N", help="threads of one run")
-    add("--disable", action="append", default=[], metavar="PASS", help="leave a pass out")
+    add("--disable", action="append", default=[], metavar="PASS,...", help="leave passes out")
     add(
         "--disable-strategy",
         action="append",
@@ -81,9 +81,9 @@ def compile_options(
         import_options=given,
         target=args.compile_for,
         threads=args.threads,
-        disable=args.disable,
-        disable_strategy=args.disable_strategy,
-        strategy=args.strategy,
+        disable=_listed(args.disable),
+        disable_strategy=_listed(args.disable_strategy),
+        strategy=_listed(args.strategy),
         skip_nodes=args.skip_nodes,
         rewrite_limit=args.rewrite_limit,
         strict_accuracy=args.strict_accuracy,
@@ -91,6 +91,11 @@ def compile_options(
         profile=args.profile,
         progress=progress,
     )
+
+
+def _listed(values: Sequence[str]) -> list[str]:
+    """Names of options that may be repeated, and may have commas in them."""
+    return [name for value in values for name in value.split(",")]
 
 
 @contextmanager

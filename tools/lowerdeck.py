@@ -303,7 +303,8 @@ def _legal(args: argparse.Namespace, options: CompileOptions) -> ModuleOp:
 
 def _export(args: argparse.Namespace) -> int:
     from lowerdeck.compiler import import_and_lower
-    from lowerdeck.export_onnx import ExportError, export_onnx
+    from lowerdeck.exporters.onnx import write_model
+    from lowerdeck.exporters.onnx.builder import ExportError
     from lowerdeck.tools.progress import progress
 
     if not args.out.lower().endswith(".onnx"):
@@ -312,10 +313,11 @@ def _export(args: argparse.Namespace) -> int:
             "name the file .onnx"
         )
     with about(args.model), progress() as shown:
-        module, _ = import_and_lower(args.model, "optimized", _options(args, shown))
-        shown("export")
+        options = _options(args, shown)
         try:
-            export_onnx(module, args.out)
+            module, _ = import_and_lower(args.model, "onnx", options)
+            shown("export")
+            write_model(module, args.out)
         except ExportError as error:
             lines = str(error).splitlines()
             raise ToolError("\n".join(f"{args.model}: {line}" for line in lines)) from error

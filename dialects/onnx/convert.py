@@ -540,6 +540,19 @@ def op_to_node(
     The node for `op` with the given names (empty: absent); `captured` names the values from around
     the op that its subgraphs use.
     """
+    names = Names(captured or {}, (*input_names, *output_names))
+    return _node(op, input_names, output_names, names)
+
+
+def named_node(op: OnnxOp, names: Names) -> NodeProto:
+    """The node for `op`, whose values are called as `names` has it, in its subgraphs too."""
+    inputs = [names[operand] for operand in op.operands]
+    return _node(op, inputs, [names[result] for result in op.results], names)
+
+
+def _node(
+    op: OnnxOp, input_names: Sequence[str], output_names: Sequence[str], names: Names
+) -> NodeProto:
     node = NodeProto(
         op_type=op.op_type,
         domain=op.domain,
@@ -549,7 +562,6 @@ def op_to_node(
     )
     for name, value in op.properties.items():
         node.attribute.append(attribute_to_proto(name, value))
-    names = _Names(captured or {}, (*input_names, *output_names))
     for name, region in zip(op.graph_names, op.regions, strict=True):
         if not region.blocks:
             continue
@@ -585,27 +597,32 @@ def location_name(location: LocationAttr) -> str | None:
     return location.desc.data if isinstance(location, BuiltinNameLoc) else None
 
 
-class _Names:
+class Names:
     """Distinct names for values."""
 
     def __init__(self, given: Mapping[SSAValue, str], taken: Sequence[str]) -> None:
         self._names = dict(given)
         self._taken = {*taken, *given.values(), ""}
+        self._counts: Counter[str] = Counter()
 
     def __getitem__(self, value: SSAValue) -> str:
         if isinstance(value.owner, NoneOp) or value.type == NONE:
             return ""
         if value not in self._names:
-            base = value.name_hint or "value"
-            name, count = base, 0
-            while name in self._taken:
-                name, count = f"{base}_{count}", count + 1
-            self._names[value] = name
-            self._taken.add(name)
+            self._names[value] = self.fresh(value.name_hint or "value")
         return self._names[value]
 
+    def fresh(self, base: str) -> str:
+        """A name that nothing else has: this one, or with a number behind it."""
+        name = base
+        while name in self._taken:
+            name = f"{base}_{self._counts[base]}"
+            self._counts[base] += 1
+        self._taken.add(name)
+        return name
 
-def region_to_graph(region: Region, name: str, names: _Names) -> GraphProto:
+
+def region_to_graph(region: Region, name: str, names: Names) -> GraphProto:
     """The subgraph of a region."""
     block = region.block
     graph = GraphProto(name=name)
@@ -617,16 +634,13 @@ def region_to_graph(region: Region, name: str, names: _Names) -> GraphProto:
         elif isinstance(op, YieldOp):
             _add_outputs(graph, op, names)
         elif isinstance(op, OnnxOp):
-            captured = {value: names[value] for value in captured_values(op)}
-            inputs = [names[operand] for operand in op.operands]
-            outputs = [names[result] for result in op.results]
-            graph.node.append(op_to_node(op, inputs, outputs, captured))
+            graph.node.append(named_node(op, names))
         elif not isinstance(op, NoneOp):
             raise ValueError(f"'{op.name}' has no form in onnx")
     return graph
 
 
-def _add_outputs(graph: GraphProto, op: YieldOp, names: _Names) -> None:
+def _add_outputs(graph: GraphProto, op: YieldOp, names: Names) -> None:
     """Outputs need distinct names that the graph itself defines: others pass an Identity."""
     own = {value.name for value in graph.input} | {n for x in graph.node for n in x.output}
     own |= {tensor.name for tensor in graph.initializer}

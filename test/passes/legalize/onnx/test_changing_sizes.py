@@ -16,7 +16,7 @@ from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.export_onnx import to_model
+from lowerdeck.exporters.onnx import to_model
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext

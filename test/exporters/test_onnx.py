@@ -28,7 +28,8 @@ from lowerdeck.dialects.core.types import element_of, f16, f32, f64, i1, i8, i64
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.export_onnx import ExportError, export_onnx, to_model
+from lowerdeck.exporters.onnx import export_onnx, to_model
+from lowerdeck.exporters.onnx.builder import ExportError
 
 ort = cast(Any, onnxruntime)
 check_model = cast(Any, onnx.checker).check_model
@@ -684,7 +685,7 @@ def test_file_appears_whole(tmp_path: Path) -> None:
 
 
 def test_large_weights_go_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lowerdeck.export_onnx._INLINE_LIMIT", 100)
+    monkeypatch.setattr("lowerdeck.exporters.onnx._INLINE_LIMIT", 100)
     weight = floats(64)
 
     def program(x: SSAValue) -> Any:

@@ -1,0 +1,1 @@
+"""Writers of model files, one framework to a package."""

@@ -1,0 +1,85 @@
+// RUN: opt-tool %s --pass-pipeline=convert-to-onnx --split-input-file | filecheck %s
+// RUN: opt-tool %s --compile-to=onnx --disable=simplify,dce --split-input-file --check-each | filecheck %s --check-prefix=PHASE
+
+// One op, one node of the newest version; the type of its result stays.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME:    (%[[X:[a-z0-9_]+]]: tensor<2x3xf32> {core.name = "x"})
+// CHECK-NEXT:    %[[Y:.+]] = onnx.Tanh_13 %[[X]] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT:    func.return %[[Y]]
+// PHASE: onnx.Tanh_13
+func.func @main(%x : tensor<2x3xf32> {core.name = "x"}) -> (tensor<2x3xf32> {core.name = "y"}) {
+  %y = core.tanh %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
+
+// -----
+
+// ONNX leaves open what an integer divided by zero is; in core it is zero. The two constants stand
+// at the beginning of the graph.
+// CHECK-LABEL: func.func @main
+// CHECK-DAG:     %[[ZERO:.+]] = onnx.initializer #core.blob<"0x00000000"> : tensor<i32>
+// CHECK-DAG:     %[[ONE:.+]] = onnx.initializer #core.blob<"0x01000000"> : tensor<i32>
+// CHECK:         %[[BY_ZERO:.+]] = onnx.Equal_19 %y, %[[ZERO]]
+// CHECK-NEXT:    %[[SAFE:.+]] = onnx.Where_16 %[[BY_ZERO]], %[[ONE]], %y
+// CHECK-NEXT:    %[[Q:.+]] = onnx.Div_14 %x, %[[SAFE]]
+// CHECK-NEXT:    %[[R:.+]] = onnx.Where_16 %[[BY_ZERO]], %[[ZERO]], %[[Q]]
+// CHECK-NEXT:    func.return %[[R]]
+// PHASE: onnx.Div_14
+func.func @main(%x : tensor<4xi32>, %y : tensor<4xi32>) -> tensor<4xi32> {
+  %q = core.div %x, %y : (tensor<4xi32>, tensor<4xi32>) -> tensor<4xi32>
+  func.return %q : tensor<4xi32>
+}
+
+// -----
+
+// The nearest case: a divisor that is known and has no zero needs none of that.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:     onnx.Where
+// CHECK:         onnx.Div_14
+// CHECK-NOT:     onnx.Where
+func.func @main(%x : tensor<2xi32>) -> tensor<2xi32> {
+  %c = core.constant dense<[3, -2]> : tensor<2xi32>
+  %q = core.div %x, %c : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi32>
+  func.return %q : tensor<2xi32>
+}
+
+// -----
+
+// A dimension is read where a value needs it, once, and what is computed of it follows.
+// CHECK-LABEL: func.func @main
+// CHECK-DAG:     %[[TWO:.+]] = onnx.initializer #core.blob<"0x0200000000000000"> : tensor<1xi64>
+// CHECK:         %[[N:.+]] = onnx.Shape_21 %x {end = 1, start = 0}
+// CHECK-NEXT:    %[[M:.+]] = onnx.Mul_14 %[[N]], %[[TWO]]
+// CHECK-NEXT:    onnx.Reshape_21 %x, %[[M]] {allowzero = 1}
+// CHECK-NOT:     onnx.Shape
+func.func @main(%x : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>)
+    -> tensor<?xf32, #core.tensor<dims = [n * 2]>> {
+  %y = core.reshape %x {dims = #core.dims<[n * 2]>}
+    : (tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) -> tensor<?xf32, #core.tensor<dims = [n * 2]>>
+  func.return %y : tensor<?xf32, #core.tensor<dims = [n * 2]>>
+}
+
+// -----
+
+// Bodies capture what is around them, and have constants in the main graph; what they yield is a
+// node's own.
+// CHECK-LABEL: func.func @main
+// CHECK:         %[[C:.+]] = onnx.initializer #core.blob<"0x0000004000000040000000C0"> : tensor<3xf32>
+// CHECK:         %[[R:.+]] = onnx.Loop_21 %n, %{{.+}}, %x body {
+// CHECK-NEXT:    ^{{.+}}(%{{.+}}: tensor<i64>, %[[GOING:.+]]: tensor<i1>, %[[V:.+]]: tensor<3xf32>):
+// CHECK-NEXT:      %[[S:.+]] = onnx.Mul_14 %[[V]], %x
+// CHECK-NEXT:      %[[W:.+]] = onnx.Add_14 %[[S]], %[[C]]
+// CHECK-NEXT:      %[[AGAIN:.+]] = onnx.Identity_21 %[[GOING]]
+// CHECK-NEXT:      %[[OUT:.+]] = onnx.Identity_21 %[[W]]
+// CHECK-NEXT:      onnx.yield %[[AGAIN]], %[[OUT]]
+// CHECK:         func.return %[[R]]
+func.func @main(%n : tensor<i64>, %x : tensor<3xf32>) -> tensor<3xf32> {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<3xf32> -> tensor<3xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<3xf32>):
+    %c = core.constant dense<[2.0, 2.0, -2.0]> : tensor<3xf32>
+    %s = core.mul %v, %x : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    %w = core.add %s, %c : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+    core.yield %w : tensor<3xf32>
+  }
+  func.return %r : tensor<3xf32>
+}

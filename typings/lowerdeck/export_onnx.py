@@ -1,1 +1,0 @@
-../../api/export_onnx.py
