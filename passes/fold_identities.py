@@ -10,6 +10,7 @@ from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.elementwise import CastOp, SelectOp
+from lowerdeck.dialects.core.index_maps import MovesElements, any_index
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
@@ -33,13 +34,6 @@ def _select(op: SelectOp) -> SSAValue | None:
     return op.on_true if condition else op.on_false
 
 
-def _slice(op: SliceOp) -> SSAValue | None:
-    whole = op.starts.data == (0,) * len(op.starts.data) and op.steps.data == (1,) * len(
-        op.steps.data
-    )
-    return op.input if whole and op.sizes.data == dims_of(op.input) else None
-
-
 def _pad(op: PadOp) -> SSAValue | None:
     return op.input if all(pad == 0 for pad in (*op.begin.data, *op.end.data)) else None
 
@@ -48,32 +42,30 @@ def _concat(op: ConcatOp) -> SSAValue | None:
     return op.inputs[0] if len(op.inputs) == 1 else None
 
 
-def _split(op: SplitOp) -> SSAValue | None:
-    return op.input if len(op.parts) == 1 else None
-
-
 def _reduce(op: ReduceOp) -> SSAValue | None:
     return op.input if not ints(op.axes) else None
 
 
-def _transpose(op: TransposeOp) -> SSAValue | None:
-    permutation = ints(op.permutation)
-    return op.input if permutation == sorted(permutation) else None
+def _moved(op: MovesElements) -> SSAValue | None:
+    """The operand of an op of one result each element of which lies where it was."""
+    at = any_index(dims_of(op.results[0]))
+    is_same = len(op.results) == 1 and op.operand_index(0, at) == at
+    return op.operands[0] if is_same else None
 
 
-def _input(op: ReshapeOp | BroadcastOp | CastOp) -> SSAValue | None:
+def _input(op: ReshapeOp | CastOp) -> SSAValue | None:
     return op.input  # if the type stays, so does everything
 
 
 _IDENTITIES: Mapping[type[Operation], Callable[[Any], SSAValue | None]] = {
     ReshapeOp: _input,
-    BroadcastOp: _input,
+    BroadcastOp: _moved,
     CastOp: _input,
-    TransposeOp: _transpose,
-    SliceOp: _slice,
+    TransposeOp: _moved,
+    SliceOp: _moved,
     PadOp: _pad,
     ConcatOp: _concat,
-    SplitOp: _split,
+    SplitOp: _moved,
     ReduceOp: _reduce,
     SelectOp: _select,
 }

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.attention import AttentionOp
-from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.index_maps import HasIndexMaps
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, LayerNormOp, MatmulOp
 from lowerdeck.dialects.core.reduce import CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
-from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, TransposeOp, ints
+from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, TransposeOp
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, is_ranked
@@ -41,8 +41,6 @@ Parts: TypeAlias = list[Part]
 Rule: TypeAlias = Callable[[Any, Parts], "list[Parts | None] | None"]
 """The parts of each operand (None: the operand as it is) that give parts of the result, if any."""
 
-_ONE = Part(Expr.const(0), Expr.const(1), Expr.const(1))
-
 
 def _whole(dims: Sequence[Expr]) -> Parts:
     return [Part(Expr.const(0), dim, Expr.const(1)) for dim in dims]
@@ -56,35 +54,26 @@ def _needed(parts: Parts, value: SSAValue) -> Parts | None:
     return None if _are_whole(parts, dims_of(value)) else parts
 
 
-def _broadcast(parts: Parts, result: Sequence[Expr], value: SSAValue) -> Parts | None:
-    """The parts of an operand that broadcasts; None if a dimension may be one or not."""
-    dims = dims_of(value)
-    found: Parts = []
-    for part, whole, dim in zip(
-        parts[len(parts) - len(dims) :], result[len(result) - len(dims) :], dims, strict=True
-    ):
-        if dim == whole:
-            found.append(part)
-        elif dim == 1:
-            found.append(_ONE)
-        else:
-            return None
-    return found
-
-
-def _elementwise(op: CoreOp, parts: Parts) -> list[Parts | None] | None:
+def _followed(op: HasIndexMaps, parts: Parts) -> list[Parts | None] | None:
+    """The parts by where elements come from; None if they do not tell which parts are needed."""
     result = dims_of(op.results[0])
+    at = [Expr.symbol(f"at.{axis}") for axis in range(len(result))]
+    followed: set[int] = set()
     found: list[Parts | None] = []
-    for value in op.operands:
-        if (operand := _broadcast(parts, result, value)) is None:
-            return None
+    for number, value in enumerate(op.operands):
+        operand: Parts = []
+        for index, dim in zip(op.operand_index(number, at), dims_of(value), strict=True):
+            if index is None or (index == 0 and dim == 1):
+                operand.append(Part(Expr.const(0), dim, Expr.const(1)))
+                continue
+            axis = at.index(index) if index in at else None
+            if axis is None or result[axis] != dim:
+                return None
+            followed.add(axis)
+            operand.append(parts[axis])
         found.append(_needed(operand, value))
-    return found
-
-
-def _softmax(op: SoftmaxOp, parts: Parts) -> list[Parts | None] | None:
-    axis = op.axis.data
-    return [parts] if parts[axis].is_whole(dims_of(op.input)[axis]) else None
+    rest = (axis for axis in range(len(result)) if axis not in followed)
+    return found if all(parts[axis].is_whole(result[axis]) for axis in rest) else None
 
 
 def _layer_norm(op: LayerNormOp, parts: Parts) -> list[Parts | None] | None:
@@ -134,19 +123,12 @@ def _reshape(op: ReshapeOp, parts: Parts) -> list[Parts | None] | None:
     return [[*parts[:same], *_whole(before[same:])]]
 
 
-def _transpose(op: TransposeOp, parts: Parts) -> list[Parts | None] | None:
-    permutation = ints(op.permutation)
-    return [[parts[permutation.index(axis)] for axis in range(len(parts))]]
-
-
 _RULES: Mapping[type[Operation], Rule] = {
-    **dict.fromkeys(ELEMENTWISE, _elementwise),
-    SoftmaxOp: _softmax,
+    **dict.fromkeys((*ELEMENTWISE, SoftmaxOp, TransposeOp), _followed),
     LayerNormOp: _layer_norm,
     MatmulOp: _matmul,
     AttentionOp: _attention,
     ReshapeOp: _reshape,
-    TransposeOp: _transpose,
 }
 
 _MOVES = (ReshapeOp, TransposeOp)

@@ -23,6 +23,7 @@ from lowerdeck.dialects.core.base import (
     require_same_element,
 )
 from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
+from lowerdeck.dialects.core.index_maps import Broadcasts
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
@@ -33,7 +34,7 @@ from lowerdeck.dialects.core.types import (
 )
 
 
-class UnaryOp(SameTypeOp, ABC):
+class UnaryOp(SameTypeOp, Broadcasts, ABC):
     """A function of one element."""
 
     input = operand_def()
@@ -58,7 +59,7 @@ class FloatUnaryOp(UnaryOp, ABC):
         return super().infer()
 
 
-class BinaryOp(CoreOp, ABC):
+class BinaryOp(CoreOp, Broadcasts, ABC):
     """
     A function of two elements of one type.
 
@@ -469,7 +470,7 @@ class ShrOp(BitwiseOp):
 
 
 @irdl_op_definition
-class CompareOp(CoreOp):
+class CompareOp(CoreOp, Broadcasts):
     """
     `x predicate y` as i1; every comparison with NaN but `ne` is false.
 
@@ -502,7 +503,7 @@ class CompareOp(CoreOp):
 
 
 @irdl_op_definition
-class SelectOp(CoreOp):
+class SelectOp(CoreOp, Broadcasts):
     """
     x where the condition holds, else y.
 
@@ -539,7 +540,7 @@ class SelectOp(CoreOp):
 
 
 @irdl_op_definition
-class CastOp(CoreOp):
+class CastOp(CoreOp, Broadcasts):
     """
     The value in another element type `to`.
 

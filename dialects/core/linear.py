@@ -28,6 +28,7 @@ from lowerdeck.dialects.core.base import (
     require_broadcast,
     require_same_element,
 )
+from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index
 from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
     DimsAttr,
@@ -319,7 +320,7 @@ class MatmulOp(CoreOp):
 
 
 @irdl_op_definition
-class BatchNormOp(SameTypeOp):
+class BatchNormOp(SameTypeOp, HasIndexMaps):
     """
     (x - mean) / sqrt(variance + epsilon) * scale + bias, per channel of dimension `axis`.
 
@@ -365,6 +366,10 @@ class BatchNormOp(SameTypeOp):
             [input, scale, bias, mean, variance],
             {"epsilon": FloatAttr(epsilon, builtin_f64), "axis": IntAttr(axis)},
         )
+
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        """The parameters are those of the channel."""
+        return [*at] if operand == 0 else [at[self.axis.data]]
 
     def infer(self) -> Sequence[Attribute]:
         require(is_float(element_type(self.input)), "expected a floating-point tensor", "C1")

@@ -27,6 +27,7 @@ from lowerdeck.dialects.core.enums import (
     ReduceKind,
     ReduceKindAttr,
 )
+from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index
 from lowerdeck.dialects.core.linear import WINDOWS, window_sizes
 from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, i64, is_float, tensor
@@ -144,7 +145,7 @@ class ArgReduceOp(CoreOp):
 
 
 @irdl_op_definition
-class SoftmaxOp(SameTypeOp):
+class SoftmaxOp(SameTypeOp, HasIndexMaps):
     """
     exp(x - m) / sum(exp(x - m)) along `axis`, where m is the maximum along it.
 
@@ -171,6 +172,11 @@ class SoftmaxOp(SameTypeOp):
 
     def __init__(self, input: SSAValue, axis: int):
         super().__init__([input], {"axis": IntAttr(axis)})
+
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr | None]:
+        """All elements along the axis."""
+        axis = self.axis.data
+        return [*at[:axis], None, *at[axis + 1 :]]
 
     def infer(self) -> Sequence[Attribute]:
         require(is_float(element_type(self.input)), "expected a floating-point tensor", "C1")

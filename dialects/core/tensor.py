@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntAttr
@@ -37,6 +37,17 @@ from lowerdeck.dialects.core.enums import (
     ScatterReduction,
     ScatterReductionAttr,
 )
+from lowerdeck.dialects.core.index_maps import (
+    HasIndexMaps,
+    Index,
+    MovesElements,
+    broadcast_index,
+    clamped,
+    linear_index,
+    reflected,
+    unravel,
+    wrapped,
+)
 from lowerdeck.dialects.core.types import (
     DimsAttr,
     dims_of,
@@ -57,7 +68,7 @@ def ints(attribute: DenseArrayBase[Any]) -> list[int]:
 
 
 @irdl_op_definition
-class ReshapeOp(CoreOp):
+class ReshapeOp(CoreOp, MovesElements):
     """
     The same elements in C order, with the dimensions `dims`.
 
@@ -82,6 +93,10 @@ class ReshapeOp(CoreOp):
     def __init__(self, input: SSAValue, dims: Sequence[ExprLike]):
         super().__init__([input], {"dims": DimsAttr.of(dims)})
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        """The same position in C order."""
+        return unravel(linear_index(at, self.dims.data), dims_of(self.input))
+
     def infer(self) -> Sequence[Attribute]:
         before, after = product(dims_of(self.input)).value, product(self.dims.data).value
         require(
@@ -93,7 +108,7 @@ class ReshapeOp(CoreOp):
 
 
 @irdl_op_definition
-class TransposeOp(CoreOp):
+class TransposeOp(CoreOp, MovesElements):
     """
     Permute dimensions: dimension `k` of the result is dimension `permutation[k]` of the input.
 
@@ -118,6 +133,11 @@ class TransposeOp(CoreOp):
     def __init__(self, input: SSAValue, permutation: Sequence[int]):
         super().__init__([input], {"permutation": int_array(permutation)})
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        """Dimension permutation[k] of the input has the index of dimension k of the result."""
+        permutation = ints(self.permutation)
+        return [at[permutation.index(axis)] for axis in range(len(at))]
+
     def infer(self) -> Sequence[Attribute]:
         dims = dims_of(self.input)
         permutation = ints(self.permutation)
@@ -130,7 +150,7 @@ class TransposeOp(CoreOp):
 
 
 @irdl_op_definition
-class ChannelShuffleOp(SameTypeOp):
+class ChannelShuffleOp(SameTypeOp, MovesElements):
     """
     Channels (dimension 1) dealt out: result channel c is input channel
     (c mod groups) * (C / groups) + c floordiv groups.
@@ -156,6 +176,12 @@ class ChannelShuffleOp(SameTypeOp):
     def __init__(self, input: SSAValue, groups: int):
         super().__init__([input], {"groups": IntAttr(groups)})
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        """Channel c of the result is number c // groups of group c % groups."""
+        groups = self.groups.data
+        members = dims_of(self.input)[1] // groups
+        return [at[0], at[1] % groups * members + at[1] // groups, *at[2:]]
+
     def infer(self) -> Sequence[Attribute]:
         dims, groups = dims_of(self.input), self.groups.data
         channels = dims[require_axis(1, len(dims), "C1")]
@@ -165,7 +191,7 @@ class ChannelShuffleOp(SameTypeOp):
 
 
 @irdl_op_definition
-class BroadcastOp(CoreOp):
+class BroadcastOp(CoreOp, MovesElements):
     """
     Repeat the input along missing dimensions and dimensions of one, as numpy, up to `dims`.
 
@@ -191,6 +217,9 @@ class BroadcastOp(CoreOp):
     def __init__(self, input: SSAValue, dims: Sequence[ExprLike]):
         super().__init__([input], {"dims": DimsAttr.of(dims)})
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        return broadcast_index(at, dims_of(self.input), self.dims.data)
+
     def infer(self) -> Sequence[Attribute]:
         dims = self.dims.data
         fits = len(dims) >= rank_of(self.input)
@@ -200,7 +229,7 @@ class BroadcastOp(CoreOp):
 
 
 @irdl_op_definition
-class SliceOp(CoreOp):
+class SliceOp(CoreOp, MovesElements):
     """
     Element i of the result is element `starts + i * steps` of the input, in each dimension. The
     text has starts, sizes and steps in this order.
@@ -249,6 +278,10 @@ class SliceOp(CoreOp):
             },
         )
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        lists = zip(at, self.starts.data, self.steps.data, strict=True)
+        return [start + index * step for index, start, step in lists]
+
     def infer(self) -> Sequence[Attribute]:
         dims = dims_of(self.input)
         lists = (self.starts.data, self.sizes.data, self.steps.data)
@@ -275,8 +308,16 @@ def _require_within(dim: Expr, start: Expr, size: Expr, step: Expr) -> None:
         )
 
 
+_FOLDS: Mapping[PadMode, Callable[[Expr, Expr], Expr]] = {
+    PadMode.EDGE: clamped,
+    PadMode.REFLECT: reflected,
+    PadMode.WRAP: wrapped,
+}
+"""Which index outside of a dimension stands for which inside of it."""
+
+
 @irdl_op_definition
-class PadOp(CoreOp):
+class PadOp(CoreOp, HasIndexMaps):
     """
     Add `begin` and `end` elements in each dimension (none negative).
 
@@ -324,6 +365,21 @@ class PadOp(CoreOp):
             },
         )
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        """Inside of the input for all modes but constant, where it is outside for what is added."""
+        if operand > 0:
+            return []
+        inner = [index - begin for index, begin in zip(at, self.begin.data, strict=True)]
+        if self.mode.data is PadMode.CONSTANT:
+            return inner
+        fold = _FOLDS[self.mode.data]
+        pads = zip(self.begin.data, self.end.data, strict=True)
+        padded = [begin != 0 or end != 0 for begin, end in pads]
+        return [
+            fold(index, dim) if pad else index
+            for index, dim, pad in zip(inner, dims_of(self.input), padded, strict=True)
+        ]
+
     def infer(self) -> Sequence[Attribute]:
         dims, begin, end = dims_of(self.input), self.begin.data, self.end.data
         require(
@@ -339,7 +395,7 @@ class PadOp(CoreOp):
 
 
 @irdl_op_definition
-class ConcatOp(CoreOp):
+class ConcatOp(CoreOp, HasIndexMaps):
     """
     Join tensors along `axis`.
 
@@ -367,6 +423,18 @@ class ConcatOp(CoreOp):
     def __init__(self, inputs: Sequence[SSAValue], axis: int):
         super().__init__([inputs], {"axis": IntAttr(axis)})
 
+    @property
+    def starts(self) -> list[Expr]:
+        """The index of the first element of each operand along the axis."""
+        starts = [Expr.const(0)]
+        for value in self.inputs[:-1]:
+            starts.append(starts[-1] + dims_of(value)[self.axis.data])
+        return starts
+
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        axis, start = self.axis.data, self.starts[operand]
+        return [*at[:axis], at[axis] - start, *at[axis + 1 :]]
+
     def infer(self) -> Sequence[Attribute]:
         require(len(self.inputs) > 0, "no operands", "C1")
         element = require_same_element(self.inputs, "C2")
@@ -382,7 +450,7 @@ class ConcatOp(CoreOp):
 
 
 @irdl_op_definition
-class SplitOp(CoreOp):
+class SplitOp(CoreOp, MovesElements):
     """
     Consecutive parts of the input along `axis`: result k has `sizes[k]` elements there.
 
@@ -424,6 +492,10 @@ class SplitOp(CoreOp):
             starts.append(starts[-1] + size)
         return starts
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr]:
+        axis, start = self.axis.data, self.starts[result]
+        return [*at[:axis], at[axis] + start, *at[axis + 1 :]]
+
     def infer(self) -> Sequence[Attribute]:
         dims, sizes = dims_of(self.input), self.sizes.data
         axis = require_axis(self.axis.data, len(dims), "C3")
@@ -446,7 +518,7 @@ def _require_indices(indices: SSAValue, label: str) -> None:
 
 
 @irdl_op_definition
-class GatherOp(CoreOp):
+class GatherOp(CoreOp, HasIndexMaps):
     """
     result[a..., i..., b...] = input[a..., indices[i...], b...], where a has `axis` dimensions.
 
@@ -476,6 +548,13 @@ class GatherOp(CoreOp):
     def __init__(self, input: SSAValue, indices: SSAValue, axis: int):
         super().__init__([input, indices], {"axis": IntAttr(axis)})
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr | None]:
+        """The index along the axis comes from data."""
+        axis, rank = self.axis.data, rank_of(self.indices)
+        if operand == 1:
+            return [*at[axis : axis + rank]]
+        return [*at[:axis], None, *at[axis + rank :]]
+
     def infer(self) -> Sequence[Attribute]:
         _require_indices(self.indices, "C1")
         dims = dims_of(self.input)
@@ -485,7 +564,7 @@ class GatherOp(CoreOp):
 
 
 @irdl_op_definition
-class GatherElementsOp(CoreOp):
+class GatherElementsOp(CoreOp, HasIndexMaps):
     """
     result[i..., j, k...] = input[i..., indices[i..., j, k...], k...] along `axis`.
 
@@ -516,6 +595,11 @@ class GatherElementsOp(CoreOp):
     def __init__(self, input: SSAValue, indices: SSAValue, axis: int):
         super().__init__([input, indices], {"axis": IntAttr(axis)})
 
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr | None]:
+        """As of gather, with an index for every element."""
+        axis = self.axis.data
+        return [*at] if operand == 1 else [*at[:axis], None, *at[axis + 1 :]]
+
     def infer(self) -> Sequence[Attribute]:
         _require_indices(self.indices, "C1")
         require_axis(self.axis.data, rank_of(self.input), "C2")
@@ -524,7 +608,7 @@ class GatherElementsOp(CoreOp):
 
 
 @irdl_op_definition
-class GatherNdOp(CoreOp):
+class GatherNdOp(CoreOp, HasIndexMaps):
     """
     The last dimension of `indices` (static, k long) addresses the k dimensions of the input after
     the first `batch_dims`, which both share; the rest of the input's dimensions are copied.
@@ -553,6 +637,14 @@ class GatherNdOp(CoreOp):
 
     def __init__(self, input: SSAValue, indices: SSAValue, batch_dims: int = 0):
         super().__init__([input, indices], {"batch_dims": IntAttr(batch_dims)})
+
+    def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr | None]:
+        """The last dimension of the indices holds one index for each addressed dimension."""
+        batch, leading = self.batch_dims.data, rank_of(self.indices) - 1
+        if operand == 1:
+            return [*at[:leading], None]
+        depth = dims_of(self.indices)[-1].value or 0
+        return [*at[:batch], *[None] * depth, *at[leading:]]
 
     def infer(self) -> Sequence[Attribute]:
         _require_indices(self.indices, "C1")

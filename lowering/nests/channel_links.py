@@ -11,6 +11,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
 from lowerdeck.dialects.core.control_flow import KernelOp, yielded
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.index_maps import HasIndexMaps, any_index
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import (
@@ -20,7 +21,6 @@ from lowerdeck.dialects.core.tensor import (
     PadOp,
     SliceOp,
     TransposeOp,
-    ints,
 )
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, i1
 from lowerdeck.dialects.dims import Expr
@@ -115,49 +115,31 @@ def _link_none(links: Links, op: ConstantOp | IotaOp, offset: int) -> None:
         raise MixedChannelsError
 
 
-@_link_rule(*ELEMENTWISE, BroadcastOp)
-def _link_broadcast(links: Links, op: Operation, offset: int) -> None:
-    dims = dims_of(op.results[0])
-    for operand in op.operands:
-        own = dims_of(operand)
-        axis = len(own) - len(dims) + 1
-        if axis < 0 or (own[axis] == 1 and dims[1] != 1):
+@_link_rule(*ELEMENTWISE, BroadcastOp, SliceOp, PadOp, GatherOp, TransposeOp, ConcatOp)
+def _link_map(links: Links, op: HasIndexMaps, offset: int) -> None:
+    """Channel c of the result needs channel c + distance of an operand, by its index maps."""
+    at = any_index(dims_of(op.results[0]))
+    if isinstance(op, PadOp) and (op.begin.data[1] != 0 or op.end.data[1] != 0):
+        raise MixedChannelsError
+    for number, operand in enumerate(op.operands):
+        index = op.operand_index(number, at)
+        is_gathered = isinstance(op, GatherOp) and number == 0
+        if len(index) < len(at) and not is_gathered:
+            if any(_varies(part, at[1]) for part in index):
+                if at[1] not in index:
+                    raise MixedChannelsError
+                links.constants.add(operand)
             continue
-        if own[axis] != dims[1]:
+        if index[1] == 0 != at[1]:
+            continue  # it has one channel, for all of the result's
+        distance = None if index[1] is None else (index[1] - at[1]).value
+        if distance is None or index[0] is None or index[0].symbols - at[0].symbols:
             raise MixedChannelsError
-        if len(own) < len(dims):
-            links.constants.add(operand)
-        else:
-            links.add(operand, offset)
+        links.add(operand, offset + distance)
 
 
-@_link_rule(SliceOp)
-def _link_slice(links: Links, op: SliceOp, offset: int) -> None:
-    start = op.starts.data[1].value
-    if start is None or op.steps.data[1] != 1:
-        raise MixedChannelsError
-    links.add(op.input, offset + start)
-
-
-@_link_rule(PadOp)
-def _link_pad(links: Links, op: PadOp, offset: int) -> None:
-    if op.begin.data[1] != 0 or op.end.data[1] != 0:
-        raise MixedChannelsError
-    links.add(op.input, offset)
-
-
-@_link_rule(GatherOp)
-def _link_gather(links: Links, op: GatherOp, offset: int) -> None:
-    if op.axis.data < 2:
-        raise MixedChannelsError
-    links.add(op.input, offset)
-
-
-@_link_rule(TransposeOp)
-def _link_transpose(links: Links, op: TransposeOp, offset: int) -> None:
-    if ints(op.permutation)[:2] != [0, 1]:
-        raise MixedChannelsError
-    links.add(op.input, offset)
+def _varies(index: Expr | None, along: Expr) -> bool:
+    return index is None or bool(index.symbols & along.symbols)
 
 
 @_link_rule(PoolOp)
@@ -176,14 +158,3 @@ def _link_conv(links: Links, op: ConvOp, offset: int) -> None:
 def _link_conv_transpose(links: Links, op: ConvTransposeOp, offset: int) -> None:
     if op.groups.data != 1:
         raise MixedChannelsError
-
-
-@_link_rule(ConcatOp)
-def _link_concat(links: Links, op: ConcatOp, offset: int) -> None:
-    start = Expr.const(0)
-    for value in op.inputs:
-        if start.value is None:
-            raise MixedChannelsError
-        links.add(value, offset - start.value)
-        if op.axis.data == 1:
-            start = start + dims_of(value)[1]

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor, broadcast_index
+from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
 from lowerdeck.lowering.nests.taps import position_range, window_range
 
 

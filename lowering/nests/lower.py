@@ -22,9 +22,10 @@ from lowerdeck.dialects.buffer.kernel import FuncOp, LoadOp, ReturnOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import dims_of, element_type
-from lowerdeck.dialects.dims import Expr, ExprLike, minimum
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
@@ -307,47 +308,6 @@ class KernelLowering:
     def has_epilogue(self, op: Operation) -> bool:
         """True if maps follow the anchor."""
         return self.roots[0] is not op.results[0]
-
-
-def broadcast_index(at: Index, dims: Sequence[Expr], result: Sequence[Expr]) -> list[Expr]:
-    """
-    The index into an operand of shape `dims` that broadcasts to `result`.
-
-    A dimension that differs and may turn out to be one is clamped: then all indices read its only
-    element, and otherwise the clamp changes nothing.
-    """
-    skipped = len(result) - len(dims)
-    indices: list[Expr] = []
-    for index, dim, whole in zip(at[skipped:], dims, result[skipped:], strict=True):
-        if dim == 1:
-            indices.append(Expr.const(0))
-        elif dim == whole or dim.value is not None:
-            indices.append(index)
-        else:
-            indices.append(minimum(index, dim - 1))
-    return indices
-
-
-def linear_index(at: Index, dims: Sequence[Expr]) -> Expr:
-    """The position of an element in C order."""
-    position = Expr.const(0)
-    for index, dim in zip(at, dims, strict=True):
-        position = position * dim + index
-    return position
-
-
-def unravel(position: ExprLike, dims: Sequence[Expr]) -> list[Expr]:
-    """The index of the element at a position in C order."""
-    indices: list[Expr] = []
-    rest = Expr.of(position)
-    for axis in range(len(dims) - 1, -1, -1):
-        first = all(dim == 1 for dim in dims[:axis])
-        indices.append(rest if first else rest % dims[axis])
-        if first:
-            indices.extend([Expr.const(0)] * axis)
-            break
-        rest = rest // dims[axis]
-    return indices[::-1]
 
 
 def remove_unused(block: Block) -> None:

@@ -11,26 +11,30 @@ from lowerdeck.dialects.core import tensor as core
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.index_maps import Broadcasts, MovesElements
 from lowerdeck.dialects.core.linear import BatchNormOp
-from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, element_type, i64
-from lowerdeck.dialects.dims import Expr, maximum, minimum
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.lower import (
-    Index,
-    KernelLowering,
-    linear_index,
-    map_rule,
-    unravel,
+from lowerdeck.lowering.nests.lower import Index, KernelLowering, map_rule
+
+MOVES: tuple[type[CoreOp], ...] = (
+    core.TransposeOp,
+    core.ChannelShuffleOp,
+    core.BroadcastOp,
+    core.ReshapeOp,
+    core.SliceOp,
 )
+"""Maps of one result each element of which is an element of their operand."""
 
 
 @map_rule(*ELEMENTWISE)
 def lower_elementwise(k: KernelLowering, op: CoreOp, at: Index) -> SSAValue:
-    """Operands at the broadcast index, then the scalar form."""
-    dims = dims_of(op.results[0])
-    values = [k.operand(value, at, dims) for value in op.operands]
+    """The scalar form, of elements at the broadcast index."""
+    assert isinstance(op, Broadcasts)
+    indices = [op.operand_index(number, at) for number in range(len(op.operands))]
+    values = [k.element(value, index) for value, index in zip(op.operands, indices, strict=True)]
     return scalars.elementwise(k.builder, op, values)
 
 
@@ -66,55 +70,18 @@ def lower_iota(k: KernelLowering, op: IotaOp, at: Index) -> SSAValue:
     return k.builder.as_integer(at[op.axis.data])
 
 
-@map_rule(core.TransposeOp)
-def lower_transpose(k: KernelLowering, op: core.TransposeOp, at: Index) -> SSAValue:
-    """Dimension permutation[k] of the input has the index of dimension k of the result."""
-    permutation = ints(op.permutation)
-    return k.element(op.input, [at[permutation.index(axis)] for axis in range(len(at))])
-
-
-@map_rule(core.ChannelShuffleOp)
-def lower_channel_shuffle(k: KernelLowering, op: core.ChannelShuffleOp, at: Index) -> SSAValue:
-    """Channel c of the result is number c // groups of group c % groups."""
-    groups = op.groups.data
-    members = dims_of(op.input)[1] // groups
-    channel = at[1] % groups * members + at[1] // groups
-    return k.element(op.input, [at[0], channel, *at[2:]])
-
-
-@map_rule(core.BroadcastOp)
-def lower_broadcast(k: KernelLowering, op: core.BroadcastOp, at: Index) -> SSAValue:
-    """The broadcast index."""
-    return k.operand(op.input, at, op.dims.data)
-
-
-@map_rule(core.ReshapeOp)
-def lower_reshape(k: KernelLowering, op: core.ReshapeOp, at: Index) -> SSAValue:
-    """The same position in C order."""
-    return k.element(op.input, unravel(linear_index(at, op.dims.data), dims_of(op.input)))
-
-
-@map_rule(core.SliceOp)
-def lower_slice(k: KernelLowering, op: core.SliceOp, at: Index) -> SSAValue:
-    """start + index * step."""
-    lists = zip(at, op.starts.data, op.steps.data, strict=True)
-    return k.element(op.input, [start + index * step for index, start, step in lists])
+@map_rule(*MOVES)
+def lower_move(k: KernelLowering, op: MovesElements, at: Index) -> SSAValue:
+    """The element that it is."""
+    return k.element(op.operands[0], op.operand_index(0, at))
 
 
 @map_rule(core.PadOp)
 def lower_pad(k: KernelLowering, op: core.PadOp, at: Index) -> SSAValue:
     """Inside the input its element, outside what the mode says."""
-    dims = dims_of(op.input)
-    inner = [index - begin for index, begin in zip(at, op.begin.data, strict=True)]
+    inner, dims = op.operand_index(0, at), dims_of(op.input)
     if op.mode.data != "constant":
-        fold = {"edge": _clamp, "reflect": _reflect, "wrap": _wrap}[op.mode.data]
-        pads = zip(op.begin.data, op.end.data, strict=True)
-        padded = [begin != 0 or end != 0 for begin, end in pads]
-        folded = [
-            fold(index, dim) if pad else index
-            for index, dim, pad in zip(inner, dims, padded, strict=True)
-        ]
-        return k.element(op.input, folded)
+        return k.element(op.input, inner)
     conditions: list[SSAValue] = []
     for index, dim, begin, end in zip(inner, dims, op.begin.data, op.end.data, strict=True):
         if begin != 0:
@@ -146,51 +113,34 @@ def _when_all(
     return k.builder.choose(inside, input_element, outside, scalars.value_type(element))
 
 
-def _clamp(index: Expr, dim: Expr) -> Expr:
-    return minimum(maximum(index, 0), dim - 1)
-
-
-def _reflect(index: Expr, dim: Expr) -> Expr:
-    if dim == 1:
-        return Expr.const(0)
-    # A dimension of one at run time has period 0: it reads element 0 through a period of 1.
-    period = maximum((dim - 1) * 2, 1)
-    phase = index % period
-    return minimum(phase, period - phase)
-
-
-def _wrap(index: Expr, dim: Expr) -> Expr:
-    # The driver refuses a dimension of none before it comes to this.
-    return index % (1 if dim == 0 else dim)
-
-
-@map_rule(core.GatherOp)
-def lower_gather(k: KernelLowering, op: core.GatherOp, at: Index) -> SSAValue:
+@map_rule(core.GatherOp, core.GatherElementsOp)
+def lower_gather(
+    k: KernelLowering, op: core.GatherOp | core.GatherElementsOp, at: Index
+) -> SSAValue:
     """The index along the axis comes from data."""
-    axis, rank = op.axis.data, len(dims_of(op.indices))
-    position = data_index(k, op.indices, at[axis : axis + rank], dims_of(op.input)[axis])
-    return k.element(op.input, [*at[:axis], position, *at[axis + rank :]])
-
-
-@map_rule(core.GatherElementsOp)
-def lower_gather_elements(k: KernelLowering, op: core.GatherElementsOp, at: Index) -> SSAValue:
-    """As gather, with an index for every element."""
     axis = op.axis.data
-    position = data_index(k, op.indices, at, dims_of(op.input)[axis])
-    return k.element(op.input, [*at[:axis], position, *at[axis + 1 :]])
+    place = [index for index in op.operand_index(1, at) if index is not None]
+    position = data_index(k, op.indices, place, dims_of(op.input)[axis])
+    return k.element(op.input, _with_data(op.operand_index(0, at), [position]))
 
 
 @map_rule(core.GatherNdOp)
 def lower_gather_nd(k: KernelLowering, op: core.GatherNdOp, at: Index) -> SSAValue:
     """The last dimension of the indices holds one index per addressed dimension."""
     batch, dims = op.batch_dims.data, dims_of(op.input)
-    leading = len(dims_of(op.indices)) - 1
+    *leading, _ = op.operand_index(1, at)
+    place = [index for index in leading if index is not None]
     depth = dims_of(op.indices)[-1].value or 0
     positions = [
-        data_index(k, op.indices, [*at[:leading], Expr.const(d)], dims[batch + d])
-        for d in range(depth)
+        data_index(k, op.indices, [*place, Expr.const(d)], dims[batch + d]) for d in range(depth)
     ]
-    return k.element(op.input, [*at[:batch], *positions, *at[leading:]])
+    return k.element(op.input, _with_data(op.operand_index(0, at), positions))
+
+
+def _with_data(index: Sequence[Expr | None], positions: Sequence[Expr]) -> list[Expr]:
+    """The index with what comes from data, in order."""
+    data = iter(positions)
+    return [next(data) if part is None else part for part in index]
 
 
 def data_index(k: KernelLowering, indices: SSAValue, at: Index, bound: Expr) -> Expr:

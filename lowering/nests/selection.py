@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.constant import FromDimsOp
+from lowerdeck.dialects.core.index_maps import unravel
 from lowerdeck.dialects.core.tensor import (
     ConcatOp,
     CountNonzeroOp,
@@ -24,13 +25,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i1, is_float
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
-from lowerdeck.lowering.nests.lower import (
-    IN_PLACE,
-    Index,
-    KernelLowering,
-    anchor,
-    unravel,
-)
+from lowerdeck.lowering.nests.lower import IN_PLACE, Index, KernelLowering, anchor
 from lowerdeck.lowering.nests.maps import data_index
 
 

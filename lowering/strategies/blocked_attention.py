@@ -15,13 +15,14 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.index_maps import unravel
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
 from lowerdeck.lowering.loops.parameters import MIN_LANES
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.lower import KernelLowering, unravel
+from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import is_constant, the

@@ -9,6 +9,7 @@ from math import gcd, prod
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
@@ -16,7 +17,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.parameters import Part, parts_of
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.lower import Index, KernelLowering, broadcast_index
+from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import OTHER_ORDER, Scored, fits, scored
