@@ -96,7 +96,7 @@ def model_files(path: str | os.PathLike[str], **options: OptionValue) -> list[st
     The files that a model is read from: first the one with its graph, then others that it may need,
     as far as their names follow from those of the model and the options.
 
-    FrontendError if it is a folder that is no model.
+    FrontendError if it is a folder without a model.
     """
     from lowerdeck.frontends.detect import detect_format
 

@@ -85,7 +85,7 @@ class Frontend:
     other_files: Callable[[str, Mapping[str, OptionValue]], list[str]] = _no_files
     """The files that a model may need besides that with its graph, as far as names tell."""
     advice: Callable[[str], str | None] = _no_advice
-    """What a path that is no model has to do with one, and what to give instead."""
+    """How a path that is not a model is related to one, and what to give instead."""
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
     """The protobuf messages that are models, with the suffix of files that hold them."""
 

@@ -237,7 +237,7 @@ class Outline:
     data: memoryview
     fields: tuple[_Field, ...]
     is_whole: bool
-    """True if nothing is wrong with what was looked at."""
+    """True if nothing is wrong with what was read."""
 
     def first(self, number: int) -> int | None:
         """The wire type of the first field of this number, or None."""

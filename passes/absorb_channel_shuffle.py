@@ -19,7 +19,6 @@ from lowerdeck.dialects.core.tensor import (
     GatherOp,
     SliceOp,
     SplitOp,
-    ints,
 )
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
@@ -178,7 +177,7 @@ class AbsorbChannelShuffle(Pattern[Order]):
         return Match((op, *trace.consumed), "weights can have any order", order)
 
     def _can_pass_on(self, op: ConvOp) -> bool:
-        """True for a depthwise convolution if who reads the result can take in its order."""
+        """True for a depthwise convolution if the readers of the result can take in its order."""
         if not is_depthwise(op) or (op.bias is not None and constant_array(op.bias) is None):
             return False
         return all(is_dense(use.operation) and use.index == 0 for use in op.result.uses)
@@ -199,16 +198,8 @@ class AbsorbChannelShuffle(Pattern[Order]):
             array = constant_array(bias)
             assert array is not None
             bias = rewriter.add(ConstantOp.of(array[channels])).result
-        new = ConvOp(
-            joined,
-            rewriter.add(moved).result,
-            bias,
-            strides=ints(op.strides),
-            dilations=ints(op.dilations),
-            pads_begin=op.pads_begin.data,
-            pads_end=op.pads_end.data,
-            groups=op.groups.data,
-        )
+        weight = rewriter.add(moved).result
+        new = op.with_operands([joined, weight, *([] if bias is None else [bias])])
         if dense:
             rewriter.replace(op, new)
             return

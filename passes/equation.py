@@ -12,7 +12,7 @@ from lowerdeck.passes.driver import Match, Pattern, Rewriter
 Replacement: TypeAlias = SSAValue[Attribute] | Callable[[], Operation]
 """A value that is there already, or how to build an op."""
 Rule: TypeAlias = tuple[str, Replacement, tuple[Operation, ...]]
-"""The equation, what replaces the op, and the other ops that were looked through."""
+"""The equation, what replaces the op, and the other ops that matched."""
 
 
 class Equation(Pattern[Replacement]):

@@ -190,8 +190,8 @@ class FoldConstantsPass(PatternPass):
     them, and could not be packed. What only maps read may grow; they compute it where they read it.
 
     Sums, products and transcendental functions are computed in float64, in a fixed order, without
-    BLAS, and are rounded once, so that every machine folds alike. An op that fails on its operands,
-    such as a gather out of range, stays.
+    BLAS, and are rounded once, so that folding gives the same bits on every
+    machine. An op that fails on its operands, such as a gather out of range, stays.
     """
 
     name = "fold-constants"

@@ -134,7 +134,7 @@ def _known(op: BindSymbolsOp | IfOp | LoopOp) -> Values | None:
 
 
 def _equal_sizes(op: IfOp) -> Values:
-    """Sizes that both branches give alike, in terms of what is known outside."""
+    """Sizes that both branches agree on, in terms of what is known outside."""
     inner = {name for region in op.regions for name in symbols_made_within(region)}
     found: Values = {}
     for index, axes in enumerate(op.made_dims):

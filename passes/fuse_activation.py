@@ -16,7 +16,7 @@ from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, produ
 from lowerdeck.passes.values import is_precise, number
 
 _MOST_OPS = 16
-"""Ops of a formula that are looked through."""
+"""The most ops that a formula may have."""
 
 _GELU_OPS = 5
 """Ops that x * k * (1 + erf(c * x)) needs."""

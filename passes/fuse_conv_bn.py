@@ -12,7 +12,6 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import rank_of, static_shape
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.values import Array, constant_values, is_finite, rounded, scale_and_shift
@@ -79,33 +78,7 @@ class FuseConvBatchNorm(Pattern[Fusion]):
         assert isinstance(conv, ConvOp | ConvTransposeOp)
         weight = rewriter.add(match.data.weight).result
         bias = rewriter.add(match.data.bias).result
-        rewriter.replace(match.root, with_weights(conv, weight, bias))
-
-
-def with_weights(op: Convolution, weight: SSAValue, bias: SSAValue | None) -> Convolution:
-    """The same convolution with other weights."""
-    if isinstance(op, ConvOp):
-        return ConvOp(
-            op.input,
-            weight,
-            bias,
-            strides=ints(op.strides),
-            dilations=ints(op.dilations),
-            pads_begin=op.pads_begin.data,
-            pads_end=op.pads_end.data,
-            groups=op.groups.data,
-        )
-    return ConvTransposeOp(
-        op.input,
-        weight,
-        bias,
-        strides=ints(op.strides),
-        dilations=ints(op.dilations),
-        pads_begin=op.pads_begin.data,
-        pads_end=op.pads_end.data,
-        output_padding=ints(op.output_padding),
-        groups=op.groups.data,
-    )
+        rewriter.replace(match.root, conv.with_operands([conv.input, weight, bias]))
 
 
 class FuseMatmulBatchNorm(Pattern[Fusion]):

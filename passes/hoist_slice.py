@@ -21,7 +21,7 @@ from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, is_ra
 from lowerdeck.passes.symbols import symbols_of
 
 _MOST_OPS = 64
-"""Ops above a slice that are looked at."""
+"""The most ops above a slice that a search visits."""
 
 
 @dataclass(frozen=True)

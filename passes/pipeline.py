@@ -61,7 +61,7 @@ def pre() -> list[str]:
         # First what is known: constants decide branches, shapes and what is left to simplify.
         "fold",
         "simplify",
-        # Simplified ops are equal more often. What nobody uses any more goes last.
+        # Simplified ops are equal more often. What has become unused goes last.
         "cse",
         "dce",
     ]

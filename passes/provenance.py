@@ -35,7 +35,7 @@ NAME_LIMIT = 16
 """Names that are printed before the rest is counted."""
 
 _VISIT_LIMIT = 1024
-"""Locations looked at for printing: deriving from everything must not make printing quadratic."""
+"""Locations visited for printing: deriving from everything must not make printing quadratic."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,7 +35,7 @@ class Recorder:
         self.rewrites = 0
         """Rewrites made so far."""
         self.last = ""
-        """The last rewrite made, as it is logged; empty if nobody asks for it."""
+        """The last rewrite made, as it is logged; empty if it is not asked for."""
 
     @property
     def exhausted(self) -> bool:

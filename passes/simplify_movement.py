@@ -270,17 +270,7 @@ class BroadcastInElementwise(Equation):
                 used.append(source)
         if not used:
             return None
-        return "broadcasts by itself", lambda: _like(op, operands), tuple(used)
-
-
-def _like(op: Operation, operands: Sequence[SSAValue]) -> Operation:
-    """The same op of other operands, with the same result type."""
-    return type(op).create(
-        operands=operands,
-        result_types=list(op.result_types),
-        properties=dict(op.properties),
-        attributes=dict(op.attributes),
-    )
+        return "broadcasts by itself", lambda: op.with_operands(operands), tuple(used)
 
 
 class SimplifyMovementPass(PatternPass):

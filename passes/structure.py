@@ -1,4 +1,4 @@
-"""What an op does, as a key: equal keys compute the same, whatever their values are called."""
+"""Structural hashes of ops: equal keys compute the same, whatever their values are called."""
 
 from __future__ import annotations
 

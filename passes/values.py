@@ -16,7 +16,7 @@ from lowerdeck.dialects.core.types import element_type, f32, f64, numpy_dtype
 Array: TypeAlias = NDArray[Any]
 
 UNIFORM_LIMIT = 1 << 20
-"""Bytes of a constant that are looked at to see whether it has one value only."""
+"""The largest constant, in bytes, that is examined for having only one value."""
 
 
 def small_constant(value: SSAValue) -> Array | None:

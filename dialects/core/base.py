@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IntAttr, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
@@ -124,6 +124,17 @@ class CoreOp(IRDLOperation, ABC):
                     f"a tensor of {rank} dimensions, expected up to {MAX_RANK} (T3)"
                 )
         return types
+
+    def with_operands(self, operands: Sequence[SSAValue]) -> Self:
+        """The same op of other operands, which give its result types; in no block yet."""
+        new = type(self).create(
+            operands=operands,
+            result_types=self.result_types,
+            properties=dict(self.properties),
+            attributes=dict(self.attributes),
+        )
+        new.refine()
+        return new
 
     @property
     def is_inferable(self) -> bool:

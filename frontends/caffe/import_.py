@@ -164,7 +164,7 @@ class _Importer:
         return [self.last[name] for name in outputs if name in self.last]
 
     def _left_out(self, layer: _Layer) -> list[_Blob]:
-        """The data, as labels, that a layer brings in but nobody reads or asked for."""
+        """The data, as labels, that a layer brings in but that is neither read nor asked for."""
         if not layer.is_input or layer.parameter.type == "Input":
             return []
         return [

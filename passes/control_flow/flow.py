@@ -1,7 +1,7 @@
 """
 What is known of the nodes of one frame: when they are alive, and what their values stand for.
 
-A frame is looked at as one iteration sees it: NextIterations lead nowhere, and loops inside are
+The analysis takes the view of one iteration: NextIterations lead nowhere, and loops inside are
 single nodes. That is acyclic. What an Enter brings in is alive when it is outside, a loop variable
 when its first value is. The loop runs where all of that is there, its `context`; with less, there
 is only what a first iteration makes of it.

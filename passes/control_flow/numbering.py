@@ -1,4 +1,4 @@
-"""Which values are equal because they are computed alike, wherever in the graph."""
+"""Value numbering: which values are equal because they are computed in the same way."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Identities:
         self._known: dict[Value, Identity] = {}
 
     def of(self, value: Value) -> Identity:
-        """What is the same for values that are equal because they are computed alike."""
+        """The number of a value: the same for values that are computed in the same way."""
         for current in post_order([value], lambda v: self._operands(v)[::-1], self._known):
             known = [self._known[operand] for operand in self._operands(current)]
             self._known[current] = self._identified(current, known)

@@ -356,7 +356,7 @@ def _has_effect(op: Operation) -> bool:
     if not isinstance(op, Tf1Op) or kind_of(op) is not kinds.Operator:
         return False
     if op.op_type in _OBSERVERS | READERS | WRITERS:
-        return False  # who sees what was written to an array is given the flow of the write
+        return False  # what reads after a write is given the flow of the write
     if op.op_type in FUNCTIONAL:
         return any(value.type == RESOURCE for value in op.inputs)
     return any(part.is_ref or part.dtype == "resource" for part in op.signature.inputs)

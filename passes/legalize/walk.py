@@ -221,7 +221,7 @@ def _used_by(op: Operation) -> Iterator[SSAValue]:
 
 
 def _erase_unused(ops: Sequence[Operation]) -> None:
-    """Erase ops whose results nobody uses, last first."""
+    """Erase ops whose results are unused, last first."""
     for op in reversed(ops):
         if op.parent is None or isinstance(op, BindSymbolsOp) or not op.results:
             continue

@@ -47,8 +47,8 @@ def surplus(window: Window, dims: Sequence[Expr], *, upper: bool) -> list[Expr]:
     How many elements stand before the first window of SAME where it needs fewer than there are:
     half of those, less one if not `upper`, as if the padding were negative.
 
-    That is how onnxruntime and onnx's reference place the windows of pools; nobody does with those
-    of convolutions.
+    That is how onnxruntime and onnx's reference place the windows of pools, but not those of
+    convolutions.
     """
     totals = _missing(window, dims, signed=True)
     return [(maximum(-total, 0) if upper else maximum(-total - 1, 0)) // 2 for total in totals]

@@ -56,7 +56,7 @@ class _CaffeWalk(FunctionWalk):
 
 
 def _erase(op: Operation) -> None:
-    """Erase an op that nobody uses, and the producers of its operands if it was their only user."""
+    """Erase an unused op, and the producers of its operands if it was their only user."""
     producers = [value.owner for value in op.operands]
     op.detach()
     op.erase()

@@ -26,7 +26,7 @@ class CaffeLegalizer(Legalizer):
         self.bottoms: Sequence[SSAValue] = tuple(op.bottoms)
         self.blobs: Sequence[SSAValue] = tuple(op.blobs)
         self.absorbed: list[Operation] = []
-        """Ops that a handler has put into its own, and that nobody else uses."""
+        """Ops that a handler has merged into its own, and that have no other user."""
 
     @property
     def x(self) -> SSAValue:

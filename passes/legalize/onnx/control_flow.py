@@ -77,7 +77,7 @@ def _scalar_input(builder: OnnxLegalizer, name: str) -> SSAValue | None:
 @legalizes("If")
 def legalize_if(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
-    A constant condition leaves the branch that it chooses; the other is not looked at.
+    A constant condition leaves the branch that it chooses; the other is ignored.
 
     Where the branches' results differ in size, the size gets a symbol; where they differ in rank,
     what follows goes into the branches.

@@ -243,7 +243,7 @@ def legalize_clip_attributes(op: OnnxOp, builder: OnnxLegalizer) -> Results:
 def legalize_clip(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """
     min(max(x, `min`), `max`): `max` wins if the bounds are in disorder. What is equal to a bound
-    stays: the second operand does, and the one that is no constant.
+    stays: the second operand does, and the one that is not constant.
     """
     x = builder.operand(0)
     for name, clip in (("min", MaxOp), ("max", MinOp)):

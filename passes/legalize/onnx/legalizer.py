@@ -25,7 +25,7 @@ class Attributes:
     Typed access to the attributes of one node, with the defaults of its schema.
 
     `default` is for attributes that have none there; without any, an absent one is refused. Reading
-    is recorded: an attribute that the file gives and nobody reads is refused.
+    is recorded: an attribute that the file gives and that is never read is refused.
     """
 
     def __init__(self, op: OnnxOp) -> None:
@@ -101,7 +101,7 @@ class Attributes:
         self._read.update(names)
 
     def require_read(self) -> None:
-        """Refuse attributes that nobody has read."""
+        """Refuse attributes that have not been read."""
         unread = sorted(self._op.properties.keys() - self._read)
         if unread:
             refuse(f"attributes without effect: {', '.join(unread)}", "none that is not understood")
@@ -181,7 +181,7 @@ class OnnxLegalizer(Legalizer):
         return region
 
     def attempt(self, region: Region) -> bool:
-        """Legalize a region that is nobody's yet, as `region` does; False if that cannot be."""
+        """Legalize a region that has no owner yet, as `region` does; False if that cannot be."""
         if not self._walk.attempt(region.block):
             return False
         _end(region.block)

@@ -42,8 +42,8 @@ def legalize_if(op: IfOp, walk: FunctionWalk) -> None:
     """
     The branches with exact types; a branch whose condition is known takes the place of the op.
 
-    Results that nobody uses, or that are one outer value in both branches, go. A branch that gives
-    something which nobody looks at gives zeros of the type that the other one gives.
+    Unused results, and results that are one outer value in both branches, go. Where a
+    branch gives a value that is never used, zeros of the type of the other's take its place.
     """
     builder = Legalizer(op, walk.symbols)
     known = builder.constant(op.condition)
@@ -95,12 +95,12 @@ def _take_branch(op: IfOp, chosen: Region, walk: FunctionWalk) -> None:
 
 
 def _is_anything(value: SSAValue) -> bool:
-    """True for a value that nobody looks at."""
+    """True for a value that is never used."""
     return isinstance(value.owner, PoisonOp)
 
 
 def _fill(builder: Legalizer, regions: Sequence[Region]) -> None:
-    """Let branches give zeros where nobody looks at what they give."""
+    """Let branches give zeros for values that are never used."""
     for index, values in enumerate(zip(*map(yielded, regions), strict=True)):
         like = next(value for value in values if not _is_anything(value))
         for region, value in zip(regions, values, strict=True):
@@ -212,7 +212,7 @@ class _Carried:
     """Its place among the carried values of the op."""
     init: SSAValue
     type: Tensor | None
-    """The type at the start of an iteration; None for a value that is no tensor."""
+    """The type at the start of an iteration; None for a value that is not a tensor."""
     what: str = "a loop variable"
     """What messages call it."""
     is_lengths: bool = False

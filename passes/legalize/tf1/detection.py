@@ -25,7 +25,7 @@ from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
 _LOWEST_F32 = -3.4028234663852886e38
 
 Similarity = Callable[[Tf1Legalizer, TensorValue], TensorValue]
-"""How alike all boxes are to the best ones [groups]: [groups, boxes], by ops at a builder."""
+"""The overlap of all boxes with the best ones [groups]: [groups, boxes], by ops at a builder."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class _Rule:
 
     similarity: Similarity
     most: SSAValue
-    """A scalar: boxes that are more alike to a chosen one are dropped."""
+    """A scalar: boxes that overlap a chosen one more are dropped."""
     least: SSAValue
     """A scalar: boxes whose score is not above it are dropped."""
     decay: SSAValue | None = None

@@ -36,7 +36,7 @@ class Attributes:
     """
     Typed access to the attributes of one node, with the defaults of its signature.
 
-    Reading is recorded: an attribute that is not at its default and that nobody reads is refused.
+    Reading is recorded: an attribute that is not at its default and never read is refused.
     """
 
     def __init__(self, op: Tf1Op) -> None:
@@ -90,7 +90,7 @@ class Attributes:
         self._read.update(names)
 
     def require_read(self) -> None:
-        """Refuse attributes that nobody has read, unless they are at their defaults."""
+        """Refuse attributes that have not been read, unless they are at their defaults."""
         unread = [name for name in self._op.properties if self._matters(name)]
         if unread:
             refuse(

@@ -139,7 +139,7 @@ def legalize_in_top_k(builder: Tf1Legalizer) -> Results:
     """
     True if fewer than k predictions of a row exceed that of the target.
 
-    False for a target that is no class, or if a prediction is not finite.
+    False for a target that is not a class, or if a prediction is not finite.
     """
     x = TensorValue(builder, number(builder, "predictions"))
     target = TensorValue(builder, builder.operand("targets")).cast(i64)
