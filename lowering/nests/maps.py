@@ -11,6 +11,7 @@ from lowerdeck.dialects.core import tensor as core
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.index_maps import Broadcasts, MovesElements
 from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64
@@ -80,7 +81,7 @@ def lower_move(k: KernelLowering, op: MovesElements, at: Index) -> SSAValue:
 def lower_pad(k: KernelLowering, op: core.PadOp, at: Index) -> SSAValue:
     """Inside the input its element, outside what the mode says."""
     inner, dims = op.operand_index(0, at), dims_of(op.input)
-    if op.mode.data != "constant":
+    if op.mode.data is not PadMode.CONSTANT:
         return k.element(op.input, inner)
     conditions: list[SSAValue] = []
     for index, dim, begin, end in zip(inner, dims, op.begin.data, op.end.data, strict=True):

@@ -137,7 +137,8 @@ def test_whole_rows_and_parameters() -> None:
     at = any_index([Expr.const(dim) for dim in (2, 3, 1)])
     assert at[2] == 0
     assert SoftmaxOp(value([2, 3, 1]), 1).operand_index(0, at) == [at[0], None, at[2]]
-    norm = BatchNormOp(value([2, 3, 1]), *(value([3]) for _ in range(4)), 0.1, 1)
+    scale, bias, mean, variance = (value([3]) for _ in range(4))
+    norm = BatchNormOp(value([2, 3, 1]), scale, bias, mean, variance, 0.1, 1)
     assert norm.operand_index(0, at) == at
     assert norm.operand_index(3, at) == [at[1]]
 
