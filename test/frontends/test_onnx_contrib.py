@@ -547,6 +547,21 @@ def test_multi_head_attention(kind: str | None, causal: int) -> None:
     agree("MultiHeadAttention", {**inputs, **before}, ("y", "nk", "nv"), **attributes)
 
 
+@pytest.mark.parametrize("interleaved", [0, 1])
+def test_rotary_embedding(interleaved: int) -> None:
+    angles = normal(1, 9, 4)
+    caches = {"cos": np.cos(angles), "sin": np.sin(angles)}
+    rows, heads = normal(0, 2, 3, 16), normal(2, 2, 5, 3, 8)
+    ids = np.array([[4, 0, 8], [1, 2, 3]], np.int64)
+    for x in (rows, heads):
+        for positions in (ids, np.array([5], np.int64)):
+            inputs = {"x": x, "ids": positions, **caches}
+            agree("RotaryEmbedding", inputs, interleaved=interleaved)
+    half = {"cos": np.cos(angles[:, :2]), "sin": np.sin(angles[:, :2])}
+    attributes: dict[str, Any] = {"num_heads": 2, "rotary_embedding_dim": 4}
+    agree("RotaryEmbedding", {"x": rows, "ids": ids, **half}, interleaved=interleaved, **attributes)
+
+
 def test_operators_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for op_type, status in (("QLinearSigmoid", 0), ("QLinearWhatever", 1)):
         (path := tmp_path / f"{op_type}.onnx").write_bytes(

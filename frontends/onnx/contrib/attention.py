@@ -270,3 +270,120 @@ def multi_head_attention(call: Call) -> str:
         if call.wants(name):
             parts.append(f"{name} = Identity ({source})")
     return "\n".join(parts)
+
+
+@defines(
+    """RotaryEmbedding <
+      interleaved: int = 0, is_packed_batching: int = 0, num_heads: int = 0,
+      rotary_embedding_dim: int = 0, scale: float = 1.0
+    > (input, position_ids, cos_cache, sin_cache) => (output)"""
+)
+def rotary_embedding(call: Call) -> str:
+    """
+    Pairs of features turned by angles that belong to positions; one number in `position_ids` is
+    the first of them. Heads are apart if the input has four dimensions.
+    """
+    if call.int("is_packed_batching") or call.float("scale") != 1:
+        raise ValueError("found packed batches or a scale, expected neither")
+    heads, size = call.int("num_heads"), call.int("rotary_embedding_dim")
+    if size and heads < 1:
+        raise ValueError(f"found {size} of the features of a head, expected num_heads, too")
+    # Without their number heads are as large as the caches are for.
+    head_sizes = (
+        f"head_sizes = Constant <value_ints = [0, 0, {heads}, -1]> ()"
+        if heads
+        else """
+          half = Shape <start = 1, end = 2> (cos_cache)
+          whole = Add (half, half)
+          any_heads = Constant <value_ints = [0, 0, -1]> ()
+          head_sizes = Concat <axis = 0> (any_heads, whole)"""
+    )
+    parts = [
+        f"""
+        {head_sizes}
+        first = Constant <value_ints = [0]> ()
+        along = Constant <value_ints = [1]> ()
+        last = Constant <value_ints = [-1]> ()
+        from = Constant <value_int = 0> ()
+        by = Constant <value_int = 1> ()
+        three = Constant <value_int = 3> ()
+        sizes = Shape (input)
+        rank = Size (sizes)
+        is_joined = Equal (rank, three)
+        x = If (is_joined) <
+          then_branch = split () => (from_rows) {{
+            rows = Reshape (input, head_sizes)
+            from_rows = Transpose <perm = [0, 2, 1, 3]> (rows)
+          }},
+          else_branch = same () => (from_heads) {{ from_heads = Identity (input) }}
+        >
+        position_sizes = Shape (position_ids)
+        position_rank = Size (position_sizes)
+        is_start = Equal (position_rank, by)
+        positions = If (is_start) <
+          then_branch = counted () => (from_start) {{
+            steps = Shape <start = 2, end = 3> (x)
+            step_count = Squeeze (steps)
+            places = Range (from, step_count, by)
+            counted_places = Add (places, position_ids)
+            from_start = Unsqueeze (counted_places, first)
+          }},
+          else_branch = given () => (from_ids) {{ from_ids = Identity (position_ids) }}
+        >
+        cos_rows = Gather <axis = 0> (cos_cache, positions)
+        sin_rows = Gather <axis = 0> (sin_cache, positions)
+        cos = Unsqueeze (cos_rows, along)
+        sin = Unsqueeze (sin_rows, along)"""
+    ]
+    if size:
+        parts.append(
+            f"""
+            end = Constant <value_ints = [{size}]> ()
+            most = Constant <value_ints = [{(1 << 31) - 1}]> ()
+            part = Slice (x, first, end, last)
+            rest = Slice (x, end, most, last)"""
+        )
+    else:
+        parts.append("part = Identity (x)")
+    if call.int("interleaved"):
+        parts.append(
+            f"""
+            far = Constant <value_ints = [{(1 << 31) - 1}]> ()
+            two = Constant <value_ints = [2]> ()
+            a = Slice (part, first, far, last, two)
+            b = Slice (part, along, far, last, two)"""
+        )
+    else:
+        parts.append("a, b = Split <axis = -1, num_outputs = 2> (part)")
+    parts.append(
+        """
+        a_cos = Mul (a, cos)
+        b_sin = Mul (b, sin)
+        b_cos = Mul (b, cos)
+        a_sin = Mul (a, sin)
+        c = Sub (a_cos, b_sin)
+        d = Add (b_cos, a_sin)"""
+    )
+    if call.int("interleaved"):
+        parts.append(
+            """
+            c_column = Unsqueeze (c, last)
+            d_column = Unsqueeze (d, last)
+            pairs = Concat <axis = -1> (c_column, d_column)
+            part_sizes = Shape (part)
+            turned = Reshape (pairs, part_sizes)"""
+        )
+    else:
+        parts.append("turned = Concat <axis = -1> (c, d)")
+    parts.append(f"y = {'Concat <axis = -1> (turned, rest)' if size else 'Identity (turned)'}")
+    parts.append(
+        """
+        output = If (is_joined) <
+          then_branch = join () => (to_rows) {
+            y_rows = Transpose <perm = [0, 2, 1, 3]> (y)
+            to_rows = Reshape (y_rows, sizes)
+          },
+          else_branch = keep () => (to_heads) { to_heads = Identity (y) }
+        >"""
+    )
+    return "\n".join(parts)
