@@ -106,7 +106,7 @@ class Trace:
 
 
 @dataclass(frozen=True)
-class Part:
+class ChannelRange:
     """Channels of a value side by side."""
 
     value: SSAValue
@@ -118,7 +118,7 @@ class Part:
 class Order:
     """The parts that hold all channels, and which of the old channels each of theirs was."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[ChannelRange, ...]
     channels: tuple[int, ...]
 
 
@@ -128,13 +128,13 @@ def order_of(found: Sequence[Channel]) -> Order | None:
         return None
     values = {value: number for number, (value, _) in reversed(list(enumerate(found)))}
     channels = sorted(range(len(found)), key=lambda c: (values[found[c][0]], found[c][1]))
-    parts: list[Part] = []
+    parts: list[ChannelRange] = []
     for value, channel in (found[c] for c in channels):
         last = parts[-1] if parts else None
         if last is not None and last.value is value and channel == last.start + last.size:
-            parts[-1] = Part(value, last.start, last.size + 1)
+            parts[-1] = ChannelRange(value, last.start, last.size + 1)
         else:
-            parts.append(Part(value, channel, 1))
+            parts.append(ChannelRange(value, channel, 1))
     return Order(tuple(parts), tuple(channels)) if len(parts) <= MAX_PARTS else None
 
 
@@ -206,7 +206,7 @@ class AbsorbChannelShuffle(Pattern[Order]):
         back = rewriter.add(ConstantOp.of(np.argsort(channels))).result
         rewriter.replace(op, GatherOp(rewriter.add(new).result, back, 1))
 
-    def _part(self, part: Part, rewriter: Rewriter) -> SSAValue:
+    def _part(self, part: ChannelRange, rewriter: Rewriter) -> SSAValue:
         dims = dims_of(part.value)
         if dims[1] == part.size:
             return part.value

@@ -25,7 +25,7 @@ _MOST_OPS = 64
 
 
 @dataclass(frozen=True)
-class Part:
+class Range:
     """What is taken of one dimension: elements start + i * step, i < size."""
 
     start: Expr
@@ -37,34 +37,34 @@ class Part:
         return self.start == 0 and self.step == 1 and self.size == dim
 
 
-Parts: TypeAlias = list[Part]
-Rule: TypeAlias = Callable[[Any, Parts], "list[Parts | None] | None"]
+Ranges: TypeAlias = list[Range]
+Rule: TypeAlias = Callable[[Any, Ranges], "list[Ranges | None] | None"]
 """The parts of each operand (None: the operand as it is) that give parts of the result, if any."""
 
 
-def _whole(dims: Sequence[Expr]) -> Parts:
-    return [Part(Expr.const(0), dim, Expr.const(1)) for dim in dims]
+def _whole(dims: Sequence[Expr]) -> Ranges:
+    return [Range(Expr.const(0), dim, Expr.const(1)) for dim in dims]
 
 
-def _are_whole(parts: Sequence[Part], dims: Sequence[Expr]) -> bool:
+def _are_whole(parts: Sequence[Range], dims: Sequence[Expr]) -> bool:
     return all(part.is_whole(dim) for part, dim in zip(parts, dims, strict=True))
 
 
-def _needed(parts: Parts, value: SSAValue) -> Parts | None:
+def _needed(parts: Ranges, value: SSAValue) -> Ranges | None:
     return None if _are_whole(parts, dims_of(value)) else parts
 
 
-def _followed(op: HasIndexMaps, parts: Parts) -> list[Parts | None] | None:
+def _followed(op: HasIndexMaps, parts: Ranges) -> list[Ranges | None] | None:
     """The parts by where elements come from; None if they do not tell which parts are needed."""
     result = dims_of(op.results[0])
     at = [Expr.symbol(f"at.{axis}") for axis in range(len(result))]
     followed: set[int] = set()
-    found: list[Parts | None] = []
+    found: list[Ranges | None] = []
     for number, value in enumerate(op.operands):
-        operand: Parts = []
+        operand: Ranges = []
         for index, dim in zip(op.operand_index(number, at), dims_of(value), strict=True):
             if index is None or (index == 0 and dim == 1):
-                operand.append(Part(Expr.const(0), dim, Expr.const(1)))
+                operand.append(Range(Expr.const(0), dim, Expr.const(1)))
                 continue
             axis = at.index(index) if index in at else None
             if axis is None or result[axis] != dim:
@@ -76,7 +76,7 @@ def _followed(op: HasIndexMaps, parts: Parts) -> list[Parts | None] | None:
     return found if all(parts[axis].is_whole(result[axis]) for axis in rest) else None
 
 
-def _layer_norm(op: LayerNormOp, parts: Parts) -> list[Parts | None] | None:
+def _layer_norm(op: LayerNormOp, parts: Ranges) -> list[Ranges | None] | None:
     axis, dims = op.axis.data, dims_of(op.input)
     if not _are_whole(parts[axis:], dims[axis:]):
         return None
@@ -85,7 +85,7 @@ def _layer_norm(op: LayerNormOp, parts: Parts) -> list[Parts | None] | None:
     return [parts, *[None] * (len(op.operands) - 1)]
 
 
-def _matmul(op: MatmulOp, parts: Parts) -> list[Parts | None] | None:
+def _matmul(op: MatmulOp, parts: Ranges) -> list[Ranges | None] | None:
     lhs, rhs, result = dims_of(op.lhs), dims_of(op.rhs), dims_of(op.result)
     left, right = _whole(lhs), _whole(rhs)
     if not _are_whole(parts[:-2], result[:-2]):
@@ -96,14 +96,14 @@ def _matmul(op: MatmulOp, parts: Parts) -> list[Parts | None] | None:
     return [_needed(left, op.lhs), _needed(right, op.rhs)]
 
 
-def _attention(op: AttentionOp, parts: Parts) -> list[Parts | None] | None:
+def _attention(op: AttentionOp, parts: Ranges) -> list[Ranges | None] | None:
     """A part of the queries."""
     dims, place = dims_of(op.result), rank_of(op.result) - 3
     if not _are_whole([*parts[:place], *parts[place + 1 :]], [*dims[:place], *dims[place + 1 :]]):
         return None
     query = _whole(dims_of(op.query))
     query[place] = parts[place]
-    found: list[Parts | None] = [query, None, None]
+    found: list[Ranges | None] = [query, None, None]
     if op.mask is not None:
         mask = _whole(dims_of(op.mask))
         if len(mask) > 1 and dims_of(op.mask)[-2] != 1:
@@ -112,7 +112,7 @@ def _attention(op: AttentionOp, parts: Parts) -> list[Parts | None] | None:
     return found
 
 
-def _reshape(op: ReshapeOp, parts: Parts) -> list[Parts | None] | None:
+def _reshape(op: ReshapeOp, parts: Ranges) -> list[Ranges | None] | None:
     """A part of the leading dimensions that both shapes have."""
     before, after = dims_of(op.input), op.dims.data
     same = 0
@@ -144,7 +144,7 @@ class _Search:
     def __init__(self) -> None:
         self._left = _MOST_OPS
 
-    def pays(self, value: SSAValue, parts: Parts) -> bool:
+    def pays(self, value: SSAValue, parts: Ranges) -> bool:
         """True if less is computed when only parts of `value` are."""
         op = value.owner
         self._left -= 1
@@ -161,7 +161,7 @@ class _Search:
             if needed is not None
         )
 
-    def _loses_epilogue(self, value: SSAValue, parts: Parts) -> bool:
+    def _loses_epilogue(self, value: SSAValue, parts: Ranges) -> bool:
         """True if the op that makes `value` stays as it is, and would not do what follows."""
         if isinstance(value.owner, _TAKES_EPILOGUE):
             return value.has_one_use()
@@ -169,7 +169,7 @@ class _Search:
         return anchored and not isinstance(value.owner, _MOVES) and not self.pays(value, parts)
 
 
-def _operand_parts(op: Operation, parts: Parts) -> list[Parts | None] | None:
+def _operand_parts(op: Operation, parts: Ranges) -> list[Ranges | None] | None:
     rule = _RULES.get(type(op))
     return rule(op, parts) if rule is not None and is_ranked(op) else None
 
@@ -194,19 +194,19 @@ def _symbols(op: SliceOp) -> set[str]:
     return set[str]().union(*(symbols_of(attribute) for attribute in op.properties.values()))
 
 
-def _parts_of(op: SliceOp) -> Parts:
+def _parts_of(op: SliceOp) -> Ranges:
     lists = zip(op.starts.data, op.sizes.data, op.steps.data, strict=True)
-    return [Part(*values) for values in lists]
+    return [Range(*values) for values in lists]
 
 
-class HoistSlice(Pattern[list[Parts | None]]):
+class HoistSlice(Pattern[list[Ranges | None]]):
     """slice(f(x, y)) -> f(slice(x), slice(y))"""
 
     name = "hoist-slice"
     roots = (SliceOp,)
     ranked = True
 
-    def match(self, op: SliceOp) -> Match[list[Parts | None]] | None:
+    def match(self, op: SliceOp) -> Match[list[Ranges | None]] | None:
         producer, parts = op.input.owner, _parts_of(op)
         # From inside of a loop it would be computed anew each time.
         if not isinstance(producer, Operation) or producer.parent is not op.parent:
@@ -219,7 +219,7 @@ class HoistSlice(Pattern[list[Parts | None]]):
             return None
         return Match((op, producer), "the rest is not needed", operands)
 
-    def rewrite(self, match: Match[list[Parts | None]], rewriter: Rewriter) -> None:
+    def rewrite(self, match: Match[list[Ranges | None]], rewriter: Rewriter) -> None:
         op, producer = match.consumed
         assert isinstance(op, SliceOp)
         users = [use.operation for use in op.input.uses]
