@@ -154,6 +154,6 @@ def test_pool(tmp_path: Path, sanitizer: str | None) -> None:
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     done = subprocess.run(
-        ["./pool"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60
+        ["./pool"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=600
     )
     assert done.returncode == 0, done.stderr
