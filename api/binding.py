@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowerdeck.dialects.dims import parse_text
+from lowerdeck.lowering.abi import ABI, argument_fields
 from lowerdeck.lowering.targets import target_names
 
 Array = NDArray[Any]
 Symbols = Mapping[str, int]
 
-ABI = 1
 OUTPUT_CAPACITY = 3
 """The status for an output that is too small (lowerdeck.h)."""
 
@@ -153,7 +153,13 @@ class Binding:
         self.workspace: int | str = metadata["workspace"]
         self._input_dims = [_dimensions(info.shape) for info in self.inputs]
         self._output_dims = [_dimensions(info.shape) for info in self.outputs]
-        self._lay_out()
+        self._fields = _argument_fields(metadata)
+        inputs, outputs = ([port["field"] for port in metadata[k]] for k in ("inputs", "outputs"))
+        self._input_at = [self._fields[f"{field}.data"] for field in inputs]
+        self._input_dims_at = [self._fields[f"{field}.dims"] for field in inputs]
+        self._output_at = [self._fields[f"{field}.data"] for field in outputs]
+        self._capacity_at = [self._fields[f"{field}.capacity"] for field in outputs]
+        self._output_dims_at = [self._fields[f"{field}.dims"] for field in outputs]
         name = metadata["name"]
         loaded = _loaded(library)
         self._run: Callable[..., int] = _function(loaded, f"{name}_run", ctypes.c_int)
@@ -174,21 +180,6 @@ class Binding:
         self._plans: dict[tuple[tuple[int, ...], ...], _Plan] = {}
         self._free: list[_Slot] = []
 
-    def _lay_out(self) -> None:
-        """Where each field lies in the arguments, counted in words of 64 bits."""
-        position = 0
-        self._input_at: list[int] = []
-        for info in self.inputs:
-            self._input_at.append(position)
-            position += 1 + max(info.rank, 1)
-        self._output_at: list[int] = []
-        for info in self.outputs:
-            self._output_at.append(position)
-            position += 2 + max(info.rank, 1)
-        # weights, weights_size, workspace, workspace_size, pool, allocator, profile
-        self._rest_at = position
-        self._size = position + 7
-
     def _make_pool(self, library: ctypes.CDLL, threads: int) -> int:
         """The threads, which end with this object. OSError if they cannot be had."""
         create = _function(library, "lowerdeck_pool_create", ctypes.c_void_p)
@@ -199,12 +190,12 @@ class Binding:
         return pool
 
     def _new_slot(self) -> _Slot:
-        slot = _Slot(self._size)
-        words, at = slot.words, self._rest_at
-        words[at] = _address(self._weights)
-        words[at + 1] = self._weights.size
-        words[at + 4] = self._pool
-        words[at + 5] = self._allocator
+        slot = _Slot(max(self._fields.values()) + 1)
+        words, fields = slot.words, self._fields
+        words[fields["weights"]] = _address(self._weights)
+        words[fields["weights_size"]] = self._weights.size
+        words[fields["pool"]] = self._pool
+        words[fields["allocator"]] = self._allocator
         return slot
 
     def run(self, inputs: Sequence[Array]) -> list[Array]:
@@ -258,7 +249,7 @@ class Binding:
         call = self.prepare(inputs)
         slots = np.zeros((len(self._slots), 2), np.int64)
         profile = (ctypes.c_int64 * 2)(self._clock, _address(slots))
-        call.arguments[self._rest_at + 6] = ctypes.addressof(profile)
+        call.arguments[self._fields["profile"]] = ctypes.addressof(profile)
         call()
         whole: list[float] = []
         runs: list[Array] = []
@@ -296,8 +287,8 @@ class Binding:
     def _make_plan(self, shapes: Sequence[tuple[int, ...]]) -> _Plan:
         symbols = self._bind_symbols(shapes)
         words: list[tuple[int, int]] = []
-        for position, shape in zip(self._input_at, shapes, strict=True):
-            words += [(position + 1 + axis, size) for axis, size in enumerate(shape)]
+        for position, shape in zip(self._input_dims_at, shapes, strict=True):
+            words += [(position + axis, size) for axis, size in enumerate(shape)]
         results: list[tuple[int, ...] | None] = []
         for dims in self._output_dims:
             known = all(isinstance(d, int) or d.symbols <= symbols.keys() for d in dims)
@@ -328,13 +319,13 @@ class Binding:
         return self._workspace_size(slot.words)
 
     def _apply(self, plan: _Plan, slot: _Slot) -> None:
-        words, at = slot.words, self._rest_at
+        words = slot.words
         for position, value in plan.words:
             words[position] = value
         if slot.workspace.size < plan.workspace:
             slot.workspace = np.empty(plan.workspace, np.uint8)
-        words[at + 2] = _address(slot.workspace)
-        words[at + 3] = slot.workspace.size
+        words[self._fields["workspace"]] = _address(slot.workspace)
+        words[self._fields["workspace_size"]] = slot.workspace.size
         slot.plan = plan
 
     def _call(self, plan: _Plan, slot: _Slot) -> list[Array]:
@@ -345,11 +336,11 @@ class Binding:
         words = slot.words
         while True:
             outputs: list[Array] = []
-            for k, (position, info) in enumerate(zip(self._output_at, self.outputs)):
+            for k, info in enumerate(self.outputs):
                 shape = plan.shapes[k]
                 array = np.empty(plan.capacities[k] if shape is None else shape, info.dtype)
-                words[position] = _address(array)
-                words[position + 1] = array.size
+                words[self._output_at[k]] = _address(array)
+                words[self._capacity_at[k]] = array.size
                 outputs.append(array)
             status = self._run(words)
             if status == 0:
@@ -371,7 +362,7 @@ class Binding:
         return array[: math.prod(shape)].reshape(shape)
 
     def _written_dims(self, k: int, slot: _Slot) -> list[int]:
-        start = self._output_at[k] + 2
+        start = self._output_dims_at[k]
         return list(slot.words[start : start + self.outputs[k].rank])
 
     def _grow(self, plan: _Plan, slot: _Slot) -> bool:
@@ -503,12 +494,18 @@ def read_metadata(folder: str) -> dict[str, Any]:
 _PORT: Mapping[str, type] = {"name": str, "field": str, "dtype": str, "dims": list}
 _METADATA: Mapping[str, type | tuple[type, ...]] = {
     **{"name": str, "abi": int, "target": str, "inputs": list, "outputs": list},
+    **{"arguments": dict},
     **{"workspace": (int, str), "weights_size": int, "embeds_weights": bool},
     **{"is_parallel": bool, "sources": list, "cflags": list, "libraries": list},
 }
 """The types of what the description of a model always has."""
 
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _argument_fields(metadata: Mapping[str, Any]) -> dict[str, int]:
+    ranks = [{p["field"]: len(p["dims"]) for p in metadata[key]} for key in ("inputs", "outputs")]
+    return argument_fields(*ranks)
 
 
 def _check_metadata(data: Mapping[str, Any], path: str) -> None:
@@ -534,6 +531,9 @@ def _check_metadata(data: Mapping[str, Any], path: str) -> None:
                 np.dtype(port["dtype"])
             except TypeError:
                 raise ValueError(f"{path}: '{port['dtype']}' is no element type") from None
+    fields = [port["field"] for port in (*data["inputs"], *data["outputs"])]
+    if len({*fields}) != len(fields) or data.get("arguments") != _argument_fields(data):
+        raise ValueError(f"{path}: its arguments do not lie where those of this ABI do")
     if isinstance(data["workspace"], str):
         parse_text(data["workspace"])
 

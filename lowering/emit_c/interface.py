@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import numpy_dtype
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.abi import ABI, argument_fields
 from lowerdeck.lowering.emit_c.driver import bare_symbols, dims_text
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.writer import (
@@ -472,13 +473,15 @@ def _print_output(port: Port) -> list[str]:
 def metadata(i: Interface) -> dict[str, object]:
     """The interface as JSON, for bindings."""
     profile = {} if i.slots is None else {"profile": list(i.slots)}
+    ranks = [{port.field: len(port.type.dims.data) for port in p} for p in (i.inputs, i.outputs)]
     return {
         **profile,
         "name": i.name,
-        "abi": 1,
+        "abi": ABI,
         "target": i.target,
         "inputs": [_port_data(port) for port in i.inputs],
         "outputs": [_port_data(port) for port in i.outputs],
+        "arguments": argument_fields(*ranks),
         "unused_inputs": i.unused_inputs,
         "workspace": number(i.workspace_bytes),
         "memory": {"arena": number(i.workspace), "live": i.live, "row_major": i.row_major},

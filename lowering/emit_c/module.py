@@ -19,6 +19,7 @@ from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.kernel import DRIVER
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.lowering.abi import ABI
 from lowerdeck.lowering.driver.instrument import SLOTS
 from lowerdeck.lowering.driver.parallelize import PARALLEL, TAKES_POOL, may_lag
 from lowerdeck.lowering.driver.plan_memory import WEIGHTS_HEADER
@@ -33,7 +34,6 @@ from lowerdeck.lowering.emit_c.writer import CWriter
 _NUMBERS_A_LINE = 6
 
 MAGIC = b"LOWERDCK"
-ABI = 1
 
 RUNTIME = Path(__file__).parent.parent / "runtime"
 """The C that we wrote by hand."""

@@ -374,29 +374,14 @@ class Call:
 
     def __init__(self, library: ctypes.CDLL, artifact: CArtifact) -> None:
         self.library, self.artifact = library, artifact
-        self.fields: dict[str, int] = {}
-        self._count = 0
-        for kind in ("inputs", "outputs"):
-            for port in self._ports(kind):
-                self._field(f"{port['field']}.data")
-                if kind == "outputs":
-                    self._field(f"{port['field']}.capacity")
-                self._field(f"{port['field']}.dims", max(len(port["dims"]), 1))
-        for name in ("weights", "weights_size", "workspace", "workspace_size"):
-            self._field(name)
-        self._field("pool")
-        self._field("allocator")
-        self.words = (ctypes.c_int64 * self._count)()
+        self.fields = cast("dict[str, int]", artifact.metadata["arguments"])
+        self.words = (ctypes.c_int64 * (max(self.fields.values()) + 1))()
         self.keep: list[Any] = []
         self.outputs: list[Margined] = []
         self.workspace: Margined | None = None
 
     def _ports(self, kind: str) -> list[dict[str, Any]]:
         return cast("list[dict[str, Any]]", self.artifact.metadata[kind])
-
-    def _field(self, name: str, count: int = 1) -> None:
-        self.fields[name] = self._count
-        self._count += count
 
     def __setitem__(self, name: str, value: int) -> None:
         self.words[self.fields[name]] = value
