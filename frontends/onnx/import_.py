@@ -36,7 +36,7 @@ from lowerdeck.dialects.onnx.convert import (
     node_name,
 )
 from lowerdeck.frontends.errors import FrontendError, Problem
-from lowerdeck.frontends.onnx.contrib import DOMAIN, function_makers
+from lowerdeck.frontends.onnx.contrib import function_makers
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
 from lowerdeck.frontends.symbols import Symbols
 
@@ -96,9 +96,7 @@ class _Importer:
         return NameLoc(StringAttr(name), self.file_location)
 
     def _functions(self) -> dict[FunctionKey, FunctionMaker]:
-        found: dict[FunctionKey, FunctionMaker] = {}
-        if DOMAIN in model_opset(self.model):
-            found.update(function_makers())
+        found = dict(function_makers(model_opset(self.model)))
         for function in self.model.functions:
             key = domain_of(function.domain), function.name, function.overload
             found[key] = partial(_same, function)

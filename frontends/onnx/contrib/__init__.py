@@ -1,5 +1,5 @@
 """
-Operators of ONNX Runtime's own domain, which have no schema in onnx: each is a function of standard
+Operators of ONNX Runtime's own, which have no schema in onnx: each is a function of standard
 operators, as if the model brought it along.
 """
 

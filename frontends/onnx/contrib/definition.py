@@ -1,5 +1,5 @@
 """
-How an operator of com.microsoft is defined: by a function in onnx's text form.
+How an operator of ONNX Runtime is defined: by a function in onnx's text form.
 
     @defines("QuickGelu <alpha: float = 1.702> (X) => (Y)")
     def quick_gelu(call: Call) -> str:
@@ -11,7 +11,8 @@ The body may depend on the node's attributes, and on which of its inputs and out
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeAlias, cast
 
@@ -91,11 +92,21 @@ class Call:
 
 Body: TypeAlias = Callable[[Call], str]
 
-_DEFINITIONS: dict[str, tuple[str, Body]] = {}
-_VARIADIC: set[str] = set()
+
+@dataclass(frozen=True)
+class _Definition:
+    signature: str
+    body: Body
+    domain: str
+    is_variadic: bool
 
 
-def defines(signature: str, *, is_variadic: bool = False) -> Callable[[Body], Body]:
+_DEFINITIONS: dict[str, _Definition] = {}
+
+
+def defines(
+    signature: str, *, domain: str = DOMAIN, is_variadic: bool = False
+) -> Callable[[Body], Body]:
     """
     Register what an operator is: its name, attributes with defaults, inputs and outputs, and the
     nodes that are computed for it. ValueError says that a node has no such form. If `is_variadic`
@@ -106,9 +117,7 @@ def defines(signature: str, *, is_variadic: bool = False) -> Callable[[Body], Bo
         name = signature.split()[0]
         if name in _DEFINITIONS:
             raise ValueError(f"{name} has two definitions")
-        _DEFINITIONS[name] = signature, body
-        if is_variadic:
-            _VARIADIC.add(name)
+        _DEFINITIONS[name] = _Definition(signature, body, domain, is_variadic)
         return body
 
     return register
@@ -122,12 +131,16 @@ def define(text: str) -> None:
 
 def is_defined(domain: str, op_type: str) -> bool:
     """True for an operator that has a definition."""
-    return domain == DOMAIN and op_type in _DEFINITIONS
+    return op_type in _DEFINITIONS and _DEFINITIONS[op_type].domain == domain
 
 
-def function_makers() -> Mapping[FunctionKey, FunctionMaker]:
-    """What makes the function for a node, of each operator."""
-    return {(DOMAIN, name, ""): partial(_function, name) for name in _DEFINITIONS}
+def function_makers(domains: Container[str]) -> Mapping[FunctionKey, FunctionMaker]:
+    """What makes the function for a node, of each operator of some domains."""
+    return {
+        (known.domain, name, ""): partial(_function, name)
+        for name, known in _DEFINITIONS.items()
+        if known.domain in domains
+    }
 
 
 def number(value: float) -> str:
@@ -138,17 +151,16 @@ def number(value: float) -> str:
 
 
 def _function(name: str, node: NodeProto) -> FunctionProto:
-    signature, body = _DEFINITIONS[name]
-    call = Call(node, _signature(name))
-    function = _parsed(signature, body(call))
-    if name in _VARIADIC:
+    known, call = _DEFINITIONS[name], Call(node, _signature(name))
+    function = _parsed(known.signature, known.body(call))
+    if known.is_variadic:
         function.input.extend(f"rest_{k}" for k in range(call.rest))
     return function
 
 
 @cache
 def _signature(name: str) -> FunctionProto:
-    return _parsed(_DEFINITIONS[name][0])
+    return _parsed(_DEFINITIONS[name].signature)
 
 
 def _parsed(signature: str, body: str = "") -> FunctionProto:

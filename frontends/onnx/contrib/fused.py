@@ -157,6 +157,30 @@ def skip_simplified_layer_normalization(call: Call) -> str:
 
 
 @defines(
+    """SimplifiedLayerNormalization <
+      axis: int = -1, epsilon: float = 1.0e-05, stash_type: int = 1
+    > (X, gamma) => (Y, deviation)""",
+    domain="",
+)
+def simplified_layer_normalization(call: Call) -> str:
+    """Rows by the roots of their mean squares, which are computed in f32."""
+    if call.int("axis") != -1 or call.int("stash_type") != 1:
+        raise ValueError("found another axis or precision, expected -1 and f32")
+    return f"""
+      x = Cast <to = 1> (X)
+      epsilon = Constant <value_float = {number(call.float("epsilon"))}> ()
+      axes = Constant <value_ints = [-1]> ()
+      squares = Mul (x, x)
+      square = ReduceMean <keepdims = 1> (squares, axes)
+      above = Add (square, epsilon)
+      root = Sqrt (above)
+      normal = Div (x, root)
+      rounded = CastLike (normal, X)
+      Y = Mul (rounded, gamma)
+      {"deviation = Reciprocal (root)" if call.wants("deviation") else ""}"""
+
+
+@defines(
     """EmbedLayerNormalization <epsilon: float = 1.0e-12, mask_index_type: int = 0> (
       input_ids, segment_ids, words, positions, segments, gamma, beta, mask, position_ids
     ) => (output, mask_index, embedding_sum)"""
