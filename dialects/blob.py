@@ -44,7 +44,7 @@ class Blob:
     A read-only range of bytes, of a file (`file`, `offset`) or of memory (`file` is None).
 
     Blobs compare by content: by identity of the range first, then byte by byte. A `uniform` blob
-    repeats one element, which is all that it stores until somebody asks for the bytes.
+    repeats one element, which is all that it stores until its bytes are read.
     """
 
     def __init__(self, data: memoryview | None, size: int, file: str | None, offset: int) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class FileState(NamedTuple):
-    """What changes whenever somebody writes to a file or puts another one in its place."""
+    """What changes whenever a file is written or replaced."""
 
     size: int
     modified: int

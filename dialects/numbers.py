@@ -24,7 +24,7 @@ def parse_int64(parser: Parser) -> int:
 
 
 def parse_float32(parser: Parser) -> float:
-    """A float of 32 bits; what is no number is a string."""
+    """A float of 32 bits; NaN and infinities are written as strings."""
     start = parser.pos
     if (text := parser.parse_optional_str_literal()) is None:
         value = parser.parse_number()

@@ -72,7 +72,7 @@ def value_type(element: Attribute) -> Attribute:
 class FuncOp(IRDLOperation):
     """
     A C function that computes: buffers in, `outputs` buffers (the last arguments) out. Outputs that
-    nobody reads are memory for the function itself.
+    are never read are workspace of the function.
 
     `symbols` names its integer parameters; in expressions they are s0, s1, ... in order, and the
     names are those of the model, for people. `schedule` says how the labeled loops are to run.

@@ -182,7 +182,7 @@ class Interpreter:
             case KernelOp():
                 return self._run_block(op.body.block, operands, symbols)
             case PoisonOp():
-                return [None]  # nobody looks at it
+                return [None]  # it is never read
             case YieldOp() | func.ReturnOp():
                 raise InterpretError(f"{describe(op)} is not at the end of its block")
             case _ if is_evaluable(op):

@@ -5,8 +5,8 @@ Scalars are what the printed C computes with: integers of a width wrap around, f
 op, half precision exists in memory only. Memory is numpy arrays without bounds to slip through: an
 access outside of a dimension is an error. Once memory is planned, the workspace is one array of
 bytes at whose offsets the buffers lie, and the weights one for the constants. New buffers hold a
-pattern that no computation gives by accident, so that a wrong plan, or memory that nobody wrote,
-shows in the results.
+pattern that no computation gives by accident, so that a wrong plan, or memory that was never
+written, shows in the results.
 """
 
 from __future__ import annotations

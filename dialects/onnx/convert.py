@@ -145,7 +145,7 @@ def node_to_op(
 
 
 def _may_lack(cls: type[OnnxOp], index: int) -> bool:
-    """True for an optional output; others without a name have a value that nobody uses."""
+    """True for an optional output; others without a name have an unused value."""
     formal = formal_of(cls.schema.outputs, index)
     return formal is not None and is_optional(formal)
 
