@@ -1,5 +1,5 @@
 """
-Compiled models under ASan and UBSan: a program reads runs from a file, gives each the memory that
+Compiled models under ASan and UBSan: a program reads runs from files, gives each the memory that
 it needs to the byte, and prints its status.
 """
 
@@ -10,7 +10,7 @@ import struct
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import onnx
@@ -28,36 +28,36 @@ FLAGS = (
 CAPACITY = 1 << 16
 """Elements of an output, whose size may depend on data."""
 
-_MAIN = """
+_PRELUDE = """
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "{name}.h"
-{pool_include}
-static void *allocate(void *context, size_t size) {{
+static void *allocate(void *context, size_t size) {
   (void)context;
   return size < (size_t)1 << 30 ? malloc(size) : NULL;
-}}
+}
 
-static void release(void *context, void *memory) {{
+static void release(void *context, void *memory) {
   (void)context;
   free(memory);
-}}
+}
 
-static int64_t number(FILE *file) {{
+static int64_t number(FILE *file) {
   int64_t value = 0;
   if (fread(&value, sizeof value, 1, file) != 1) exit(3);
   return value;
-}}
+}
 
-static void *block(FILE *file, size_t size) {{
+static void *block(FILE *file, size_t size) {
   unsigned char *const data = malloc(size);
   if (data == NULL || fread(data, 1, size, file) != size) exit(4);
   return data;
-}}
+}
+"""
 
-static int run(FILE *file, void *weights, void *pool) {{
+_RUNS = """
+static int {name}_once(FILE *file, void *weights, void *pool) {{
   const lowerdeck_allocator allocator = {{allocate, release, NULL}};
   {name}_args args;
   memset(&args, 0, sizeof args);
@@ -75,17 +75,18 @@ static int run(FILE *file, void *weights, void *pool) {{
   return status;
 }}
 
-int main(int argc, char **argv) {{
-  FILE *const file = fopen(argv[argc - 1], "rb");
-  if (file == NULL) return 2;
+static void {name}_runs(void) {{
+  FILE *const file = fopen("{name}.runs", "rb");
+  if (file == NULL) exit(2);
   void *const weights = block(file, {weights_size});
   void *pool = NULL;
 {make_pool}
-  for (int64_t runs = number(file); runs > 0; runs--) printf("%d\\n", run(file, weights, pool));
+  for (int64_t runs = number(file); runs > 0; runs--) {{
+    printf("{name} %d\\n", {name}_once(file, weights, pool));
+  }}
 {end_pool}
   free(weights);
   fclose(file);
-  return 0;
 }}
 """
 
@@ -116,24 +117,43 @@ def model_of(
     return helper.make_model(graph, opset_imports=opsets, ir_version=10)
 
 
-def statuses(
+Runs: TypeAlias = "Sequence[Mapping[str, Array]]"
+
+
+def statuses(folder: Path, model: onnx.ModelProto, runs: Runs, compiler: str) -> list[int]:
+    """The status of each run of a model; a finding of a sanitizer is an AssertionError."""
+    return statuses_of_all(folder, {"model": (model, runs)}, compiler)["model"]
+
+
+def statuses_of_all(
     folder: Path,
-    model: onnx.ModelProto,
-    runs: Sequence[Mapping[str, Array]],
+    cases: Mapping[str, tuple[onnx.ModelProto, Runs]],
     compiler: str,
     *,
     target: str = "c99",
     threads: int = 1,
-) -> list[int]:
-    """The status of each run of a model; a finding of a sanitizer is an AssertionError."""
-    generate(model, str(folder), CompileOptions(target=target, threads=threads))
-    metadata: dict[str, Any] = json.loads((folder / "model.json").read_text())
-    (folder / "main.c").write_text(_main(metadata))
-    _write_runs(folder, metadata, runs)
-    machine = [flag for flag in metadata["cflags"] if flag.startswith("-m")]
-    sources = [*metadata["sources"], "main.c", "-lm", "-lpthread", "-o", "program"]
-    _checked([compiler, *FLAGS, *machine, *sources], folder)
-    return [int(line) for line in _checked(["./program", "runs"], folder).split()]
+) -> dict[str, list[int]]:
+    """The same of several models by name, which become one program."""
+    described: dict[str, dict[str, Any]] = {}
+    for name, (model, runs) in cases.items():
+        (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
+        options = CompileOptions(target=target, threads=threads)
+        generate(str(folder / f"{name}.onnx"), str(folder), options)
+        described[name] = json.loads((folder / f"{name}.json").read_text())
+        _write_runs(folder, described[name], runs)
+    (folder / "main.c").write_text(_main(list(described.values())))
+    (folder / "models.c").write_text(_unit(list(described)))
+    flags = {flag: None for each in described.values() for flag in each["cflags"]}
+    sources = ["main.c", "models.c", *(["lowerdeck_pool.c"] if threads > 1 else [])]
+    libraries = ["-lm", "-lpthread", "-o", "program"]
+    machine = [flag for flag in flags if flag.startswith("-m")]
+    _checked([compiler, *FLAGS, *machine, *sources, *libraries], folder)
+    found: dict[str, list[int]] = {name: [] for name in cases}
+    for line in _checked(["./program"], folder).splitlines():
+        name, status = line.split()
+        found[name].append(int(status))
+    assert {name: len(found[name]) for name in cases} == {n: len(r) for n, (_, r) in cases.items()}
+    return found
 
 
 def _checked(command: Sequence[str], folder: Path) -> str:
@@ -143,7 +163,27 @@ def _checked(command: Sequence[str], folder: Path) -> str:
     return done.stdout
 
 
-def _main(metadata: Mapping[str, Any]) -> str:
+def _unit(names: Sequence[str]) -> str:
+    """The C of all models as one file."""
+    lines: list[str] = []
+    for name in names:
+        # The only file-scope name that is not made from the model's.
+        lines += [f"#define weights_header {name}_weights_header", f'#include "{name}.c"']
+        lines.append("#undef weights_header")
+    return "\n".join([*lines, ""])
+
+
+def _main(models: Sequence[Mapping[str, Any]]) -> str:
+    """A program of all models."""
+    names = [model["name"] for model in models]
+    lines = [f'#include "{name}.h"' for name in names]
+    if any(model["is_parallel"] for model in models):
+        lines.append('#include "lowerdeck_pool.h"')
+    lines += [_PRELUDE, *map(_runs_of, models), "int main(void) {"]
+    return "\n".join([*lines, *(f"  {name}_runs();" for name in names), "  return 0;", "}", ""])
+
+
+def _runs_of(metadata: Mapping[str, Any]) -> str:
     inputs: list[str] = []
     free: list[str] = []
     for port in metadata["inputs"]:
@@ -157,12 +197,11 @@ def _main(metadata: Mapping[str, Any]) -> str:
         inputs.append(f"  {field}.capacity = {CAPACITY};")
         free.append(f"  free({field}.data);")
     is_parallel = metadata["is_parallel"]
-    return _MAIN.format(
+    return _RUNS.format(
         name=metadata["name"],
         weights_size=metadata["weights_size"],
         inputs="\n".join(inputs),
         free="\n".join(free),
-        pool_include='#include "lowerdeck_pool.h"\n' if is_parallel else "",
         make_pool="  pool = lowerdeck_pool_create(2);" if is_parallel else "",
         end_pool="  lowerdeck_pool_destroy(pool);" if is_parallel else "",
     )
@@ -171,9 +210,10 @@ def _main(metadata: Mapping[str, Any]) -> str:
 def _write_runs(
     folder: Path, metadata: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]
 ) -> None:
-    with (folder / "runs").open("wb") as file:
+    name = metadata["name"]
+    with (folder / f"{name}.runs").open("wb") as file:
         if metadata["weights_size"]:
-            file.write((folder / "model.weights").read_bytes())
+            file.write((folder / f"{name}.weights").read_bytes())
         file.write(struct.pack("<q", len(runs)))
         for run in runs:
             for port in metadata["inputs"]:
