@@ -38,15 +38,11 @@ from lowerdeck.dialects.core.elementwise import (
     SubOp,
 )
 from lowerdeck.dialects.core.enums import Predicate, ReduceKind
+from lowerdeck.dialects.core.index_maps import MovesElements
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import (
-    BroadcastOp,
     ConcatOp,
     GatherOp,
-    ReshapeOp,
-    SliceOp,
-    SplitOp,
-    TransposeOp,
     ints,
 )
 from lowerdeck.dialects.core.types import (
@@ -166,9 +162,10 @@ class SymbolicValues:
         return found
 
     def _transfer(self, value: SSAValue, shape: tuple[int, ...], *, bind: bool) -> Elements:
-        op = value.owner
-        rule = _part(value) or (_RULES.get(type(op)) if isinstance(op, Operation) else None)
-        if rule is None or not isinstance(op, Operation):
+        if not isinstance(value, OpResult):
+            return _unknown(shape)
+        op, rule = value.op, _RULES.get(type(value.op))
+        if rule is None and not isinstance(op, MovesElements):
             return _unknown(shape)
         operands: list[Elements] = []
         for operand in op.operands:
@@ -176,7 +173,8 @@ class SymbolicValues:
             if elements is None:
                 return _unknown(shape)
             operands.append(elements)
-        return _wrapped(rule(self, op, operands, shape), element_type(value))
+        found = _moved(value, operands, shape) if rule is None else rule(self, op, operands, shape)
+        return _wrapped(found, element_type(value))
 
     def _bind(self, value: SSAValue, found: Elements) -> Elements:
         names = [self.fresh() for _ in range(found.size)]
@@ -415,25 +413,16 @@ def _bits(function: Callable[[int, int], int]) -> Rule:
     return _binary(decide)
 
 
-def _reshape(
-    values: Any, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
-) -> Elements:
-    del values, op
-    return operands[0].reshape(shape)
-
-
-def _transpose(
-    values: Any, op: TransposeOp, operands: Sequence[Elements], shape: tuple[int, ...]
-) -> Elements:
-    del values, shape
-    return operands[0].transpose(ints(op.permutation))
-
-
-def _broadcast(
-    values: Any, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
-) -> Elements:
-    del values, op
-    return np.broadcast_to(operands[0], shape)
+def _moved(value: OpResult, operands: Sequence[Elements], shape: tuple[int, ...]) -> Elements:
+    """The elements of a result of an op that only moves elements."""
+    op, result = value.op, _unknown(shape)
+    assert isinstance(op, MovesElements)
+    for at in np.ndindex(*shape):
+        index = constants(op.operand_index(0, list(map(Expr.const, at)), value.index))
+        if index is None:
+            return _unknown(shape)
+        result[at] = operands[0][tuple(index)]
+    return result
 
 
 def _concat(
@@ -441,37 +430,6 @@ def _concat(
 ) -> Elements:
     del values, shape
     return np.concatenate(list(operands), op.axis.data)
-
-
-def _slice(
-    values: Any, op: SliceOp, operands: Sequence[Elements], shape: tuple[int, ...]
-) -> Elements:
-    del values
-    starts, steps = constants(op.starts.data), constants(op.steps.data)
-    if starts is None or steps is None:
-        return _unknown(shape)
-    grids = [
-        [start + i * step for i in range(size)]
-        for start, step, size in zip(starts, steps, shape, strict=True)
-    ]
-    return operands[0][np.ix_(*grids)] if grids else operands[0]
-
-
-def _part(value: SSAValue) -> Rule | None:
-    """The rule for one of the results of a split."""
-    if not isinstance(value, OpResult) or not isinstance(value.op, SplitOp):
-        return None
-    axis, start = value.op.axis.data, value.op.starts[value.index].value
-
-    def rule(
-        values: Any, op: Any, operands: Sequence[Elements], shape: tuple[int, ...]
-    ) -> Elements:
-        del values, op
-        if start is None:
-            return _unknown(shape)
-        return operands[0].take(range(start, start + shape[axis]), axis)
-
-    return rule
 
 
 def _gather(
@@ -542,11 +500,7 @@ _RULES: dict[type[Operation], Rule] = {
     CompareOp: _compare,
     SelectOp: _select,
     CastOp: _cast,
-    ReshapeOp: _reshape,
-    TransposeOp: _transpose,
-    BroadcastOp: _broadcast,
     ConcatOp: _concat,
-    SliceOp: _slice,
     GatherOp: _gather,
     ReduceOp: _reduce,
 }
