@@ -480,6 +480,17 @@ def test_embeddings(has_segments: bool, has_mask: bool) -> None:
     for has_positions in (False, True):
         inputs = embedding(has_segments, has_mask, has_positions)
         agree("EmbedLayerNormalization", inputs, ("y", "mask_index", "sum"))
+    del inputs["ids_of_positions"]
+    tables = ("words", "positions", "segment_table", "gamma", "beta")
+    present = {name: inputs[name] is not None for name in tables}
+    for name in tables:
+        shape = np.shape(inputs[name])
+        inputs[name] = quantized(np.uint8, len(name), *shape) if present[name] else None
+    for k, name in enumerate(tables):
+        inputs[f"{name}_scale"] = scale(0.02 + k / 200) if present[name] else None
+    for k, name in enumerate(tables):
+        inputs[f"{name}_zero"] = np.array(100 + k, np.uint8) if present[name] else None
+    agree("QEmbedLayerNormalization", inputs, ("y", "mask_index"), tolerance=1e-4)
 
 
 # Attention

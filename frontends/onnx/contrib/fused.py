@@ -224,3 +224,21 @@ def embed_layer_normalization(call: Call) -> str:
             "mask_index = ConstantOfShape <value = int32[1] {0}> (batch)"
         )
     return "\n".join(parts)
+
+
+@defines(
+    """QEmbedLayerNormalization <epsilon: float = 1.0e-12> (
+      input_ids, segment_ids, q_words, q_positions, q_segments, q_gamma, q_beta, mask,
+      words_scale, positions_scale, segments_scale, gamma_scale, beta_scale,
+      words_zero, positions_zero, segments_zero, gamma_zero, beta_zero
+    ) => (output, mask_index)"""
+)
+def quantized_embed_layer_normalization(call: Call) -> str:
+    """EmbedLayerNormalization of quantized tables and weights."""
+    names = ("words", "positions", "segments", "gamma", "beta")
+    parts = [
+        f"{name} = DequantizeLinear (q_{name}, {name}_scale, {name}_zero)"
+        for name in names
+        if call.has(f"q_{name}")
+    ]
+    return "\n".join([*parts, embed_layer_normalization(call)])
