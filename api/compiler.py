@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -36,6 +34,7 @@ from lowerdeck.build import (
 )
 from lowerdeck.dialects.files import recording_files
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
+from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.lowering.targets import machine_key
 from lowerdeck.passes.options import CompileOptions
 
@@ -65,9 +64,6 @@ __all__ = [
 
 Array: TypeAlias = NDArray[Any]
 Source: TypeAlias = "str | os.PathLike[str] | Message"
-
-_RECURSION_LIMIT = 10_000
-"""Nested regions are processed recursively."""
 
 
 def compile(
@@ -209,7 +205,7 @@ def import_and_lower(
     """The module of a model file at the end of a phase before `c`, and its context."""
     from lowerdeck.lowering.pipeline import run_to_phase
 
-    with compiling():
+    with working_on_modules():
         module, context = _imported(model, options)
         run_to_phase(context, module, phase, _observer(options))
     return module, context
@@ -294,25 +290,11 @@ def _model_file(model: Source) -> Generator[str]:
         yield path
 
 
-@contextmanager
-def compiling() -> Generator[None]:
-    """Collecting garbage doubles the time per op of a large module, so it is off meanwhile."""
-    limit, enabled = sys.getrecursionlimit(), gc.isenabled()
-    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
-    gc.disable()
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(limit)
-        if enabled:
-            gc.enable()
-
-
 def _generate(path: str, folder: str, options: CompileOptions) -> None:
     """Write the C into `folder`."""
     from lowerdeck.lowering import compile_to_c
 
-    with compiling():
+    with working_on_modules():
         module, context = _imported(path, options)
         artifact = compile_to_c(context, module, model_name(path), _observer(options))
         _write(artifact, folder)
@@ -321,10 +303,15 @@ def _generate(path: str, folder: str, options: CompileOptions) -> None:
 def _generate_and_build(path: str, folder: str, options: CompileOptions) -> None:
     _generate(path, folder, options)
     options.progress("C compiler")
-    _build(folder)
+    build(folder)
 
 
-def _build(folder: str) -> None:
+def build(folder: str) -> None:
+    """
+    Compile the library of a model into the folder that holds its C.
+
+    BuildError if there is no C compiler, or if it fails.
+    """
     metadata = read_metadata(folder)
     build_library(folder, metadata, os.path.join(folder, library_name(metadata["name"])))
 
@@ -336,7 +323,7 @@ def build_artifact(artifact: CArtifact, folder: str) -> None:
     BuildError if there is no C compiler, or if it fails.
     """
     _write(artifact, folder)
-    _build(folder)
+    build(folder)
 
 
 def _write(artifact: CArtifact, folder: str) -> None:

@@ -10,7 +10,8 @@ from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.frontend import IR_TEXT, FileFormat, frontends, graph_file, known_formats
 from lowerdeck.frontends.wire import outline
 
-_HEAD_BYTES = 4096
+HEAD_BYTES = 4096
+"""Of a file are looked at to tell whether it is text."""
 
 _IR_BEGINNINGS = ("builtin.module", "module", "func.func", '"builtin', "!")
 
@@ -21,7 +22,7 @@ def detect_format(path: str) -> str:
         if os.path.isdir(path):
             return _folder_format(path)
         with open(path, "rb") as file:
-            head = file.read(_HEAD_BYTES)
+            head = file.read(HEAD_BYTES)
         if not head:
             raise FrontendError.of_file(path, f"the file is empty, expected {known_formats()}")
         found = _text_format(head.decode("utf-8", "replace")) if is_text_head(head) else None
@@ -38,7 +39,7 @@ def detect_format(path: str) -> str:
 def is_text(path: str) -> bool:
     """True if a file is text; OSError if it cannot be read."""
     with open(path, "rb") as file:
-        return is_text_head(file.read(_HEAD_BYTES))
+        return is_text_head(file.read(HEAD_BYTES))
 
 
 def is_text_head(head: bytes) -> bool:

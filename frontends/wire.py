@@ -139,17 +139,17 @@ def _holder(data: memoryview, holder: Holder, start: int, end: int) -> list[byte
 def _fields(data: memoryview, position: int, end: int) -> Iterator[_Field]:
     while position < end:
         start = position
-        tag, position = _read_varint(data, position, end)
+        tag, position = read_varint(data, position, end)
         wire = tag & 7
         body = position
         if wire == VARINT:
-            _, position = _read_varint(data, position, end)
+            _, position = read_varint(data, position, end)
         elif wire == FIXED64:
             position += 8
         elif wire == FIXED32:
             position += 4
         elif wire == LENGTH:
-            size, body = _read_varint(data, position, end)
+            size, body = read_varint(data, position, end)
             position = body + size
         else:
             raise ScanError(f"byte {start}: no field of a message has wire type {wire}")
@@ -158,7 +158,8 @@ def _fields(data: memoryview, position: int, end: int) -> Iterator[_Field]:
         yield _Field(tag >> 3, wire, start, body, position)
 
 
-def _read_varint(data: memoryview, position: int, end: int) -> tuple[int, int]:
+def read_varint(data: bytes | memoryview, position: int, end: int) -> tuple[int, int]:
+    """The number at a position, and the position after it; ScanError if it does not end."""
     value = shift = 0
     while position < end and shift < 70:
         byte = data[position]

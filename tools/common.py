@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import tempfile
@@ -10,15 +9,13 @@ from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import IO, Any
 
+from lowerdeck.dialects.recursion import working_on_modules
+
 _LISTED = 16
 """Ops that fail verification and are named, before the rest is left out."""
 
 _LINE_LENGTH = 200
 """Characters of a line of IR that an error quotes."""
-
-_RECURSION_LIMIT = 10_000
-"""Nested regions are read, verified and printed recursively."""
-
 
 FAULT = 70
 """The exit status of a fault of ours, apart from those for errors of users (1)."""
@@ -35,11 +32,12 @@ def run_tool(tool: str, main: Callable[[], int]) -> int:
     """
     The exit status of `main`; errors that users can cause become one message on stderr and 1, and
     faults of ours become one message and FAULT.
-
-    Collecting garbage doubles the time per op of a large module, so it is off: tools are short.
     """
-    sys.setrecursionlimit(_RECURSION_LIMIT)
-    gc.disable()
+    with working_on_modules():
+        return _status_of(tool, main)
+
+
+def _status_of(tool: str, main: Callable[[], int]) -> int:
     try:
         status = main()
         sys.stdout.flush()

@@ -119,8 +119,7 @@ def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
 
 def _compile(args: argparse.Namespace) -> int:
     from lowerdeck.binding import read_metadata
-    from lowerdeck.build import build_library, library_name
-    from lowerdeck.compiler import generate, publish
+    from lowerdeck.compiler import build, generate, publish
     from lowerdeck.lowering.targets import obstacle
     from lowerdeck.tools.progress import progress
 
@@ -139,9 +138,7 @@ def _compile(args: argparse.Namespace) -> int:
             print(f"lowerdeck: {reason}; wrote no library", file=sys.stderr)
         else:
             shown("C compiler")
-            metadata = read_metadata(scratch)
-            library = os.path.join(scratch, library_name(metadata["name"]))
-            build_library(scratch, metadata, library)
+            build(scratch)
         print(_memory_text(read_metadata(scratch)))
         publish(scratch, args.out)
     return 0

@@ -55,11 +55,6 @@ class LayerType:
     """There are as many tops as bottoms."""
 
 
-def find_layer_type(name: str) -> LayerType | None:
-    """The layer type of this name (case counts); None if the dialect does not know it."""
-    return layer_types().get(name)
-
-
 @cache
 def layer_types() -> Mapping[str, LayerType]:
     """All layer types by name. Layers that only bring data in are arguments instead."""

@@ -190,10 +190,6 @@ class OnnxOp(Operation, ABC):
             return None
         return self.operands[index]
 
-    def variadic_inputs(self) -> Sequence[SSAValue]:
-        """The operands for the last formal input, which is variadic."""
-        return self.operands[len(self.schema.inputs) - 1 :]
-
     def attribute(self, name: str) -> Attribute | None:
         """A property, or its default in the schema; None without either."""
         if (value := self.properties.get(name)) is not None:

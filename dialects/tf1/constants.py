@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import ArrayAttr, StringAttr
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.blob import Blob, BlobAttr
+from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.types import (
     StringType,
     Tensor,
@@ -20,13 +20,6 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     static_shape,
 )
-
-
-def constant_value(array: NDArray[Any]) -> BlobAttr | ArrayAttr[StringAttr]:
-    """The attribute for an array's elements; those of objects are strings."""
-    if array.dtype == object:
-        return string_values(array.reshape(-1))
-    return BlobAttr(Blob.of(array))
 
 
 def string_values(texts: Iterable[str | bytes]) -> ArrayAttr[StringAttr]:

@@ -21,7 +21,6 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     SymbolRefAttr,
-    UnrankedTensorType,
 )
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import (
@@ -333,8 +332,3 @@ def op_classes() -> Iterator[type[Operation]]:
         cls = op_class(op_type)
         assert cls is not None
         yield cls
-
-
-def is_unranked(value: SSAValue) -> bool:
-    """True for a tensor whose rank is not known."""
-    return isinstance(value.type, UnrankedTensorType)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from lowerdeck.dialects.caffe.caffe_pb2 import BlobProto, NetParameter
+from lowerdeck.frontends.detect import HEAD_BYTES, is_text_head
 from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.frontends.messages import is_all_text
 from lowerdeck.frontends.wire import Format, Holder, ScanError, detach_file, range_field, range_of
 
 M = TypeVar("M", bound=Message)
@@ -49,7 +51,7 @@ FORMAT = Format(
 
 def parse_prototxt(path: str) -> NetParameter:
     """The net described by a text file; FrontendError if it cannot be read."""
-    if not _is_text(path):
+    if not is_text_head(_read(path, HEAD_BYTES)):
         raise FrontendError.of_file(
             path,
             "is no text, expected the .prototxt of a net; a caffemodel does not say all of how it "
@@ -75,7 +77,7 @@ def parse_weights(path: str) -> NetParameter:
     except OSError as error:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
     except (ScanError, DecodeError) as error:
-        if _is_text(path):
+        if is_text_head(_read(path, HEAD_BYTES)):
             return _parse_text(path, NetParameter())
         message = f"is not a valid caffemodel, or is damaged: {error}; get a fresh copy"
         raise FrontendError.of_file(path, message) from None
@@ -92,10 +94,6 @@ def _read(path: str, size: int = -1) -> bytes:
             return file.read(size)
     except OSError as error:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
-
-
-def _is_text(path: str) -> bool:
-    return not any(byte < 0x20 and byte not in b"\t\n\r\f" for byte in _read(path, 4096))
 
 
 def _parse_text(path: str, message: M) -> M:
@@ -137,19 +135,8 @@ def _shown(text: str) -> str:
 
 def _checked(path: str, message: M) -> M:
     """The message, if all strings in it are text: protobuf does not see to it."""
-    if not _is_all_text(message):
+    if not is_all_text(message):
         raise FrontendError.of_file(
             path, "is damaged: a name in it is not UTF-8 text; get a fresh copy"
         )
     return message
-
-
-def _is_all_text(message: Message) -> bool:
-    for field, value in message.ListFields():
-        values = value if cast(Any, field).is_repeated else [value]
-        if field.type == field.TYPE_STRING:
-            if any(not isinstance(text, str) for text in values):
-                return False
-        elif field.type == field.TYPE_MESSAGE and not all(map(_is_all_text, values)):
-            return False
-    return True

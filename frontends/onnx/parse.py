@@ -6,11 +6,9 @@ import dataclasses
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
 
 import onnx
-from google.protobuf.descriptor import FieldDescriptor
-from google.protobuf.message import DecodeError, Message
+from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
@@ -25,6 +23,7 @@ from lowerdeck.dialects.onnx.tensors import (
     tensor_type,
 )
 from lowerdeck.frontends.errors import FrontendError, Problem
+from lowerdeck.frontends.messages import is_all_text
 from lowerdeck.frontends.wire import (
     Format,
     Holder,
@@ -93,28 +92,10 @@ def _parse(path: str) -> onnx.ModelProto:
 
 def check_model(file: str, model: onnx.ModelProto) -> None:
     """FrontendError unless the model's names are text and this onnx knows its versions."""
-    if not _is_text(model):
+    if not is_all_text(model, but=_REMARKS):
         message = "is damaged: a name in it is not UTF-8 text; get a fresh copy"
         raise FrontendError.of_file(file, message)
     _check_versions(file, model)
-
-
-def _is_text(message: Message) -> bool:
-    """True if all strings in `message`, remarks apart, are text: protobuf does not see to it."""
-    for field, value in message.ListFields():
-        if field.name in _REMARKS:
-            continue
-        if field.type == field.TYPE_STRING:
-            if any(not isinstance(text, str) for text in (value if _repeats(field) else [value])):
-                return False
-        elif field.type == field.TYPE_MESSAGE:
-            if not all(map(_is_text, value if _repeats(field) else [value])):
-                return False
-    return True
-
-
-def _repeats(field: FieldDescriptor) -> bool:
-    return bool(cast(Any, field).is_repeated)
 
 
 def _check_versions(file: str, model: onnx.ModelProto) -> None:

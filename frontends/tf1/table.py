@@ -13,6 +13,8 @@ from typing import Any, NamedTuple, cast
 
 import google_crc32c
 
+from lowerdeck.frontends.wire import ScanError, read_varint
+
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER_BYTES = 48
 _TRAILER_BYTES = 5
@@ -108,15 +110,10 @@ def _range(data: bytes, position: int) -> tuple[_Range, int]:
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     """The number at a position, and the position after it."""
-    value = shift = 0
-    while position < len(data) and shift < 64:
-        byte = data[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    raise TableError("a number does not end")
+    try:
+        return read_varint(data, position, len(data))
+    except ScanError:
+        raise TableError("a number does not end") from None
 
 
 def decompress(data: bytes) -> bytes:
