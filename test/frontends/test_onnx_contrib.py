@@ -482,14 +482,13 @@ def test_embeddings(has_segments: bool, has_mask: bool) -> None:
         agree("EmbedLayerNormalization", inputs, ("y", "mask_index", "sum"))
     del inputs["ids_of_positions"]
     tables = ("words", "positions", "segment_table", "gamma", "beta")
-    present = {name: inputs[name] is not None for name in tables}
     for name in tables:
-        shape = np.shape(inputs[name])
-        inputs[name] = quantized(np.uint8, len(name), *shape) if present[name] else None
+        if (table := inputs[name]) is not None:
+            inputs[name] = quantized(np.uint8, len(name), *table.shape)
     for k, name in enumerate(tables):
-        inputs[f"{name}_scale"] = scale(0.02 + k / 200) if present[name] else None
+        inputs[f"{name}_scale"] = None if inputs[name] is None else scale(0.02 + k / 200)
     for k, name in enumerate(tables):
-        inputs[f"{name}_zero"] = np.array(100 + k, np.uint8) if present[name] else None
+        inputs[f"{name}_zero"] = None if inputs[name] is None else np.array(100 + k, np.uint8)
     agree("QEmbedLayerNormalization", inputs, ("y", "mask_index"), tolerance=1e-4)
 
 
