@@ -206,23 +206,21 @@ class SinkTranspose(Pattern[Sinking]):
         rewriter.replace(op, TransposeOp(new.results[0], permutation))
 
 
-class ReduceOfTranspose(Pattern):
+class ReduceOfTranspose(Pattern[tuple[ReduceOp, TransposeOp]]):
     """reduce(transpose(x, p), axes) -> reduce(x, p[axes]) [the other dimensions in order]"""
 
     name = "reduce-of-transpose"
     roots = (ReduceOp,)
     ranked = True
 
-    def match(self, op: ReduceOp) -> Match | None:
+    def match(self, op: ReduceOp) -> Match[tuple[ReduceOp, TransposeOp]] | None:
         transpose = producer(op.input, TransposeOp)
         if transpose is None or not _is_reduced_away(op, ints(transpose.permutation)):
             return None
-        return Match((op, transpose), "what it leaves is in order")
+        return Match((op, transpose), "what it leaves is in order", (op, transpose))
 
-    def rewrite(self, match: Match, rewriter: Rewriter) -> None:
-        op, transpose = match.consumed
-        assert isinstance(op, ReduceOp)
-        assert isinstance(transpose, TransposeOp)
+    def rewrite(self, match: Match[tuple[ReduceOp, TransposeOp]], rewriter: Rewriter) -> None:
+        op, transpose = match.data
         permutation = ints(transpose.permutation)
         axes = sorted(permutation[axis] for axis in ints(op.axes))
         keep = bool(op.keep_dims.value.data)

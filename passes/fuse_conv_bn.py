@@ -57,31 +57,29 @@ def _fusion(
     return fusion if is_finite(fusion.weight.array, fusion.bias.array) else None
 
 
-class FuseConvBatchNorm(Pattern[Fusion]):
+class FuseConvBatchNorm(Pattern[tuple[Convolution, Fusion]]):
     """batch_norm(conv(x, w, b)) -> conv(x, w * s, b * s + t) [conv used once; constants]"""
 
     name = "fuse-conv-batch-norm"
     roots = (BatchNormOp,)
     ranked = True
 
-    def match(self, op: BatchNormOp) -> Match[Fusion] | None:
+    def match(self, op: BatchNormOp) -> Match[tuple[Convolution, Fusion]] | None:
         conv = producer(op.input, ConvOp) or producer(op.input, ConvTransposeOp)
         if conv is None or op.axis.data != 1 or not conv.result.has_one_use():
             return None
         fusion = _fusion(conv, conv.weight, conv.bias, op)
         if fusion is None:
             return None
-        return Match((op, conv), f"its {conv.name} takes scale and shift", fusion)
+        return Match((op, conv), f"its {conv.name} takes scale and shift", (conv, fusion))
 
-    def rewrite(self, match: Match[Fusion], rewriter: Rewriter) -> None:
-        conv = match.consumed[1]
-        assert isinstance(conv, ConvOp | ConvTransposeOp)
-        weight = rewriter.add(match.data.weight).result
-        bias = rewriter.add(match.data.bias).result
+    def rewrite(self, match: Match[tuple[Convolution, Fusion]], rewriter: Rewriter) -> None:
+        conv, fusion = match.data
+        weight, bias = (rewriter.add(part).result for part in (fusion.weight, fusion.bias))
         rewriter.replace(match.root, conv.with_operands([conv.input, weight, bias]))
 
 
-class FuseMatmulBatchNorm(Pattern[Fusion]):
+class FuseMatmulBatchNorm(Pattern[tuple[MatmulOp, Fusion]]):
     """
     batch_norm(x @ w + b) -> x @ (w * s) + (b * s + t)
 
@@ -92,7 +90,7 @@ class FuseMatmulBatchNorm(Pattern[Fusion]):
     roots = (BatchNormOp,)
     ranked = True
 
-    def match(self, op: BatchNormOp) -> Match[Fusion] | None:
+    def match(self, op: BatchNormOp) -> Match[tuple[MatmulOp, Fusion]] | None:
         consumed: list[Operation] = [op]
         value, bias = op.input, None
         if (add := producer(value, AddOp)) is not None and add.result.has_one_use():
@@ -107,13 +105,11 @@ class FuseMatmulBatchNorm(Pattern[Fusion]):
         if fusion is None:
             return None
         reason = "the matrix product takes scale and shift"
-        return Match((*consumed, matmul), reason, fusion)
+        return Match((*consumed, matmul), reason, (matmul, fusion))
 
-    def rewrite(self, match: Match[Fusion], rewriter: Rewriter) -> None:
-        matmul = match.consumed[-1]
-        assert isinstance(matmul, MatmulOp)
-        weight = rewriter.add(match.data.weight).result
-        bias = rewriter.add(match.data.bias).result
+    def rewrite(self, match: Match[tuple[MatmulOp, Fusion]], rewriter: Rewriter) -> None:
+        matmul, fusion = match.data
+        weight, bias = (rewriter.add(part).result for part in (fusion.weight, fusion.bias))
         product = rewriter.add(MatmulOp(matmul.lhs, weight))
         rewriter.replace(match.root, AddOp(product.result, bias))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -203,43 +203,45 @@ def _layer_norm(norm: Normalization, rewriter: Rewriter) -> LayerNormOp:
     return LayerNormOp(norm.input, scale, norm.bias, norm.epsilon, norm.axis)
 
 
-class ScaleNormalization(Pattern[SSAValue]):
+Found: TypeAlias = tuple[LayerNormOp, SSAValue]
+"""A normalization, and the parameter that its result meets."""
+
+
+class ScaleNormalization(Pattern[Found]):
     """layer_norm(x, 1) * s -> layer_norm(x, s) [s along the normalized dimensions; used once]"""
 
     name = "scale-normalization"
     roots = (MulOp,)
     ranked = True
 
-    def match(self, op: MulOp) -> Match[SSAValue] | None:
+    def match(self, op: MulOp) -> Match[Found] | None:
         found = _normalized(op)
         if found is None or number(found[0].scale) != 1:
             return None
-        return Match((op, found[0]), "it has no scale yet", found[1])
+        return Match((op, found[0]), "it has no scale yet", found)
 
-    def rewrite(self, match: Match[SSAValue], rewriter: Rewriter) -> None:
-        norm = match.consumed[1]
-        assert isinstance(norm, LayerNormOp)
-        rewriter.replace(match.root, _with(norm, match.data, None))
+    def rewrite(self, match: Match[Found], rewriter: Rewriter) -> None:
+        norm, parameter = match.data
+        rewriter.replace(match.root, _with(norm, parameter, None))
 
 
-class ShiftNormalization(Pattern[SSAValue]):
+class ShiftNormalization(Pattern[Found]):
     """layer_norm(x, s) + b -> layer_norm(x, s, b) [b along the normalized dimensions; used once]"""
 
     name = "shift-normalization"
     roots = (AddOp,)
     ranked = True
 
-    def match(self, op: AddOp) -> Match[SSAValue] | None:
+    def match(self, op: AddOp) -> Match[Found] | None:
         found = _normalized(op)
-        return None if found is None else Match((op, found[0]), "it has no bias yet", found[1])
+        return None if found is None else Match((op, found[0]), "it has no bias yet", found)
 
-    def rewrite(self, match: Match[SSAValue], rewriter: Rewriter) -> None:
-        norm = match.consumed[1]
-        assert isinstance(norm, LayerNormOp)
-        rewriter.replace(match.root, _with(norm, norm.scale, match.data))
+    def rewrite(self, match: Match[Found], rewriter: Rewriter) -> None:
+        norm, parameter = match.data
+        rewriter.replace(match.root, _with(norm, norm.scale, parameter))
 
 
-def _normalized(op: BinaryOp) -> tuple[LayerNormOp, SSAValue] | None:
+def _normalized(op: BinaryOp) -> Found | None:
     """The normalization without bias that only `op` uses, and the parameter that it meets."""
     if not is_precise(op.result):
         return None

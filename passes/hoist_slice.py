@@ -125,6 +125,8 @@ def _reshape(op: ReshapeOp, parts: Ranges) -> list[Ranges | None] | None:
 
 _RULES: Mapping[type[Operation], Rule] = {
     **dict.fromkeys((*ELEMENTWISE, SoftmaxOp, TransposeOp), _followed),
+    # Index maps do not tell that a row is normalized as a whole, which parts of a product pay, or
+    # which dimensions a reshape keeps.
     LayerNormOp: _layer_norm,
     MatmulOp: _matmul,
     AttentionOp: _attention,
