@@ -9,6 +9,7 @@ from xdsl.dialects.builtin import IntegerType, Signedness
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core import constant, elementwise
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import (
     element_type,
     i1,
@@ -148,15 +149,20 @@ def _shift(graph: GraphBuilder, op: elementwise.BitwiseOp) -> None:
     graph.set(op, graph.cast(graph.cast(shifted, same_width), element))
 
 
-_PREDICATES = {"lt": "Less", "le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"}
+_PREDICATES = {
+    Predicate.LT: "Less",
+    Predicate.LE: "LessOrEqual",
+    Predicate.GT: "Greater",
+    Predicate.GE: "GreaterOrEqual",
+}
 
 
 @converts(elementwise.CompareOp)
 def _compare(graph: GraphBuilder, op: elementwise.CompareOp) -> None:
     operands, predicate = [graph.value(op.lhs), graph.value(op.rhs)], op.predicate.data
-    if predicate in ("eq", "ne"):
+    if predicate in (Predicate.EQ, Predicate.NE):
         equal = graph.node("Equal", operands)
-        graph.set(op, equal if predicate == "eq" else graph.node("Not", [equal]))
+        graph.set(op, equal if predicate == Predicate.EQ else graph.node("Not", [equal]))
         return
     if element_type(op.lhs) == i1:
         operands = [graph.cast(name, i32) for name in operands]

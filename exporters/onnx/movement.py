@@ -80,7 +80,7 @@ def _pad(graph: GraphBuilder, op: tensor.PadOp) -> None:
     inputs = [graph.value(op.input), graph.dims([*op.begin.data, *op.end.data])]
     if op.value is not None:
         inputs.append(graph.value(op.value))
-    graph.set(op, graph.node("Pad", inputs, mode=op.mode.data))
+    graph.set(op, graph.node("Pad", inputs, mode=op.mode.data.value))
 
 
 @converts(tensor.ConcatOp)
@@ -117,7 +117,7 @@ def _gather_nd(graph: GraphBuilder, op: tensor.GatherNdOp) -> None:
 @converts(tensor.ScatterElementsOp)
 def _scatter_elements(graph: GraphBuilder, op: tensor.ScatterElementsOp) -> None:
     inputs = [graph.value(op.input), _indices(graph, op.indices), graph.value(op.updates)]
-    attributes: dict[str, Any] = {"axis": op.axis.data, "reduction": op.reduction.data}
+    attributes: dict[str, Any] = {"axis": op.axis.data, "reduction": op.reduction.data.value}
     graph.set(op, graph.node("ScatterElements", inputs, **attributes))
 
 
@@ -125,7 +125,7 @@ def _scatter_elements(graph: GraphBuilder, op: tensor.ScatterElementsOp) -> None
 def _scatter_nd(graph: GraphBuilder, op: tensor.ScatterNdOp) -> None:
     indices = graph.cast(graph.value(op.indices), i64)
     inputs = [graph.value(op.input), indices, graph.value(op.updates)]
-    graph.set(op, graph.node("ScatterND", inputs, reduction=op.reduction.data))
+    graph.set(op, graph.node("ScatterND", inputs, reduction=op.reduction.data.value))
 
 
 @converts(tensor.TopKOp)

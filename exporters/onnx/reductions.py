@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import reduce as reductions
 from lowerdeck.dialects.core import tensor
+from lowerdeck.dialects.core.enums import CumulativeKind, PoolKind
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64, is_float, rank_of, ui64
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
 from lowerdeck.exporters.onnx.windows import padded_input, static
@@ -52,7 +53,7 @@ def _softmax(graph: GraphBuilder, op: reductions.SoftmaxOp) -> None:
 def _cumulative(graph: GraphBuilder, op: reductions.CumulativeOp) -> None:
     exclusive, reverse = (bool(flag.value.data) for flag in (op.exclusive, op.reverse))
     x, axis = graph.value(op.input), op.axis.data
-    if op.kind.data == "sum":
+    if op.kind.data == CumulativeKind.SUM:
         flags: dict[str, Any] = {"exclusive": int(exclusive), "reverse": int(reverse)}
         graph.set(op, graph.node("CumSum", [x, graph.literal(axis)], **flags))
         return
@@ -74,11 +75,18 @@ def _cumulative(graph: GraphBuilder, op: reductions.CumulativeOp) -> None:
     graph.set(op, graph.node("ReduceProd", [factors, graph.literal([axis + 1])], keepdims=0))
 
 
+_GLOBAL_POOLS = {
+    PoolKind.MAX: "ReduceMax",
+    PoolKind.SUM: "ReduceSum",
+    PoolKind.AVERAGE: "ReduceMean",
+}
+
+
 @converts(reductions.PoolOp)
 def _pool(graph: GraphBuilder, op: reductions.PoolOp) -> None:
     if _is_global(op):
         axes = graph.literal(list(range(2, rank_of(op.input))))
-        name = {"max": "ReduceMax", "sum": "ReduceSum", "average": "ReduceMean"}[op.kind.data]
+        name = _GLOBAL_POOLS[op.kind.data]
         graph.set(op, graph.node(name, [graph.value(op.input), axes], keepdims=1))
         return
     kernel = static(op.kernel)
@@ -102,7 +110,7 @@ def _window_pool(graph: GraphBuilder, op: reductions.PoolOp, kernel: Sequence[in
         "strides": tensor.ints(op.strides),
         "dilations": tensor.ints(op.dilations),
     }
-    if op.kind.data == "max":
+    if op.kind.data == PoolKind.MAX:
         # Padding as wide as the window is refused by runtimes.
         pads = static(op.pads_begin, op.pads_end)
         too_wide = pads is not None and any(
@@ -113,7 +121,7 @@ def _window_pool(graph: GraphBuilder, op: reductions.PoolOp, kernel: Sequence[in
     x, _ = padded_input(graph, op, explicit=True)
     volume = graph.like(op.input, float(np.prod(kernel)))
     total = graph.node("Mul", [graph.node("AveragePool", [x], **window), volume])
-    if op.kind.data == "sum":
+    if op.kind.data == PoolKind.SUM:
         return total
     counted = graph.node("AveragePool", [_counted(graph, op)], **window)
     return graph.node("Div", [total, graph.node("Mul", [counted, volume])])

@@ -9,8 +9,10 @@ from typing import TypeAlias
 
 from xdsl.ir import Operation, SSAValue
 
+from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp
 from lowerdeck.dialects.core.tensor import (
@@ -29,7 +31,7 @@ from lowerdeck.dialects.core.tensor import (
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 
-Assumption: TypeAlias = tuple[Expr, str, Expr]
+Assumption: TypeAlias = tuple[Expr, Requirement, Expr]
 """left, predicate (eq, le, index or broadcast), right; index is le where elements are indexed"""
 
 
@@ -40,55 +42,59 @@ def assumptions(op: Operation) -> Iterator[Assumption]:
             yield left, predicate, right
 
 
-def _is_proved(left: Expr, predicate: str, right: Expr) -> bool:
-    if left == right or (predicate == "broadcast" and left == 1):
+def _is_proved(left: Expr, predicate: Requirement, right: Expr) -> bool:
+    if left == right or (predicate == Requirement.BROADCAST and left == 1):
         return True
-    if predicate == "index" and minimum(left, right) == left:
+    if predicate == Requirement.INDEX and minimum(left, right) == left:
         return True
     difference = (right - left).value
-    return predicate in ("le", "index") and difference is not None and difference >= 0
+    return (
+        predicate in (Requirement.LE, Requirement.INDEX)
+        and difference is not None
+        and difference >= 0
+    )
 
 
 def _all(op: Operation) -> Iterator[Assumption]:
     match op:
         case ReshapeOp():
-            yield product(dims_of(op.input)), "eq", product(op.dims.data)
+            yield product(dims_of(op.input)), Requirement.EQ, product(op.dims.data)
         case SliceOp():
             yield from _slice(op)
         case PadOp():
             for amount in (*op.begin.data, *op.end.data):
-                yield Expr.const(0), "le", amount
-            if op.mode.data != "constant":
+                yield Expr.const(0), Requirement.LE, amount
+            if op.mode.data != PadMode.CONSTANT:
                 # What is repeated must exist.
                 sides = zip(dims_of(op.input), op.begin.data, op.end.data, strict=True)
                 for dim, begin, end in sides:
-                    yield minimum(1, begin + end), "le", dim
+                    yield minimum(1, begin + end), Requirement.LE, dim
         case BroadcastOp():
             yield from _broadcast(dims_of(op.input), op.dims.data)
         case ConcatOp():
             yield from _concat(op)
         case MatmulOp():
             lhs, rhs = dims_of(op.lhs), dims_of(op.rhs)
-            yield lhs[-1], "eq", rhs[-2]
+            yield lhs[-1], Requirement.EQ, rhs[-2]
             for dims in (lhs, rhs):
                 yield from _broadcast(dims[:-2], dims_of(op.result)[:-2])
         case AttentionOp():
             yield from _attention(op)
         case ConvOp():
-            yield dims_of(op.input)[1], "eq", dims_of(op.weight)[1] * op.groups.data
+            yield dims_of(op.input)[1], Requirement.EQ, dims_of(op.weight)[1] * op.groups.data
             yield from _windows(op)
         case ConvTransposeOp():
-            yield dims_of(op.input)[1], "eq", dims_of(op.weight)[0]
+            yield dims_of(op.input)[1], Requirement.EQ, dims_of(op.weight)[0]
             yield from _windows(op)
         case PoolOp():
             yield from _windows(op)
         case BatchNormOp():
             for parameter in op.operands[1:]:
-                yield dims_of(parameter)[0], "eq", dims_of(op.input)[op.axis.data]
+                yield dims_of(parameter)[0], Requirement.EQ, dims_of(op.input)[op.axis.data]
         case TopKOp():
-            yield op.k.data[0], "le", dims_of(op.input)[op.axis.data]
+            yield op.k.data[0], Requirement.LE, dims_of(op.input)[op.axis.data]
         case ArgReduceOp():
-            yield Expr.const(1), "le", dims_of(op.input)[op.axis.data]
+            yield Expr.const(1), Requirement.LE, dims_of(op.input)[op.axis.data]
         case GatherOp():
             yield _indexed(dims_of(op.result), dims_of(op.input)[op.axis.data])
         case GatherElementsOp() | ScatterElementsOp():
@@ -96,11 +102,11 @@ def _all(op: Operation) -> Iterator[Assumption]:
             yield _indexed(dims_of(op.indices), dims[op.axis.data])
             for axis, (size, dim) in enumerate(zip(dims_of(op.indices), dims, strict=True)):
                 if axis != op.axis.data:
-                    yield size, "le", dim
+                    yield size, Requirement.LE, dim
         case GatherNdOp():
             batch = op.batch_dims.data
             for axis in range(batch):
-                yield dims_of(op.indices)[axis], "eq", dims_of(op.input)[axis]
+                yield dims_of(op.indices)[axis], Requirement.EQ, dims_of(op.input)[axis]
             depth = dims_of(op.indices)[-1].value or 0
             for dim in dims_of(op.input)[batch : batch + depth]:
                 yield _indexed(dims_of(op.result), dim)
@@ -108,7 +114,7 @@ def _all(op: Operation) -> Iterator[Assumption]:
             depth = dims_of(op.indices)[-1].value or 0
             expected = (*dims_of(op.indices)[:-1], *dims_of(op.input)[depth:])
             for left, right in zip(dims_of(op.updates), expected, strict=True):
-                yield left, "eq", right
+                yield left, Requirement.EQ, right
             for dim in dims_of(op.input)[:depth]:
                 yield _indexed(dims_of(op.updates), dim)
         case _ if isinstance(op, ELEMENTWISE):
@@ -125,12 +131,12 @@ def _indexed(dims: Sequence[Expr], dim: Expr) -> Assumption:
     An index that is out of range reads the first element until the status is looked at, so there
     must be one.
     """
-    return minimum(1, *dims), "index", dim
+    return minimum(1, *dims), Requirement.INDEX, dim
 
 
 def _broadcast(dims: Sequence[Expr], result: Sequence[Expr]) -> Iterator[Assumption]:
     for dim, whole in zip(dims, result[len(result) - len(dims) :], strict=True):
-        yield dim, "broadcast", whole
+        yield dim, Requirement.BROADCAST, whole
 
 
 def _attention(op: AttentionOp) -> Iterator[Assumption]:
@@ -138,7 +144,7 @@ def _attention(op: AttentionOp) -> Iterator[Assumption]:
     query, key, value = (dims_of(operand) for operand in op.operands[:3])
     found = (*key[:-3], *key[-2:], *value[:-1])
     for left, right in zip(found, (*query[:-3], *query[-2:], *key[:-1]), strict=True):
-        yield left, "eq", right
+        yield left, Requirement.EQ, right
     if op.mask is not None:
         yield from _broadcast(dims_of(op.mask), op.score_dims)
 
@@ -146,7 +152,7 @@ def _attention(op: AttentionOp) -> Iterator[Assumption]:
 def _windows(op: Operation) -> Iterator[Assumption]:
     """The input is not smaller than a window."""
     for size in dims_of(op.results[0])[2:]:
-        yield Expr.const(0), "le", size
+        yield Expr.const(0), Requirement.LE, size
 
 
 def _slice(op: SliceOp) -> Iterator[Assumption]:
@@ -158,9 +164,9 @@ def _slice(op: SliceOp) -> Iterator[Assumption]:
         if size == 0 or (start == 0 and step == 1 and size == dim):
             continue
         some = minimum(size, 1)
-        yield Expr.const(0), "le", size
-        yield Expr.const(0), "le", minimum(start, last) * some
-        yield maximum(start, last) * some, "le", dim - some
+        yield Expr.const(0), Requirement.LE, size
+        yield Expr.const(0), Requirement.LE, minimum(start, last) * some
+        yield maximum(start, last) * some, Requirement.LE, dim - some
 
 
 def _concat(op: ConcatOp) -> Iterator[Assumption]:
@@ -168,4 +174,4 @@ def _concat(op: ConcatOp) -> Iterator[Assumption]:
     for value in op.inputs[1:]:
         for axis, (dim, expected) in enumerate(zip(dims_of(value), dims_of(first), strict=True)):
             if axis != op.axis.data:
-                yield dim, "eq", expected
+                yield dim, Requirement.EQ, expected

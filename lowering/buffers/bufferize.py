@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.constant import (
     BindSymbolsOp,
@@ -295,7 +296,7 @@ class Bufferizer:
 
     def _is_certain(self, left: Expr, predicate: str, right: Expr) -> bool:
         """True if the numbers of iterations that there can be leave no doubt."""
-        is_order = predicate in ("le", "index")
+        is_order = predicate in (Requirement.LE, Requirement.INDEX)
         difference = interval(right - left, self._ranges) if is_order else None
         return difference is not None and difference[0] >= 0
 

@@ -9,6 +9,7 @@ from functools import partial, singledispatch
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
@@ -271,12 +272,12 @@ def _(op: driver.RequireOp, w: DriverWriter) -> None:
     if not op.left.data[0].symbols | op.right.data[0].symbols <= w.c.sizes:
         equal, within = f"lowerdeck_equal({left}, {right})", f"lowerdeck_within({left}, {right})"
     condition = {
-        "eq": equal,
-        "le": within,
-        "index": within,
-        "broadcast": f"{equal} || ({left}) == 1",
+        Requirement.EQ: equal,
+        Requirement.LE: within,
+        Requirement.INDEX: within,
+        Requirement.BROADCAST: f"{equal} || ({left}) == 1",
     }[predicate]
-    error = "INDEX_OUT_OF_RANGE" if predicate == "index" else "SHAPE_MISMATCH"
+    error = "INDEX_OUT_OF_RANGE" if predicate == Requirement.INDEX else "SHAPE_MISMATCH"
     w.end_run(f"!({condition})", f"LOWERDECK_ERROR_{error}")
 
 

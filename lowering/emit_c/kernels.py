@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from lowerdeck.dialects.buffer import kernel, vector
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c.vectors import (
@@ -496,7 +497,14 @@ def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
     return f"({value_c_type(op.result.type)})({a} {operator} {b})"
 
 
-_LANE_PREDICATES = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+_LANE_PREDICATES = {
+    Predicate.EQ: "==",
+    Predicate.NE: "!=",
+    Predicate.LT: "<",
+    Predicate.LE: "<=",
+    Predicate.GT: ">",
+    Predicate.GE: ">=",
+}
 
 
 def _vector_function(op: Operation, *operands: str) -> str:

@@ -11,6 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
+from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp, YieldOp
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.loops.indices import Cloner, Indices
@@ -149,7 +150,7 @@ def _is_unrollable(op: Operation) -> bool:
     return (
         isinstance(op, ForOp)
         and op.mode is not None
-        and op.mode.data == "unroll"
+        and op.mode.data == LoopMode.UNROLL
         and not op.inits
         and constants(op.range.data) is not None
     )

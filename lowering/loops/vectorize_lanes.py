@@ -23,9 +23,11 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import vector
+from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp, YieldOp
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
+from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
@@ -355,9 +357,9 @@ def _is_number(value: SSAValue) -> bool:
     return not isinstance(number, FloatAttr) or number.value.data == number.value.data
 
 
-_EXTREMA: Mapping[str, type[vector.MaxfOp | vector.MinfOp]] = {
-    "gt": vector.MaxfOp,
-    "lt": vector.MinfOp,
+_EXTREMA: Mapping[Predicate, type[vector.MaxfOp | vector.MinfOp]] = {
+    Predicate.GT: vector.MaxfOp,
+    Predicate.LT: vector.MinfOp,
 }
 """a > b ? a : b is an instruction."""
 
@@ -430,6 +432,10 @@ class VectorizeLanesPass(ModulePass):
             if not isinstance(function, FuncOp):
                 continue
             for loop in reversed(list(function.walk())):
-                if isinstance(loop, ForOp) and loop.mode is not None and loop.mode.data == "lanes":
+                if (
+                    isinstance(loop, ForOp)
+                    and loop.mode is not None
+                    and loop.mode.data == LoopMode.LANES
+                ):
                     if not vectorize(loop):
                         del loop.properties["mode"]

@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
+from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import (
     DRIVER,
     ForOp,
@@ -373,7 +374,7 @@ _SIDE_BY_SIDE = 4
 
 
 def _is_lanes(loop: ForOp) -> bool:
-    return loop.mode is not None and loop.mode.data == "lanes"
+    return loop.mode is not None and loop.mode.data == LoopMode.LANES
 
 
 def _append(block: Block, op: Operation) -> SSAValue:

@@ -8,6 +8,13 @@ from xdsl.dialects import arith, math
 from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
+from lowerdeck.dialects.core.enums import (
+    CumulativeKind,
+    ExtremumKind,
+    PoolKind,
+    Predicate,
+    ReduceKind,
+)
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ints
@@ -33,27 +40,27 @@ def sum_type(element: Attribute) -> Attribute:
     return f64 if is_float(element) else element
 
 
-def _start(b: KernelBuilder, kind: str, element: Attribute) -> SSAValue:
-    if kind == "max":
+def _start(b: KernelBuilder, kind: ReduceKind, element: Attribute) -> SSAValue:
+    if kind == ReduceKind.MAX:
         return scalars.lowest(b, element)
-    if kind == "min":
+    if kind == ReduceKind.MIN:
         return scalars.highest(b, element)
-    return scalars.constant(b, int(kind == "prod"), sum_type(element))
+    return scalars.constant(b, int(kind == ReduceKind.PROD), sum_type(element))
 
 
 def _combine(
-    b: KernelBuilder, kind: str, total: SSAValue, value: SSAValue, element: Attribute
+    b: KernelBuilder, kind: ReduceKind, total: SSAValue, value: SSAValue, element: Attribute
 ) -> SSAValue:
     """`total` with one more element."""
-    if kind in ("max", "min"):
-        choose = scalars.maximum if kind == "max" else scalars.minimum
+    if kind in (ReduceKind.MAX, ReduceKind.MIN):
+        choose = scalars.maximum if kind == ReduceKind.MAX else scalars.minimum
         return choose(b, total, scalars.widen(b, value), element)
     wide = scalars.cast(b, value, element, sum_type(element))
-    return scalars.mul(b, total, wide) if kind == "prod" else scalars.add(b, total, wide)
+    return (scalars.mul if kind == ReduceKind.PROD else scalars.add)(b, total, wide)
 
 
-def _result(b: KernelBuilder, kind: str, total: SSAValue, element: Attribute) -> SSAValue:
-    if kind in ("max", "min"):
+def _result(b: KernelBuilder, kind: ReduceKind, total: SSAValue, element: Attribute) -> SSAValue:
+    if kind in (ReduceKind.MAX, ReduceKind.MIN):
         return scalars.narrow(b, total, element)
     return scalars.cast(b, total, sum_type(element), element)
 
@@ -97,7 +104,10 @@ def lower_arg_reduce(k: KernelLowering, op: ArgReduceOp) -> None:
     b, dims, axis = k.builder, dims_of(op.input), op.axis.data
     element = element_type(op.input)
     keep, last = bool(op.keep_dims.value.data), bool(op.last_index.value.data)
-    predicate = {"max": "gt", "min": "lt"}[op.kind.data].replace("t", "e" if last else "t")
+    if op.kind.data == ExtremumKind.MAX:
+        predicate = Predicate.GE if last else Predicate.GT
+    else:
+        predicate = Predicate.LE if last else Predicate.LT
     with b.nest(dims_of(op.result), parallel=True) as at:
 
         def value_at(position: Expr, at: Index = at) -> SSAValue:
@@ -234,7 +244,9 @@ def lower_layer_norm(k: KernelLowering, op: LayerNormOp) -> None:
 def lower_cumulative(k: KernelLowering, op: CumulativeOp) -> None:
     """Carry the running value along each line."""
     b, dims, axis = k.builder, dims_of(op.input), op.axis.data
-    element, kind = element_type(op.input), op.kind.data
+    element = element_type(op.input)
+    is_sum = op.kind.data == CumulativeKind.SUM
+    kind = ReduceKind.SUM if is_sum else ReduceKind.PROD
     with b.nest([*dims[:axis], *dims[axis + 1 :]], parallel=True) as at:
 
         def step(position: Expr, values: Sequence[SSAValue], at: Index = at) -> Sequence[SSAValue]:
@@ -247,7 +259,7 @@ def lower_cumulative(k: KernelLowering, op: CumulativeOp) -> None:
             return [following]
 
         # A sum of -0 alone is -0; one of nothing is 0.
-        starts_at_none = kind == "sum" and is_float(element) and not op.exclusive.value.data
+        starts_at_none = is_sum and is_float(element) and not op.exclusive.value.data
         start = b.floating(-0.0, sum_type(element)) if starts_at_none else _start(b, kind, element)
         b.carry(dims[axis], [start], step)
 
@@ -257,8 +269,8 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
     """A loop nest over each window, clipped to the input."""
     b, dims, kernel = k.builder, dims_of(op.input), op.kernel.data
     element = element_type(op.input)
-    is_max = op.kind.data == "max"
-    kind = "max" if is_max else "sum"
+    is_max = op.kind.data == PoolKind.MAX
+    kind = ReduceKind.MAX if is_max else ReduceKind.SUM
     strides, dilations = ints(op.strides), ints(op.dilations)
     begin, end = op.pads_begin.data, op.pads_end.data
     with b.nest(dims_of(op.result), parallel=True) as at:
@@ -279,7 +291,7 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
             return [_combine(b, kind, values[0], value, element)]
 
         total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
-        if op.kind.data == "average":
+        if op.kind.data == PoolKind.AVERAGE:
             count = b.as_integer(window_count(op, at, bounds))
             total = _divide(b, total, count, sum_type(element))
         k.finish(op, at, _result(b, kind, total, element))

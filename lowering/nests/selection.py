@@ -11,6 +11,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.constant import FromDimsOp
+from lowerdeck.dialects.core.enums import ScatterReduction
 from lowerdeck.dialects.core.index_maps import unravel
 from lowerdeck.dialects.core.tensor import (
     ConcatOp,
@@ -304,13 +305,15 @@ def _update(
 ) -> None:
     b, element = k.builder, element_type(op.input)
     value = update
-    if (reduction := op.reduction.data) != "none":
+    if (reduction := op.reduction.data) != ScatterReduction.NONE:
         old = scalars.widen(b, b.load(k.outputs[0], target))
         new = scalars.widen(b, update)
-        if reduction in ("max", "min"):
-            choose = scalars.maximum if reduction == "max" else scalars.minimum
+        if reduction in (ScatterReduction.MAX, ScatterReduction.MIN):
+            is_max = reduction == ScatterReduction.MAX
+            choose = scalars.maximum if is_max else scalars.minimum
             value = choose(b, old, new, element)
         else:
-            value = (scalars.add if reduction == "add" else scalars.mul)(b, old, new)
+            is_sum = reduction == ScatterReduction.ADD
+            value = (scalars.add if is_sum else scalars.mul)(b, old, new)
         value = scalars.narrow(b, value, element)
     b.store(value, k.outputs[0], target)

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import i64
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.enums import PoolKind
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.schedule import Schedule
@@ -151,14 +152,14 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
             at[d + 2] * strides[d] + tap * dilations[d] - begin[d] for d, tap in enumerate(taps)
         ]
         element = k.element(op.input, [*at[:2], *where])
-        if op.kind.data == "max":
+        if op.kind.data == PoolKind.MAX:
             return scalars.larger(b, value, element, f32)
         return scalars.add(b, value, element)
 
-    start = scalars.lowest(b, f32) if op.kind.data == "max" else b.floating(0.0, f32)
+    start = scalars.lowest(b, f32) if op.kind.data == PoolKind.MAX else b.floating(0.0, f32)
     most = min(kernel[-1].value or 0, UNROLLED_TAPS)
     total = add_taps(b, bounds, start, add, most)
-    if op.kind.data == "average":
+    if op.kind.data == PoolKind.AVERAGE:
         return scalars.mul(b, total, _reciprocal(k, window_count(op, at, bounds)))
     return total
 
