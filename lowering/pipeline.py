@@ -181,9 +181,11 @@ def run_to_phase(
     runs in place of passes, by their names: the same with other parameters, or nothing.
 
     PassFailedException (or a subclass) if a pass cannot go on, InternalError if it has a fault;
-    ValueError for an unknown phase.
+    ValueError for an unknown phase or pass.
     """
     options, other = options_of(context), instead or {}
+    if unknown := sorted(other.keys() - ALL_PASSES.keys()):
+        raise ValueError("; ".join(no_pass(name, ALL_PASSES) for name in unknown))
     way = phases_to(phase)
     start = 0 if after is None else way.index(after) + 1
     for current in way[start:]:

@@ -188,7 +188,13 @@ _OF_ONE_RUN = frozenset(
 )
 """Fields of programs that lowering does not depend on; modules are compared as such."""
 
-_UNTUNED = ("split-products", "assign-layouts", "fuse-bands", "choose-schedules", "vectorize-loops")
+_UNTUNED = (
+    "split-products",
+    "assign-layouts",
+    "fuse-bands",
+    "choose-strategies",
+    "vectorize-loops",
+)
 """What programs do without, so that plain loops are tested."""
 
 

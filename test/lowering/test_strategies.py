@@ -147,3 +147,11 @@ def test_a_toy_is_a_file_and_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     functions = [op for op in module.walk() if isinstance(op, FuncOp) and op.schedule]
     expected = "toy tile d0=2 pairs=1"
     assert [str(op.schedule.data) for op in functions if op.schedule] == [expected]
+
+
+def test_a_pass_that_is_not_there_is_not_replaced() -> None:
+    """Or a test would go on with what it wants to do without."""
+    context, module = LowerdeckContext(), convolutions()
+    unknown = {"choose-schedule": None}
+    with pytest.raises(ValueError, match="no pass 'choose-schedule'; did you mean"):
+        run_to_phase(context, module, "kernels", after="optimized", instead=unknown)
