@@ -401,6 +401,12 @@ KNOWN: tuple[Difference, ...] = (
     Difference(NOBODY, ("MaxRoiPool",), "whether NaN is passed over", _holds_nan),
     Difference(
         NOBODY,
+        ("RoiAlign",),
+        "whether the largest sample passes over NaN",
+        lambda call: call.get("mode") == b"max" and _holds_no_number(call),
+    ),
+    Difference(
+        NOBODY,
         ("Resize", "Upsample", "GridSample", "DFT", "STFT"),
         "what infinities and NaN are times 0",
         _holds_no_number,
