@@ -5,8 +5,10 @@ example program, and the same facts as JSON for bindings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from string import Template
 
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import numpy_dtype
@@ -19,10 +21,14 @@ from lowerdeck.lowering.emit_c.writer import (
     c_bytes,
     c_expr,
     comment,
+    needs_runtime,
     storage_type,
     string_literal,
 )
 from lowerdeck.lowering.targets import compiler_flags
+
+RUNTIME = Path(__file__).parent.parent / "runtime"
+"""The C that we wrote by hand."""
 
 ARGUMENTS_AFTER_TENSORS = """\
   const void *weights; /* {weights} */
@@ -355,6 +361,18 @@ _EXAMPLE_NAMES = (
 """What the example program calls something else."""
 
 
+_READ_WEIGHTS = """\
+  const char *const path = argc > 1 ? argv[1] : "{name}.weights";
+  void *const weights = read_file(path, &args.weights_size);
+  if (weights == NULL) {{
+    fprintf(stderr, "cannot read %s\\n", path);
+    return 1;
+  }}
+  args.weights = weights;
+"""
+_NO_WEIGHTS = "  (void)argc;\n  (void)argv;\n  (void)read_file;\n"
+
+
 def example(i: Interface) -> str:
     """example.c: load the weights, run once on zeros, print the first elements."""
     loads_weights = i.weights_size > 0 and not i.embeds_weights
@@ -363,95 +381,50 @@ def example(i: Interface) -> str:
     )
     taken = {*_EXAMPLE_NAMES, *names_of_model(i.name)}
     symbols = {name: identifier(name, taken) for name in names}
-    include, sizes = f'#include "{i.name}.h"', list[str]()
     arguments = ["the weights file"] if loads_weights else []
     arguments += [f"the dimension {symbol} (or 1)" for symbol in symbols.values()]
-    lines = [
-        "/*",
-        " * Runs the model once on inputs of zeros and prints the first elements of each output.",
-        *([f" * Arguments: {', '.join(arguments)}."] if arguments else []),
-        " */",
-        "#include <stdio.h>",
-        "#include <stdlib.h>",
-        "",
-        include,
-        "",
-        "static void *allocate(void *context, size_t size) {",
-        "  (void)context;",
-        "  return malloc(size);",
-        "}",
-        "",
-        "static void release(void *context, void *memory) {",
-        "  (void)context;",
-        "  free(memory);",
-        "}",
-        "",
-        "static void *read_file(const char *path, size_t *size) {",
-        '  FILE *const file = fopen(path, "rb");',
-        "  if (file == NULL) return NULL;",
-        "  fseek(file, 0, SEEK_END);",
-        "  *size = (size_t)ftell(file);",
-        "  rewind(file);",
-        "  void *const data = malloc(*size);",
-        "  if (data != NULL && fread(data, 1, *size, file) != *size) *size = 0;",
-        "  fclose(file);",
-        "  return data;",
-        "}",
-        "",
-        "int main(int argc, char **argv) {",
-        f"  {i.name}_args args = {{0}};",
-        "  const lowerdeck_allocator allocator = {allocate, release, NULL};",
-        "  args.allocator = &allocator;",
+    sizes = [
+        f"  const int64_t {symbol} = argc > {place} ? atoll(argv[{place}]) : 1;"
+        for place, symbol in enumerate(symbols.values(), 2 if loads_weights else 1)
     ]
-    if loads_weights:
-        lines += [
-            f'  const char *const path = argc > 1 ? argv[1] : "{i.name}.weights";',
-            "  void *const weights = read_file(path, &args.weights_size);",
-            "  if (weights == NULL) {",
-            '    fprintf(stderr, "cannot read %s\\n", path);',
-            "    return 1;",
-            "  }",
-            "  args.weights = weights;",
-        ]
-    else:
-        lines += ["  (void)argc;", "  (void)argv;", "  (void)read_file;"]
-    for place, symbol in enumerate(symbols.values(), 2 if loads_weights else 1):
-        lines.append(f"  const int64_t {symbol} = argc > {place} ? atoll(argv[{place}]) : 1;")
-    for port in i.inputs:
-        elements = c_expr(port.type.elements, symbols)
-        sizes.append(f"  args.{port.field}.data = calloc((size_t)({elements}) + 1, {_size(port)});")
-        for axis, dim in enumerate(port.type.dims.data):
-            sizes.append(f"  args.{port.field}.dims[{axis}] = {c_expr(dim, symbols)};")
-    for port in i.outputs:
-        known = port.type.elements.symbols <= symbols.keys()
-        elements = c_expr(port.type.elements, symbols) if known else "1 << 20"
-        sizes.append(f"  args.{port.field}.capacity = {elements};")
-        sizes.append(f"  args.{port.field}.data = calloc((size_t)({elements}) + 1, {_size(port)});")
-    if any("lowerdeck_" in line for line in sizes):
-        lines.insert(lines.index(include) + 1, '#include "lowerdeck_runtime.h"')
-    lines += [
-        *sizes,
-        f"  const int64_t workspace_size = {i.name}_workspace_size(&args);",
-        "  if (workspace_size < 0) {",
-        '    fprintf(stderr, "the dimensions do not fit\\n");',
-        "    return 1;",
-        "  }",
-        "  void *const workspace = malloc((size_t)workspace_size + 1);",
-        "  args.workspace = workspace;",
-        "  args.workspace_size = (size_t)workspace_size;",
-        f"  const int status = {i.name}_run(&args);",
-        "  if (status != LOWERDECK_OK) {",
-        '    fprintf(stderr, "%s\\n", lowerdeck_status_text(status));',
-        "    return 1;",
-        "  }",
-    ]
-    for port in i.outputs:
-        lines += _print_output(port)
-    for port in (*i.inputs, *i.outputs):
-        lines.append(f"  free((void *)args.{port.field}.data);")
-    lines += ["  free(workspace);"]
-    lines += ["  free(weights);"] if loads_weights else []
-    return "\n".join([*lines, "  return 0;", "}", ""])
+    ports = [*(_make_input(port, symbols) for port in i.inputs)]
+    ports += [_make_output(port, symbols) for port in i.outputs]
+    printed = [expr for port in i.inputs for expr in (port.type.elements, *port.type.dims.data)]
+    printed += [port.type.elements for port in i.outputs if _is_of(port, symbols)]
+    results = [line for port in i.outputs for line in _print_output(port)]
+    results += [f"  free((void *)args.{port.field}.data);" for port in (*i.inputs, *i.outputs)]
+    return Template((RUNTIME / "example.c.in").read_text()).substitute(
+        name=i.name,
+        usage=f" * Arguments: {', '.join(arguments)}.\n" if arguments else "",
+        include='#include "lowerdeck_runtime.h"\n' if any(map(needs_runtime, printed)) else "",
+        weights=_READ_WEIGHTS.format(name=i.name) if loads_weights else _NO_WEIGHTS,
+        ports="".join(f"{line}\n" for line in (*sizes, *ports)),
+        results="".join(f"{line}\n" for line in results),
+        release="  free(weights);\n" if loads_weights else "",
+    )
+
+
+def _is_of(port: Port, symbols: Mapping[str, str]) -> bool:
+    """True if the number of elements depends on nothing but these."""
+    return port.type.elements.symbols <= symbols.keys()
+
+
+def _make_input(port: Port, symbols: Mapping[str, str]) -> str:
+    dims = (
+        f"\n  args.{port.field}.dims[{axis}] = {c_expr(dim, symbols)};"
+        for axis, dim in enumerate(port.type.dims.data)
+    )
+    return _allocate(port, c_expr(port.type.elements, symbols)) + "".join(dims)
+
+
+def _make_output(port: Port, symbols: Mapping[str, str]) -> str:
+    """Room for as many elements as there will be, or for many if that is not known."""
+    elements = c_expr(port.type.elements, symbols) if _is_of(port, symbols) else "1 << 20"
+    return f"  args.{port.field}.capacity = {elements};\n{_allocate(port, elements)}"
+
+
+def _allocate(port: Port, elements: str) -> str:
+    return f"  args.{port.field}.data = calloc((size_t)({elements}) + 1, {_size(port)});"
 
 
 def _size(port: Port) -> str:

@@ -6,7 +6,6 @@ import hashlib
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 import numpy as np
@@ -34,9 +33,6 @@ from lowerdeck.lowering.emit_c.writer import CWriter
 _NUMBERS_A_LINE = 6
 
 MAGIC = b"LOWERDCK"
-
-RUNTIME = Path(__file__).parent.parent / "runtime"
-"""The C that we wrote by hand."""
 
 SHIPPED = ("lowerdeck.h", "lowerdeck_runtime.h")
 SHIPPED_WITH_THREADS = ("lowerdeck_pool.h", "lowerdeck_pool.c")
@@ -112,7 +108,7 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
     }
     shipped = SHIPPED + (SHIPPED_WITH_THREADS if i.is_parallel else ())
     shipped += () if i.slots is None else SHIPPED_WITH_PROFILE
-    files.update({file: (RUNTIME / file).read_text() for file in shipped})
+    files.update({file: (interface.RUNTIME / file).read_text() for file in shipped})
     data = interface.metadata(i)
     return CArtifact(name, files, data, weights, header, size, i.embeds_weights)
 

@@ -207,6 +207,11 @@ def c_expr(expr: Expr, names: Mapping[str, str]) -> str:
     return "".join(parts) or "0"
 
 
+def needs_runtime(expr: Expr) -> bool:
+    """True if the C form of an expression calls functions of lowerdeck_runtime.h."""
+    return any(atom.kind != "symbol" for monomial, _ in expr.terms for atom in monomial)
+
+
 def _c_atom(atom: Atom, names: Mapping[str, str]) -> str:
     if atom.kind == "symbol":
         return names[atom.name]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lowerdeck.lowering.emit_c.module import RUNTIME
+from lowerdeck.lowering.emit_c.interface import RUNTIME
 
 PROGRAM = r"""
 #define _POSIX_C_SOURCE 200809L
