@@ -191,7 +191,7 @@ class Bufferizer:
         return op.result
 
     def _take(self, value: SSAValue, *, copies: bool = False) -> SSAValue:
-        """A dynamic buffer of this block that holds a value, and that somebody else gives back."""
+        """A dynamic buffer of this block that holds a value, and that another owner releases."""
         owned, ref = self._scopes[-1].owned, self.refs[value]
         if copies or ref not in owned:
             ref = self._alloc(_ref(value), dynamic=True)

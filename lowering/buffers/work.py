@@ -1,4 +1,4 @@
-"""How much arithmetic an op asks for, whoever does it."""
+"""How much arithmetic an op asks for, by any algorithm."""
 
 from __future__ import annotations
 

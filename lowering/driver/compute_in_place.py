@@ -1,4 +1,4 @@
-"""`compute-in-place`: kernels write their result over an operand that nobody reads any more."""
+"""`compute-in-place`: kernels write their result over an operand that is not read any more."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def write_over(function: kernel.FuncOp, operand: int) -> None:
 @dataclass(frozen=True)
 class ComputeInPlacePass(ModulePass):
     """
-    Let a kernel write its result over an operand of the same type that nobody reads any more.
+    Let a kernel write its result over an operand of the same type that is not read any more.
 
     `call f(a, b, r)`, the last use of `a` and the first one of `r` -> `call f(b, a)`, and `a` in
     place of `r` from there on, if the function loads no element behind a store to it: by index

@@ -232,7 +232,7 @@ def _offset(op: kernel.LoadOp | kernel.StoreOp, c: CWriter) -> str:
 
 @emit.register
 def _(op: vector.PrefetchOp, c: CWriter) -> None:
-    """A hint: to read it, from the second cache, because it would not stay in the first one."""
+    """A hint: to read it, from the L2 cache, because it would not stay in the L1 cache."""
     address = f"{c.value(op.ref)} + {c.index(op.offset.data[0], op.indices)}"
     c.line(f"__builtin_prefetch({address}, 0, 2);")
 

@@ -278,7 +278,7 @@ class LayoutAssigner:
         kernel.properties["layouts"] = ArrayAttr([self._layout(value), layout])
         if isinstance(value.owner, Operation):
             kernel.location = value.owner.location
-        # In the block of the value, so that whoever comes later may use it.
+        # In the block of the value, so that any later user may read it.
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent
         assert home is not None
         before = home.find_ancestor_op_in_block(user)

@@ -34,7 +34,7 @@ ROWS = 8
 
 def is_long(op: MatmulOp, target: Target) -> bool:
     """
-    True if a panel of a constant right matrix takes more than a quarter of the second cache: then
+    True if a panel of a constant right matrix takes more than a quarter of the L2 cache: then
     the next one, which is asked for ahead, and rows of the left matrix do not fit beside it.
     """
     shape, weight = static_shape(op.lhs), static_shape(op.rhs)

@@ -286,7 +286,7 @@ class KernelLowering:
 
     def scratch(self, element: Attribute, dims: Sequence[int]) -> SSAValue:
         """
-        A buffer for use within the kernel: one output more, behind the results, that nobody reads.
+        A buffer for use within the kernel: one more output, behind the results, that is never read.
         """
         self._scratch += 1
         return self.block.insert_arg(RefType.of(element, dims), len(self.block.args))
@@ -311,7 +311,7 @@ class KernelLowering:
 
 
 def remove_unused(block: Block) -> None:
-    """Erase ops that compute or read what nobody uses, so that rules need not look ahead."""
+    """Erase ops that compute or read unused values, so that rules need not look ahead."""
     for op in list(block.walk(reverse=True)):
         is_removable = op.has_trait(Pure) or isinstance(op, LoadOp)
         if is_removable and op.results and not any(result.uses for result in op.results):

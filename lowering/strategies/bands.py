@@ -119,7 +119,7 @@ def estimates(
     The cycles of two convolutions in bands, with smaller tiles and rows that threads make twice,
     and apart, with what memory takes then.
 
-    None if there are no bands, or the tensor in between stays in the second cache without them.
+    None if there are no bands, or the tensor in between stays in the L2 cache without them.
     """
     target = setting.target
     g, weight = Geometry.of(second), static_shape(first.weight)
@@ -334,7 +334,7 @@ def _plans(g: Geometry, weight: Sequence[int], lanes: int, setting: Setting) -> 
 
 
 def _band_sizes(g: Geometry, pixel: int, setting: Setting) -> list[int]:
-    """Rows of bands that differ as little as can be and stay in the second cache."""
+    """Rows of bands that differ as little as can be and stay in the L2 cache."""
     rows = setting.target.l2 // 4 // (g.read * pixel)
     most = (rows - g.span) // g.stride + 1
     if most < 1:

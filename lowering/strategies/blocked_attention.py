@@ -1,5 +1,5 @@
 """
-Attention for blocks of queries: what belongs to one block stays in the first cache.
+Attention for blocks of queries: what belongs to one block stays in the L1 cache.
 
 Queries are the lanes from the scores to their weights, so that the sums and maxima over keys need
 nothing across lanes; then the columns of the values are.
@@ -42,7 +42,7 @@ LARGEST = 1 << 18
 """Bytes that a block may take on the stack."""
 
 LENGTH = 128
-"""How many keys' scores are kept, where those of all are too many or nobody knows."""
+"""How many keys' scores are kept, where those of all are too many or of unknown number."""
 
 Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
 

@@ -61,7 +61,7 @@ class Direct(Strategy):
     registers.
 
     Channels are the outer loop if there are more weights than inputs, so that the larger one is
-    read once; and if the first cache has room for the weights of one tile, but not of all. Where
+    read once; and if the L1 cache has room for the weights of one tile, but not of all. Where
     those of one tile are many, sums are made in parts, each of which is added up for many panels of
     output channels.
     """
@@ -162,7 +162,7 @@ class Direct(Strategy):
 def part_of_depth(target: Target, blocks: int, rest: int, step: int) -> int | None:
     """
     How many blocks of input channels are added up for all positions before the next ones, if the
-    weights of a panel do not stay in the first cache: `step` bytes a block. None for all of them.
+    weights of a panel do not stay in the L1 cache: `step` bytes a block. None for all of them.
     """
     if rest or blocks < 2 or blocks * step < target.l2 // 16:
         return None

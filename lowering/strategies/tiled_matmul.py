@@ -143,7 +143,7 @@ def product_tiles(
     Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice.
     """
     if vectors is None:
-        # A panel is read once for each tile of rows: it has to stay in the second cache.
+        # A panel is read once for each tile of rows: it has to stay in the L2 cache.
         panel = target.l2 // 2 // (depth * target.lanes * 4)
         vectors = range(1, max(1, min(VECTORS, columns // target.lanes, panel)) + 1)
 
@@ -169,7 +169,7 @@ def product_tiles(
 def _cycles(rows: int, vectors: int, depth: int, target: Target, *, is_last: bool) -> float:
     """
     About how long one tile takes: by multiply-adds or loads, no less than what the latency of a sum
-    allows, nor than what the second cache takes for a panel that the first one cannot hold
+    allows, nor than what the L2 cache takes for a panel that the L1 cache cannot hold
     (or that no other tile reads: `is_last`), and for rows that displace each other because they lie
     a multiple of a page apart.
     """

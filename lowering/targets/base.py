@@ -41,11 +41,11 @@ class Costs:
     band: float = 200.0
     """To begin a band of rows."""
     l2_line: float = 2.0
-    """Between two lines that come from the second cache."""
+    """Between two lines that come from the L2 cache."""
     l2_copy_bytes: float = 32.0
-    """Bytes a cycle that are moved within the second cache."""
+    """Bytes a cycle that are moved within the L2 cache."""
     l2_return_bytes: float = 14.0
-    """Bytes a cycle that leave the second cache and come back to it."""
+    """Bytes a cycle that leave the L2 cache and come back to it."""
     shared_bytes: float = 8.0
     """Bytes a cycle that come from the cache shared by the cores."""
     memory_bytes: float = 3.5
@@ -64,7 +64,7 @@ class Target:
     registers: int
     """Vector registers."""
     l2: int
-    """Bytes of the second cache, of one core."""
+    """Bytes of the L2 cache, of one core."""
     lanes_by_element: Mapping[str, int] = field(default_factory=dict[str, int])
     """Elements in a vector register, by their type; none for what it has no vectors of."""
     flags: tuple[str, ...] = ()
@@ -76,11 +76,11 @@ class Target:
     l1: int = 32 << 10
     """Bytes of the first data cache."""
     l1_ways: int = 8
-    """Lines of one set of the first cache."""
+    """Lines of one set of the L1 cache."""
     line: int = 64
     """Bytes of a line of the caches."""
     page: int = 4096
-    """Bytes between places that meet in one set of the first cache."""
+    """Bytes between places that meet in one set of the L1 cache."""
     costs: Costs = field(default_factory=Costs)
 
     def __post_init__(self) -> None:

@@ -54,7 +54,7 @@ func.func @main(%x : tensor<2xi32>) -> tensor<2xi32> {
 // CHECK-NOT:     onnx.Shape
 func.func @main(%x : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>)
     -> tensor<?xf32, #core.tensor<dims = [n * 2]>> {
-  %y = core.reshape %x {dims = #core.dims<[n * 2]>}
+  %y = core.reshape %x [n * 2]
     : (tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) -> tensor<?xf32, #core.tensor<dims = [n * 2]>>
   func.return %y : tensor<?xf32, #core.tensor<dims = [n * 2]>>
 }
