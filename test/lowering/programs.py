@@ -89,6 +89,10 @@ def module_of(types: Sequence[Attribute], body: Body) -> ModuleOp:
     return module
 
 
+def _result_types(module: ModuleOp) -> list[Sequence[Attribute]]:
+    return [op.result_types for op in module.walk()]
+
+
 @dataclass(eq=False)
 class Program:
     """A module of core with inputs, in order, and how exact its results have to be."""
@@ -138,6 +142,8 @@ class Program:
                 if each.name not in _OF_ONE_RUN
             )
             and self.module.is_structurally_equivalent(other.module)
+            # Constants of the same bytes are equivalent whatever their shapes.
+            and _result_types(self.module) == _result_types(other.module)
         )
 
     def lower(self, runs: Sequence[Program]) -> tuple[CArtifact, list[str]]:
