@@ -262,14 +262,14 @@ def test_blocks_of_nothing(op_type: str, size: int, tmp_path: Path) -> None:
 
 def test_scatter_with_indices_of_another_rank(tmp_path: Path) -> None:
     node = make_node("ScatterElements", ["x", "i", "u"], ["y"], "node")
-    inputs = {"x": [2, 2], "i": np.array([0, 1]), "u": [2]}
-    assert "ranks differ" in refusal(tmp_path, node, **inputs)
+    text = refusal(tmp_path, node, x=[2, 2], i=np.array([0, 1]), u=[2])
+    assert "ranks differ" in text
 
 
 def test_scatter_with_indices_longer_than_the_rank(tmp_path: Path) -> None:
     node = make_node("ScatterND", ["x", "i", "u"], ["y"], "node")
-    inputs = {"x": [2, 2], "i": np.array([[0, 1, 0]]), "u": [1]}
-    assert "the indices are longer" in refusal(tmp_path, node, **inputs)
+    text = refusal(tmp_path, node, x=[2, 2], i=np.array([[0, 1, 0]]), u=[1])
+    assert "the indices are longer" in text
 
 
 @pytest.mark.parametrize("shape", [[9], [9, 9, 9]])
