@@ -401,6 +401,20 @@ KNOWN: tuple[Difference, ...] = (
     Difference(NOBODY, ("MaxRoiPool",), "whether NaN is passed over", _holds_nan),
     Difference(
         NOBODY,
+        ("Compress",),
+        "what is chosen beyond the end",
+        lambda call: (
+            is_array(call.inputs[1])
+            and call.inputs[1].size
+            > (
+                call.first.size
+                if "axis" not in call.attributes
+                else call.first.shape[call.get("axis")]
+            )
+        ),
+    ),
+    Difference(
+        NOBODY,
         ("RoiAlign",),
         "whether the largest sample passes over NaN",
         lambda call: call.get("mode") == b"max" and _holds_no_number(call),
