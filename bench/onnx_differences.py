@@ -331,6 +331,16 @@ KNOWN: tuple[Difference, ...] = (
         _has_no_integer_mean,
     ),
     Difference(
+        UNPROMISED,
+        ("ReduceL2",),
+        "the norm of integers whose squares no integer holds",
+        lambda call: (
+            call.first.dtype.kind in "iu"
+            and float(np.square(_numbers(call.first)).sum())
+            >= float(np.iinfo(call.first.dtype).max)
+        ),
+    ),
+    Difference(
         "reference",
         ("GridSample",),
         "volumes of doubles are sampled in doubles",
