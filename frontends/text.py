@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from xdsl.context import Context
+from xdsl.dialects import func
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
 from xdsl.parser import Parser
 from xdsl.utils.exceptions import DiagnosticException, ParseError
 from xdsl.utils.lexer import Input, Span
@@ -33,6 +36,8 @@ def read_module(
             text = file.read()
         module = parse_module(context or default_context(), text, path)
         module.verify()
+        if names := [one.sym_name.data for one in module.walk() if _is_declared_only(one)]:
+            raise FrontendError.of_file(path, f"functions without a body: {', '.join(names)}")
         return module
     except OSError as error:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
@@ -40,6 +45,10 @@ def read_module(
         raise FrontendError.of_file(path, f"is not valid IR text:\n{_shortened(error)}") from None
     except RecursionError:
         raise FrontendError.of_file(path, "its regions are nested too deeply") from None
+
+
+def _is_declared_only(op: Operation) -> TypeGuard[func.FuncOp]:
+    return isinstance(op, func.FuncOp) and not op.body.blocks
 
 
 _LONGEST = 500

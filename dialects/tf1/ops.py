@@ -235,6 +235,8 @@ def variable_type(op: Tf1Op) -> Tensor:
     shape, dtype = op.attr("shape"), op.attr("dtype")
     if shape is None or -1 in shape:
         raise VerifyException("a variable with a value needs a static shape")
+    if dtype not in ELEMENTS:
+        raise VerifyException(f"a variable with a value cannot be of type {dtype}")
     return tensor(ELEMENTS[dtype], shape)
 
 

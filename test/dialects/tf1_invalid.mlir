@@ -101,6 +101,14 @@ tf1.graph @c5 {
 
 // -----
 
+// CHECK: a variable with a value cannot be of type tf1.shape
+tf1.graph @c5_type {
+  %v = tf1.VarHandleOp {dtype = #tf1.dtype<tf1.shape>, shape = #tf1.shape<[1]>, value = #core.blob<"0x0000803F">} : () -> !tf1.resource
+  tf1.fetch {names = []}
+}
+
+// -----
+
 // CHECK: a variable with a value needs a static shape
 tf1.graph @c5_shape {
   %v = tf1.VarHandleOp {dtype = #tf1.dtype<float>, shape = #tf1.shape<[?]>, value = #core.blob<"0x0000803F">} : () -> !tf1.resource

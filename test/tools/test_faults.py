@@ -117,6 +117,13 @@ def test_a_number_of_many_digits(tmp_path: Path) -> None:
         load_model(path)
 
 
+def test_functions_without_a_body(tmp_path: Path) -> None:
+    path = tmp_path / "m.mlir"
+    path.write_text("func.func @main() {\n  func.return\n}\nfunc.func @other() -> tensor<f32>\n")
+    with pytest.raises(FrontendError, match="functions without a body: other"):
+        load_model(path)
+
+
 def test_text_is_verified_when_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "m.mlir"
     path.write_text("func.func @main() -> (tensor<2xf32>) {\n  func.return\n}\n")
