@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -20,9 +21,9 @@ class Equation(Pattern[Replacement]):
 
     ranked = True
 
+    @abstractmethod
     def rule(self, op: Any) -> Rule | None:
         """The equation that applies to `op`."""
-        raise NotImplementedError
 
     def match(self, op: Operation) -> Match[Replacement] | None:
         if (rule := self.rule(op)) is None:

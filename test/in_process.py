@@ -134,6 +134,7 @@ def _status(name: str, args: Sequence[str]) -> int:
     except SystemExit as error:
         status = error.code
     except Exception:
+        # As Python ends a process; the test sees the traceback and the status.
         traceback.print_exc()
         status = 1
     return status if isinstance(status, int) else int(status is not None)

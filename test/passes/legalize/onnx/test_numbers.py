@@ -321,3 +321,33 @@ def test_erf_of_integers(dtype: type[np.generic]) -> None:
     assert found.dtype == dtype
     np.testing.assert_array_equal(found, expected.astype(dtype))
     assert found[:5].tolist() == [0, 0, 0, 1, 1]
+
+
+@pytest.mark.parametrize("large", [np.inf, np.nan])
+def test_col2im_adds_to_no_other_place(large: float) -> None:
+    x = _floats(1, 6, 16)
+    x[0, 4, 7] = large
+    image = {"i": _ints(4, 5), "b": _ints(2, 3)}
+    node = helper.make_node("Col2Im", ["x", "i", "b"], ["y"], pads=[0, 1, 1, 0])
+    model = _model(node, {"x": x}, image, False, opset=18)
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    (expected,) = cast(Any, ReferenceEvaluator(model)).run(None, {"x": x})
+    found: Any = run_module(module, {"x": x})["y"]
+    assert np.isfinite(found).sum() == found.size - 1
+    np.testing.assert_allclose(found, expected, 1e-6, 1e-6)
+
+
+@pytest.mark.parametrize("length", [2, 6, 7, 12])
+def test_spectra_of_real_signals(length: int) -> None:
+    """The first element, and of even lengths the middle one, is real without any rounding."""
+    x = _floats(3, length, 1)
+    node = helper.make_node("DFT", ["x", "", "a"], ["y"])
+    model = _model(node, {"x": x}, {"a": np.array(1)}, False, opset=20)
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    found: Any = run_module(module, {"x": x})["y"]
+    expected = np.fft.fft(x[:, :, 0].astype(np.float64))
+    np.testing.assert_allclose(found[..., 0] + 1j * found[..., 1], expected, 1e-5, 1e-6)
+    assert (found[:, 0, 1] == 0).all()
+    assert length % 2 or (found[:, length // 2, 1] == 0).all()
