@@ -436,14 +436,8 @@ KNOWN: tuple[Difference, ...] = (
         _holds_no_number,
     ),
     Difference(
-        "onnxruntime",
-        ("Resize",),
-        "what is between two integers is rounded to the nearest one",
-        lambda call: call.first.dtype.kind in "iu" and call.get("mode") not in (None, b"nearest"),
-    ),
-    Difference(
         NOBODY,
-        ("Upsample", "GridSample"),
+        ("Resize", "Upsample", "GridSample"),
         "how a value between two integers is rounded",
         lambda call: call.first.dtype.kind in "iu" and call.get("mode") not in (None, b"nearest"),
     ),

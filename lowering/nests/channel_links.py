@@ -123,7 +123,7 @@ def _link_map(links: Links, op: HasIndexMaps, offset: int) -> None:
         raise MixedChannelsError
     for number, operand in enumerate(op.operands):
         index = op.operand_index(number, at)
-        is_gathered = isinstance(op, GatherOp) and number == 0
+        is_gathered = isinstance(op, GatherOp) and number == 0 and len(index) > 1
         if len(index) < len(at) and not is_gathered:
             if any(_varies(part, at[1]) for part in index):
                 if at[1] not in index:

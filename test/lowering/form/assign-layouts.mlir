@@ -153,3 +153,16 @@ func.func @dense(%x: tensor<1x3x8x8xf32>) -> tensor<1x2x8x8xf32> {
   %b = core.conv %a, %v strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x16x8x8xf32>, tensor<2x16x3x3xf32>) -> tensor<1x2x8x8xf32>
   func.return %b : tensor<1x2x8x8xf32>
 }
+
+// -----
+
+// A vector from which a tensor is gathered has no channels that those of the result could follow.
+// CHECK-LABEL: @gathered
+// CHECK:         core.gather
+// CHECK-NEXT:    core.yield
+// CHECK-NEXT:    }
+// CHECK-NEXT:    func.return
+func.func @gathered(%x: tensor<5xf32>, %i: tensor<3x3x4xi64>) -> tensor<3x3x4xf32> {
+  %y = core.gather %x, %i axis 0 : (tensor<5xf32>, tensor<3x3x4xi64>) -> tensor<3x3x4xf32>
+  func.return %y : tensor<3x3x4xf32>
+}
