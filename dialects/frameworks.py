@@ -9,6 +9,7 @@ this one define, each imported when it is first used.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -25,6 +26,15 @@ OptionValue: TypeAlias = "str | os.PathLike[str] | Sequence[str] | None"
 def lazy(module: str, name: str) -> Callable[[], Any]:
     """The function that imports a module of this package and takes `name` from it."""
     return lambda: getattr(import_module(f"lowerdeck.{module}"), name)
+
+
+class FrameworkOp(ABC):
+    """An op that stands for an operator of a framework: an interface of the dialects' ops."""
+
+    @property
+    @abstractmethod
+    def op_type(self) -> str:
+        """What the framework calls the operator, without domain and version."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,11 @@ class Framework:
     """How an operator is compiled: `passes.legalize.support.Support` by domain, name and opset."""
     graphs: Callable[[], Any] | None = None
     """For a dialect whose graphs are no functions, its `interpret.graphs.GraphRunner`."""
+    infer_types: Callable[[], Any] | None = None
+    """
+    What sets the types in a `func.func` that holds its ops: for a framework where only legalizing
+    them tells the types of what loops carry.
+    """
     options: Sequence[ImportOption] = field(default=())
     export: Mapping[str, PassFactory] = field(default_factory=dict[str, "PassFactory"])
     """
@@ -104,7 +119,7 @@ def register(framework: Framework) -> None:
 
 def framework_of(op: Operation) -> Framework | None:
     """The framework whose dialect an op is of; None for the compiler's own."""
-    return FRAMEWORKS.get(op.name.partition(".")[0])
+    return FRAMEWORKS.get(op.dialect_name())
 
 
 def export_phases() -> list[str]:
@@ -147,6 +162,7 @@ register(
             "legalize-tf1": lazy("passes.legalize.tf1", "LegalizeTf1Pass"),
         },
         support=lazy("passes.legalize.tf1.support", "support"),
+        infer_types=lazy("passes.legalize.tf1.framework", "infer_types"),
         options=(
             ImportOption("weights", "FILE", "a graph's checkpoint", is_path=True),
             ImportOption(

@@ -34,6 +34,7 @@ from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
 from lowerdeck.dialects.frameworks import FRAMEWORKS, export_phases, framework_of
+from lowerdeck.dialects.graph_regions import HasGraphRegion
 from lowerdeck.passes.provenance import describe
 from lowerdeck.passes.symbols import symbols_of
 
@@ -60,9 +61,6 @@ _REMOVED_BY: Mapping[str, str] = {
 }
 """The pass that converts the ops of a dialect."""
 
-_UNORDERED = frozenset({"tf1.graph", "tf1.function"})
-"""Ops with a graph region, whose ops are in no order."""
-
 _OUTSIDE_KERNELS = (ConstantOp, BindSymbolsOp, ReshapeOp)
 """Ops of `core` that need no kernel; control flow is none of `CoreOp`."""
 
@@ -87,7 +85,7 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
     own = _EXPORTED | {phase} if phase in export_phases() else _DIALECTS[phase]
     allowed = own | FRAMEWORKS.keys() if phase == "imported" else own
     for op in module.walk():
-        dialect = op.name.split(".", 1)[0]
+        dialect = op.dialect_name()
         if dialect not in allowed:
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
         elif own is _CORE:
@@ -175,7 +173,7 @@ class _Definitions:
             yield from self._visit_region(region, root)
 
     def _visit_region(self, region: Region, owner: Operation) -> Iterator[str]:
-        if owner.name in _UNORDERED:
+        if owner.has_trait(HasGraphRegion):
             return
         values, symbols = self._values, self._symbols
         if owner.has_trait(IsolatedFromAbove):

@@ -378,7 +378,7 @@ class PatternPass(ModulePass):
             advice[name] = f"run {', '.join(framework.legalization)} before {self.name}"
         found: dict[str, list[Operation]] = {}
         for op in module.walk():
-            dialect = op.name.split(".", 1)[0]
+            dialect = op.dialect_name()
             if dialect in advice:
                 found.setdefault(dialect, []).append(op)
         errors = [self._refusal(dialect, ops, advice[dialect]) for dialect, ops in found.items()]

@@ -29,6 +29,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.passes.order import post_order
 
 NAME_LIMIT = 16
@@ -116,7 +117,7 @@ def describe(op: Operation) -> str:
     if not names:
         return f"{prefix}op '{op.name}'"
     listed = ", ".join([*(f"'{name}'" for name in names), *([more] if more else [])])
-    kind = getattr(op, "op_type", op.name)  # the framework's own name, without dialect and version
+    kind = op.op_type if isinstance(op, FrameworkOp) else op.name
     return f"{prefix}node {listed} ({kind})"
 
 

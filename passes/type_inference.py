@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.control_flow import (
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.frameworks import framework_of
 from lowerdeck.passes.provenance import describe
 
 
@@ -74,9 +75,9 @@ class _Inference:
                 self.visit_block(block)
 
     def _visit_function(self, op: FuncOp) -> None:
-        if any(inner.name.startswith("tf1.") for inner in op.walk()):
-            # What a loop of such ops carries may change in ways that only legalizing it tells.
-            return _infer_of_tf1(op)
+        for framework in filter(None, map(framework_of, op.walk())):
+            if framework.infer_types is not None:
+                return framework.infer_types()(op)
         self._visit_regions(op)
         last = op.body.blocks.last.last_op if op.body.blocks.last is not None else None
         if isinstance(last, ReturnOp):
@@ -188,10 +189,3 @@ def _may_agree(value: SSAValue, type_: Attribute) -> bool:
 def _set_type(value: SSAValue, type_: Attribute) -> None:
     if value.type != type_ and not isinstance(type_, UnrankedTensorType):
         Rewriter.replace_value_with_new_type(value, type_)
-
-
-def _infer_of_tf1(function: FuncOp) -> None:
-    from lowerdeck.passes.legalize.inference import annotate
-    from lowerdeck.passes.legalize.tf1.framework import Tf1Walk
-
-    annotate(function, Tf1Walk)

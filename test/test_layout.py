@@ -1,10 +1,41 @@
-"""The three places that name packages and modules agree: folders, pyproject.toml, typings/."""
+"""
+What holds for all sources: folders, pyproject.toml and typings/ name the same packages, and no op
+is told by its name.
+"""
 
+import ast
+import re
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
+
+from lowerdeck.dialects.registry import dialects
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("dialects", "exporters", "frontends", "lowering", "passes", "tools")
+SOURCES = sorted(path for folder in (*FOLDERS, "api") for path in (ROOT / folder).rglob("*.py"))
+
+DIALECTS = ("builtin", "func", "ub", "arith", "math", "scf", "vector", *dialects())
+OP_NAME = re.compile(rf"({'|'.join(DIALECTS)})\.\w*")
+
+NAMES_OF_OPS = {
+    "dialects/core/names.py": {"core.name", "core.unused_inputs"},  # attributes, not ops
+    "frontends/detect.py": {"builtin.module", "func.func"},  # how the text of IR begins
+}
+"""
+Where strings like those of `OP_NAME` may stand, besides the definitions of ops: `name = "core.add"`
+in a class, and `"name": f"tf1.{op_type}"` where classes are made from a table.
+"""
+
+OPS = {
+    *("op", "operation", "owner", "parent", "user", "producer", "consumer", "maker", "anchor"),
+    *("inner", "nested", "outer", "function", "loop", "kernel"),
+}
+"""What variables and attributes are called that hold ops."""
+
+ASKING = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit", "removeprefix"}
 
 
 def test_every_folder_of_sources_is_a_listed_package() -> None:
@@ -30,3 +61,123 @@ def test_typings_link_the_package_together() -> None:
         assert (links / folder).resolve() == ROOT / folder
     for name in modules:
         assert (links / name).resolve() == ROOT / "api" / name
+
+
+def _definitions(tree: ast.AST) -> Iterator[ast.expr]:
+    """What gives ops their names."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef():
+                for member in node.body:
+                    match member:
+                        case ast.Assign(targets=[ast.Name(id="name")], value=value):
+                            yield value
+                        case _:
+                            pass
+            case ast.Dict():
+                for key, value in zip(node.keys, node.values, strict=True):
+                    if isinstance(key, ast.Constant) and key.value == "name":
+                        yield value
+            case ast.FunctionDef(name="op_name", body=[*_, ast.Return(value=ast.expr() as value)]):
+                yield value
+            case _:
+                pass
+
+
+def _is_name_of_op(node: ast.expr) -> bool:
+    """`op.name`, `use.operation.name`, `type(op).name`."""
+    match node:
+        case ast.Attribute(attr="name", value=ast.Call(func=ast.Name(id="type"), args=[argument])):
+            holder: ast.expr = argument
+        case ast.Attribute(attr="name", value=holder):
+            pass
+        case _:
+            return False
+    called = holder.attr if isinstance(holder, ast.Attribute) else getattr(holder, "id", None)
+    return called in OPS
+
+
+def _comparisons(tree: ast.AST) -> Iterator[ast.expr]:
+    """Names of ops that are compared, looked up in a table, or taken apart."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Compare():
+                asked = [node.left, *node.comparators]
+            case ast.Subscript(slice=index):
+                asked = [index]
+            case ast.Match(subject=subject):
+                asked = [subject]
+            case ast.Call(func=ast.Attribute(attr="get"), args=[key, *_]):
+                asked = [key]
+            case ast.Call(func=ast.Attribute(attr=attr, value=value)) if attr in ASKING:
+                asked = [value]
+            case _:
+                continue
+        yield from filter(_is_name_of_op, asked)
+
+
+def _strings(tree: ast.AST) -> Iterator[str]:
+    """Texts that are names of ops, or begin them, but for those that define one."""
+    defining = {id(part) for value in _definitions(tree) for part in ast.walk(value)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if id(node) not in defining and OP_NAME.fullmatch(node.value):
+                yield node.value
+
+
+def _told_by_name(path: Path) -> list[str]:
+    text = (ROOT / path).read_text()
+    if ".name" not in text and OP_NAME.search(text) is None:
+        return []
+    tree = ast.parse(text)
+    strings = set(_strings(tree)) - NAMES_OF_OPS.get(path.as_posix(), set())
+    return [
+        *(f"{path}:{found.lineno}: {ast.unparse(found)}" for found in _comparisons(tree)),
+        *(f"{path}: '{string}'" for string in sorted(strings)),
+    ]
+
+
+def test_no_op_is_told_by_its_name() -> None:
+    """
+    Ops are told by class, trait, interface or dialect. Only what a framework calls its operators
+    (`op_type`) is a string: there are as many as its tables have.
+    """
+    assert [found for path in SOURCES for found in _told_by_name(path.relative_to(ROOT))] == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'op.name == "x"',
+        '"x" != value.owner.name',
+        "type(op).name in NAMES",
+        "TABLE[op.name]",
+        "TABLE.get(use.operation.name)",
+        "op.name.startswith(prefix)",
+        'op.name.split(".", 1)[0]',
+    ],
+)
+def test_the_rule_sees_names_of_ops(line: str) -> None:
+    assert len(list(_comparisons(ast.parse(line)))) == 1
+
+
+def test_the_rule_sees_strings() -> None:
+    text = """
+class AddOp:
+    name = "core.add"
+def f(kind):
+    return kind in ("core.mul", "tf1.") or kind == f"onnx.{kind}"
+"""
+    assert list(_strings(ast.parse(text))) == ["core.mul", "tf1.", "onnx."]
+
+
+def test_emission_reads_no_text() -> None:
+    """What is printed follows from the IR, not from the C printed before."""
+    for path in (ROOT / "lowering" / "emit_c").glob("*.py"):
+        imported = {
+            name.name if isinstance(node, ast.Import) else node.module
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Import | ast.ImportFrom)
+            for name in node.names
+        }
+        assert not imported & {"re", "regex"}, path.name

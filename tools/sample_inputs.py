@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +17,23 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.names import value_names
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    GatherElementsOp,
+    GatherNdOp,
+    GatherOp,
+    ReshapeOp,
+    ScatterElementsOp,
+    ScatterNdOp,
+    SliceOp,
+    TransposeOp,
+)
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.dialects.interpret.graphs import graph_runner
 
@@ -48,34 +62,31 @@ What to try, the best first: small sizes, different ones of which are told apart
 broadcast, then such as many strides leave something of. What says least is last.
 """
 
-_INDEX_OPERANDS: Mapping[str, tuple[int, int]] = {
-    "Gather": (0, 1),
-    "GatherElements": (0, 1),
-    "ScatterElements": (0, 1),
-    "gather": (0, 1),
-    "gather_elements": (0, 1),
-    "scatter_elements": (0, 1),
-    "GatherV2": (0, 1),
-    "ResourceGather": (0, 1),
-}
-"""Ops that address dimension `axis` of one operand by the values of another."""
+_Kind: TypeAlias = "str | type[Operation]"
+"""What a framework calls an operator, or the class of an op of `core`."""
 
-_INDEX_TUPLES: Mapping[str, tuple[int, int]] = {
-    "GatherND": (0, 1),
-    "ScatterND": (0, 1),
-    "gather_nd": (0, 1),
-    "scatter_nd": (0, 1),
-    "GatherNd": (0, 1),
-    "ResourceGatherNd": (0, 1),
-    "TensorScatterUpdate": (0, 1),
-    "TensorScatterAdd": (0, 1),
-}
-"""Ops that address several dimensions of one operand; the smallest bounds all of them."""
-
-_MOVES = frozenset(
+_INDEXED: frozenset[_Kind] = frozenset(
     {
+        *(GatherOp, GatherElementsOp, ScatterElementsOp),
+        *("Gather", "GatherElements", "ScatterElements", "GatherV2", "ResourceGather"),
+    }
+)
+"""Ops that address dimension `axis` of their first operand by the values of the second."""
+
+_INDEXED_BY_TUPLES: frozenset[_Kind] = frozenset(
+    {
+        *(GatherNdOp, ScatterNdOp),
+        *("GatherND", "ScatterND", "GatherNd", "ResourceGatherNd"),
+        *("TensorScatterUpdate", "TensorScatterAdd"),
+    }
+)
+"""Ops that address several dimensions of it; the smallest bounds all of them."""
+
+_MOVES: frozenset[_Kind] = frozenset(
+    {
+        *(CastOp, ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ConcatOp),
         *("Cast", "Reshape", "Unsqueeze", "Squeeze", "Transpose", "Identity", "Slice", "Flatten"),
-        *("cast", "reshape", "transpose", "slice", "broadcast", "concat", "Expand", "Concat"),
+        *("Expand", "Concat"),
         *("ExpandDims", "Pack", "ConcatV2", "StridedSlice", "Enter", "Switch", "Unpack"),
     }
 )
@@ -153,21 +164,19 @@ def _bounds(value: SSAValue, sizes: Mapping[str, int], seen: set[SSAValue]) -> I
         if kind in _MOVES:
             for result in op.results:
                 yield from _bounds(result, sizes, seen)
-        elif kind in _INDEX_OPERANDS and use.index == _INDEX_OPERANDS[kind][1]:
-            yield from _dimensions(op.operands[_INDEX_OPERANDS[kind][0]], sizes, _axis(op))
-        elif kind in _INDEX_TUPLES and use.index == _INDEX_TUPLES[kind][1]:
-            yield from _dimensions(op.operands[_INDEX_TUPLES[kind][0]], sizes, None)
+        elif kind in _INDEXED and use.index == 1:
+            yield from _dimensions(op.operands[0], sizes, _axis(op))
+        elif kind in _INDEXED_BY_TUPLES and use.index == 1:
+            yield from _dimensions(op.operands[0], sizes, None)
 
 
-def _kind(op: Operation) -> str:
-    """`Gather` of `onnx.Gather_13`, `gather` of `core.gather`."""
-    dialect, _, name = op.name.partition(".")
-    return name.rpartition("_")[0] if dialect == "onnx" and "_" in name else name
+def _kind(op: Operation) -> _Kind:
+    return op.op_type if isinstance(op, FrameworkOp) else type(op)
 
 
 def _axis(op: Operation) -> int | None:
     """The axis of an index: a property, of GatherV2 a constant operand; None if it is unknown."""
-    if op.name == "tf1.GatherV2":
+    if _kind(op) == "GatherV2":
         value = op.operands[2].owner
         blob = value.properties.get("value") if isinstance(value, Operation) else None
         if not isinstance(blob, BlobAttr):
@@ -193,7 +202,7 @@ def _dimensions(value: SSAValue, sizes: Mapping[str, int], axis: int | None) -> 
 
 def _dims(value: SSAValue) -> tuple[Expr, ...]:
     """Those of a value, or of what a tf1.graph has it from; VerifyException if unknown."""
-    if not isinstance(value.owner, Operation) or not value.owner.name.startswith("tf1."):
+    if not isinstance(value.owner, FrameworkOp):
         return dims_of(value)
     from lowerdeck.dialects.tf1.ops import VARIABLES, Tf1Op, variable_type
 

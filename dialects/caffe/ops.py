@@ -7,7 +7,6 @@ in the layer's parameter messages are properties.
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -31,6 +30,7 @@ from lowerdeck.dialects.caffe.parameters import (
     print_fields,
     set_fields,
 )
+from lowerdeck.dialects.frameworks import FrameworkOp
 
 M = TypeVar("M", bound=Message)
 
@@ -40,7 +40,7 @@ BLOB = UnrankedTensorType(f32)
 _SEGMENTS = "operandSegmentSizes"
 
 
-class CaffeOp(Operation, ABC):
+class CaffeOp(Operation, FrameworkOp):
     """
     A layer; the classes below it are made from the table of layer types.
 

@@ -17,6 +17,7 @@ from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
+from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import unused_inputs, value_names
@@ -56,7 +57,7 @@ def run_module(
     InterpretError if a name is missing or unknown, an input does not fit its argument's type, or an
     op cannot be run; StepLimitError after `max_steps` ops.
     """
-    if any(op.name == "buffer.func" for op in module.body.block.ops):
+    if any(isinstance(op, kernel.FuncOp) for op in module.body.block.ops):
         from lowerdeck.dialects.interpret import buffer
 
         return dict(buffer.run_driver(module, inputs, max_steps=max_steps))

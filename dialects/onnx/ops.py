@@ -8,7 +8,6 @@ are properties, subgraphs are regions in the order of their attributes' names.
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Self, TypeVar, cast
@@ -41,6 +40,7 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.dialects.numbers import dense_floats, dense_ints, parse_float32, parse_int64
 from lowerdeck.dialects.onnx.tensors import (
     SparseTensorAttr,
@@ -128,7 +128,7 @@ class YieldOp(IRDLOperation):
         super().__init__(operands=[values])
 
 
-class OnnxOp(Operation, ABC):
+class OnnxOp(Operation, FrameworkOp):
     """
     A node of one operator at one version; the classes below it are made from the schemas.
 

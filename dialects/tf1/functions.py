@@ -20,6 +20,7 @@ from xdsl.irdl import (
 from xdsl.traits import IsolatedFromAbove, IsTerminator, SymbolOpInterface
 from xdsl.utils.exceptions import VerifyException
 
+from lowerdeck.dialects.graph_regions import HasGraphRegion
 from lowerdeck.dialects.tf1.attributes import CONTROL, fits
 from lowerdeck.dialects.tf1.ops import attribute_value
 from lowerdeck.dialects.tf1.signatures import Signature
@@ -45,7 +46,7 @@ class FunctionOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     body = region_def("single_block")
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), HasGraphRegion())
     assembly_format = "$sym_name attr-dict-with-keyword $body"
 
     def __init__(self, sym_name: str, body: Region):

@@ -8,7 +8,6 @@ Attributes are properties; absent ones have the default of the signature.
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, cast
@@ -22,7 +21,7 @@ from xdsl.dialects.builtin import (
     SymbolNameConstraint,
     SymbolRefAttr,
 )
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
@@ -39,6 +38,8 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import FORMAT
 from lowerdeck.dialects.core.types import Tensor, i1, tensor
+from lowerdeck.dialects.frameworks import FrameworkOp
+from lowerdeck.dialects.graph_regions import HasGraphRegion
 from lowerdeck.dialects.tf1.attributes import (
     CONTROL,
     ELEMENTS,
@@ -77,7 +78,7 @@ class GraphOp(IRDLOperation):
     producer = opt_prop_def(IntegerAttr)
     body = region_def("single_block")
     irdl_options = (ParsePropInAttrDict(),)
-    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface(), HasGraphRegion())
     assembly_format = "$sym_name attr-dict-with-keyword $body"
 
     def __init__(self, sym_name: str, body: Region, producer: int | None = None):
@@ -115,7 +116,7 @@ class FetchOp(IRDLOperation):
             raise VerifyException(f"{len(self.values)} values with {len(self.names)} names")
 
 
-class Tf1Op(IRDLOperation, ABC):
+class Tf1Op(IRDLOperation, FrameworkOp):
     """
     A node of one operator; the classes below it are made from the signatures.
 
@@ -161,7 +162,7 @@ class Tf1Op(IRDLOperation, ABC):
     @property
     def op_type(self) -> str:
         """The operator's name in TensorFlow."""
-        return self.name.removeprefix("tf1.")
+        return Dialect.split_name(self.name)[1]
 
     @property
     def signature(self) -> Signature:
@@ -328,9 +329,13 @@ def op_class(op_type: str) -> type[Tf1Op] | None:
     return irdl_op_definition(type(f"{op_type}Op", (Tf1Op,), fields))
 
 
+def known_class(op_type: str) -> type[Tf1Op]:
+    """The class of an operator that is known."""
+    cls = op_class(op_type)
+    assert cls is not None
+    return cls
+
+
 def op_classes() -> Iterator[type[Operation]]:
     """The classes of all operators."""
-    for op_type in known_operators():
-        cls = op_class(op_type)
-        assert cls is not None
-        yield cls
+    return map(known_class, known_operators())

@@ -121,9 +121,16 @@ def _divided(
     return graph.node("Where", [by_zero, zero, quotient])
 
 
-@converts(elementwise.AndOp, elementwise.OrOp, elementwise.XorOp)
+_BITWISE: Mapping[type[elementwise.BitwiseOp], str] = {
+    elementwise.AndOp: "And",
+    elementwise.OrOp: "Or",
+    elementwise.XorOp: "Xor",
+}
+
+
+@converts(*_BITWISE)
 def _bitwise(graph: GraphBuilder, op: elementwise.BitwiseOp) -> None:
-    name = op.name.removeprefix("core.").capitalize()
+    name = _BITWISE[type(op)]
     name = name if element_type(op.lhs) == i1 else f"Bitwise{name}"
     graph.set(op, graph.node(name, [graph.value(op.lhs), graph.value(op.rhs)]))
 

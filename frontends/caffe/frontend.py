@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 from xdsl.dialects.builtin import NameLoc
 
-from lowerdeck.dialects.frameworks import OptionValue
+from lowerdeck.dialects.frameworks import FrameworkOp, OptionValue
 from lowerdeck.frontends.frontend import FileFormat, Frontend, Request, Use
 from lowerdeck.frontends.wire import LENGTH, Outline
 
@@ -34,9 +34,8 @@ def _load(request: Request) -> ModuleOp:
 
 def _inventory(request: Request) -> Iterator[Use]:
     for op in _load(request).walk():
-        dialect, _, layer_type = op.name.partition(".")
-        if dialect == "caffe" and isinstance(op.location, NameLoc):
-            yield Use(layer_type, op.location.desc.data)
+        if isinstance(op, FrameworkOp) and isinstance(op.location, NameLoc):
+            yield Use(op.op_type, op.location.desc.data)
 
 
 def _weights(path: str, options: Mapping[str, OptionValue]) -> list[str]:

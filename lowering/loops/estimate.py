@@ -18,6 +18,11 @@ _SLOW_STEPS = 4
 _FUNCTION_STEPS = 24
 """Steps of a division, and of a function of the C library; others take one."""
 
+_FUNCTIONS = tuple(
+    cls for cls in math.Math.operations if cls not in (math.AbsFOp, math.FmaOp, math.SqrtOp)
+)
+"""The ops that are functions of the C library."""
+
 Values = Mapping[SSAValue, int]
 
 
@@ -38,7 +43,7 @@ def estimated_steps(op: Operation, values: Values | None = None) -> int:
         return max(steps_of_block(block, values) for r in op.regions for block in r.blocks)
     if isinstance(op, _SLOW):
         return _SLOW_STEPS
-    if op.name.startswith("math.") and not isinstance(op, math.AbsFOp | math.FmaOp):
+    if isinstance(op, _FUNCTIONS):
         return _FUNCTION_STEPS
     return 0 if isinstance(op, arith.ConstantOp) else 1
 

@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.types import element_type, i1, i64, tensor
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, dtype_attr
-from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
+from lowerdeck.dialects.tf1.ops import Tf1Op, known_class
 from lowerdeck.passes.control_flow import kinds, regions
 from lowerdeck.passes.control_flow.graph import Node, Value
 from lowerdeck.passes.control_flow.loops import Loop
@@ -150,26 +150,22 @@ def _number(number: int) -> ConstantOp:
 
 
 def _equal(index: SSAValue, number: SSAValue) -> Tf1Op:
-    equal = op_class("Equal")
-    assert equal is not None
-    return equal([index, number], {"T": DTypeAttr("int32")})
+    return known_class("Equal")([index, number], {"T": DTypeAttr("int32")})
 
 
 def _truth(value: SSAValue, block: Block, node: Node) -> SSAValue:
     """Whether a value counts as true: a scalar Boolean is as it is."""
     if value.type == tensor(i1, []):
         return value
-    to_bool = op_class("ToBool")
-    assert to_bool is not None
-    return _add(block, to_bool([value], {"T": dtype_attr(value)}), node).results[0]
+    to_bool = known_class("ToBool")([value], {"T": dtype_attr(value)})
+    return _add(block, to_bool, node).results[0]
 
 
 def _without_control(node: Node, inputs: Sequence[SSAValue]) -> Tf1Op:
     """The op of a node with other inputs and without control edges."""
     op = node.op
     assert isinstance(op, Tf1Op)
-    cls = op_class(op.op_type.removeprefix("Ref")) if op.op_type == "RefIdentity" else type(op)
-    assert cls is not None
+    cls = known_class("Identity") if op.op_type == "RefIdentity" else type(op)
     types = [result.type for result in op.outputs]
     new = cls(inputs, op.properties, result_types=types)
     new.attributes = dict(op.attributes)

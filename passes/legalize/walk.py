@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import ClassVar
 
 import numpy as np
 from xdsl.dialects import func
@@ -45,9 +44,6 @@ class LegalizationError(PassFailedException):
 class FunctionWalk(ABC):
     """The legalization of one function: what is known, and what was refused."""
 
-    transient: ClassVar[tuple[str, ...]] = ()
-    """Ops that stand for something until no node refers to it any more."""
-
     def __init__(self, function: func.FuncOp) -> None:
         self.symbols = SymbolicValues(_symbols_of(function))
         self.refusals: list[str] = []
@@ -69,6 +65,11 @@ class FunctionWalk(ABC):
     @abstractmethod
     def convert(self, op: Operation) -> None:
         """Replace an op; RefusalError, PoisonedError or VerifyException if it cannot be."""
+
+    def is_transient(self, op: Operation) -> bool:
+        """True if the op stands for something until no node refers to it any more."""
+        del op
+        return False
 
     def place(self, op: Operation) -> str:
         """What a refusal says of where the op is, after its name."""
@@ -112,7 +113,7 @@ class FunctionWalk(ABC):
     def erase_transient(self, block: Block) -> None:
         """Erase what stood for something that no node of a block refers to any more."""
         for op in reversed(list(block.ops)):
-            if op.name in self.transient and all(r.first_use is None for r in op.results):
+            if self.is_transient(op) and all(r.first_use is None for r in op.results):
                 op.detach()
                 op.erase()
 

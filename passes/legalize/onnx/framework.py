@@ -40,12 +40,16 @@ if TYPE_CHECKING:
 class _OnnxWalk(FunctionWalk):
     """The legalization of one function of onnx ops."""
 
-    transient = ("onnx.none", "onnx.list")
-
     def converts(self, op: Operation) -> bool:
         from lowerdeck.dialects.onnx.ops import InitializerOp, OnnxOp
 
         return isinstance(op, InitializerOp | OnnxOp)
+
+    def is_transient(self, op: Operation) -> bool:
+        from lowerdeck.dialects.onnx.ops import NoneOp
+        from lowerdeck.passes.legalize.onnx.sequences import ListOp
+
+        return isinstance(op, NoneOp | ListOp)
 
     def convert(self, op: Any) -> None:
         from lowerdeck.dialects.onnx.ops import InitializerOp

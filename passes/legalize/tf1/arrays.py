@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, cast
 
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.elementwise import CastOp
@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ScatterNdOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.tf1.attributes import ELEMENTS
-from lowerdeck.dialects.tf1.ops import Tf1Op
+from lowerdeck.dialects.tf1.ops import Tf1Op, known_class
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -35,10 +35,10 @@ from lowerdeck.passes.legalize.tf1.uneven import (
     with_element,
 )
 
-ARRAY = "tf1.TensorArrayV3"
-EMPTY = "tf1.EmptyTensorList"
-RESERVE = "tf1.TensorListReserve"
-CREATORS = (ARRAY, EMPTY, RESERVE)
+TensorArrayOp = known_class("TensorArrayV3")
+EmptyListOp = known_class("EmptyTensorList")
+ReserveListOp = known_class("TensorListReserve")
+CREATORS = (TensorArrayOp, EmptyListOp, ReserveListOp)
 """The ops that make an array; they stay while something refers to what has no elements yet."""
 
 Dims: TypeAlias = "Sequence[Expr | None] | None"
@@ -50,7 +50,7 @@ Dims: TypeAlias = "Sequence[Expr | None] | None"
 
 def is_unwritten(value: SSAValue) -> bool:
     """True for an array that has no elements yet."""
-    return isinstance(value.owner, Operation) and value.owner.name in CREATORS
+    return isinstance(value.owner, CREATORS)
 
 
 def creator(value: SSAValue) -> Tf1Op:
@@ -62,9 +62,11 @@ def creator(value: SSAValue) -> Tf1Op:
 
 def initial_size(builder: CoreBuilder, op: Tf1Op) -> Expr:
     """The number of elements that an op makes an array with."""
-    if op.name == EMPTY:
+    if isinstance(op, EmptyListOp):
         return Expr.const(0)
-    found = builder.exprs(op.input_list("size" if op.name == ARRAY else "num_elements")[0])
+    found = builder.exprs(
+        op.input_list("size" if isinstance(op, TensorArrayOp) else "num_elements")[0]
+    )
     if found is None or len(found) != 1:
         refuse("an array whose size is no scalar")
     if found[0].value is not None and found[0].value < 0:
@@ -74,7 +76,7 @@ def initial_size(builder: CoreBuilder, op: Tf1Op) -> Expr:
 
 def element_of(op: Tf1Op) -> Attribute:
     """The type of what is in the elements of an array."""
-    dtype = cast(str, op.attr("dtype" if op.name == ARRAY else "element_dtype"))
+    dtype = cast(str, op.attr("dtype" if isinstance(op, TensorArrayOp) else "element_dtype"))
     if (element := ELEMENTS.get(dtype)) is None:
         refuse(f"elements of type {dtype}", "tensors")
     return element
@@ -82,7 +84,7 @@ def element_of(op: Tf1Op) -> Attribute:
 
 def stated_dims(builder: CoreBuilder, op: Tf1Op) -> Dims:
     """The shape of elements that the op which makes an array states."""
-    if op.name != ARRAY:
+    if not isinstance(op, TensorArrayOp):
         return dims_in(builder, op.input_list("element_shape")[0])
     shape = cast("tuple[int, ...] | None", op.attr("element_shape"))
     return None if shape is None else [None if dim < 0 else Expr.const(dim) for dim in shape]

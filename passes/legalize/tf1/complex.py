@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.elementwise import AddOp, NegOp, SqrtOp, SubOp
 from lowerdeck.dialects.core.types import dims_of, f32, f64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.tf1.attributes import DTypeAttr, is_complex_value
-from lowerdeck.dialects.tf1.ops import Tf1Op, expected_types, op_class
+from lowerdeck.dialects.tf1.ops import Tf1Op, expected_types, known_class
 from lowerdeck.passes.legalize.fourier import transformed
 from lowerdeck.passes.legalize.sizes import sizes_of
 from lowerdeck.passes.legalize.special import apply
@@ -192,9 +192,8 @@ def legalize_size(builder: Tf1Legalizer) -> Results:
 def _of_part(builder: Tf1Legalizer, index: int) -> Results:
     """What the operator on real numbers makes of one part of the complex operands."""
     handler = legalizes_real.get(builder.op_type)
-    cls = op_class(builder.op_type)
+    cls = known_class(builder.op_type)
     assert handler is not None
-    assert cls is not None
     signature = builder.op.signature
     expected = expected_types(signature, builder.op.properties, signature.inputs)
     operands = [

@@ -18,14 +18,16 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects import func
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
+from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.tf1.advice import next_step
 from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT, is_complex_value
-from lowerdeck.dialects.tf1.ops import Tf1Op
+from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
 from lowerdeck.passes.control_flow.places import place_of
+from lowerdeck.passes.legalize.inference import annotate
 from lowerdeck.passes.legalize.legalizer import RefusalError
 from lowerdeck.passes.legalize.tf1.arrays import CREATORS, element_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
@@ -35,8 +37,6 @@ from lowerdeck.passes.provenance import describe
 
 class Tf1Walk(FunctionWalk):
     """The legalization of one function of tf1 ops."""
-
-    transient = (*CREATORS, "ub.poison")
 
     def __init__(self, function: func.FuncOp) -> None:
         from lowerdeck.passes.legalize.tf1.tensor_array import give_flows
@@ -62,6 +62,9 @@ class Tf1Walk(FunctionWalk):
     def converts(self, op: Operation) -> bool:
         return isinstance(op, Tf1Op | IfOp | LoopOp)
 
+    def is_transient(self, op: Operation) -> bool:
+        return isinstance(op, (*CREATORS, PoisonOp))
+
     def convert(self, op: Operation) -> None:
         from lowerdeck.passes.legalize.tf1.control_flow import legalize_if, legalize_loop
 
@@ -80,7 +83,7 @@ class Tf1Walk(FunctionWalk):
         from lowerdeck.passes.legalize.tf1.handlers import handler_of
         from lowerdeck.passes.legalize.tf1.ranks import require_ranks
 
-        if op.name in CREATORS:
+        if isinstance(op, CREATORS):
             # It stands for the array while that is used.
             element_of(op)
             return
@@ -152,13 +155,18 @@ class LegalizeTf1Pass(ModulePass):
                 Tf1Walk(function).run()
 
 
+def infer_types(function: func.FuncOp) -> None:
+    """Set the types in a function of tf1 ops, as far as they can be found."""
+    annotate(function, Tf1Walk)
+
+
 def is_legalized(op_type: str) -> bool:
     """True if there is a legalization for an operator."""
     from lowerdeck.passes.legalize.tf1.complex import complex_handler_of
     from lowerdeck.passes.legalize.tf1.handlers import handler_of
     from lowerdeck.passes.legalize.tf1.tensor_array import WITHOUT_FLOW
 
-    if f"tf1.{op_type}" in (*CREATORS, *WITHOUT_FLOW):
+    if op_class(op_type) in (*CREATORS, *WITHOUT_FLOW):
         return True
     return handler_of(op_type) is not None or complex_handler_of(op_type) is not None
 

@@ -16,8 +16,8 @@ from xdsl.rewriter import Rewriter
 from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.types import dims_of, i32
 from lowerdeck.dialects.dims import Expr, maximum
-from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
-from lowerdeck.passes.legalize.tf1.arrays import ARRAY, Array, Dims, is_unwritten
+from lowerdeck.dialects.tf1.ops import Tf1Op, known_class
+from lowerdeck.passes.legalize.tf1.arrays import Array, Dims, TensorArrayOp, is_unwritten
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.origins import find_origins
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
@@ -27,7 +27,7 @@ from lowerdeck.passes.legalize.tf1.uneven import split_rows
 def _maker(builder: Tf1Legalizer) -> Tf1Op:
     """The op that made the array; refused if the handle does not lead there."""
     owner = builder.operand("handle").owner
-    if isinstance(owner, Tf1Op) and owner.name == ARRAY:
+    if isinstance(owner, TensorArrayOp):
         return owner
     return builder.refuse("a handle that control flow decides on", "the handle of one TensorArray")
 
@@ -126,7 +126,7 @@ def legalize_close(builder: Tf1Legalizer) -> Results:
 
 # The first two versions
 
-WITHOUT_FLOW = ("tf1.TensorArray", "tf1.TensorArrayV2")
+WITHOUT_FLOW = (known_class("TensorArray"), known_class("TensorArrayV2"))
 """The ops of the first two versions that make an array."""
 
 
@@ -135,12 +135,9 @@ def give_flows(function: FuncOp) -> None:
     Let arrays of the first two versions be made by the operator of the third, and their first flow
     be its.
     """
-    makers = [op for op in function.walk() if op.name in WITHOUT_FLOW]
+    makers = [op for op in function.walk() if isinstance(op, WITHOUT_FLOW)]
     for op in makers:
-        cls = op_class(ARRAY.removeprefix("tf1."))
-        assert isinstance(op, Tf1Op)
-        assert cls is not None
-        new = cls(op.inputs, op.properties)
+        new = TensorArrayOp(op.inputs, op.properties)
         new.location = op.location
         Rewriter.replace_op(op, new, [new.results[0]])
     for op in list(function.walk()) if makers else ():
@@ -152,7 +149,7 @@ def _give_flow(op: Tf1Op, position: int) -> None:
     """Replace what does not come from an array, on all ways to the flow of an op."""
     handles = find_origins((op, 0), lambda _: None)
     maker, *others = {user.operands[number].owner for user, number in handles}
-    if others or not isinstance(maker, Tf1Op) or maker.name != ARRAY:
+    if others or not isinstance(maker, TensorArrayOp):
         return  # refused where the handle is used
     for user, number in find_origins((op, position), _flow_position):
         if user.operands[number].owner is not maker:

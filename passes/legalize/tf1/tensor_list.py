@@ -14,10 +14,10 @@ from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import dims_of, element_type, i32, i64
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.tf1.attributes import VARIANT, DTypeAttr
-from lowerdeck.dialects.tf1.ops import Tf1Op, op_class
+from lowerdeck.dialects.tf1.ops import Tf1Op, known_class
 from lowerdeck.passes.legalize.tf1.arrays import (
-    RESERVE,
     Array,
+    ReserveListOp,
     creator,
     dims_in,
     is_unwritten,
@@ -104,10 +104,8 @@ def legalize_scatter_into(builder: Tf1Legalizer) -> Results:
 
 def _reserved(builder: Tf1Legalizer, like: Tf1Op, shape: SSAValue, count: SSAValue) -> SSAValue:
     """A new list that was not written yet, of the type that an op has."""
-    cls = op_class(RESERVE.removeprefix("tf1."))
-    assert cls is not None
     properties = {name: like.properties[name] for name in ("element_dtype", "shape_type")}
-    return builder.insert(cls([shape, count], properties))[0]
+    return builder.insert(ReserveListOp([shape, count], properties))[0]
 
 
 # Elements
@@ -202,11 +200,10 @@ def give_element_shapes(function: FuncOp) -> None:
     for op in list(function.walk()):
         if isinstance(op, Tf1Op) and op.op_type == "TensorListElementShape":
             shape, kind = _stated_shape(op), op.attr("shape_type")
-            cast = op_class("Cast")
-            assert cast is not None
             if shape is not None:
                 source = DTypeAttr("int64" if element_type(shape) == i64 else "int32")
-                new = cast([shape], {"SrcT": source, "DstT": DTypeAttr(kind)})
+                types = {"SrcT": source, "DstT": DTypeAttr(kind)}
+                new = known_class("Cast")([shape], types)
                 new.location = op.location
                 Rewriter.replace_op(op, new)
 
