@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
+from operator import mul
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeAlias
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ class Expr:
         return Expr.of(other) - self
 
     def __mul__(self, other: ExprLike) -> Expr:
-        other = Expr.of(other)
+        if isinstance(other, int):
+            return _scaled(self, other)
         if (number := other.value) is not None:
             return _scaled(self, number)
         if (number := self.value) is not None:
@@ -231,12 +233,10 @@ class Expr:
         """This expression with symbols replaced; names not in `values` stay."""
         if not self.symbols & values.keys():
             return self
-        total = Expr.const(0)
+        total = _const(0)
         for monomial, coefficient in self.terms:
-            product = Expr.const(coefficient)
-            for atom in monomial:
-                product = product * _substitute_atom(atom, values)
-            total = total + product
+            factors = [_substitute_atom(atom, values) for atom in monomial]
+            total += _scaled(reduce(mul, factors), coefficient) if factors else coefficient
         return total
 
     def evaluate(self, values: Mapping[str, int]) -> int:

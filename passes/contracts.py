@@ -178,7 +178,8 @@ class _Definitions:
         values, symbols = self._values, self._symbols
         if owner.has_trait(IsolatedFromAbove):
             self._values = set()
-        self._symbols = self._symbols_inside(owner, region)
+        if self._with_symbols:
+            self._symbols = self._symbols_inside(owner, region)
         for block in region.blocks:
             yield from self._visit_block(block, owner)
         self._values, self._symbols = values, symbols
@@ -191,7 +192,7 @@ class _Definitions:
     def _visit_block(self, block: Block, owner: Operation) -> Iterator[str]:
         mine: list[SSAValue] = list(block.args)
         self._values.update(mine)
-        for arg in block.args:
+        for arg in block.args if self._with_symbols else ():
             yield from self._unknown_symbols(owner, arg.type, "an argument of its region")
         for op in block.ops:
             yield from self._visit_op(op)
@@ -206,7 +207,8 @@ class _Definitions:
         if self._with_symbols:
             for name, attribute in op.properties.items():
                 yield from self._unknown_symbols(op, attribute, f"property '{name}'")
-        yield from self.visit(op)
+        if op.regions:
+            yield from self.visit(op)
         for symbol in symbols_made_by(op) if self._with_symbols else ():
             if symbol in self._symbols:
                 yield f"{describe(op)}: symbol '{symbol}' is made a second time"
@@ -216,7 +218,7 @@ class _Definitions:
                 yield from self._unknown_symbols(op, result.type, f"result {result.index}")
 
     def _unknown_symbols(self, op: Operation, attribute: Attribute, where: str) -> Iterator[str]:
-        if _is_function(op) or not self._with_symbols:
+        if _is_function(op):
             return
         if unknown := sorted(symbols_of(attribute) - self._symbols):
             names = ", ".join(f"'{name}'" for name in unknown)

@@ -720,4 +720,4 @@ def _require_same(
         pairs = zip(own.dims.data, type_.dims.data, strict=False)
         same = all(a == b or str(b) in made for a, b in pairs)
         same = same and own.element == type_.element and len(own.dims.data) == len(type_.dims.data)
-        require(same, f"{what}: found {own}, expected {type_}", label)
+        require(same, lambda: f"{what}: found {own}, expected {type_}", label)

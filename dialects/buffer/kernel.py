@@ -59,6 +59,9 @@ from lowerdeck.dialects.core.schedule import ScheduleAttr
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
 
+# Attributes are checked when they are made, and there are many loops.
+_TRUTH = {truth: BoolAttr.from_bool(truth) for truth in (False, True)}
+
 DRIVER = "run"
 """The name of the function that calls the others: the driver."""
 
@@ -127,7 +130,7 @@ class FuncOp(IRDLOperation):
         require(fits, f"{outputs} outputs of {len(arguments)} buffers", "C1")
         for argument in arguments:
             found = argument.type
-            require(isinstance(found, RefType), f"expected a buffer, got {found}", "C1")
+            require(isinstance(found, RefType), lambda: f"expected a buffer, got {found}", "C1")
         ends = isinstance(self.body.block.last_op, ReturnOp)
         require(ends, "the function does not end with buffer.return", "C2")
         if self.schedule is not None and (ahead := self.schedule.data.prefetch) is not None:
@@ -238,7 +241,7 @@ class ForOp(IRDLOperation):
             operands=[indices, inits],
             properties={
                 "range": DimsAttr.of(bounds),
-                "parallel": BoolAttr.from_bool(parallel),
+                "parallel": _TRUTH[parallel],
                 "label": None if label is None else StringAttr(label),
                 "mode": None if mode is None else LoopModeAttr(LoopMode(mode)),
             },
@@ -314,7 +317,7 @@ class LoadOp(IRDLOperation):
         _require_access(self.ref, self.map.data, self.indices)
         _require_lanes(self.ref, self.result.type, "C3")
         fits = scalar_of(self.result.type) == value_type(ref_type(self.ref).element)
-        require(fits, f"a load from {self.ref.type} does not give {self.result.type}", "C4")
+        require(fits, lambda: f"a load from {self.ref.type} does not give {self.result.type}", "C4")
 
 
 @irdl_op_definition
@@ -369,7 +372,7 @@ class StoreOp(IRDLOperation):
         _require_access(self.ref, self.map.data, self.indices)
         _require_lanes(self.ref, self.value.type, "C3")
         fits = scalar_of(self.value.type) == value_type(ref_type(self.ref).element)
-        require(fits, f"cannot store {self.value.type} to {self.ref.type}", "C4")
+        require(fits, lambda: f"cannot store {self.value.type} to {self.ref.type}", "C4")
 
 
 @irdl_op_definition

@@ -8,6 +8,7 @@ A vector is `vector<N x T>` of one dimension, N lanes, never more than the targe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
@@ -43,6 +44,7 @@ from lowerdeck.dialects.dims import ExprLike, constants
 _I32 = IntegerType(32)
 
 
+@cache
 def vector_type(element: Attribute, lanes: int) -> VectorType[Attribute]:
     """`lanes` elements of a scalar type."""
     return VectorType(element, [lanes])
@@ -98,7 +100,7 @@ class CompareOp(IRDLOperation):
 
     def verify_(self) -> None:
         fits = self.result.type == vector_type(_I32, lanes_of(self.lhs.type))
-        require(fits, f"a comparison of {self.lhs.type} does not give a mask", "C1")
+        require(fits, lambda: f"a comparison of {self.lhs.type} does not give a mask", "C1")
 
 
 @irdl_op_definition
@@ -273,7 +275,9 @@ class TransposeOp(IRDLOperation):
             raise VerifyException(f"{type_} is not a dense square (C1)")
         is_power = sizes[0] >= 2 and sizes[0] & (sizes[0] - 1) == 0
         require(is_power, f"no vector has {sizes[0]} lanes", "C2")
-        require(type_.element == f32, f"expected elements of f32, got {type_.element}", "C3")
+        require(
+            type_.element == f32, lambda: f"expected elements of f32, got {type_.element}", "C3"
+        )
 
 
 @irdl_op_definition

@@ -88,7 +88,7 @@ class AttentionOp(CoreOp):
 
     def infer(self) -> Sequence[Attribute]:
         element = require_same_element(self.operands, "C1")
-        require(element in (f32, f64), f"expected f32 or f64, got {element}", "C1")
+        require(element in (f32, f64), lambda: f"expected f32 or f64, got {element}", "C1")
         query, key, value = (dims_of(operand) for operand in self.operands[:3])
         ranks = {len(query), len(key), len(value)}
         require(

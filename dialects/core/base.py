@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IntAttr, TensorType, UnrankedTensorType
@@ -165,14 +165,16 @@ def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
     return dense_ints(list(values))
 
 
-def require(condition: bool, message: str, label: str = "") -> None:
+def require(condition: bool, message: str | Callable[[], str], label: str = "") -> None:
     """
-    VerifyException with `message` unless `condition`.
+    VerifyException with `message` unless `condition`. One that prints types is better given as a
+    function: printing takes longer than most checks.
 
     `label` is that of the constraint in the op's docstring, such as C1; the message ends with it.
     """
     if not condition:
-        raise VerifyException(f"{message} ({label})" if label else message)
+        text = message if isinstance(message, str) else message()
+        raise VerifyException(f"{text} ({label})" if label else text)
 
 
 def require_same_element(values: Sequence[SSAValue], label: str = "") -> Attribute:
@@ -180,7 +182,7 @@ def require_same_element(values: Sequence[SSAValue], label: str = "") -> Attribu
     elements = {element_type(value) for value in values}
     require(
         len(elements) == 1,
-        f"operands have different element types: {', '.join(sorted(map(str, elements)))}",
+        lambda: f"operands have different element types: {', '.join(sorted(map(str, elements)))}",
         label,
     )
     return elements.pop()

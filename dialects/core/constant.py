@@ -74,12 +74,16 @@ class ConstantOp(CoreOp):
     def array(self) -> NDArray[Any]:
         """A read-only view of the values; nothing is copied."""
         shape = static_shape(self.result)
-        require(shape is not None, f"a constant has the dynamic type {self.result.type}", "C1")
+        require(
+            shape is not None, lambda: f"a constant has the dynamic type {self.result.type}", "C1"
+        )
         return self.value.data.array(numpy_dtype(element_type(self.result)), shape or ())
 
     def infer(self) -> Sequence[Attribute]:
         shape = static_shape(self.result)
-        require(shape is not None, f"a constant has the dynamic type {self.result.type}", "C1")
+        require(
+            shape is not None, lambda: f"a constant has the dynamic type {self.result.type}", "C1"
+        )
         blob = self.value.data
         size = numpy_dtype(element_type(self.result)).itemsize * int(np.prod(shape or ()))
         require(
@@ -202,11 +206,13 @@ class BindSymbolsOp(CoreOp, MakesSymbols):
 
     def infer(self) -> Sequence[Attribute]:
         element = element_type(self.input)
-        require(is_integer(element) or element == i1, f"expected integers, got {element}", "C1")
+        require(
+            is_integer(element) or element == i1, lambda: f"expected integers, got {element}", "C1"
+        )
         count = product(dims_of(self.input)).value
         require(
             count == len(self.symbols),
-            f"{len(self.symbols)} symbols for {self.input.type}",
+            lambda: f"{len(self.symbols)} symbols for {self.input.type}",
             "C2",
         )
         return []

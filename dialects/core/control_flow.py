@@ -204,7 +204,7 @@ class IfOp(IRDLOperation, MakesSymbols):
             types = [value.type for value in values]
             expected = _but_for([result.type for result in self.results], values, made)
             fits = _agree(types, expected)
-            require(fits, f"a region yields {_list(types)}, not {_list(expected)}", "C1")
+            require(fits, lambda: f"a region yields {_list(types)}, not {_list(expected)}", "C1")
         _require_one_each(self.made_symbols, made, "result", "C2")
 
 
@@ -384,7 +384,7 @@ class LoopOp(IRDLOperation, MakesSymbols):
             expected = self._stacked(value, self.count.data if self.count else None)
             known = rank_of(result) > 0 and dims_of(result)[1:] == dims_of(value)
             fits = result.type == expected or known
-            require(fits, f"scan output {result.type}, not {expected}", "C3")
+            require(fits, lambda: f"scan output {result.type}, not {expected}", "C3")
 
     def _verify_carried(self) -> None:
         carried, made = [value.type for value in self.inits], self.made_dims
@@ -397,7 +397,7 @@ class LoopOp(IRDLOperation, MakesSymbols):
             types = [value.type for value in values]
             expected = _but_for(carried, values, made)
             fits = _agree(types, expected)
-            require(fits, f"{name} {_list(types)} differ from {_list(expected)}", "C2")
+            require(fits, lambda: f"{name} {_list(types)} differ from {_list(expected)}", "C2")
         names, partners = names_in(self.carried_symbols), names_in(self.result_symbols)
         _require_pairs(names, partners, "C4")
         _require_one_each(names, made, "carried argument", "C4")
@@ -471,11 +471,11 @@ class KernelOp(IRDLOperation):
         arguments = list(self.body.block.arg_types)
         types = [value.type for value in self.inputs]
         fits = arguments == types
-        require(fits, f"arguments {_list(arguments)} differ from {_list(types)}", "C1")
+        require(fits, lambda: f"arguments {_list(arguments)} differ from {_list(types)}", "C1")
         _require_yield(self.body, "C2")
         types = [value.type for value in yielded(self.body)]
         results = [result.type for result in self.results]
-        require(types == results, f"yields {_list(types)}, not {_list(results)}", "C2")
+        require(types == results, lambda: f"yields {_list(types)}, not {_list(results)}", "C2")
         if self.layouts is not None:
             ranks = [rank_of(value) for value in (*self.inputs, *self.results)]
             found = [layout.rank for layout in self.layouts]

@@ -55,7 +55,7 @@ class FloatUnaryOp(UnaryOp, ABC):
 
     def infer(self) -> Sequence[Attribute]:
         element = element_type(self.input)
-        require(is_float(element), f"expected a floating-point tensor, got {element}", "C1")
+        require(is_float(element), lambda: f"expected a floating-point tensor, got {element}", "C1")
         return super().infer()
 
 
@@ -379,7 +379,9 @@ class BitwiseOp(BinaryOp, ABC):
     def infer(self) -> Sequence[Attribute]:
         element = element_type(self.lhs)
         require(
-            element == i1 or is_integer(element), f"expected integers or i1, got {element}", "C3"
+            element == i1 or is_integer(element),
+            lambda: f"expected integers or i1, got {element}",
+            "C3",
         )
         return super().infer()
 

@@ -514,7 +514,7 @@ class SplitOp(CoreOp, MovesElements):
 
 def _require_indices(indices: SSAValue, label: str) -> None:
     element = element_type(indices)
-    require(is_integer(element), f"expected integer indices, got {element}", label)
+    require(is_integer(element), lambda: f"expected integer indices, got {element}", label)
 
 
 @irdl_op_definition
