@@ -20,6 +20,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing import get_context
 from typing import Any, TypeAlias, cast
 
@@ -86,14 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("CFLAGS", "-O1")
     cases = [case for case in load_cases() if re.search(options.filter, case.name)]
     groups = _operators(cases)
-    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
-        results = pool.map(
-            _Runner(options.form, options.interpret),
-            cases,
-            [groups[case.name] for case in cases],
-            chunksize=16,
-        )
-        outcomes = list(results)
+    operators = [groups[case.name] for case in cases]
+    runner = _Runner(options.form, options.interpret)
+    if options.jobs == 1:
+        outcomes = list(map(runner, cases, operators))
+    else:
+        with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
+            outcomes = list(pool.map(runner, cases, operators, chunksize=16))
     _report(outcomes, verbose=options.verbose)
     return int(any(outcome.status in ("wrong", "error") for outcome in outcomes))
 
@@ -108,6 +108,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
+@cache
 def load_cases() -> list[Any]:
     """The cases of the installed onnx; making them takes some seconds."""
     from onnx.backend.test.loader import load_model_tests

@@ -21,7 +21,7 @@ from lowerdeck.compiler import CompileOptions, generate
 Array = NDArray[Any]
 
 FLAGS = (
-    *("-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-g", "-O1"),
+    *("-std=c99", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Werror", "-g1", "-O1"),
     *("-Wno-psabi", "-fsanitize=address,undefined", "-fno-sanitize-recover"),
 )
 
