@@ -24,12 +24,15 @@ help:
 demo: $(VENV)/.installed c-compiler
 	$(BIN)/python examples/digits/demo.py
 
-# A finding of one tool hides neither the other tools' nor the tests' results.
+# A finding of one tool hides neither the other tools' nor the tests' results. The type checker,
+# which knows one core only, works beside the tests.
 test: $(VENV)/.installed-dev c-compiler
-	@status=0; \
-	$(MAKE) --no-print-directory lint || status=1; \
+	@status=0; log=$$(mktemp); trap 'rm -f "$$log"' EXIT; \
+	$(MAKE) --no-print-directory lint > "$$log" 2>&1 & lint=$$!; \
 	echo $(BIN)/python -m pytest $(PYTEST_FLAGS) test; \
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) test || status=1; \
+	wait $$lint || status=1; \
+	cat "$$log"; \
 	exit $$status
 
 lint: $(VENV)/.installed-dev
