@@ -28,8 +28,8 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.binding import RunError
 from lowerdeck.compiler import build_artifact, load
 from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.interpret import InterpretError, StepLimitError, Value, run_module
-from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.lowering.pipeline import Observer
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.tools.common import ToolError
@@ -218,7 +218,7 @@ class PassChecker(Observer):
         self._agreed()
 
     def _run(self, module: ModuleOp, inputs: Mapping[str, NDArray[Any]]) -> Results:
-        is_lowered = find_driver(module) is not None
+        is_lowered = find_entry(module) is not None
         steps = self._max_steps if is_lowered else self._max_steps // _STEPS_OF_AN_OP
         return run_module(module, inputs, max_steps=steps)
 

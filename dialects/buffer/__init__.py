@@ -1,6 +1,6 @@
 """
-The `buffer` dialect: memory is explicit. Kernels are loop nests over buffers, and the driver calls
-them in order. What is printed as C is decided here.
+The `buffer` dialect: memory is explicit. Kernels are loop nests over buffers, and the entry
+function calls them in order. What is printed as C is decided here.
 """
 
 from xdsl.ir import Dialect
@@ -22,6 +22,7 @@ from lowerdeck.dialects.buffer.driver import (
     ViewOp,
     WeightOp,
 )
+from lowerdeck.dialects.buffer.entry import EntryOp
 from lowerdeck.dialects.buffer.enums import ENUMERATIONS
 from lowerdeck.dialects.buffer.kernel import (
     ApplyOp,
@@ -68,6 +69,7 @@ Buffer = Dialect(
         ReduceOp,
         TransposeOp,
         PrefetchOp,
+        EntryOp,
         WeightOp,
         AllocOp,
         ViewOp,

@@ -1,5 +1,5 @@
 """
-The level of the driver, `buffer.func @run`: which kernels run on which buffers, in which order.
+The level of the entry function: which kernels run on which buffers, in which order.
 
 Expressions here are over the model's own dimension symbols.
 """
@@ -43,7 +43,7 @@ from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.buffer.enums import Requirement, RequirementAttr
-from lowerdeck.dialects.buffer.kernel import YieldOp
+from lowerdeck.dialects.buffer.kernel import PART, PARTS, YieldOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.control_flow import Symbols, names_in, symbol_list
@@ -219,7 +219,12 @@ class CopyOp(IRDLOperation):
 @irdl_op_definition
 class CallOp(IRDLOperation):
     """
-    Run a kernel on buffers; `symbols` are the values of its dimension symbols.
+    Run a kernel on buffers; `symbols` are the values of its dimension symbols, and `multiply_adds`
+    is how much its convolutions and matrix products compute.
+
+    Constraints:
+
+    - (C1) `multiply_adds` is one expression.
 
     Example:
 
@@ -232,15 +237,29 @@ class CallOp(IRDLOperation):
     callee = prop_def(FlatSymbolRefAttrConstr)
     arguments = var_operand_def(RefType)
     symbols = prop_def(DimsAttr)
+    multiply_adds = opt_prop_def(DimsAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "$callee `(` $arguments `)` $symbols `:` `(` type($arguments) `)` attr-dict"
 
-    def __init__(self, callee: str, arguments: Sequence[SSAValue], symbols: Sequence[ExprLike]):
+    def __init__(
+        self,
+        callee: str,
+        arguments: Sequence[SSAValue],
+        symbols: Sequence[ExprLike],
+        multiply_adds: DimsAttr | None = None,
+    ):
         super().__init__(
             operands=[arguments],
-            properties={"callee": SymbolRefAttr(callee), "symbols": DimsAttr.of(symbols)},
+            properties={
+                "callee": SymbolRefAttr(callee),
+                "symbols": DimsAttr.of(symbols),
+                "multiply_adds": multiply_adds,
+            },
         )
+
+    def verify_(self) -> None:
+        _require_one(self.multiply_adds, "multiply_adds", "C1")
 
 
 @irdl_op_definition
@@ -351,21 +370,47 @@ class MarkOp(IRDLOperation):
     """
     Take the time. What has passed since the last mark is added to the times of `slot`, if given.
 
+    A slot is described for people: by the `kernel` that was called, or `copy`, the model's `nodes`
+    that it comes from, the `shapes` of its buffers and the sum of their `bytes`; of a call also by
+    the kernel's `schedule` and its `multiply_adds`, if there are any.
+
+    Constraints:
+
+    - (C1) `slot`, `kernel`, `nodes`, `shapes` and `bytes` come together, the others with these.
+    - (C2) `bytes` and `multiply_adds` are one expression each, and `slot` is not negative.
+
     Example:
 
     ```mlir
-    buffer.mark {slot = #builtin.int<3>}
+    buffer.mark {slot = #builtin.int<3>, kernel = "double", nodes = ["add"], shapes = "n -> n",
+                 bytes = #core.dims<[n * 8]>, schedule = ""}
     ```
     """
 
     name = "buffer.mark"
     slot = opt_prop_def(IntAttr)
+    kernel = opt_prop_def(StringAttr)
+    nodes = opt_prop_def(ArrayAttr[StringAttr])
+    shapes = opt_prop_def(StringAttr)
+    bytes = opt_prop_def(DimsAttr)
+    schedule = opt_prop_def(StringAttr)
+    multiply_adds = opt_prop_def(DimsAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
     assembly_format = "attr-dict"
 
-    def __init__(self, slot: int | None = None) -> None:
-        super().__init__(properties={"slot": None if slot is None else IntAttr(slot)})
+    def __init__(self, slot: Mapping[str, Attribute] | None = None) -> None:
+        """A mark with the properties of a slot, or without one."""
+        super().__init__(properties={} if slot is None else slot)
+
+    def verify_(self) -> None:
+        needed = (self.slot, self.kernel, self.nodes, self.shapes, self.bytes)
+        missing = sum(value is None for value in needed)
+        fits = not missing or not self.properties
+        require(fits, f"{missing} of 5 properties of a slot are missing", "C1")
+        _require_one(self.bytes, "bytes", "C2")
+        _require_one(self.multiply_adds, "multiply_adds", "C2")
+        require(self.slot is None or self.slot.data >= 0, "a negative slot", "C2")
 
 
 @irdl_op_definition
@@ -390,10 +435,6 @@ class OnceOp(IRDLOperation):
 
     def __init__(self, body: Region):
         super().__init__(regions=[body])
-
-
-PART, PARTS = "part.number", "part.count"
-"""The symbols of `buffer.share`; no dimension's name has a dot."""
 
 
 @irdl_op_definition
@@ -699,6 +740,12 @@ def made_dims(values: Sequence[SSAValue], names: Sequence[str]) -> Iterator[tupl
         for axis, dim in enumerate(ref_type(value).dims.data):
             if str(dim) in names:
                 yield number, axis, str(dim)
+
+
+def _require_one(exprs: DimsAttr | None, what: str, label: str) -> None:
+    """A property that is there is one expression."""
+    fits = exprs is None or len(exprs.data) == 1
+    require(fits, lambda: f"{what} is {exprs}, not one expression", label)
 
 
 def _require_yields(region: Region, values: Sequence[SSAValue], made: set[str], label: str) -> None:

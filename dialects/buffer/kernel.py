@@ -18,6 +18,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntAttr,
     IntegerType,
+    ModuleOp,
     StringAttr,
     SymbolNameConstraint,
     UnitAttr,
@@ -62,8 +63,8 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 # Attributes are checked when they are made, and there are many loops.
 _TRUTH = {truth: BoolAttr.from_bool(truth) for truth in (False, True)}
 
-DRIVER = "run"
-"""The name of the function that calls the others: the driver."""
+PART, PARTS = "part.number", "part.count"
+"""The symbols of a part that threads take; no dimension's name has a dot."""
 
 
 def value_type(element: Attribute) -> Attribute:
@@ -78,13 +79,15 @@ class FuncOp(IRDLOperation):
     are never read are workspace of the function.
 
     `symbols` names its integer parameters; in expressions they are s0, s1, ... in order, and the
-    names are those of the model, for people. `schedule` says how the labeled loops are to run.
+    names are those of the model, for people. `schedule` says how the labeled loops are to run. One
+    that is `parallel` runs one part of its loops, which its last two symbols say.
 
     Constraints:
 
     - (C1) the region's arguments are buffers, and at least `outputs`, which is not negative.
     - (C2) the region ends with `buffer.return`.
     - (C3) the buffer that `schedule` asks for ahead is one of the arguments.
+    - (C4) the last symbols of a `parallel` function are `part.number` and `part.count`.
 
     Example:
 
@@ -108,6 +111,7 @@ class FuncOp(IRDLOperation):
     symbols = prop_def(ArrayAttr[StringAttr])
     outputs = prop_def(IntAttr)
     schedule = opt_prop_def(ScheduleAttr)
+    parallel = opt_prop_def(UnitAttr)
     body = region_def("single_block")
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
@@ -136,6 +140,15 @@ class FuncOp(IRDLOperation):
         if self.schedule is not None and (ahead := self.schedule.data.prefetch) is not None:
             text = f"buffer {ahead} of {len(arguments)} is to be asked for ahead"
             require(ahead < len(arguments), text, "C3")
+        last = [name.data for name in self.symbols][-2:]
+        text = f"a part is not told by {', '.join(last) or 'no symbols'}"
+        require(self.parallel is None or last == [PART, PARTS], text, "C4")
+
+
+def functions_of(module: ModuleOp) -> dict[str, FuncOp]:
+    """The kernels of a module by name, in order."""
+    functions = (op for op in module.body.block.ops if isinstance(op, FuncOp))
+    return {function.sym_name.data: function for function in functions}
 
 
 @irdl_op_definition

@@ -7,9 +7,11 @@ from typing import TypeAlias, cast
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    IntAttr,
     StringAttr,
     SymbolNameConstraint,
     TensorType,
+    UnitAttr,
     UnrankedTensorType,
 )
 from xdsl.ir import Attribute, Region, SSAValue
@@ -34,6 +36,7 @@ from lowerdeck.dialects.core.base import is_ranked, require
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import ScheduleAttr
 from lowerdeck.dialects.core.symbols import MakesSymbols, symbols_made_within
+from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, i1, i64, rank_of, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 
@@ -414,7 +417,9 @@ class KernelOp(IRDLOperation):
     Straight-line ops that become one C function. Arguments are all it uses; no control flow inside.
 
     `layouts` says how each input, then each result lies in memory; without it all are row-major.
-    `schedule` says by which strategy the kernel runs, and how; without it in plain loops.
+    `schedule` says by which strategy the kernel runs, and how; without it in plain loops. Nothing
+    has to be done for a `view`: its result is part of the memory of its input, or the other way
+    round. The input `in_place` is changed where it lies, and is the result from there on.
 
     Constraints:
 
@@ -423,6 +428,8 @@ class KernelOp(IRDLOperation):
     - (C3) `layouts` has one layout of the right rank for each input and result.
     - (C4) no op in the region has a region.
     - (C5) what `schedule` asks for ahead is an input.
+    - (C6) a `view` cuts a slice out of its input, or joins its inputs, and does nothing else.
+    - (C7) `in_place` is an input of the type of the only result.
 
     Example:
 
@@ -439,6 +446,8 @@ class KernelOp(IRDLOperation):
     sym_name = prop_def(SymbolNameConstraint())
     layouts = opt_prop_def(ArrayAttr[LayoutAttr])
     schedule = opt_prop_def(ScheduleAttr)
+    view = opt_prop_def(UnitAttr)
+    in_place = opt_prop_def(IntAttr)
     inputs = var_operand_def()
     results_ = var_result_def()
     body = region_def("single_block")
@@ -455,6 +464,15 @@ class KernelOp(IRDLOperation):
             regions=[body],
             result_types=[[value.type for value in yielded(body)]],
         )
+
+    @property
+    def moved(self) -> SliceOp | ConcatOp | None:
+        """The slice or concatenation of its inputs that is all that the kernel does."""
+        op, *rest = self.body.block.ops
+        if not isinstance(op, SliceOp | ConcatOp) or len(rest) != 1:
+            return None
+        is_plain = list(op.operands) == list(self.body.block.args)
+        return op if is_plain and rest[0].operands[0] is op.result else None
 
     def layout(self, value: SSAValue) -> LayoutAttr:
         """How an argument of the body, or a value that it yields, lies in memory."""
@@ -485,6 +503,12 @@ class KernelOp(IRDLOperation):
             require(ahead < len(self.inputs), text, "C5")
         for op in self.body.block.ops:
             require(not op.regions, f"{op.name} has a region; a kernel is straight-line", "C4")
+        fits = self.view is None or self.moved is not None
+        require(fits, "a view is a slice or a concatenation of its inputs alone", "C6")
+        if self.in_place is not None:
+            position = self.in_place.data
+            fits = position >= 0 and results == arguments[position : position + 1] != []
+            require(fits, f"input {position} has not the type of the only result", "C7")
 
 
 def _joined_types(regions: Sequence[Region], symbols: Sequence[str]) -> list[Attribute]:

@@ -17,7 +17,7 @@ from xdsl.dialects.ub import PoisonOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import InterpretationError, VerifyException
 
-from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.core.constant import BindSymbolsOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.names import unused_inputs, value_names
@@ -51,16 +51,16 @@ def run_module(
 ) -> dict[str, Value]:
     """
     Run a function for inputs by tensor name; its results by tensor name. Of a module that is
-    lowered to `buffer`, that is the driver; of one with a tf1.graph, that graph.
+    lowered to `buffer`, that is the entry function; of one with a tf1.graph, that graph.
 
     Names are the `core.name` of arguments and results, or `0`, `1`, ... where there is none.
     InterpretError if a name is missing or unknown, an input does not fit its argument's type, or an
     op cannot be run; StepLimitError after `max_steps` ops.
     """
-    if any(isinstance(op, kernel.FuncOp) for op in module.body.block.ops):
+    if find_entry(module) is not None:
         from lowerdeck.dialects.interpret import buffer
 
-        return dict(buffer.run_driver(module, inputs, max_steps=max_steps))
+        return dict(buffer.run_entry(module, inputs, max_steps=max_steps))
     for op in module.body.block.ops:
         if (runner := graph_runner(op)) is not None:
             return dict(runner.run(op, inputs, max_steps))

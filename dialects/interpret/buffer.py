@@ -1,5 +1,5 @@
 """
-The meaning of the `buffer` dialect: kernels become Python functions, and the driver calls them.
+The meaning of the `buffer` dialect: kernels become Python functions, called by the entry function.
 
 Scalars are what the printed C computes with: integers of a width wrap around, f32 rounds after each
 op, half precision exists in memory only. Memory is numpy arrays without bounds to slip through: an
@@ -21,25 +21,22 @@ import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
     FloatAttr,
     IntegerAttr,
     IntegerType,
     ModuleOp,
-    StringAttr,
 )
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel, vector
+from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.enums import Requirement
-from lowerdeck.dialects.buffer.kernel import DRIVER
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.enums import Predicate
-from lowerdeck.dialects.core.types import DimsAttr, bf16, f16, f32, f64, i1, numpy_dtype
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, numpy_dtype
 from lowerdeck.dialects.dims import Atom, Expr
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
 
@@ -53,36 +50,29 @@ Array: TypeAlias = NDArray[Any]
 Kernel: TypeAlias = Callable[..., None]
 
 
-def find_driver(module: ModuleOp) -> kernel.FuncOp | None:
-    """The driver of a module, or None if it is not lowered to `buffer`."""
-    functions = (op for op in module.body.block.ops if isinstance(op, kernel.FuncOp))
-    return next((f for f in functions if f.sym_name.data == DRIVER), None)
-
-
-def run_driver(
+def run_entry(
     module: ModuleOp, inputs: Mapping[str, Array], *, max_steps: int | None = None
 ) -> dict[str, Array]:
     """
-    Run the driver for inputs by tensor name; its outputs by tensor name.
+    Run the entry function for inputs by tensor name; its outputs by tensor name.
 
     InterpretError if an input is missing or does not fit, if dimensions or an index from data do
     not fit, or if memory is accessed outside of a buffer; StepLimitError after `max_steps` ops of
     the driver and iterations of loops.
     """
-    run = find_driver(module)
-    if run is None:
-        raise InterpretError("the module has no driver; run bufferize")
+    entry = find_entry(module)
+    if entry is None:
+        raise InterpretError("the module has no entry function; run bufferize")
     machine = Machine(module, max_steps)
     with np.errstate(all="ignore"):
-        return machine.run(run, inputs)
+        return machine.run(entry, inputs)
 
 
 class Machine:
     """The memory and the kernels of one run."""
 
     def __init__(self, module: ModuleOp, max_steps: int | None) -> None:
-        functions = (op for op in module.body.block.ops if isinstance(op, kernel.FuncOp))
-        self._functions = {function.sym_name.data: function for function in functions}
+        self._functions = kernel.functions_of(module)
         self._compiled: dict[str, Kernel] = {}
         self._steps_left = python_math.inf if max_steps is None else max_steps
         self._memory: dict[SSAValue, Array] = {}
@@ -90,23 +80,21 @@ class Machine:
         self._workspace = np.empty(0, np.uint8)
         self._weights = np.empty(0, np.uint8)
 
-    def run(self, function: kernel.FuncOp, inputs: Mapping[str, Array]) -> dict[str, Array]:
+    def run(self, entry: EntryOp, inputs: Mapping[str, Array]) -> dict[str, Array]:
         """The outputs by name."""
-        arguments = function.body.block.args
-        split = len(arguments) - function.outputs.data
-        names = _interface(function)
-        given = {name: array for name, array in inputs.items() if name not in names[2]}
-        symbols = self._bind_inputs(arguments[:split], names[0], given)
-        self._outputs = set(arguments[split:])
-        if isinstance(workspace := function.attributes.get("workspace"), DimsAttr):
-            self._workspace = _fresh(max(workspace.data[0].evaluate(symbols), 0))
-        self._lay_out_weights(function)
-        self._run_block(function.body.block, symbols)
+        unused = names_in(entry.unused)
+        given = {name: array for name, array in inputs.items() if name not in unused}
+        symbols = self._bind_inputs(entry.input_args, names_in(entry.inputs), given)
+        self._outputs = set(entry.output_args)
+        if entry.workspace is not None:
+            self._workspace = _fresh(max(entry.workspace.data[0].evaluate(symbols), 0))
+        self._lay_out_weights(entry)
+        self._run_block(entry.body.block, symbols)
         results: dict[str, Array] = {}
-        for name, argument in zip(names[1], arguments[split:], strict=True):
+        for name, argument in zip(names_in(entry.outputs), entry.output_args, strict=True):
             type_ = ref_type(argument)
-            shape = self._sizes(type_, symbols, function)
-            flat = self._buffer(argument, symbols, function)
+            shape = self._sizes(type_, symbols, entry)
+            flat = self._buffer(argument, symbols, entry)
             results[name] = flat.view(numpy_dtype(type_.element)).reshape(shape).copy()
         return results
 
@@ -214,7 +202,7 @@ class Machine:
 
     @singledispatchmethod
     def _run_op(self, op: Operation, symbols: dict[str, int]) -> None:
-        raise InterpretError(f"{describe(op)}: no meaning in the driver")
+        raise InterpretError(f"{describe(op)}: no meaning in the entry function")
 
     @_run_op.register(kernel.YieldOp)
     @_run_op.register(kernel.ReturnOp)
@@ -231,7 +219,7 @@ class Machine:
     @_run_op.register
     def _(self, op: driver.ShareOp, symbols: dict[str, int]) -> None:
         for part in range(SIMULATED_PARTS):
-            numbers = {driver.PART: part, driver.PARTS: SIMULATED_PARTS}
+            numbers = {kernel.PART: part, kernel.PARTS: SIMULATED_PARTS}
             self._run_block(op.body.block, {**symbols, **numbers})
 
     @_run_op.register
@@ -272,12 +260,12 @@ class Machine:
             )
         return self._weights[start : start + size]
 
-    def _lay_out_weights(self, function: kernel.FuncOp) -> None:
+    def _lay_out_weights(self, entry: EntryOp) -> None:
         """The weights as one array of bytes, once each constant has a place there."""
-        if not isinstance(size := function.attributes.get("weights"), DimsAttr):
+        if entry.weights is None:
             return
-        self._weights = _fresh(size.data[0].evaluate({}))
-        for op in function.walk():
+        self._weights = _fresh(entry.weights.data)
+        for op in entry.walk():
             if isinstance(op, driver.WeightOp) and op.offset is not None:
                 start, data = op.offset.data[0].evaluate({}), op.value.data.data
                 part = self._weights[start : start + len(data)]
@@ -384,18 +372,6 @@ class Machine:
         symbols.update(_made(op.owned_results, names_in(op.result_symbols), sizes))
         if op.count is not None:
             symbols[op.count.data] = count
-
-
-def _interface(function: kernel.FuncOp) -> list[list[str]]:
-    """The tensor names of inputs and outputs, and of inputs that are not needed."""
-    names = function.attributes.get("interface")
-    if not isinstance(names, DictionaryAttr):
-        raise InterpretError(f"@{DRIVER} has no attribute 'interface' with the tensors' names")
-    lists: list[list[str]] = []
-    for key in ("inputs", "outputs", "unused"):
-        entries = cast(ArrayAttr[StringAttr], names.data.get(key, ArrayAttr([])))
-        lists.append([entry.data for entry in entries])
-    return lists
 
 
 def _made(

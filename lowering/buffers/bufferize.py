@@ -1,4 +1,4 @@
-"""`bufferize`: values become buffers, kernels become functions, and `main` becomes the driver."""
+"""`bufferize`: values become buffers, kernels functions, and `main` the entry function."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, IntAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.entry import EntryOp
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.constant import (
@@ -37,17 +38,10 @@ from lowerdeck.dialects.dims import Expr, maximum, product
 from lowerdeck.dialects.intervals import Interval, interval
 from lowerdeck.lowering.buffers.assumptions import assumptions
 from lowerdeck.lowering.buffers.updates import find_updates
-from lowerdeck.lowering.buffers.work import MULTIPLY_ADDS, multiply_adds_of_kernel
+from lowerdeck.lowering.buffers.work import multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError
-from lowerdeck.lowering.form.view_parts import (
-    VIEW,
-    Place,
-    Places,
-    find_places,
-    moved_by,
-    offset_of_slice,
-)
-from lowerdeck.lowering.nests.lower import IN_PLACE, remove_unused
+from lowerdeck.lowering.form.view_parts import Place, Places, find_places, offset_of_slice
+from lowerdeck.lowering.nests.lower import remove_unused
 from lowerdeck.lowering.strategies.registry import lower_kernel
 from lowerdeck.passes.structure import nameless_key, region_key
 
@@ -120,7 +114,7 @@ _LAST_ITERATION = (1 << 63) - 2
 
 
 class Bufferizer:
-    """Turns one `func.func` into the driver; every value gets a buffer."""
+    """Turns one `func.func` into the entry function; every value gets a buffer."""
 
     def __init__(self, function: func.FuncOp) -> None:
         self.function = function
@@ -147,8 +141,8 @@ class Bufferizer:
         self._places = Places()
         self._fresh = 0
 
-    def run(self) -> tuple[list[kernel.FuncOp], kernel.FuncOp]:
-        """The kernels in the order of their first call, and the driver."""
+    def run(self) -> tuple[list[kernel.FuncOp], EntryOp]:
+        """The kernels in the order of their first call, and the entry function."""
         for value, output in zip(self.returned, self.outputs, strict=True):
             # Even one without elements has dimensions to be written once they are known.
             known = all(dim.symbols <= self.static_symbols for dim in ref_type(output).dims.data)
@@ -161,9 +155,12 @@ class Bufferizer:
         self._add(kernel.ReturnOp())
         block = self._scopes[0].block
         remove_unused(block)
-        run = kernel.FuncOp(kernel.DRIVER, [], len(self.outputs), Region(block))
-        run.location = self.function.location
-        return list(self.kernels.functions.values()), run
+        function = self.function
+        inputs = value_names(function.arg_attrs, len(function.function_type.inputs))
+        outputs = value_names(function.res_attrs, len(self.outputs))
+        entry = EntryOp(inputs, outputs, Region(block), unused=unused_inputs(function))
+        entry.location = function.location
+        return list(self.kernels.functions.values()), entry
 
     # Helpers
 
@@ -271,7 +268,7 @@ class Bufferizer:
                     view = driver.ViewOp(self.refs[op.input], _ref(op.result))
                     self._add(view, op)
                     self._place(op.result, view.result)
-                case KernelOp() if VIEW in op.attributes:
+                case KernelOp() if op.view is not None:
                     self._lower_view(op)
                 case KernelOp():
                     self._lower_kernel(op)
@@ -305,8 +302,8 @@ class Bufferizer:
             for assumption in assumptions(member):
                 self._check(op, assumption)
         name, symbols = self.kernels.get(op)
-        changed = op.attributes.get(IN_PLACE)
-        positions = [k for k in range(len(op.inputs)) if changed is None or IntAttr(k) != changed]
+        changed = None if op.in_place is None else op.in_place.data
+        positions = [k for k in range(len(op.inputs)) if k != changed]
         inputs = [self._input(op, position) for position in positions]
         outputs = [
             self._buffer_for(result, op.layout_at(len(op.inputs) + number))
@@ -314,16 +311,14 @@ class Bufferizer:
         ]
         scratch = [self._alloc(type_) for type_ in self.kernels.scratch(name)]
         arguments = [*inputs, *outputs, *scratch]
-        call = driver.CallOp(name, arguments, [Expr.symbol(s) for s in symbols])
-        if (work := multiply_adds_of_kernel(op)) is not None:
-            call.attributes[MULTIPLY_ADDS] = work
-        self._add(call, op)
+        values = [Expr.symbol(symbol) for symbol in symbols]
+        self._add(driver.CallOp(name, arguments, values, multiply_adds_of_kernel(op)), op)
         if self.kernels.can_fail(name):
             self._add(driver.CheckStatusOp(), op)
 
     def _lower_view(self, op: KernelOp) -> None:
         """A slice, or a concatenation whose parts have been computed where they belong."""
-        moved, result = moved_by(op), op.results[0]
+        moved, result = op.moved, op.results[0]
         for assumption in () if moved is None else assumptions(moved):
             self._check(op, assumption)
         layout = op.layout_at(len(op.inputs))
@@ -335,8 +330,6 @@ class Bufferizer:
             view = driver.ViewOp(self.refs[op.inputs[0]], _ref(result, layout), offset)
             self._add(view, op)
             self._place(result, view.result)
-        elif result not in self.refs:
-            raise LoweringError(op, "is marked as a view, but is no part of another tensor")
 
     def _lower_if(self, op: IfOp) -> None:
         fixed, moved = _split(op.made_dims)
@@ -429,7 +422,7 @@ class Bufferizer:
             self._add(driver.CopyOp(self.refs[op.inits[k]], homes[k]))
             self.refs[op.carried_args[k]] = homes[k]
             for kernel_op, position in updates:
-                kernel_op.attributes[IN_PLACE] = IntAttr(position)
+                kernel_op.in_place = IntAttr(position)
                 self._destinations[kernel_op.results[0]] = homes[k]
         return homes
 
@@ -522,8 +515,8 @@ class BufferizePass(ModulePass):
     Give every value memory.
 
     Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main`
-    becomes the driver `buffer.func @run`, whose arguments are the inputs and the outputs. Reshapes
-    become views, and so do slices and the parts of concatenations that `view-parts` has marked. A
+    becomes the entry function, whose arguments are the inputs and the outputs. Reshapes become
+    views, and so do slices and the parts of concatenations that `view-parts` has marked. A
     carried value has two slots that swap after each iteration; one that iterations only scatter
     into, after all else has read it, is changed where it lies; one that changes its size gets a new
     buffer from the allocator in each iteration, as do results of branches that differ in size. What
@@ -536,23 +529,10 @@ class BufferizePass(ModulePass):
         for function in list(op.body.block.ops):
             if not isinstance(function, func.FuncOp):
                 continue
-            kernels, run = Bufferizer(function).run()
-            run.attributes["interface"] = interface(function)
+            kernels, entry = Bufferizer(function).run()
             parent = function.parent
             assert parent is not None
-            for new in (*kernels, run):
+            for new in (*kernels, entry):
                 parent.insert_op_before(new, function)
             function.detach()
             function.erase()
-
-
-def interface(function: func.FuncOp) -> DictionaryAttr:
-    """The tensor names of inputs and outputs, in order, and of inputs that are not needed."""
-    names = {
-        "inputs": value_names(function.arg_attrs, len(function.function_type.inputs)),
-        "outputs": value_names(function.res_attrs, len(function.function_type.outputs)),
-        "unused": unused_inputs(function),
-    }
-    return DictionaryAttr(
-        {key: ArrayAttr([StringAttr(name) for name in value]) for key, value in names.items()}
-    )

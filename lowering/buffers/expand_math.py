@@ -18,7 +18,7 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.buffer.kernel import DRIVER, FuncOp
+from lowerdeck.dialects.buffer.kernel import FuncOp
 from lowerdeck.dialects.core.types import f32
 
 I32 = IntegerType(32)
@@ -283,5 +283,5 @@ class ExpandMathPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for function in op.body.block.ops:
-            if isinstance(function, FuncOp) and function.sym_name.data != DRIVER:
+            if isinstance(function, FuncOp):
                 expand_function(function)

@@ -11,8 +11,8 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
-from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
@@ -38,12 +38,12 @@ def pack(op: driver.WeightOp, packed: dict[Packing, BlobAttr]) -> None:
     del op.properties["layout"], op.properties["dims"]
 
 
-def sort_by_use(run: kernel.FuncOp) -> None:
-    """Put the constants of the driver's own block into the order of their first use."""
-    block = run.body.block
+def sort_by_use(entry: EntryOp) -> None:
+    """Put the constants of the entry function's own block into the order of their first use."""
+    block = entry.body.block
     weights = [op for op in block.ops if isinstance(op, driver.WeightOp)]
     found: dict[Operation, None] = {}
-    for op in run.walk():
+    for op in entry.walk():
         for operand in op.operands:
             if isinstance(operand.owner, driver.WeightOp):
                 found[operand.owner] = None
@@ -67,10 +67,9 @@ class PackWeightsPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         packed: dict[Packing, BlobAttr] = {}
-        for run in op.body.block.ops:
-            if not isinstance(run, kernel.FuncOp) or run.sym_name.data != DRIVER:
-                continue
-            for weight in run.walk():
-                if isinstance(weight, driver.WeightOp):
-                    pack(weight, packed)
-            sort_by_use(run)
+        if (entry := find_entry(op)) is None:
+            return
+        for weight in entry.walk():
+            if isinstance(weight, driver.WeightOp):
+                pack(weight, packed)
+        sort_by_use(entry)

@@ -8,7 +8,6 @@ from xdsl.ir import Block, BlockArgument, Operation, SSAValue, Use
 
 from lowerdeck.dialects.core.control_flow import KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ScatterElementsOp, ScatterNdOp
-from lowerdeck.lowering.form.view_parts import VIEW
 
 Update = tuple[KernelOp, int]
 """A kernel that scatters into a tensor, and which of its inputs that is."""
@@ -36,7 +35,7 @@ def find_updates(loop: LoopOp, number: int) -> Sequence[Update]:
             if use.operation is kernel and use.index == position:
                 continue
             place = body.find_ancestor_op_in_block(use.operation)
-            if place is None or numbers[place] >= numbers[kernel] or VIEW in place.attributes:
+            if place is None or numbers[place] >= numbers[kernel] or _is_view(place):
                 return []
     return updates
 
@@ -44,7 +43,7 @@ def find_updates(loop: LoopOp, number: int) -> Sequence[Update]:
 def _update(value: SSAValue, body: Block) -> Update | None:
     """What makes a value of another one by scattering, if that is all it does."""
     kernel = value.owner
-    if not isinstance(kernel, KernelOp) or kernel.parent is not body or VIEW in kernel.attributes:
+    if not isinstance(kernel, KernelOp) or kernel.parent is not body or _is_view(kernel):
         return None
     scatters = [op for op in kernel.body.block.ops if not isinstance(op, YieldOp)]
     if len(scatters) != 1 or not isinstance(scatters[0], ScatterElementsOp | ScatterNdOp):
@@ -55,6 +54,10 @@ def _update(value: SSAValue, body: Block) -> Update | None:
     position = changed.index
     layouts = (kernel.layout_at(position), kernel.layout_at(len(kernel.inputs)))
     return (kernel, position) if all(layout.is_row_major for layout in layouts) else None
+
+
+def _is_view(op: Operation) -> bool:
+    return isinstance(op, KernelOp) and op.view is not None
 
 
 def _uses(value: SSAValue) -> Iterator[Use]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from xdsl.ir import Operation
 
 from lowerdeck.dialects.core.attention import AttentionOp
@@ -11,12 +9,6 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import DimsAttr, dims_of
 from lowerdeck.dialects.dims import Expr, product
-
-MULTIPLY_ADDS = "multiply_adds"
-"""
-The attribute of a call, or of a `core.kernel`, that holds the multiply-adds of its convolutions and
-matrix products: DimsAttr of one expression. A kernel has it where its ops do not show them.
-"""
 
 
 def multiply_adds(op: Operation) -> Expr:
@@ -41,12 +33,5 @@ def multiply_adds(op: Operation) -> Expr:
 
 def multiply_adds_of_kernel(kernel: KernelOp) -> DimsAttr | None:
     """What a call of a kernel has as `multiply_adds`; None if there are none."""
-    given = kernel.attributes.get(MULTIPLY_ADDS)
-    if isinstance(given, DimsAttr):
-        return given
-    total = _total(kernel.body.block.ops)
+    total = sum(map(multiply_adds, kernel.body.block.ops), Expr.const(0))
     return None if total == 0 else DimsAttr.of([total])
-
-
-def _total(ops: Iterable[Operation]) -> Expr:
-    return sum(map(multiply_adds, ops), Expr.const(0))

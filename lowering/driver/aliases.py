@@ -1,4 +1,4 @@
-"""Which buffers the values of a driver may be."""
+"""Which buffers the values of an entry function may be."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Iterable, Mapping
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.entry import EntryOp
 
 Roots = Mapping[SSAValue, frozenset[SSAValue]]
 
 
-def find_roots(run: kernel.FuncOp) -> Roots:
+def find_roots(entry: EntryOp) -> Roots:
     """
-    For each value of a driver what its memory may be: arguments, weights and allocations.
+    For each value of the entry function what its memory may be: arguments, weights and allocations.
 
     A value that control flow carries, and whose size changes, is also a root of its own.
     """
     roots: dict[SSAValue, frozenset[SSAValue]] = {}
-    for argument in run.body.block.args:
+    for argument in entry.body.block.args:
         roots[argument] = frozenset([argument])
-    _visit(run.body.block, roots)
+    _visit(entry.body.block, roots)
     return roots
 
 

@@ -11,7 +11,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.lowering.driver.aliases import find_roots
 from lowerdeck.lowering.driver.overwriting import Overwriting
@@ -32,14 +32,14 @@ class _Usage:
 
 
 class _Memory:
-    """The planned buffers of a driver, and which of them its values lie in."""
+    """The planned buffers of an entry function, and which of them its values lie in."""
 
-    def __init__(self, run: kernel.FuncOp) -> None:
-        self._roots = find_roots(run)
+    def __init__(self, entry: EntryOp) -> None:
+        self._roots = find_roots(entry)
         self._usage: dict[SSAValue, _Usage] = {}
         self._merged: dict[SSAValue, SSAValue] = {}
-        self.number = {op: number for number, op in enumerate(run.walk())}
-        for op in run.walk():
+        self.number = {op: number for number, op in enumerate(entry.walk())}
+        for op in entry.walk():
             if not isinstance(op, driver.ViewOp):
                 for root in {root for value in op.operands for root in self._roots[value]}:
                     self._use(root, op)
@@ -127,12 +127,10 @@ class ComputeInPlacePass(ModulePass):
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
-        run = functions.pop(DRIVER, None)
-        if run is None:
+        if (entry := find_entry(op)) is None:
             return
-        recorder = recorder_of(ctx)
-        for name, found in _calls_by_kind(run, functions).items():
+        functions, recorder = kernel.functions_of(op), recorder_of(ctx)
+        for name, found in _calls_by_kind(entry, functions).items():
             kinds = _allowed(found, recorder)
             for operand, callers in kinds.items():
                 for call in callers if operand is not None else ():
@@ -144,13 +142,13 @@ Kinds = dict[int | None, list[driver.CallOp]]
 """The calls of a function by the operand that each overwrites."""
 
 
-def _calls_by_kind(run: kernel.FuncOp, functions: Mapping[str, kernel.FuncOp]) -> dict[str, Kinds]:
+def _calls_by_kind(entry: EntryOp, functions: Mapping[str, kernel.FuncOp]) -> dict[str, Kinds]:
     """Which operands calls overwrite; none where that would take a large copy of a function."""
     overwriting, whole = Overwriting(), set[str]()
     while True:
         found: dict[str, Kinds] = {}
-        memory = _Memory(run)
-        for call in run.walk():
+        memory = _Memory(entry)
+        for call in entry.walk():
             if not isinstance(call, driver.CallOp):
                 continue
             name = call.callee.root_reference.data

@@ -1,25 +1,22 @@
-"""`instrument`: the driver takes the time of each call."""
+"""`instrument`: the entry function takes the time of each call."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.entry import find_entry
+from lowerdeck.dialects.buffer.kernel import functions_of
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.buffers.work import MULTIPLY_ADDS
 from lowerdeck.passes.provenance import source_names
-
-SLOTS = "profile"
-"""The attribute of the driver that describes each slot: a dictionary for each, in order."""
 
 _FREE = (driver.WeightOp, driver.ViewOp, driver.RequireOp)
 """Ops that take no time worth a mark."""
@@ -30,10 +27,11 @@ _CLOSING = (driver.BarrierOp, driver.CheckStatusOp)
 
 @dataclass
 class Marker:
-    """Puts marks into a driver and numbers the slots."""
+    """Puts marks into the entry function and numbers the slots."""
 
     functions: Mapping[str, kernel.FuncOp]
-    slots: list[DictionaryAttr] = field(default_factory=list[DictionaryAttr])
+    slots: int = 0
+    """How many there are so far."""
 
     def mark(self, block: Block) -> None:
         """Every call and copy of a block, and of the blocks in it."""
@@ -51,7 +49,7 @@ class Marker:
                     self.mark(region.block)
                 is_marked = False
 
-    def _new_slot(self, op: driver.CallOp | driver.CopyOp) -> int:
+    def _new_slot(self, op: driver.CallOp | driver.CopyOp) -> dict[str, Attribute]:
         name, entries = _described(op)
         outputs = 1
         if isinstance(op, driver.CallOp) and name in self.functions:
@@ -61,8 +59,8 @@ class Marker:
         entries["shapes"] = StringAttr(_shapes(op, outputs))
         entries["kernel"] = StringAttr(name)
         entries["nodes"] = ArrayAttr([StringAttr(node) for node in source_names(op)])
-        self.slots.append(DictionaryAttr(entries))
-        return len(self.slots) - 1
+        self.slots += 1
+        return {"slot": IntAttr(self.slots - 1), **entries}
 
 
 def _timed(op: Operation) -> driver.CallOp | driver.CopyOp | None:
@@ -92,8 +90,8 @@ def _described(op: driver.CallOp | driver.CopyOp) -> tuple[str, dict[str, Attrib
     entries: dict[str, Attribute] = {"bytes": DimsAttr.of([moved])}
     if isinstance(op, driver.CopyOp):
         return "copy", entries
-    if (work := op.attributes.get(MULTIPLY_ADDS)) is not None:
-        entries[MULTIPLY_ADDS] = work
+    if op.multiply_adds is not None:
+        entries["multiply_adds"] = op.multiply_adds
     return op.callee.root_reference.data, entries
 
 
@@ -107,21 +105,17 @@ def _shapes(op: Operation, outputs: int) -> str:
 @dataclass(frozen=True)
 class InstrumentPass(ModulePass):
     """
-    Let the driver take the time of each call and copy, for `Model.profile`.
+    Let the entry function take the time of each call and copy, for `Model.profile`.
 
     A `buffer.mark` with a slot follows each of them and what threads wait for behind it; one
     without a slot stands where something else has happened since the last mark, so that only calls
-    and copies are charged. The driver gets the attribute `profile`, a dictionary for each slot:
-    `kernel`, `nodes` of the model, `schedule` (of the kernel), `multiply_adds` (of the call),
-    `shapes` of its buffers, and `bytes`, their sizes.
+    and copies are charged. The slots are numbered, and the mark that charges one says what it is.
     """
 
     name = "instrument"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
-        if (run := functions.get(DRIVER)) is None:
+        if (entry := find_entry(op)) is None:
             return
-        marker = Marker(functions)
-        marker.mark(run.body.block)
-        run.attributes[SLOTS] = ArrayAttr(marker.slots)
+        Marker(functions_of(op)).mark(entry.body.block)
+        entry.profile = UnitAttr()

@@ -12,7 +12,7 @@ from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.driver.aliases import Roots, find_roots, outside_sections
@@ -20,12 +20,6 @@ from lowerdeck.lowering.driver.serial_runs import gather_runs
 from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, steps_of_block
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.intervals import are_independent
-
-PARALLEL = "parallel"
-"""The attribute of a function or a driver that threads share."""
-
-TAKES_POOL = "takes_pool"
-"""The attribute of a driver for a pool of threads, which it ignores if nothing in it is shared."""
 
 WORTH_SPLITTING = 8192
 """
@@ -119,9 +113,9 @@ def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp]) -> No
         shrinks = ahead < 0
         ahead += one_more if shrinks else -one_more
         _split(loop, parts - 1 - part if shrinks else part, parts)
-    names = [*function.symbols, StringAttr(driver.PART), StringAttr(driver.PARTS)]
+    names = [*function.symbols, StringAttr(kernel.PART), StringAttr(kernel.PARTS)]
     function.properties["symbols"] = ArrayAttr(names)
-    function.attributes[PARALLEL] = UnitAttr()
+    function.parallel = UnitAttr()
 
 
 def _split(loop: kernel.ForOp, number: Expr, parts: Expr) -> None:
@@ -238,7 +232,7 @@ class DriverSplitter:
 
     def _split_call(self, op: driver.CallOp, pending: Pending) -> None:
         reads, writes = self._touched(op)
-        part = (Expr.symbol(driver.PART), Expr.symbol(driver.PARTS))
+        part = (Expr.symbol(kernel.PART), Expr.symbol(kernel.PARTS))
         op.properties["symbols"] = DimsAttr((*op.symbols.data, *part))
         access = BufferAccess(self._rooted(reads), self._rooted(writes), by_first=False)
         self._meet(_within(driver.ShareOp, op), access, pending)
@@ -349,14 +343,13 @@ class ParallelizePass(ModulePass):
     """The fewest steps that a kernel is split for."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        functions = {f.sym_name.data: f for f in op.body.block.ops if isinstance(f, kernel.FuncOp)}
-        run = functions.pop(DRIVER, None)
-        if run is None:
+        if (entry := find_entry(op)) is None:
             return
-        run.attributes[TAKES_POOL] = UnitAttr()
-        repeated = _called_in_loops(run)
+        functions = kernel.functions_of(op)
+        entry.takes_pool = UnitAttr()
+        repeated = _called_in_loops(entry)
         steps = {name: steps_of_block(f.body.block) for name, f in functions.items()}
-        calls = (op for op in run.walk() if isinstance(op, driver.CallOp))
+        calls = (op for op in entry.walk() if isinstance(op, driver.CallOp))
         total = sum(steps[call.callee.root_reference.data] for call in calls)
         if not repeated and total < self.worth * TIMES_WORTH_WAKING:
             return
@@ -367,24 +360,24 @@ class ParallelizePass(ModulePass):
                 split_function(function, [collapsed(loop) for loop in loops])
 
         def is_shared(call: driver.CallOp) -> bool:
-            return PARALLEL in functions[call.callee.root_reference.data].attributes
+            return functions[call.callee.root_reference.data].parallel is not None
 
-        if not any(isinstance(op, driver.CallOp) and is_shared(op) for op in run.walk()):
+        if not any(isinstance(op, driver.CallOp) and is_shared(op) for op in entry.walk()):
             return
-        gather_runs(run.body.block, is_shared)
-        DriverSplitter(functions, find_roots(run)).split(run.body.block, Pending())
-        run.attributes[PARALLEL] = UnitAttr()
+        gather_runs(entry.body.block, is_shared)
+        DriverSplitter(functions, find_roots(entry)).split(entry.body.block, Pending())
+        entry.parallel = UnitAttr()
 
 
-def may_lag(run: kernel.FuncOp) -> bool:
+def may_lag(entry: EntryOp) -> bool:
     """
     True if a thread may come late to an op of the driver, when others are past barriers behind it.
 
     Such a thread finds no part left, and what it reads to find its way must be what it was: weights
     and inputs. No result of control flow and no memory from an allocator is handed on.
     """
-    inputs = run.body.block.args[: len(run.body.block.args) - run.outputs.data]
-    for op in run.walk():
+    inputs = entry.input_args
+    for op in entry.walk():
         match op:
             case driver.AllocOp() if op.dynamic.value.data:
                 return False
@@ -412,11 +405,11 @@ def is_done_once(op: Operation) -> bool:
     return parent is not None
 
 
-def _called_in_loops(run: kernel.FuncOp) -> set[str]:
+def _called_in_loops(entry: EntryOp) -> set[str]:
     """The kernels that loops of the driver call."""
     return {
         call.callee.root_reference.data
-        for loop in run.walk()
+        for loop in entry.walk()
         if isinstance(loop, driver.LoopOp)
         for call in loop.body.walk()
         if isinstance(call, driver.CallOp)

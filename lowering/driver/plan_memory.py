@@ -6,18 +6,18 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.blob import Blob
-from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Atom, Expr, maximum
 from lowerdeck.lowering.driver.aliases import find_roots
-from lowerdeck.lowering.driver.parallelize import PARALLEL, is_done_once
+from lowerdeck.lowering.driver.parallelize import is_done_once
 from lowerdeck.lowering.driver.placement import Buffer, largest_sum, place
 
 ALIGNMENT = 64
@@ -36,13 +36,13 @@ class Lifetimes:
     barriers follows one after the other.
     """
 
-    def __init__(self, run: kernel.FuncOp) -> None:
+    def __init__(self, entry: EntryOp) -> None:
         self.buffers: dict[SSAValue, Buffer] = {}
-        self._roots = find_roots(run)
+        self._roots = find_roots(entry)
         self._position = 0
-        self._is_parallel = PARALLEL in run.attributes
+        self._is_parallel = entry.parallel is not None
         self._since_barrier = _Unfinished()
-        self._visit(run.body.block)
+        self._visit(entry.body.block)
         self._meet()
 
     def _visit(self, block: Block) -> set[SSAValue]:
@@ -132,11 +132,11 @@ def _is_atom_never_negative(atom: Atom) -> bool:
     return all(is_never_negative(argument) for argument in atom.args)
 
 
-def lay_out_weights(run: kernel.FuncOp) -> int:
+def lay_out_weights(entry: EntryOp) -> int:
     """Give every constant its offset, those of equal bytes the same; returns the total size."""
     offsets: dict[Blob, int] = {}
     end = WEIGHTS_HEADER
-    for op in run.walk():
+    for op in entry.walk():
         if not isinstance(op, driver.WeightOp):
             continue
         blob = op.value.data
@@ -150,31 +150,26 @@ def lay_out_weights(run: kernel.FuncOp) -> int:
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
     """
-    Give every buffer of the driver its offset.
+    Give every planned buffer its offset.
 
     Buffers that are never in use together may share memory. Static sizes are placed largest first
-    at the lowest free offset; sizes that depend on dimensions share slots. The driver gets the
-    attribute `workspace`, the bytes needed, and `weights`, the bytes of the constants with their
-    header. Buffers whose size depends on data keep coming from the allocator.
-
-    Two more attributes say how good the plan is, if all sizes are numbers: `live`, the largest sum
-    of bytes of buffers in use at once, and `row_major`, the same for the values in them in C order,
-    without the padding of layouts.
+    at the lowest free offset; sizes that depend on dimensions share slots. The entry function gets
+    `workspace`, the bytes needed, and `weights`, the bytes of the constants with their header; and
+    `live` and `row_major`, which say how good the plan is. Buffers whose size depends on data keep
+    coming from the allocator.
     """
 
     name = "plan-memory"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for run in op.body.block.ops:
-            if not isinstance(run, kernel.FuncOp) or run.sym_name.data != DRIVER:
-                continue
-            buffers = list(Lifetimes(run).buffers.values())
-            run.attributes["workspace"] = DimsAttr.of([place(buffers)])
-            run.attributes["weights"] = DimsAttr.of([lay_out_weights(run)])
-            sums = {
-                "live": largest_sum(buffers),
-                "row_major": largest_sum(buffers, lambda buffer: buffer.op.unpadded_bytes),
-            }
-            for name, value in sums.items():
-                if value is not None:
-                    run.attributes[name] = DimsAttr.of([value])
+        if (entry := find_entry(op)) is None:
+            return
+        buffers = list(Lifetimes(entry).buffers.values())
+        entry.workspace = DimsAttr.of([place(buffers)])
+        entry.weights = IntAttr(lay_out_weights(entry))
+        entry.live = _number(largest_sum(buffers))
+        entry.row_major = _number(largest_sum(buffers, lambda buffer: buffer.op.unpadded_bytes))
+
+
+def _number(value: int | None) -> IntAttr | None:
+    return None if value is None else IntAttr(value)

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
@@ -26,7 +26,11 @@ _NONE: frozenset[str] = frozenset()
 
 def used_symbols(op: Operation) -> frozenset[str]:
     """The symbols that an op and the ops in it need from outside, and those it makes itself."""
-    attributes = [*op.properties.values(), *op.operand_types, *op.result_types]
+    properties = op.properties.values()
+    if isinstance(op, driver.CallOp | driver.MarkOp):
+        # The others describe it for people.
+        properties = [op.symbols] if isinstance(op, driver.CallOp) else []
+    attributes = [*properties, *op.operand_types, *op.result_types]
     used = _symbols_of(attributes)
     if isinstance(op, driver.SectionOp):
         return used.union(names_in(op.symbols))
@@ -190,7 +194,7 @@ def _opens_output(op: Operation) -> bool:
     return (
         isinstance(copy, driver.CopyOp)
         and isinstance(copy.target, BlockArgument)
-        and isinstance(copy.target.block.parent_op(), kernel.FuncOp)
+        and isinstance(copy.target.block.parent_op(), EntryOp)
         and any(dim.value is None for dim in ref_type(copy.target).dims.data)
     )
 
@@ -244,9 +248,9 @@ def _erase_unused_weights(block: Block) -> None:
             op.erase()
 
 
-def _around_body(run: kernel.FuncOp) -> int:
-    """Statements of the driver's function that belong to its arguments, and to none of its ops."""
-    types = [ref_type(argument) for argument in run.body.block.args]
+def _around_body(entry: EntryOp) -> int:
+    """Statements of the entry function that belong to its arguments, and to none of its ops."""
+    types = [ref_type(argument) for argument in entry.body.block.args]
     symbols = {name for type_ in types for dim in type_.dims.data for name in dim.symbols}
     open_dims = sum(4 + len(type_.dims.data) for type_ in types if type_.elements.value is None)
     return 10 + len(types) + 2 * len(symbols) + open_dims
@@ -270,8 +274,8 @@ class SplitDriverPass(ModulePass):
     limit: int = MOST_STATEMENTS
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        for run in op.body.block.ops:
-            if isinstance(run, kernel.FuncOp) and run.sym_name.data == DRIVER:
-                room = max(self.limit - _around_body(run), 0)
-                if statements_of_block(run.body.block) > room:
-                    fit(run.body.block, room, self.limit)
+        if (entry := find_entry(op)) is None:
+            return
+        room = max(self.limit - _around_body(entry), 0)
+        if statements_of_block(entry.body.block) > room:
+            fit(entry.body.block, room, self.limit)

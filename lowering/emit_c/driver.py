@@ -243,13 +243,13 @@ def _(op: driver.OnceOp, w: DriverWriter) -> None:
 @emit.register
 def _(op: driver.ShareOp, w: DriverWriter) -> None:
     """A loop over the parts that the thread takes; one thread takes the whole."""
-    w.c.sizes |= {driver.PART, driver.PARTS}
+    w.c.sizes |= {kernel.PART, kernel.PARTS}
     if w.threads is None:
-        w.c.symbols.update({driver.PART: "0", driver.PARTS: "1"})
+        w.c.symbols.update({kernel.PART: "0", kernel.PARTS: "1"})
         w.block(op.body.block)
         return
     parts = w.c.fresh("parts")
-    w.c.symbols.update({driver.PART: f"{parts}.number", driver.PARTS: f"{parts}.count"})
+    w.c.symbols.update({kernel.PART: f"{parts}.number", kernel.PARTS: f"{parts}.count"})
     w.c.line(f"lowerdeck_parts {parts} = lowerdeck_team_loop({w.team}, {w.thread});")
     with w.c.block(f"while (lowerdeck_team_take(&{parts}))"):
         w.block(op.body.block)

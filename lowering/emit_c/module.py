@@ -6,21 +6,19 @@ import hashlib
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, ModuleOp, StringAttr
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.blob import Blob
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.kernel import DRIVER
+from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import RefType, ref_type
-from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.lowering.abi import ABI
-from lowerdeck.lowering.driver.instrument import SLOTS
-from lowerdeck.lowering.driver.parallelize import PARALLEL, TAKES_POOL, may_lag
+from lowerdeck.lowering.driver.parallelize import may_lag
 from lowerdeck.lowering.driver.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.emit_c import interface
 from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads, emit
@@ -90,16 +88,14 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
 
     LoweringError names the first op that has no C form.
     """
-    functions = [op for op in module.body.block.ops if isinstance(op, kernel.FuncOp)]
-    run = next((f for f in functions if f.sym_name.data == DRIVER), None)
-    if run is None:
-        raise PassFailedException("the module has no driver; run bufferize before emit-c")
-    kernels = [function for function in functions if function is not run]
-    weights, size = _weights(run)
+    if (entry := find_entry(module)) is None:
+        raise PassFailedException("the module has no entry function; run bufferize before emit-c")
+    kernels = list(kernel.functions_of(module).values())
+    weights, size = _weights(entry)
     header = _weights_header(weights, size, target)
     size = size if weights else 0
-    i = _interface(run, name, target, size, header, embed_weights and size > 0)
-    source = _source(i, kernels, run)
+    i = _interface(entry, name, target, size, header, embed_weights and size > 0)
+    source = _source(i, kernels, entry)
     files = {
         f"{name}.h": interface.header(i),
         f"{name}.c": source,
@@ -113,11 +109,11 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
     return CArtifact(name, files, data, weights, header, size, i.embeds_weights)
 
 
-def _weights(run: kernel.FuncOp) -> tuple[list[tuple[int, Blob]], int]:
+def _weights(entry: EntryOp) -> tuple[list[tuple[int, Blob]], int]:
     """The constants in the order in which `plan-memory` has laid them out, and the total size."""
-    size = _bytes(run, "weights")
+    size = _number(entry.weights)
     found: dict[int, Blob] = {}
-    for op in run.walk():
+    for op in entry.walk():
         if isinstance(op, driver.WeightOp):
             start = None if op.offset is None else op.offset.data[0].value
             if start is None or size is None:
@@ -139,74 +135,53 @@ def _weights_header(weights: list[tuple[int, Blob]], size: int, target: str) -> 
 
 
 def _interface(
-    run: kernel.FuncOp,
+    entry: EntryOp,
     name: str,
     target: str,
     weights_size: int,
     header: bytes,
     embeds_weights: bool,
 ) -> Interface:
-    arguments = run.body.block.args
-    split = len(arguments) - run.outputs.data
-    types = [ref_type(argument) for argument in arguments]
-    ports = run.attributes.get("interface")
-    assert isinstance(ports, DictionaryAttr)
-    workspace = run.attributes.get("workspace")
-    if not isinstance(workspace, DimsAttr):
+    if entry.workspace is None:
         raise PassFailedException("memory is not planned; run plan-memory before emit-c")
     taken = names_of_model(name)
-    allocations = (op for op in run.walk() if isinstance(op, driver.AllocOp))
+    inputs, outputs = map(ref_type, entry.input_args), map(ref_type, entry.output_args)
+    allocations = (op for op in entry.walk() if isinstance(op, driver.AllocOp))
     return Interface(
         name=name,
-        inputs=make_ports(_strings(ports.data["inputs"]), types[:split], taken),
-        outputs=make_ports(_strings(ports.data["outputs"]), types[split:], taken),
-        unused_inputs=_strings(ports.data["unused"]) if "unused" in ports.data else [],
-        workspace=workspace.data[0],
+        inputs=make_ports(names_in(entry.inputs), list(inputs), taken),
+        outputs=make_ports(names_in(entry.outputs), list(outputs), taken),
+        unused_inputs=names_in(entry.unused),
+        workspace=entry.workspace.data[0],
         weights_size=weights_size,
         weights_header=header,
         needs_allocator=any(op.dynamic.value.data for op in allocations),
-        is_parallel=TAKES_POOL in run.attributes,
-        shares_work=PARALLEL in run.attributes,
+        is_parallel=entry.takes_pool is not None,
+        shares_work=entry.parallel is not None,
         embeds_weights=embeds_weights,
         target=target,
-        slots=_slots(run),
-        live=_bytes(run, "live"),
-        row_major=_bytes(run, "row_major"),
+        slots=None if entry.profile is None else tuple(map(_slot, entry.marks)),
+        live=_number(entry.live),
+        row_major=_number(entry.row_major),
     )
 
 
-def _bytes(run: kernel.FuncOp, name: str) -> int | None:
-    """What `plan-memory` says of its plan."""
-    value = run.attributes.get(name)
-    return value.data[0].value if isinstance(value, DimsAttr) else None
+def _number(attribute: IntAttr | None) -> int | None:
+    return None if attribute is None else attribute.data
 
 
-def _slots(run: kernel.FuncOp) -> tuple[dict[str, object], ...] | None:
-    """What the pass `instrument` says of each slot, for JSON."""
-    slots = run.attributes.get(SLOTS)
-    if not isinstance(slots, ArrayAttr):
-        return None
-    found = cast("ArrayAttr[DictionaryAttr]", slots)
-    return tuple({key: _plain(value) for key, value in slot.data.items()} for slot in found)
+def _slot(mark: driver.MarkOp) -> dict[str, object]:
+    """What a mark says of its slot, for JSON."""
+    entries: dict[str, object] = {}
+    for name, exprs in (("bytes", mark.bytes), ("multiply_adds", mark.multiply_adds)):
+        if exprs is not None:
+            entries[name] = interface.number(exprs.data[0])
+    texts = (("schedule", mark.schedule), ("shapes", mark.shapes), ("kernel", mark.kernel))
+    entries.update((name, text.data) for name, text in texts if text is not None)
+    return {**entries, "nodes": names_in(mark.nodes)}
 
 
-def _plain(attribute: Attribute) -> object:
-    match attribute:
-        case StringAttr():
-            return attribute.data
-        case DimsAttr():
-            return interface.number(attribute.data[0])
-        case _:
-            return _strings(attribute)
-
-
-def _strings(attribute: Attribute) -> list[str]:
-    assert isinstance(attribute, ArrayAttr)
-    items = cast(ArrayAttr[Attribute], attribute)
-    return [item.data for item in items if isinstance(item, StringAttr)]
-
-
-def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> str:
+def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
     """NAME.c."""
     taken = names_of_model(i.name)
     names = {function.sym_name.data: "" for function in kernels}
@@ -230,7 +205,7 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
     if vectors := prelude(kernels):
         parts.append(vectors)
     parts += definitions
-    parts.append(_driver(i, kernels, names, run))
+    parts.append(_driver(i, kernels, names, entry))
     parts.append(interface.workspace_function(i))
     parts.append(interface.check_function(i))
     parts.append(_parallel_entry(i) if i.shares_work else _entry(i))
@@ -238,12 +213,12 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], run: kernel.FuncOp) -> s
 
 
 def _driver(
-    i: Interface, kernels: list[kernel.FuncOp], names: dict[str, str], run: kernel.FuncOp
+    i: Interface, kernels: list[kernel.FuncOp], names: dict[str, str], entry: EntryOp
 ) -> str:
     reserved = {*names_of_model(i.name), *names.values()}
     sections: dict[Operation, str] = {
         op: identifier(f"{i.name}_section", reserved)
-        for op in run.walk()
+        for op in entry.walk()
         if isinstance(op, driver.SectionOp)
     }
     with_status = frozenset(f.sym_name.data for f in kernels if needs_status(f))
@@ -251,7 +226,7 @@ def _driver(
     threads = None
     if i.shares_work:
         team, thread = (identifier(name, reserved) for name in ("team", "thread"))
-        threads = Threads(team, thread, may_lag(run))
+        threads = Threads(team, thread, may_lag(entry))
     c = CWriter(reserved)
     w = DriverWriter(c, i.name, names, with_status, threads, clock, sections)
     interface.read_dimensions(i, c)
@@ -261,12 +236,12 @@ def _driver(
     if i.weights_size:
         c.line("const unsigned char *const weights = (const unsigned char *)args->weights;")
     # A kernel that checks indices may have lost its loops: those of a tensor without elements.
-    if with_status or any(isinstance(op, driver.CheckStatusOp) for op in run.walk()):
+    if with_status or any(isinstance(op, driver.CheckStatusOp) for op in entry.walk()):
         c.line("int status = LOWERDECK_OK;")
     if clock is not None:
         c.line(f"int64_t {clock} = 0;")
         c.line(f"(void){clock};")
-    arguments = run.body.block.args
+    arguments = entry.body.block.args
     for argument, port in zip(arguments, (*i.inputs, *i.outputs), strict=True):
         if port in i.inputs:
             w.constant.add(argument)
@@ -275,7 +250,7 @@ def _driver(
     late: dict[SSAValue, interface.Port] = dict(
         zip(arguments[len(i.inputs) :], i.outputs, strict=True)
     )
-    for op in run.body.block.ops:
+    for op in entry.body.block.ops:
         _open_late_outputs(op, late, w)
         emit(op, w)
     for port in i.outputs:

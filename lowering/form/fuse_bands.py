@@ -79,8 +79,8 @@ def _is_only_user(kernel: KernelOp, position: int) -> bool:
         producer.parent is kernel.parent
         and len(producer.results) == len(kernel.results) == 1
         and len(list(value.uses)) == len(list(argument.uses)) == 1
-        and not producer.attributes
-        and not kernel.attributes
+        and producer.view is None
+        and kernel.view is None
         and size <= MAX_OPS
     )
 

@@ -19,10 +19,7 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
-
-VIEW = "view"
-"""The attribute of a kernel that nothing has to be done for: its result is a view of its input, or
-its inputs are views of its result."""
+from lowerdeck.lowering.errors import LoweringError
 
 
 @dataclass(frozen=True)
@@ -31,15 +28,6 @@ class Place:
 
     whole: SSAValue
     offset: Expr
-
-
-def moved_by(kernel: KernelOp) -> SliceOp | ConcatOp | None:
-    """The slice or concatenation of its inputs that is all that a kernel does."""
-    op, *rest = kernel.body.block.ops
-    if not isinstance(op, SliceOp | ConcatOp) or len(rest) != 1:
-        return None
-    is_plain = list(op.operands) == list(kernel.body.block.args)
-    return op if is_plain and rest[0].operands[0] is op.result else None
 
 
 def offset_of_part(
@@ -129,7 +117,7 @@ def _is_movable(value: SSAValue, kernel: KernelOp) -> bool:
     owner = value.owner
     if not isinstance(owner, KernelOp) or owner.parent is not kernel.parent:
         return False
-    if isinstance(moved_by(owner), SliceOp) and VIEW in owner.attributes:
+    if owner.view is not None and isinstance(owner.moved, SliceOp):
         return False
     if any(use.operation.has_trait(IsTerminator) for use in value.uses):
         # What a block gives to its surroundings has a place of its own.
@@ -138,14 +126,15 @@ def _is_movable(value: SSAValue, kernel: KernelOp) -> bool:
 
 
 def find_places(block: Block) -> Places:
-    """The places of the values of a block whose views are marked."""
+    """The places of the values of a block whose views are marked, if they can be."""
     places = Places()
     for kernel, op in _kernels(block, reverse=True):
-        if VIEW in kernel.attributes and isinstance(op, ConcatOp):
+        if kernel.view is not None and isinstance(op, ConcatOp):
             offsets = _offsets(kernel, op)
-            assert offsets is not None
-            copied = places.join(kernel, offsets)
-            assert not copied
+            if offsets is None or places.join(kernel, offsets):
+                raise LoweringError(
+                    kernel, "is marked as a view, but its inputs cannot lie in its result"
+                )
     return places
 
 
@@ -153,7 +142,7 @@ def _kernels(
     block: Block, *, reverse: bool = False
 ) -> Iterator[tuple[KernelOp, SliceOp | ConcatOp]]:
     for op in list(reversed(block.ops)) if reverse else list(block.ops):
-        if isinstance(op, KernelOp) and (moved := moved_by(op)) is not None:
+        if isinstance(op, KernelOp) and (moved := op.moved) is not None:
             yield op, moved
 
 
@@ -173,7 +162,7 @@ class PartViewer:
                     self.mark(region.block)
         for kernel, op in _kernels(block):
             if isinstance(op, SliceOp) and _is_contiguous(kernel, op):
-                kernel.attributes[VIEW] = UnitAttr()
+                kernel.view = UnitAttr()
         places = Places()
         for kernel, op in _kernels(block, reverse=True):
             if isinstance(op, ConcatOp):
@@ -185,7 +174,7 @@ class PartViewer:
             return
         if not any(value in places.parts or _is_movable(value, kernel) for value in kernel.inputs):
             return
-        kernel.attributes[VIEW] = UnitAttr()
+        kernel.view = UnitAttr()
         for number in places.join(kernel, offsets):
             copy = self._copy(kernel, number)
             kernel.operands[number] = copy
@@ -224,7 +213,7 @@ def offset_of_slice(kernel: KernelOp, op: SliceOp) -> Expr | None:
 @dataclass(frozen=True)
 class ViewPartsPass(ModulePass):
     """
-    Mark the kernels that need not run, with the attribute `view`.
+    Mark the kernels that need not run as a `view`.
 
     - A slice with steps of one that lies in its input without gaps: the result is a view of it.
     - A concatenation whose parts lie in it without gaps: what computes a part writes it there. A

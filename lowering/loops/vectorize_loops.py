@@ -13,7 +13,6 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import (
-    DRIVER,
     ForOp,
     FuncOp,
     LoadOp,
@@ -463,7 +462,5 @@ class VectorizeLoopsPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         lanes = self.lanes or target_named(options_of(ctx).target).lanes
         for function in op.body.block.ops:
-            if not isinstance(function, FuncOp) or function.sym_name.data == DRIVER:
-                continue
-            if function.schedule is None and lanes > 1:
+            if isinstance(function, FuncOp) and function.schedule is None and lanes > 1:
                 vectorize_loops(function.body.block, lanes)

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from xdsl.dialects.builtin import IntAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
@@ -45,10 +44,6 @@ ACCUMULATING: set[type[Operation]] = set()
 """Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
 ALONE: set[type[Operation]] = set()
 """Anchors that write the result themselves, so no maps follow them in their kernel."""
-
-
-IN_PLACE = "in_place"
-"""The attribute of a kernel that changes an input, which is its result; the input's position."""
 
 
 A = TypeVar("A", bound=AnchorRule)
@@ -116,9 +111,9 @@ class KernelLowering:
             self._fill_border(number)
         self.builder.append(ReturnOp())
         remove_unused(self.block)
-        if (position := self.kernel.attributes.get(IN_PLACE)) is not None:
+        if self.kernel.in_place is not None:
             # It lies where the result does.
-            self.block.erase_arg(self.block.args[cast(IntAttr, position).data])
+            self.block.erase_arg(self.block.args[self.kernel.in_place.data])
         name = self.kernel.sym_name.data
         outputs = len(self.outputs) + self._scratch
         func = FuncOp(name, self.builder.symbols, outputs, Region(self.block))

@@ -26,7 +26,7 @@ from lowerdeck.dialects.core.types import dims_of, element_type, i1, is_float
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
-from lowerdeck.lowering.nests.lower import IN_PLACE, Index, KernelLowering, anchor
+from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
 from lowerdeck.lowering.nests.maps import data_index
 
 
@@ -294,7 +294,7 @@ def lower_scatter_nd(k: KernelLowering, op: ScatterNdOp) -> None:
 
 
 def _copy(k: KernelLowering, value: SSAValue) -> None:
-    if IN_PLACE in k.kernel.attributes:
+    if k.kernel.in_place is not None:
         return
     with k.builder.nest(dims_of(value)) as at:
         k.builder.store(k.element(value, at), k.outputs[0], at)

@@ -1,14 +1,14 @@
 // RUN: LOWERDECK_ROUNDTRIP
 // RUN: LOWERDECK_GENERIC_ROUNDTRIP
 
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry ["x", "c", "t"] -> ["y"] {
 // CHECK-NEXT:  ^bb0(%x: !buffer.ref<[4, n] x f32>, %c: !buffer.ref<[] x i1>, %t: !buffer.ref<[] x i64>, %y: !buffer.ref<[n * 4] x f32>):
 // CHECK-NEXT:    %w = buffer.weight {value = #core.blob<"0x0000803F">} : !buffer.ref<[1] x f32>
 // CHECK-NEXT:    %v = buffer.weight {value = #core.blob<"0x0000803F">, offset = #core.dims<[64]>} : !buffer.ref<[1] x f32>
 // CHECK-NEXT:    %a = buffer.alloc {dynamic = false} : !buffer.ref<[4, n] x f32>
 // CHECK-NEXT:    %b = buffer.alloc {offset = #core.dims<[n * 64]>, dynamic = false} : !buffer.ref<[4, n] x f32>
 // CHECK-NEXT:    %p = buffer.view %x {offset = #core.dims<[n]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 3] x f32>
-// CHECK-NEXT:    buffer.call @map(%x, %w, %a) <[n]> : (!buffer.ref<[4, n] x f32>, !buffer.ref<[1] x f32>, !buffer.ref<[4, n] x f32>)
+// CHECK-NEXT:    buffer.call @map(%x, %w, %a) <[n]> : (!buffer.ref<[4, n] x f32>, !buffer.ref<[1] x f32>, !buffer.ref<[4, n] x f32>) {multiply_adds = #core.dims<[n * 4]>}
 // CHECK-NEXT:    buffer.check_status
 // CHECK-NEXT:    buffer.barrier
 // CHECK-NEXT:    buffer.bind %t {symbols = ["u0"]} : !buffer.ref<[] x i64>
@@ -41,15 +41,15 @@
 // CHECK-NEXT:    %q = buffer.view %r {offset = #core.dims<[0]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 4] x f32>
 // CHECK-NEXT:    buffer.copy %q, %y : !buffer.ref<[n * 4] x f32>, !buffer.ref<[n * 4] x f32>
 // CHECK-NEXT:    buffer.return
-// CHECK-NEXT:  } {symbols = [], outputs = #builtin.int<1>}
-buffer.func @run {
+// CHECK-NEXT:  } {unused = ["z"], takes_pool, parallel, workspace = #core.dims<[n * 128]>, weights = #builtin.int<128>, live = #builtin.int<192>, row_major = #builtin.int<64>}
+buffer.entry ["x", "c", "t"] -> ["y"] {
 ^bb0(%x : !buffer.ref<[4, n] x f32>, %c : !buffer.ref<[] x i1>, %t : !buffer.ref<[] x i64>, %y : !buffer.ref<[n * 4] x f32>):
   %w = buffer.weight {value = #core.blob<"0x0000803F">} : !buffer.ref<[1] x f32>
   %v = buffer.weight {value = #core.blob<"0x0000803F">, offset = #core.dims<[64]>} : !buffer.ref<[1] x f32>
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[4, n] x f32>
   %b = buffer.alloc {offset = #core.dims<[n * 64]>, dynamic = false} : !buffer.ref<[4, n] x f32>
   %p = buffer.view %x {offset = #core.dims<[n]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 3] x f32>
-  buffer.call @map(%x, %w, %a) <[n]> : (!buffer.ref<[4, n] x f32>, !buffer.ref<[1] x f32>, !buffer.ref<[4, n] x f32>)
+  buffer.call @map(%x, %w, %a) <[n]> : (!buffer.ref<[4, n] x f32>, !buffer.ref<[1] x f32>, !buffer.ref<[4, n] x f32>) {multiply_adds = #core.dims<[n * 4]>}
   buffer.check_status
   buffer.barrier
   buffer.bind %t {symbols = ["u0"]} : !buffer.ref<[] x i64>
@@ -82,9 +82,9 @@ buffer.func @run {
   %q = buffer.view %r {offset = #core.dims<[0]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 4] x f32>
   buffer.copy %q, %y : !buffer.ref<[n * 4] x f32>, !buffer.ref<[n * 4] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+} {unused = ["z"], takes_pool, parallel, workspace = #core.dims<[n * 128]>, weights = #builtin.int<128>, live = #builtin.int<192>, row_major = #builtin.int<64>}
 
-// CHECK-LABEL: buffer.func @run_sizes
+// CHECK-LABEL: buffer.func @sizes
 // CHECK:         %r = buffer.if %c : !buffer.ref<[] x i1> -> !buffer.ref<[p] x f32> {
 // CHECK-NEXT:      %a = buffer.alloc
 // CHECK-NEXT:      buffer.yield %a : !buffer.ref<[2] x f32>
@@ -94,7 +94,7 @@ buffer.func @run {
 // CHECK-NEXT:      %e = buffer.alloc {dynamic = true} : !buffer.ref<[k + 1] x f32>
 // CHECK-NEXT:      buffer.yield %e : !buffer.ref<[k + 1] x f32>
 // CHECK-NEXT:    } {carried_symbols = ["k"], result_symbols = ["q"]}
-buffer.func @run_sizes {
+buffer.func @sizes {
 ^bb0(%c : !buffer.ref<[] x i1>, %t : !buffer.ref<[] x i64>):
   %r = buffer.if %c : !buffer.ref<[] x i1> -> !buffer.ref<[p] x f32> {
     %a = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>

@@ -356,7 +356,7 @@ buffer.func @transpose_c3_of_f64 {
 // -----
 
 // CHECK: op 'buffer.section': the region has other arguments than the section (C1)
-"buffer.func"() <{sym_name = "run", symbols = [], outputs = #builtin.int<0>}> ({
+"buffer.func"() <{sym_name = "section", symbols = [], outputs = #builtin.int<0>}> ({
 ^bb0(%x : !buffer.ref<[4] x f32>):
   "buffer.section"(%x) ({
     "buffer.yield"() : () -> ()
@@ -367,7 +367,7 @@ buffer.func @transpose_c3_of_f64 {
 // -----
 
 // CHECK: op 'buffer.section': what the region yields: found 0 buffers, expected 1 (C2)
-"buffer.func"() <{sym_name = "run", symbols = [], outputs = #builtin.int<0>}> ({
+"buffer.func"() <{sym_name = "section", symbols = [], outputs = #builtin.int<0>}> ({
 ^bb0(%x : !buffer.ref<[4] x f32>):
   %r = "buffer.section"(%x) ({
   ^bb0(%i : !buffer.ref<[4] x f32>):
@@ -510,3 +510,133 @@ buffer.func @reduce_c1 {
   %s = buffer.reduce add %v : vector<8xf32> -> f64
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.func': a part is not told by n (C4)
+buffer.func @func_c4 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>, parallel}
+
+// -----
+
+// CHECK: op 'buffer.call': multiply_adds is #core.dims<[1, 2]>, not one expression (C1)
+buffer.func @call_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  buffer.call @k(%x) <[]> : (!buffer.ref<[8] x f32>) {multiply_adds = #core.dims<[1, 2]>}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.mark': 4 of 5 properties of a slot are missing (C1)
+buffer.func @mark_c1 {
+  buffer.mark {slot = #builtin.int<3>}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.mark': 5 of 5 properties of a slot are missing (C1)
+buffer.func @mark_c1_without_slot {
+  buffer.mark {schedule = ""}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.mark': bytes is #core.dims<[]>, not one expression (C2)
+buffer.func @mark_c2 {
+  buffer.mark {slot = #builtin.int<0>, kernel = "k", nodes = [], shapes = "", bytes = #core.dims<[]>}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.mark': a negative slot (C2)
+buffer.func @mark_c2_slot {
+  buffer.mark {slot = #builtin.int<-1>, kernel = "k", nodes = [], shapes = "", bytes = #core.dims<[8]>}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.entry': 3 names for 2 buffers (C1)
+buffer.entry ["x"] -> ["y", "z"] {
+^bb0(%x : !buffer.ref<[8] x f32>, %y : !buffer.ref<[8] x f32>):
+  buffer.return
+}
+
+// -----
+
+// CHECK: op 'buffer.entry': expected a buffer, got f32 (C1)
+buffer.entry ["x"] -> [] {
+^bb0(%x : f32):
+  buffer.return
+}
+
+// -----
+
+// CHECK: op 'buffer.entry': the function does not end with buffer.return (C2)
+buffer.entry ["x"] -> [] {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  buffer.barrier
+}
+
+// -----
+
+// CHECK: op 'buffer.entry': the module has 2 entry functions (C3)
+buffer.entry [] -> [] {
+  buffer.return
+}
+buffer.entry [] -> [] {
+  buffer.return
+}
+
+// -----
+
+// CHECK: op 'buffer.entry': a workspace of #core.dims<[n * 64]> bytes (C4)
+buffer.entry ["x"] -> [] {
+^bb0(%x : !buffer.ref<[m] x f32>):
+  buffer.return
+} {workspace = #core.dims<[n * 64]>}
+
+// -----
+
+// CHECK: op 'buffer.entry': a workspace of #core.dims<[64, 64]> bytes (C4)
+buffer.entry [] -> [] {
+  buffer.return
+} {workspace = #core.dims<[64, 64]>}
+
+// -----
+
+// CHECK: op 'buffer.entry': live is negative (C5)
+buffer.entry [] -> [] {
+  buffer.return
+} {weights = #builtin.int<64>, live = #builtin.int<-1>}
+
+// -----
+
+// CHECK: op 'buffer.entry': threads share it, but it takes no pool (C6)
+buffer.entry [] -> [] {
+  buffer.return
+} {parallel}
+
+// -----
+
+// CHECK: op 'buffer.entry': the slots are [0, 0], not numbers from 0 in order (C7)
+buffer.entry [] -> [] {
+  buffer.mark
+  buffer.mark {slot = #builtin.int<0>, kernel = "k", nodes = [], shapes = "", bytes = #core.dims<[8]>}
+  buffer.mark {slot = #builtin.int<0>, kernel = "k", nodes = [], shapes = "", bytes = #core.dims<[8]>}
+  buffer.return
+} {profile}
+
+// -----
+
+// CHECK: op 'buffer.entry': there are marks without a profile (C7)
+buffer.entry [] -> [] {
+  buffer.mark
+  buffer.return
+}

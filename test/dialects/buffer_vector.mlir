@@ -43,26 +43,26 @@ buffer.func @lanes {
 } {symbols = [], outputs = #builtin.int<1>}
 
 
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry ["x"] -> ["y"] {
 // CHECK-NEXT:  ^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
-// CHECK-NEXT:    buffer.mark {slot = #builtin.int<3>}
+// CHECK-NEXT:    buffer.mark {slot = #builtin.int<0>, kernel = "part", nodes = ["a", "b"], shapes = "4 -> 4", bytes = #core.dims<[n * 32]>, schedule = "", multiply_adds = #core.dims<[n * 4]>}
 // CHECK-NEXT:    %w = buffer.weight {value = #core.blob<"0x0000803F0000803F">, layout = #core.layout<0/2, 0 mod 2 pad [1] [1]>, dims = #core.dims<[2]>} : !buffer.ref<[2, 2] x f32>
 // CHECK-NEXT:    buffer.share {
 // CHECK-NEXT:      buffer.call @part(%x, %y) <[part.number, part.count]> : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
 // CHECK-NEXT:      buffer.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    buffer.return
-// CHECK-NEXT:  } {symbols = [], outputs = #builtin.int<1>}
-buffer.func @run {
+// CHECK-NEXT:  } {profile}
+buffer.entry ["x"] -> ["y"] {
 ^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
-  buffer.mark {slot = #builtin.int<3>}
+  buffer.mark {slot = #builtin.int<0>, kernel = "part", nodes = ["a", "b"], shapes = "4 -> 4", bytes = #core.dims<[n * 32]>, schedule = "", multiply_adds = #core.dims<[n * 4]>}
   %w = buffer.weight {value = #core.blob<"0x0000803F0000803F">, layout = #core.layout<0/2, 0 mod 2 pad [1] [1]>, dims = #core.dims<[2]>} : !buffer.ref<[2, 2] x f32>
   buffer.share {
     buffer.call @part(%x, %y) <[part.number, part.count]> : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
     buffer.yield
   }
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+} {profile}
 
 // CHECK-LABEL: buffer.func @square
 // CHECK-NEXT:    %t = buffer.scratch : !buffer.ref<[4, 4] x f32>

@@ -1232,3 +1232,26 @@ func.func @scatter_nd_c5(%x : tensor<2x3xf32>, %i : tensor<3xi64>, %u : tensor<f
   %r = core.scatter_nd none %x, %i, %u : (tensor<2x3xf32>, tensor<3xi64>, tensor<f32>) -> tensor<2x3xf32>
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.kernel': a view is a slice or a concatenation of its inputs alone (C6)
+func.func @kernel_c6(%x : tensor<2xf32>) {
+  %y = core.kernel @k (%x) : (tensor<2xf32>) -> tensor<2xf32> {
+  ^bb0(%v : tensor<2xf32>):
+    %w = core.exp %v : (tensor<2xf32>) -> tensor<2xf32>
+    core.yield %w : tensor<2xf32>
+  } {view}
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.kernel': input 1 has not the type of the only result (C7)
+func.func @kernel_c7(%x : tensor<2xf32>, %i : tensor<2xi64>) {
+  %y = core.kernel @k (%x, %i) : (tensor<2xf32>, tensor<2xi64>) -> tensor<2xf32> {
+  ^bb0(%v : tensor<2xf32>, %j : tensor<2xi64>):
+    core.yield %v : tensor<2xf32>
+  } {in_place = #builtin.int<1>}
+  func.return
+}

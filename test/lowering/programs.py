@@ -30,7 +30,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.core.types import DimsAttr, Tensor, element_of, numpy_dtype, tensor
 from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.interpret import Interpreter, find_function
-from lowerdeck.dialects.interpret.buffer import run_driver
+from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.lowering.driver.parallelize import ParallelizePass
 from lowerdeck.lowering.driver.split_driver import MOST_STATEMENTS, SplitDriverPass
@@ -174,7 +174,7 @@ class Program:
             for run in runs
             for text in run.differences(
                 "scheduled",
-                list(run_driver(self.module, run.named_inputs).values()),
+                list(run_entry(self.module, run.named_inputs).values()),
                 run.expected,
             )
         ]
@@ -236,7 +236,7 @@ class _Runs(Observer):
     ) -> None:
         program = self._programs[number]
         try:
-            results = list(run_driver(module, program.named_inputs).values())
+            results = list(run_entry(module, program.named_inputs).values())
         except InterpretError:
             if not program.is_refused:
                 raise

@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDims
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.types import dims_of, f32, i64, tensor
-from lowerdeck.dialects.interpret.buffer import run_driver
+from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.lowering.emit_c.module import emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
@@ -355,4 +355,4 @@ def test_simulated_threads_agree() -> None:
     ):
         ALL_PASSES[step]()().apply(LowerdeckContext(), module)
     inputs = {"0": trips(3), "1": numbers(5), "2": numbers(2)}
-    assert run_driver(module, inputs)["0"].shape == (9,)
+    assert run_entry(module, inputs)["0"].shape == (9,)

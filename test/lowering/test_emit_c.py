@@ -21,7 +21,7 @@ from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp, SliceOp
 from lowerdeck.dialects.core.types import i64, tensor
-from lowerdeck.dialects.interpret.buffer import run_driver
+from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.lowering.emit_c.module import emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
@@ -45,14 +45,11 @@ buffer.func @kernel {{
 {body}
   buffer.return
 }} {{symbols = [], outputs = #builtin.int<1>}}
-buffer.func @run {{
+buffer.entry ["x"] -> ["y"] {{
 ^bb0(%x : !buffer.ref<[2] x i64>, %y : !buffer.ref<[2] x i64>):
   buffer.call @kernel(%x, %y) <[]> : (!buffer.ref<[2] x i64>, !buffer.ref<[2] x i64>)
   buffer.return
-}} {{
-  interface = {{inputs = ["x"], outputs = ["y"]}}, workspace = #core.dims<[0]>,
-  weights = #core.dims<[64]>, symbols = [], outputs = #builtin.int<1>
-}}
+}} {{workspace = #core.dims<[0]>, weights = #builtin.int<64>}}
 """
 
 
@@ -69,7 +66,7 @@ def both_ways(body: str, x: list[int], folder: Path) -> tuple[list[int], list[in
     """What the interpreter and C give for a kernel of x: 2 x i64 to y: 2 x i64."""
     module = parse(MODULE.format(body=body))
     array = np.array(x, np.int64)
-    expected = run_driver(module, {"x": array})["y"].tolist()
+    expected = run_entry(module, {"x": array})["y"].tolist()
     artifact = emit_c(module, "model", "native")
     call = Call(compile_all([artifact], folder), artifact).prepare([array], [2])
     assert call.run() == 0

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.dialects.core import elementwise as e
-from lowerdeck.dialects.interpret.buffer import run_driver
+from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.lowering.emit_c.module import emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.lowering.targets import compiler_flags
@@ -114,13 +114,13 @@ def test_errors_in_c(tmp_path: Path, flags: tuple[str, ...], limits: tuple[float
 def test_errors_in_interpreter() -> None:
     rng = np.random.default_rng(1)
     x = np.concatenate([rng.choice(arguments(), 2000), SPECIALS])
-    results = run_driver(lowered(len(x)), {"0": x})
+    results = run_entry(lowered(len(x)), {"0": x})
     check(list(results.values()), x, (1.2, 1.4, 1.25, 1.1, 2.5))
 
 
 def test_signs_of_zero() -> None:
     zeros = np.array([0.0, -0.0], np.float32)
-    _, tanh, erf, _, _ = run_driver(lowered(2), {"0": zeros}).values()
+    _, tanh, erf, _, _ = run_entry(lowered(2), {"0": zeros}).values()
     assert not np.signbit(tanh[0])
     assert np.signbit(tanh[1])
     assert not np.signbit(erf[0])

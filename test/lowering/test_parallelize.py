@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import BindSymbolsOp, scalar
@@ -20,9 +21,8 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp
 from lowerdeck.dialects.core.types import i64, tensor
-from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.lowering.driver.aliases import Roots, find_roots
-from lowerdeck.lowering.driver.parallelize import PARALLEL, ParallelizePass, is_done_once, may_lag
+from lowerdeck.lowering.driver.parallelize import ParallelizePass, is_done_once, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
 
@@ -118,11 +118,11 @@ def waits(op: Operation) -> bool:
 
 def races(module: ModuleOp) -> list[str]:
     """What threads may do to each other on any path through the driver."""
-    functions = {f.sym_name.data: f for f in module.body.block.ops if isinstance(f, kernel.FuncOp)}
-    run = find_driver(module)
-    assert run is not None
-    roots, found = find_roots(run), dict[str, None]()
-    for path in paths(run.body.block):
+    functions = kernel.functions_of(module)
+    entry = find_entry(module)
+    assert entry is not None
+    roots, found = find_roots(entry), dict[str, None]()
+    for path in paths(entry.body.block):
         open_: list[Touch] = []
         for op in path:
             if waits(op):
@@ -167,9 +167,9 @@ def test_control_flow() -> None:
     types = [typed(np.int64, 64), typed(np.bool_), typed(np.int64)]
     module = lowered(module_of(types, control_flow), planned=False)
     assert not races(module)
-    run = find_driver(module)
-    assert run is not None
-    around = {type(op.parent_op()) for op in run.walk() if isinstance(op, driver.CallOp)}
+    entry = find_entry(module)
+    assert entry is not None
+    around = {type(op.parent_op()) for op in entry.walk() if isinstance(op, driver.CallOp)}
     assert around == {driver.OnceOp, driver.ShareOp}
 
 
@@ -203,10 +203,10 @@ def test_first_thread_waits_for_nobody_but_others() -> None:
     module = lowered(
         module_of([typed(np.float32, 8, 8), typed(np.float32, 2, 2)], body), planned=False
     )
-    run = find_driver(module)
-    assert run is not None
-    assert PARALLEL in run.attributes
-    assert len([op for op in run.walk() if isinstance(op, driver.BarrierOp)]) == 2
+    entry = find_entry(module)
+    assert entry is not None
+    assert entry.parallel is not None
+    assert len([op for op in entry.walk() if isinstance(op, driver.BarrierOp)]) == 2
 
 
 @pytest.mark.parametrize("computed", [False, True])
@@ -222,7 +222,7 @@ def test_late_threads(computed: bool) -> None:
         return [LoopOp(trips, None, [x], Region(block)).results[0]]
 
     types = [typed(np.float32, 20, 20), typed(np.int64)]
-    run = find_driver(lowered(module_of(types, body), planned=False))
-    assert run is not None
-    assert PARALLEL in run.attributes
-    assert may_lag(run) is not computed
+    entry = find_entry(lowered(module_of(types, body), planned=False))
+    assert entry is not None
+    assert entry.parallel is not None
+    assert may_lag(entry) is not computed

@@ -19,13 +19,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 import lowerdeck
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import i64, static_shape, tensor
-from lowerdeck.dialects.interpret.buffer import find_driver
 from lowerdeck.lowering.driver.parallelize import ParallelizePass, may_lag
 from lowerdeck.lowering.driver.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.lowering.driver.statements import (
@@ -89,12 +89,12 @@ def check_lengths(suite: Suite, limit: int) -> None:
     count = 0
     lowered = {artifact.name: (program.module, artifact) for program, artifact, _ in suite.lowered}
     for module, artifact in lowered.values():
-        run = find_driver(module)
-        assert run is not None
-        sections = [op for op in run.walk() if isinstance(op, driver.SectionOp)]
+        entry = find_entry(module)
+        assert entry is not None
+        sections = [op for op in entry.walk() if isinstance(op, driver.SectionOp)]
         printed = printed_statements(artifact)
         own = printed.pop(f"{artifact.name}_driver")
-        assert own <= statements_of_block(run.body.block) + _OF_ARGUMENTS
+        assert own <= statements_of_block(entry.body.block) + _OF_ARGUMENTS
         assert len(printed) == len(sections)
         for number, section in enumerate(sections):
             name = f"{artifact.name}_section{f'_{number + 1}' if number else ''}"
@@ -318,8 +318,8 @@ def test_late_threads(computed: bool) -> None:
     ParallelizePass(worth=64).apply(context, module)
     ALL_PASSES["plan-memory"]()().apply(context, module)
     SplitDriverPass(LIMIT).apply(context, module)
-    run = find_driver(module)
-    assert run is not None
-    loops = [op for op in run.walk() if isinstance(op, driver.LoopOp)]
+    entry = find_entry(module)
+    assert entry is not None
+    loops = [op for op in entry.walk() if isinstance(op, driver.LoopOp)]
     assert all(isinstance(loop.parent_op(), driver.SectionOp) for loop in loops)
-    assert may_lag(run) is not computed
+    assert may_lag(entry) is not computed

@@ -10,10 +10,10 @@ import pytest
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.dialects.interpret.buffer import find_driver
 
 from .programs import Suite  # noqa: TID251  (these are tests, not the folder of sources)
 
@@ -54,11 +54,11 @@ def test_random_chains(tmp_path: Path, threads: int) -> None:
     suite.check()
     views = concats = 0
     for program, _, _ in suite.lowered:
-        run = find_driver(program.module)
-        assert run is not None
-        views += sum(isinstance(op, driver.ViewOp) for op in run.walk())
+        entry = find_entry(program.module)
+        assert entry is not None
+        views += sum(isinstance(op, driver.ViewOp) for op in entry.walk())
         calls = [
-            op.callee.root_reference.data for op in run.walk() if isinstance(op, driver.CallOp)
+            op.callee.root_reference.data for op in entry.walk() if isinstance(op, driver.CallOp)
         ]
         concats += sum("concat" in name for name in calls)
     assert views > 100

@@ -100,12 +100,12 @@ def test_only_driver_ops_stay_outside_of_kernels() -> None:
 
 def test_constants_have_the_bytes_that_kernels_read() -> None:
     module = parse("""
-    buffer.func @run {
+    buffer.entry [] -> [] {
       %a = buffer.weight {value = #core.blob<"0x0101">} : !buffer.ref<[4] x i8> loc("w")
       %b = buffer.weight {value = #core.blob<"0x0101">, layout = #core.layout<0/4, 0 mod 4>, dims = #core.dims<[2]>} : !buffer.ref<[1, 4] x i8>
       %c = buffer.weight {value = #core.blob<"0x0101">} : !buffer.ref<[2] x i8>
       buffer.return
-    } {symbols = [], outputs = #builtin.int<0>}""")  # noqa: E501
+    }""")  # noqa: E501
     for phase in ("buffer", "scheduled"):
         short, unpacked = violations(module, phase)
         assert short.startswith("node 'w' (buffer.weight): the blob has 2 bytes, but 4 are expect")

@@ -27,21 +27,18 @@ buffer.func @copy {
 """
 
 MODULE = """
-buffer.func @run {
+buffer.entry ["x"] -> ["y"] {
 ^bb0(%x : !buffer.ref<[3] x f32>, %y : !buffer.ref<[3] x f32>):
   BODY
   buffer.return
-} {
-  interface = {inputs = ["x"], outputs = ["y"]}, workspace = #core.dims<[128]>,
-  symbols = [], outputs = #builtin.int<1>
-}
+} {workspace = #core.dims<[128]>}
 """
 
 TYPES = "(!buffer.ref<[3] x f32>, !buffer.ref<[3] x f32>)"
 
 
 def run(body: str, first: int = 0, last: int = 3) -> list[float]:
-    """What the driver writes to y for x = [1, 2, 3]; @copy copies elements `first` to `last`."""
+    """What is written to y for x = [1, 2, 3]; @copy copies elements `first` to `last`."""
     kernel = COPY.replace("FROM", str(first)).replace("TO", str(last))
     context = Context()
     for dialect in (Builtin, Arith, Core, Buffer):

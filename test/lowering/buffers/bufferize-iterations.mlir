@@ -2,7 +2,7 @@
 
 // As many iterations as rows, from the first row or from the last: there is no doubt that each row
 // is there.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.require
 // CHECK:         {iteration = "k"
 func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
@@ -19,7 +19,7 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.require
 // CHECK:         {iteration = "k"
 func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
@@ -37,7 +37,7 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
 // -----
 
 // One iteration more, or any number of them: a row of the first one is there.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.require <[0]> le <[k]>
 // CHECK:         buffer.require <[k]> le <[3]>
 // CHECK:         {iteration = "k"
@@ -55,7 +55,7 @@ func.func @main(%x: tensor<4x2xf32>, %v: tensor<2xf32>) -> tensor<2xf32> {
 
 // -----
 
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.require <[0]> le <[k]>
 // CHECK:         buffer.require <[k]> le <[3]>
 // CHECK:         {iteration = "k"

@@ -3,7 +3,7 @@
 // A reshape is a view, and equal kernels are one function.
 // CHECK:       buffer.func @softmax_0
 // CHECK-NOT:   buffer.func @softmax_1
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<2x3xf32>) -> tensor<6xf32> {
   %a = core.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
   %e = core.softmax %a axis 1 : (tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -19,7 +19,7 @@ func.func @main(%x: tensor<2x3xf32>) -> tensor<6xf32> {
 // -----
 
 // The last kernel writes to the output at once.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:   buffer.alloc
 // CHECK-NOT:   buffer.copy
 // CHECK:       buffer.return
@@ -31,7 +31,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // Two slots for each carried value; the kernel writes to the next one.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-COUNT-2: buffer.alloc
 // CHECK:         buffer.loop trip
 // CHECK-NEXT:    ^{{.*}}(%[[CURRENT:.*]]: !buffer.ref<[4] x f32>, %[[NEXT:.*]]: !buffer.ref<[4] x f32>)
@@ -49,7 +49,7 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
 // -----
 
 // A swap is two copies, from the current slots to the next ones.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:       buffer.loop trip
 // CHECK-NEXT:  ^{{.*}}(%[[A:.*]]: !buffer.ref<[4] x f32>, %[[A2:.*]]: !buffer.ref<[4] x f32>, %[[B:.*]]: !buffer.ref<[4] x f32>, %[[B2:.*]]: !buffer.ref<[4] x f32>)
 // CHECK-NEXT:    buffer.copy %[[B]], %[[A2]]
@@ -65,7 +65,7 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %n: tensor<i64>) -> (tenso
 // -----
 
 // Both branches copy to the buffer of the result.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:       buffer.if
 // CHECK-NEXT:    buffer.copy
 // CHECK:       else
@@ -82,7 +82,7 @@ func.func @main(%x: tensor<4xf32>, %y: tensor<4xf32>, %c: tensor<i1>) -> tensor<
 // -----
 
 // What is not known to fit is required, once; what is known is not.
-// CHECK-LABEL:   buffer.func @run
+// CHECK-LABEL:   buffer.entry
 // CHECK:         buffer.require <[m]> broadcast <[max(m, n)]>
 // CHECK-NEXT:    buffer.require <[n]> broadcast <[max(m, n)]>
 // CHECK-NOT:     buffer.require
@@ -95,7 +95,7 @@ func.func @main(%x: tensor<?xf32, #core.tensor<dims = [n]>>, %y: tensor<?xf32, #
 // -----
 
 // A size from data: bound, then allocated.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:       buffer.bind {{.*}} {symbols = ["u"]}
 // CHECK:       buffer.alloc {dynamic = true} : !buffer.ref<[1, u] x i64>
 func.func @main(%x: tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]>> {
@@ -109,7 +109,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<1x?xi64, #core.tensor<dims = [1, u]
 
 // A value that grows gets a new buffer in each iteration, to which the kernel writes; the initial
 // one, which is an argument, is copied. Beside it, what keeps its size has two slots.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-COUNT-2: buffer.alloc {dynamic = false} : !buffer.ref<[2] x f32>
 // CHECK:         %[[FIRST:.*]] = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>
 // CHECK-NEXT:    buffer.copy %{{.*}}, %[[FIRST]]
@@ -130,7 +130,7 @@ func.func @main(%x: tensor<2xf32>, %n: tensor<i64>) -> tensor<?xf32, #core.tenso
 // -----
 
 // A branch hands on the buffer of its value, or a copy of what is not its own.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.if %{{.*}} -> !buffer.ref<[r] x f32> {
 // CHECK-NEXT:      %[[COPY:.*]] = buffer.alloc {dynamic = true} : !buffer.ref<[2] x f32>
 // CHECK-NEXT:      buffer.copy %{{.*}}, %[[COPY]]

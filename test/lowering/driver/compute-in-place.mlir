@@ -8,7 +8,7 @@
 // CHECK-NEXT:    buffer.load %[[B]]
 // CHECK:         buffer.store %{{.*}}, %[[Y]]
 // CHECK:       outputs = #builtin.int<1>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NEXT:  ^bb0(%[[X:[0-9]+]]: {{.*}}, %[[OUT:[0-9]+]]: {{.*}}):
 // CHECK-NEXT:    %[[P:[0-9]+]] = buffer.alloc
 // CHECK-NEXT:    buffer.call @softmax_0(%[[X]], %[[P]])
@@ -27,7 +27,7 @@ func.func @main(%x: tensor<3x21xf32>) -> tensor<3x21xf32> {
 // -----
 
 // The nearest miss: the first operand is read again, so the sum takes the place of the second.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @softmax_0(%{{[0-9]+}}, %[[P:[0-9]+]])
 // CHECK:         buffer.call @softmax_1(%{{[0-9]+}}, %[[Q:[0-9]+]])
 // CHECK-NEXT:    buffer.call @add_0(%[[P]], %[[Q]])
@@ -43,7 +43,7 @@ func.func @main(%x: tensor<3x21xf32>) -> (tensor<3x21xf32>, tensor<3x21xf32>) {
 // -----
 
 // Neither an input nor a constant is overwritten, nor what a view of it shows.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[V:[0-9]+]] = buffer.view
 // CHECK:         %[[R:[0-9]+]] = buffer.alloc
 // CHECK:         buffer.call @add_0(%[[V]], %{{[0-9]+}}, %[[R]])
@@ -58,7 +58,7 @@ func.func @main(%x: tensor<42xf32>) -> tensor<2x21xf32> {
 // -----
 
 // All of a buffer under another shape is the buffer; a part of it is not.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[A:[0-9]+]] = buffer.alloc
 // CHECK:         %[[V:[0-9]+]] = buffer.view %[[A]]
 // CHECK-NEXT:    buffer.call @exp_0(%[[V]])
@@ -74,7 +74,7 @@ func.func @main(%x: tensor<4x4xf32>) -> tensor<2x8xf32> {
 // -----
 
 // What stands around the loop is there in the next iteration, too; what the loop makes is not.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[A:[0-9]+]] = buffer.alloc
 // CHECK-NEXT:    buffer.call @softmax_{{[0-9]}}(%{{[0-9]+}}, %[[A]])
 // CHECK:         buffer.loop
@@ -101,7 +101,7 @@ func.func @main(%x: tensor<4x8xf32>, %n: tensor<i64>) -> tensor<4x8xf32> {
 // CHECK-NEXT:  ^bb0(%{{[0-9]+}}: {{.*}}, %{{[0-9]+}}: {{.*}}, %{{[0-9]+}}: {{.*}}):
 // CHECK:       buffer.func @add_0_over_0 {
 // CHECK-NEXT:  ^bb0(%{{[0-9]+}}: !buffer.ref<[4, 8] x f32>, %{{[0-9]+}}: !buffer.ref<[4, 8] x f32>):
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @add_0_over_0
 // CHECK:         buffer.call @add_0(
 func.func @main(%x: tensor<4x8xf32>) -> (tensor<4x8xf32>, tensor<4x8xf32>) {

@@ -1,14 +1,14 @@
 // RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,parallelize,instrument | filecheck %s
 
 // What threads wait for behind a call belongs to it: the mark comes after the barrier.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.mark{{$}}
 // CHECK:         @softmax_0
 // CHECK-NOT:     buffer.mark
 // CHECK:         buffer.barrier
-// CHECK-NEXT:    buffer.mark {slot = #builtin.int<0>}
+// CHECK-NEXT:    buffer.mark {slot = #builtin.int<0>,
 // CHECK:         @softmax_1
-// CHECK:         buffer.mark {slot = #builtin.int<1>}
+// CHECK:         buffer.mark {slot = #builtin.int<1>,
 // CHECK-NEXT:    buffer.return
 func.func @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {
   %y = core.softmax %x axis 0 : (tensor<64x64xf32>) -> tensor<64x64xf32>

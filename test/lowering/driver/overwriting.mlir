@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --pass-pipeline=compute-in-place --split-input-file | filecheck %s
 
 // A row is read twice, the second time for what replaces it.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[A:[0-9a-z]+]] = buffer.alloc
 // CHECK:         buffer.call @rows(%[[A]]) <[]>
 // CHECK-NEXT:    buffer.copy %[[A]]
@@ -31,7 +31,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[8, 8] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[8, 8] x f32>
   buffer.call @fill(%a) <[]> : (!buffer.ref<[8, 8] x f32>)
@@ -39,12 +39,12 @@ buffer.func @run {
   buffer.call @rows(%a, %b) <[]> : (!buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>)
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // The nearest miss: the row above has been replaced in the iteration before.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @above(%{{[0-9a-z]+}}, %{{[0-9a-z]+}}) <[]>
 buffer.func @above {
 ^bb0(%x : !buffer.ref<[8, 8] x f32>, %y : !buffer.ref<[8, 8] x f32>):
@@ -66,7 +66,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[8, 8] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[8, 8] x f32>
   buffer.call @fill(%a) <[]> : (!buffer.ref<[8, 8] x f32>)
@@ -74,12 +74,12 @@ buffer.func @run {
   buffer.call @above(%a, %b) <[]> : (!buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>)
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // A transposition: later rows read what earlier ones have stored.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @transpose(%{{[0-9a-z]+}}, %{{[0-9a-z]+}}) <[]>
 buffer.func @transpose {
 ^bb0(%x : !buffer.ref<[8, 8] x f32>, %y : !buffer.ref<[8, 8] x f32>):
@@ -101,7 +101,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[8, 8] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[8, 8] x f32>
   buffer.call @fill(%a) <[]> : (!buffer.ref<[8, 8] x f32>)
@@ -109,12 +109,12 @@ buffer.func @run {
   buffer.call @transpose(%a, %b) <[]> : (!buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>)
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // Elements of a row from right to left.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @reverse(%{{[0-9a-z]+}}, %{{[0-9a-z]+}}) <[]>
 buffer.func @reverse {
 ^bb0(%x : !buffer.ref<[8, 8] x f32>, %y : !buffer.ref<[8, 8] x f32>):
@@ -136,7 +136,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[8, 8] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[8, 8] x f32>
   buffer.call @fill(%a) <[]> : (!buffer.ref<[8, 8] x f32>)
@@ -144,12 +144,12 @@ buffer.func @run {
   buffer.call @reverse(%a, %b) <[]> : (!buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>)
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // What is loaded has been stored just before.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @late(%{{[0-9a-z]+}}, %{{[0-9a-z]+}}) <[]>
 buffer.func @late {
 ^bb0(%x : !buffer.ref<[8, 8] x f32>, %y : !buffer.ref<[8, 8] x f32>):
@@ -173,7 +173,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[8, 8] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[8, 8] x f32>
   buffer.call @fill(%a) <[]> : (!buffer.ref<[8, 8] x f32>)
@@ -181,12 +181,12 @@ buffer.func @run {
   buffer.call @late(%a, %b) <[]> : (!buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>)
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // The first loop stores rows that the second one reads; with threads, it may be the other way round.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @nests(%{{[0-9a-z]+}}, %{{[0-9a-z]+}}) <[]>
 buffer.func @nests {
 ^bb0(%x : !buffer.ref<[8, 8] x f32>, %y : !buffer.ref<[8, 8] x f32>):
@@ -218,7 +218,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[8, 8] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[8, 8] x f32>
   buffer.call @fill(%a) <[]> : (!buffer.ref<[8, 8] x f32>)
@@ -226,12 +226,12 @@ buffer.func @run {
   buffer.call @nests(%a, %b) <[]> : (!buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>)
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // Halves that never meet, and so may be in different loops.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[A:[0-9a-z]+]] = buffer.alloc
 // CHECK:         buffer.call @halves(%[[A]]) <[]>
 // CHECK-NEXT:    buffer.copy %[[A]]
@@ -265,7 +265,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[8, 8] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[8, 8] x f32>
   buffer.call @fill(%a) <[]> : (!buffer.ref<[8, 8] x f32>)
@@ -273,12 +273,12 @@ buffer.func @run {
   buffer.call @halves(%a, %b) <[]> : (!buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>)
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // The same buffer twice: the second operand would change, too.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @twice(%[[A:[0-9a-z]+]], %[[A]], %{{[0-9a-z]+}}) <[]>
 buffer.func @twice {
 ^bb0(%x : !buffer.ref<[8, 8] x f32>, %z : !buffer.ref<[8, 8] x f32>, %y : !buffer.ref<[8, 8] x f32>):
@@ -302,7 +302,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[8, 8] x f32>):
   %a = buffer.alloc {dynamic = false} : !buffer.ref<[8, 8] x f32>
   buffer.call @fill(%a) <[]> : (!buffer.ref<[8, 8] x f32>)
@@ -310,4 +310,4 @@ buffer.func @run {
   buffer.call @twice(%a, %a, %b) <[]> : (!buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>)
   buffer.copy %b, %y : !buffer.ref<[8, 8] x f32>, !buffer.ref<[8, 8] x f32>
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}

@@ -28,11 +28,11 @@ buffer.func @images {
   buffer.return
 } {symbols = ["n", "h"], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[n, h, 4] x f32>):
   buffer.call @images(%y) <[n, h]> : (!buffer.ref<[n, h, 4] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
@@ -40,7 +40,7 @@ buffer.func @run {
 // that depends on its image is no rectangle; and an image of which more is done is not a nest.
 // CHECK-LABEL: buffer.func @others
 // CHECK-NOT:     buffer.apply
-// CHECK:       buffer.func @run
+// CHECK:       buffer.entry
 buffer.func @others {
 ^bb0(%y : !buffer.ref<[s0, 9] x f32>, %z : !buffer.ref<[5, s0] x f32>, %t : !buffer.ref<[s0, s0] x f32>, %u : !buffer.ref<[s0, 9] x f32>):
   %zero = arith.constant 0.0 : f32
@@ -84,11 +84,11 @@ buffer.func @others {
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<4>}
 
-buffer.func @run {
+buffer.entry [] -> ["y", "z", "t", "u"] {
 ^bb0(%y : !buffer.ref<[n, 9] x f32>, %z : !buffer.ref<[5, n] x f32>, %t : !buffer.ref<[n, n] x f32>, %u : !buffer.ref<[n, 9] x f32>):
   buffer.call @others(%y, %z, %t, %u) <[n]> : (!buffer.ref<[n, 9] x f32>, !buffer.ref<[5, n] x f32>, !buffer.ref<[n, n] x f32>, !buffer.ref<[n, 9] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<4>}
+}
 
 // -----
 
@@ -133,9 +133,9 @@ buffer.func @inside {
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[n + 2] x f32>):
   buffer.call @border(%y) <[n]> : (!buffer.ref<[n + 2] x f32>)
   buffer.call @inside(%y) <[n]> : (!buffer.ref<[n + 2] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}

@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,parallelize --split-input-file | filecheck %s
 
 // Kernels too small to be shared: the driver stays one for one thread.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.once
 // CHECK-COUNT-3: buffer.call @softmax
 // CHECK-NOT:     buffer.barrier
@@ -16,7 +16,7 @@ func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
 // -----
 
 // A large one between small ones is waited for on both sides.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.once
 // CHECK:           buffer.call @softmax
 // CHECK:         }
@@ -41,7 +41,7 @@ func.func @main(%x: tensor<4096x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf3
 // -----
 
 // The same, but all is over soon: one thread.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.share
 // CHECK:         buffer.call @matmul_0
 // CHECK-NOT:     buffer.barrier

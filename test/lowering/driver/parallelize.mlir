@@ -9,7 +9,7 @@
 // CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
 // CHECK-NEXT: math.exp %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK: buffer.share {
 // CHECK-NEXT: buffer.call @exp_0(%{{.*}}) <[part.number, part.count]>
 // CHECK-NEXT: buffer.yield
@@ -28,7 +28,7 @@ func.func @main(%x: tensor<10x3xf32>) -> tensor<10x3xf32> {
 
 // Two kernels that read the same and write different things need not wait for each other; the one
 // that reads both of them does.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @softmax
 // CHECK-NOT:     buffer.barrier
 // CHECK:         buffer.call @softmax
@@ -73,18 +73,18 @@ buffer.func @tiled {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry ["x"] -> ["y"] {
 ^bb0(%x : !buffer.ref<[13] x f32>, %y : !buffer.ref<[13] x f32>):
   buffer.call @tiled(%x, %y) <[]> : (!buffer.ref<[13] x f32>, !buffer.ref<[13] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // One iteration more, and the two loops meet: the first thread does all.
 // CHECK-LABEL: buffer.func @overlap
 // CHECK:         buffer.for <[0, 13, 4]>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.once
 // CHECK:         buffer.call @overlap(%{{.*}}) <[]>
 // CHECK-NOT:     parallel
@@ -106,11 +106,11 @@ buffer.func @overlap {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry ["x"] -> ["y"] {
 ^bb0(%x : !buffer.ref<[16] x f32>, %y : !buffer.ref<[16] x f32>):
   buffer.call @overlap(%x, %y) <[]> : (!buffer.ref<[16] x f32>, !buffer.ref<[16] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
@@ -118,7 +118,7 @@ buffer.func @run {
 // CHECK-LABEL: buffer.func @lanes
 // CHECK:         buffer.for <[0, 1, 1]>
 // CHECK:         buffer.for <[5, 9, 1]>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     parallel
 // CHECK:         takes_pool
 buffer.func @lanes {
@@ -138,11 +138,11 @@ buffer.func @lanes {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry ["x"] -> ["y"] {
 ^bb0(%x : !buffer.ref<[16, 1] x f32>, %y : !buffer.ref<[16, 1] x f32>):
   buffer.call @lanes(%x, %y) <[]> : (!buffer.ref<[16, 1] x f32>, !buffer.ref<[16, 1] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
@@ -166,18 +166,18 @@ buffer.func @halo {
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry [] -> ["y"] {
 ^bb0(%y : !buffer.ref<[n + 2, 4] x f32>):
   buffer.call @halo(%y) <[n]> : (!buffer.ref<[n + 2, 4] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}
 
 // -----
 
 // A loop that reads what another one writes.
 // CHECK-LABEL: buffer.func @chain
 // CHECK:         buffer.for <[0, 4, 1]>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.once
 // CHECK:         buffer.call @chain(%{{.*}}) <[]>
 buffer.func @chain {
@@ -197,17 +197,17 @@ buffer.func @chain {
   buffer.return
 } {symbols = [], outputs = #builtin.int<2>}
 
-buffer.func @run {
+buffer.entry [] -> ["y", "z"] {
 ^bb0(%y : !buffer.ref<[4] x f32>, %z : !buffer.ref<[4] x f32>):
   buffer.call @chain(%y, %z) <[]> : (!buffer.ref<[4] x f32>, !buffer.ref<[4] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<2>}
+}
 
 // -----
 
 // A loop in which nothing is shared: the first thread runs all of it, and what follows and is not
 // shared, together with the buffers that nobody else needs.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.share
 // CHECK:         }
 // CHECK-NEXT:    buffer.barrier
@@ -236,7 +236,7 @@ func.func @main(%x: tensor<10xf32>, %trips: tensor<i64>) -> tensor<10xf32> {
 // -----
 
 // All threads need the number of iterations for what they share behind the loop.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.once
 // CHECK-NEXT:      buffer.copy
 // CHECK-NEXT:      buffer.yield
@@ -259,7 +259,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = ["count"], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry ["x", "trips"] -> ["y", "z"] {
 ^bb0(%x : !buffer.ref<[] x i1>, %trips : !buffer.ref<[] x i64>, %y : !buffer.ref<[] x i1>, %z : !buffer.ref<[8] x f32>):
   %w = buffer.alloc {dynamic = false} : !buffer.ref<[] x i1>
   buffer.copy %x, %w : !buffer.ref<[] x i1>, !buffer.ref<[] x i1>
@@ -269,12 +269,12 @@ buffer.func @run {
   } {count = "n"}
   buffer.call @fill(%z) <[n]> : (!buffer.ref<[8] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<2>}
+}
 
 // -----
 
 // One thread would leave the driver without the others.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.once
 // CHECK:         buffer.loop
 // CHECK-NOT:       buffer.once
@@ -293,7 +293,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry ["x", "trips"] -> ["y", "z"] {
 ^bb0(%x : !buffer.ref<[] x i1>, %trips : !buffer.ref<[] x i64>, %y : !buffer.ref<[] x i1>, %z : !buffer.ref<[8] x f32>):
   buffer.loop trip %trips : !buffer.ref<[] x i64> {
     buffer.require <[k]> le <[5]>
@@ -302,13 +302,13 @@ buffer.func @run {
   } {iteration = "k"}
   buffer.call @fill(%z) <[]> : (!buffer.ref<[8] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<2>}
+}
 
 // -----
 
 // All have read the condition before the first thread overwrites it, and it has done so before they
 // read it again.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.loop
 // CHECK:           buffer.barrier
 // CHECK-NEXT:      buffer.once
@@ -328,7 +328,7 @@ buffer.func @fill {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
-buffer.func @run {
+buffer.entry ["x"] -> ["y", "z"] {
 ^bb0(%x : !buffer.ref<[] x i1>, %y : !buffer.ref<[] x i1>, %z : !buffer.ref<[8] x f32>):
   buffer.loop cond %y : !buffer.ref<[] x i1> {
     buffer.copy %x, %y : !buffer.ref<[] x i1>, !buffer.ref<[] x i1>
@@ -336,4 +336,4 @@ buffer.func @run {
     buffer.yield
   }
   buffer.return
-} {symbols = [], outputs = #builtin.int<2>}
+}

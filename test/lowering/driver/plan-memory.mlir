@@ -1,11 +1,11 @@
 // RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,plan-memory --split-input-file | filecheck %s
 
 // The first and the third buffer are never in use together; the second meets both.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[64]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
-// CHECK: workspace = #core.dims<[128]>, {{.*}}, live = #core.dims<[128]>, row_major = #core.dims<[32]>
+// CHECK: workspace = #core.dims<[128]>, weights = #builtin.int<64>, live = #builtin.int<128>, row_major = #builtin.int<32>
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   %a = core.softmax %x axis 0 : (tensor<4xf32>) -> tensor<4xf32>
   %b = core.softmax %a axis 0 : (tensor<4xf32>) -> tensor<4xf32>
@@ -17,7 +17,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // A value that is read at the end keeps its place.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[64]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[128]>}
@@ -34,7 +34,7 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 // -----
 
 // The next iteration reads %a again, so nothing in the body takes its place.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[64]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[128]>}
@@ -55,7 +55,7 @@ func.func @main(%x: tensor<4xf32>, %n: tensor<i64>) -> tensor<4xf32> {
 // -----
 
 // Sizes that depend on dimensions share slots.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[-((n * 15) floordiv 16) * 64 + n * 64]>}
 // CHECK: buffer.alloc {dynamic = false, offset = #core.dims<[0]>}
@@ -71,11 +71,11 @@ func.func @main(%x: tensor<?xf32, #core.tensor<dims = [n]>>) -> tensor<?xf32, #c
 // -----
 
 // Equal constants lie in the weights once.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK: buffer.weight {{.*}}offset = #core.dims<[64]>
 // CHECK: buffer.weight {{.*}}offset = #core.dims<[64]>
 // CHECK: buffer.weight {{.*}}offset = #core.dims<[128]>
-// CHECK: weights = #core.dims<[192]>
+// CHECK: weights = #builtin.int<192>
 func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
   %a = core.constant dense<[1.0, 2.0]> : tensor<2xf32>
   %b = core.constant dense<[1.0, 2.0]> : tensor<2xf32>
@@ -86,11 +86,11 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf3
 // -----
 
 // What a layout pads counts as memory, but not in the values' own bytes.
-// CHECK-LABEL: buffer.func @run
-// CHECK: workspace = #core.dims<[64]>, {{.*}}, live = #core.dims<[64]>, row_major = #core.dims<[12]>
-buffer.func @run {
+// CHECK-LABEL: buffer.entry
+// CHECK: workspace = #core.dims<[64]>, weights = #builtin.int<64>, live = #builtin.int<64>, row_major = #builtin.int<12>
+buffer.entry ["x"] -> ["y"] {
 ^bb0(%x : !buffer.ref<[3] x f32>, %y : !buffer.ref<[3] x f32>):
   %a = buffer.alloc {dynamic = false, unpadded = #core.dims<[3]>} : !buffer.ref<[16] x f32>
   buffer.call @k(%x, %a) <[]> : (!buffer.ref<[3] x f32>, !buffer.ref<[16] x f32>)
   buffer.return
-} {symbols = [], outputs = #builtin.int<1>}
+}

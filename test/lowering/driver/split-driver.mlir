@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,plan-memory,split-driver{limit=27}' --split-input-file | filecheck %s
 
 // 15 ops, and 12 statements around them: as long as it may be.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:   buffer.section
 // CHECK:       buffer.return
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
@@ -19,7 +19,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // One more. A section gets what it uses, and gives what others need; its last one writes the output.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NEXT:  ^{{.*}}(%[[X:.*]]: !buffer.ref<[8] x f32>, %[[Y:.*]]: !buffer.ref<[8] x f32>):
 // CHECK-NEXT:    %[[R:.*]] = buffer.section(%[[X]] : !buffer.ref<[8] x f32>) -> !buffer.ref<[8] x f32> {
 // CHECK-NEXT:    ^{{.*}}(%[[IN:.*]]: !buffer.ref<[8] x f32>):
@@ -53,7 +53,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 // A constant that both sections use is in both. A section has as many ops as leave room for more.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NEXT:  ^{{.*}}(%[[X:.*]]: !buffer.ref<[8] x f32>, %[[Y:.*]]: !buffer.ref<[8] x f32>):
 // CHECK-NEXT:    %[[R:.*]] = buffer.section(%[[X]] :
 // CHECK-NEXT:    ^{{.*}}:
@@ -94,7 +94,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // Symbols go in and out; a buffer from the allocator does, too. What is still too long becomes a
 // section with sections in it; the copy to an output of a size that was not known stays outside.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NEXT:  ^
 // CHECK-NEXT:    %[[ALL:.*]] = buffer.section(%{{.*}} : !buffer.ref<[8] x f32>) -> !buffer.ref<[1, u] x f32> {
 // CHECK-NEXT:    ^
@@ -128,7 +128,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<1x?xf32, #core.tensor<dims = [1, u]
 // -----
 
 // The body of a loop that is too long by itself; what swaps at its end is outside.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.loop trip
 // CHECK-NEXT:    ^{{.*}}(%[[CURRENT:.*]]: !buffer.ref<[8] x f32>, %[[NEXT:.*]]: !buffer.ref<[8] x f32>):
 // CHECK-NEXT:      %[[R:.*]] = buffer.section(%[[CURRENT]] :

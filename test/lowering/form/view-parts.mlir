@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --pass-pipeline=form-kernels,view-parts,bufferize --split-input-file | filecheck %s
 
 // What is joined is computed where it belongs, and a slice is read where it lies.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[X:[a-z0-9]+]]: !buffer.ref<[1, 4, 5] x f32>, %[[Y:[a-z0-9]+]]: !buffer.ref<[1, 8, 5] x f32>, %[[Z:[a-z0-9]+]]:
 // CHECK-NEXT:    %[[C:.+]] = buffer.alloc {{.*}} : !buffer.ref<[1, 8, 5] x f32>
 // CHECK-NEXT:    %[[A:.+]] = buffer.view %[[C]] {offset = #core.dims<[0]>}
@@ -25,7 +25,7 @@ func.func @main(%x: tensor<1x4x5xf32>) -> (tensor<1x8x5xf32>, tensor<1x2x5xf32>)
 // -----
 
 // Two rows of two: neither the parts nor the slice lie without gaps.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.view
 // CHECK:         buffer.call @concat_0
 // CHECK-NOT:     buffer.view
@@ -43,7 +43,7 @@ func.func @main(%x: tensor<2x2xf32>) -> tensor<2x2xf32> {
 // -----
 
 // Every second element, and the elements backward, are no views; one row of many is.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         buffer.call @slice_0
 // CHECK:         buffer.call @slice_1
 // CHECK:         %[[S:.+]] = buffer.view %{{.*}} {offset = #core.dims<[9]>} {{.*}} -> !buffer.ref<[1, 2] x f32>
@@ -60,7 +60,7 @@ func.func @main(%x: tensor<4x4xf32>) -> (tensor<2x4xf32>, tensor<4x4xf32>, tenso
 
 // A chain in which each concatenation is the beginning of the next one: nothing is copied, and all
 // of it is one buffer.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK-COUNT-1: buffer.alloc {dynamic = false} : !buffer.ref<[8] x f32>
 // CHECK-NOT:     buffer.alloc
 // CHECK-NOT:     @concat
@@ -79,7 +79,7 @@ func.func @main(%x: tensor<2xf32>) -> tensor<8xf32> {
 // -----
 
 // The same, each made of the one before: a buffer within a buffer.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[ABC:.+]] = buffer.alloc {dynamic = false} : !buffer.ref<[8] x f32>
 // CHECK-NEXT:    %[[AB:.+]] = buffer.view %[[ABC]] {offset = #core.dims<[4]>}
 // CHECK-NEXT:    %[[A:.+]] = buffer.view %[[AB]] {offset = #core.dims<[0]>}
@@ -103,7 +103,7 @@ func.func @main(%x: tensor<2xf32>) -> tensor<8xf32> {
 // -----
 
 // An argument, a value that is joined elsewhere, and one that is a result: those are copied.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[X:[a-z0-9]+]]: !buffer.ref<[2] x f32>, %[[Y:[a-z0-9]+]]: !buffer.ref<[8] x f32>, %[[A:[a-z0-9]+]]:
 // CHECK-NEXT:    buffer.call @softmax_0(%[[X]], %[[A]])
 // CHECK:         %[[J2:.+]] = buffer.alloc {{.*}} : !buffer.ref<[4] x f32>
@@ -130,7 +130,7 @@ func.func @main(%x: tensor<2xf32>) -> (tensor<8xf32>, tensor<2xf32>, tensor<4xf3
 // -----
 
 // The result of the program is the buffer that is joined.
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 // CHECK:         %[[X:[a-z0-9]+]]: !buffer.ref<[2] x f32>, %[[Y:[a-z0-9]+]]: !buffer.ref<[4] x f32>):
 // CHECK-NEXT:    %[[A:.+]] = buffer.view %[[Y]] {offset = #core.dims<[0]>}
 // CHECK-NEXT:    buffer.call @softmax_0(%[[X]], %[[A]])

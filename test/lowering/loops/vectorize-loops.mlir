@@ -66,7 +66,7 @@ func.func @main(%x: tensor<3x16xf32>) -> tensor<3xf32> {
 // CHECK-NOT: vector
 // CHECK-LABEL: buffer.func @reduce_0
 // CHECK-NOT: vector
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 func.func @main(%x: tensor<3x16xf32>) -> (tensor<3x16xf32>, tensor<3xf32>) {
   %y = core.cumulative sum %x axis 1 : (tensor<3x16xf32>) -> tensor<3x16xf32>
   %z = core.reduce prod %x [1] : (tensor<3x16xf32>) -> tensor<3xf32>

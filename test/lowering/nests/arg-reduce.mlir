@@ -12,7 +12,7 @@
 // CHECK-NEXT: arith.cmpf ord, %{{.*}}
 // CHECK: buffer.apply(%{{.*}}) <[d0]>
 // CHECK: buffer.store %{{.*}}(%{{.*}}) <[d0]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @arg_reduce_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x5xf32>) -> tensor<2xi64> {
   %y = core.arg_reduce max %x axis 1 : (tensor<2x5xf32>) -> tensor<2xi64>

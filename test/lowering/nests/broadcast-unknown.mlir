@@ -9,7 +9,7 @@
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[min(d0, s1 - 1)]>
 // CHECK-NEXT: arith.addf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.require <[n]> broadcast <[max(m, n)]>
 // CHECK-NEXT: buffer.require <[m]> broadcast <[max(m, n)]>
 // CHECK-NEXT: buffer.call @add_0(%{{.*}}) <[n, m]>

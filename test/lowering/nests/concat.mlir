@@ -11,7 +11,7 @@
 // CHECK: buffer.for <[0, 4, 1]>
 // CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1 + 3]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @concat_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x3xf32>, %z: tensor<2x4xf32>) -> tensor<2x7xf32> {
   %y = core.concat %x, %z axis 1 : (tensor<2x3xf32>, tensor<2x4xf32>) -> tensor<2x7xf32>

@@ -14,7 +14,7 @@
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[0, d0, d1, d2]>
 // CHECK: arith.addf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[0, d0, d1, d2]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @conv_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x6x4x4xf32>, %w: tensor<4x3x1x1xf32>) -> tensor<1x4x4x4xf32> {
   %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x6x4x4xf32>, tensor<4x3x1x1xf32>) -> tensor<1x4x4x4xf32>

@@ -14,7 +14,7 @@
 // CHECK: arith.addf %{{.*}}
 // CHECK: arith.truncf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[0, d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @conv_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x4xf16>, %w: tensor<3x2x2xf16>) -> tensor<1x3x3xf16> {
   %y = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf16>, tensor<3x2x2xf16>) -> tensor<1x3x3xf16>

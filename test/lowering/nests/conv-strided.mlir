@@ -12,7 +12,7 @@
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[0, 0, 0, d0]>
 // CHECK: arith.addf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[0, 0, 0, d0]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @conv_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x1x1x9xf32>, %w: tensor<1x1x1x3xf32>) -> tensor<1x1x1x3xf32> {
   %y = core.conv %x, %w strides [1, 2] dilations [1, 2] pads [0, 0] [0, 0] groups 1 : (tensor<1x1x1x9xf32>, tensor<1x1x1x3xf32>) -> tensor<1x1x1x3xf32>

@@ -18,7 +18,7 @@
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[0, d0, d1 + d3 * 2, d2 + d4 * 2]>
 // CHECK: arith.addf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[0, d0, d1 + d3 * 2, d2 + d4 * 2]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @conv_transpose_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x3x4xf32>, %w: tensor<2x3x2x2xf32>) -> tensor<1x3x6x8xf32> {
   %y = core.conv_transpose %x, %w strides [2, 2] dilations [1, 1] pads [0, 0] [0, 0] output_padding [0, 0] groups 1 : (tensor<1x2x3x4xf32>, tensor<2x3x2x2xf32>) -> tensor<1x3x6x8xf32>

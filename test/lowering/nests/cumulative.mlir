@@ -10,7 +10,7 @@
 // CHECK-NEXT: arith.addf %{{.*}}
 // CHECK-NEXT: arith.truncf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, -d1 + 4]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @cumulative_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x5xf32>) -> tensor<2x5xf32> {
   %y = core.cumulative sum %x axis 1 {exclusive = true, reverse = true} : (tensor<2x5xf32>) -> tensor<2x5xf32>

@@ -11,7 +11,7 @@
 // CHECK-NEXT: buffer.check_index %{{.*}} <[6]>
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d1, d2, d0]>
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @gather_nd_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<4x6x2xf32>, %i: tensor<3x2xi64>) -> tensor<3x2xf32> {
   %y = core.gather_nd %x, %i batch_dims 0 : (tensor<4x6x2xf32>, tensor<3x2xi64>) -> tensor<3x2xf32>

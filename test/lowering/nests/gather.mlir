@@ -9,7 +9,7 @@
 // CHECK: buffer.check_index %{{.*}} <[6]>
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @gather_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<4x6xf32>, %i: tensor<3xi32>) -> tensor<4x3xf32> {
   %y = core.gather %x, %i axis 1 : (tensor<4x6xf32>, tensor<3xi32>) -> tensor<4x3xf32>

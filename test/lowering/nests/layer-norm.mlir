@@ -31,7 +31,7 @@
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0]>
 // CHECK-NEXT: arith.addf %{{.*}} : f32
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @layer_norm_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x6xf32>, %s: tensor<6xf32>, %b: tensor<6xf32>) -> tensor<2x6xf32> {
   %y = core.layer_norm %x, %s, %b axis 1 {epsilon = 1.0e-5 : f64} : (tensor<2x6xf32>, tensor<6xf32>, tensor<6xf32>) -> tensor<2x6xf32>

@@ -15,7 +15,7 @@
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0, d1, d2]>
 // CHECK: arith.addf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1, d2]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @matmul_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x5x7xf32>, %w: tensor<3x7x4xf32>) -> tensor<3x5x4xf32> {
   %y = core.matmul %x, %w : (tensor<1x5x7xf32>, tensor<3x7x4xf32>) -> tensor<3x5x4xf32>

@@ -18,7 +18,7 @@
 // CHECK: buffer.store %{{.*}}(%{{.*}}) <[0, d0]>
 // CHECK-NEXT: buffer.apply(%{{.*}}) <[d0]>
 // CHECK: buffer.store %{{.*}}(%{{.*}}) <[1, d0]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @count_nonzero_0(%{{.*}}) <[]>
 // CHECK-NEXT: buffer.bind %{{.*}} {symbols = ["u"]}
 // CHECK: buffer.call @nonzero_0(%{{.*}}) <[u]>

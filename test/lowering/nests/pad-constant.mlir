@@ -12,7 +12,7 @@
 // CHECK: scf.if %{{.*}} -> (f32)
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0, d1 - 1]>{{.*}}{volatile}
 // CHECK: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @pad_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x3xf32>) -> tensor<2x6xf32> {
   %y = core.pad constant %x [0, 1] [0, 2] : (tensor<2x3xf32>) -> tensor<2x6xf32>

@@ -14,7 +14,7 @@
 // CHECK-NEXT: arith.divf %{{.*}}
 // CHECK-NEXT: arith.truncf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[0, d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @pool_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x5xf32>) -> tensor<1x2x5xf32> {
   %y = core.pool average %x kernel [3] strides [1] dilations [1] pads [1] [1] overhang [0] : (tensor<1x2x5xf32>) -> tensor<1x2x5xf32>

@@ -10,7 +10,7 @@
 // CHECK-NEXT: arith.cmpf ogt, %{{.*}}
 // CHECK-NEXT: arith.select %{{.*}}
 // CHECK: buffer.store %{{.*}}(%{{.*}}) <[0, d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @pool_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<1x2x6xf32>) -> tensor<1x2x3xf32> {
   %y = core.pool max %x kernel [3] strides [2] dilations [1] pads [1] [0] overhang [0] : (tensor<1x2x6xf32>) -> tensor<1x2x3xf32>

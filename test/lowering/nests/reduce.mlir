@@ -12,7 +12,7 @@
 // CHECK-NEXT: arith.addf %{{.*}}
 // CHECK: arith.truncf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @reduce_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x3x4xf32>) -> tensor<3xf32> {
   %a = core.mul %x, %x : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>

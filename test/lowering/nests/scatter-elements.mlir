@@ -13,7 +13,7 @@
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0]>
 // CHECK-NEXT: arith.addf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @scatter_elements_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<4xf32>, %i: tensor<2xi64>, %u: tensor<2xf32>) -> tensor<4xf32> {
   %y = core.scatter_elements add %x, %i, %u axis 0 : (tensor<4xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<4xf32>

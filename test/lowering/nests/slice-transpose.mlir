@@ -14,7 +14,7 @@
 // CHECK-NEXT: buffer.load %{{.*}}(%{{.*}}) <[d0, d1]>
 // CHECK-NEXT: arith.addf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @slice_0(%{{.*}}) <[]>
 // CHECK-NEXT: buffer.call @add_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<6x8xf32>, %z: tensor<4x3xf32>) -> tensor<4x3xf32> {

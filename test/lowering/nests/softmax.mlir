@@ -22,7 +22,7 @@
 // CHECK: buffer.load %[[Y]](%{{.*}}) <[d0, d1]>
 // CHECK-NEXT: arith.mulf %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0, d1]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @softmax_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
   %y = core.softmax %x axis 1 : (tensor<3x5xf32>) -> tensor<3x5xf32>

@@ -22,7 +22,7 @@
 // CHECK: arith.cmpf ogt, %{{.*}}, %[[WORST]] : f32
 // CHECK: scf.if
 // CHECK: buffer.for <[0, 1, 1]> carry %{{.*}} : i64 -> i64
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @top_k_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<2x9xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
   %v, %i = core.top_k %x [3] axis 1 : (tensor<2x9xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)

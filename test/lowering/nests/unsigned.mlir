@@ -9,7 +9,7 @@
 // CHECK-NEXT: arith.divui %{{.*}}
 // CHECK-NEXT: arith.uitofp %{{.*}}
 // CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0]>
-// CHECK: buffer.func @run
+// CHECK: buffer.entry
 // CHECK: buffer.call @cast_0(%{{.*}}) <[]>
 func.func @main(%x: tensor<4xui8>, %z: tensor<4xui8>) -> tensor<4xf32> {
   %a = core.div %x, %z : (tensor<4xui8>, tensor<4xui8>) -> tensor<4xui8>

@@ -50,7 +50,7 @@ func.func @main(%x: tensor<1x8x3x13xf32>) -> tensor<1x8x3x13xf32> {
 // Pieces of four channels do not fill a vector of eight.
 // CHECK-LABEL: buffer.func @small_blocks
 // CHECK-NOT:     buffer.transpose
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
   %y = core.kernel @small_blocks(%x) : (tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
   ^bb0(%a: tensor<1x8x3x8xf32>):

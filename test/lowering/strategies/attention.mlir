@@ -60,7 +60,7 @@ func.func @main(%q: tensor<1x16x1x2xf32>, %k: tensor<1x5x1x2xf32>) -> tensor<1x1
 // CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.store %{{.*}}, %[[Y]]{{.*}} <[0, 16, 0, {{.*}}]>
 // CHECK-NOT:     <[0, 17, 0,
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%q: tensor<1x17x1x2xf32>, %k: tensor<1x5x1x2xf32>) -> tensor<1x17x1x2xf32> {
   %y = core.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x17x1x2xf32>, tensor<1x5x1x2xf32>, tensor<1x5x1x2xf32>) -> tensor<1x17x1x2xf32>
   func.return %y : tensor<1x17x1x2xf32>
@@ -71,7 +71,7 @@ func.func @main(%q: tensor<1x17x1x2xf32>, %k: tensor<1x5x1x2xf32>) -> tensor<1x1
 // The nearest miss: f64 keeps its plain loops.
 // CHECK-LABEL: buffer.func @attention_0
 // CHECK-NOT:     vector
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%q: tensor<1x16x1x2xf64>, %k: tensor<1x5x1x2xf64>) -> tensor<1x16x1x2xf64> {
   %y = core.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x16x1x2xf64>, tensor<1x5x1x2xf64>, tensor<1x5x1x2xf64>) -> tensor<1x16x1x2xf64>
   func.return %y : tensor<1x16x1x2xf64>

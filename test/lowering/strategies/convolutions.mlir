@@ -57,7 +57,7 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x32x1x2xf32> {
 // CHECK:         buffer.load {{.*}} -> vector<4xf32>
 // CHECK-NOT:     vector<16xf32>
 // CHECK:         buffer.store {{.*}} : vector<4xf32>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x24x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<24x16x1x1xf32>
   %y = core.kernel @cut(%x, %w) : (tensor<1x32x1x3xf32>, tensor<24x16x1x1xf32>) -> tensor<1x24x1x2xf32> {
@@ -73,7 +73,7 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x24x1x2xf32> {
 // The nearest miss: parts of two are too few.
 // CHECK-LABEL: buffer.func @small
 // CHECK-NOT:     vector
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x20x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<20x16x1x1xf32>
   %y = core.kernel @small(%x, %w) : (tensor<1x32x1x3xf32>, tensor<20x16x1x1xf32>) -> tensor<1x20x1x2xf32> {
@@ -109,7 +109,7 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x20x1x2xf32> {
 // CHECK:               buffer.load %[[X1]]({{.*}}) <[0, 3, d0, d1, 0, 0, d2, 0, 0]>
 // CHECK:             buffer.load %[[Y]]
 // CHECK:             buffer.store {{.*}}, %[[Y]]
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x512x1x28xf32>) -> tensor<1x128x1x28xf32> {
   %w = core.constant dense<1.0> : tensor<128x512x1x1xf32>
   %b = core.constant dense<1.0> : tensor<128xf32>
@@ -129,7 +129,7 @@ func.func @main(%x: tensor<1x512x1x28xf32>) -> tensor<1x128x1x28xf32> {
 // CHECK-NOT:     buffer.load %[[Y]]
 // CHECK:         buffer.store {{.*}}, %[[Y]]
 // CHECK-NOT:     buffer.load %[[Y]]
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x512x1x14xf32>) -> tensor<1x128x1x14xf32> {
   %w = core.constant dense<1.0> : tensor<128x512x1x1xf32>
   %b = core.constant dense<1.0> : tensor<128xf32>
@@ -168,7 +168,7 @@ func.func @main(%x: tensor<1x2x1x24xf32>) -> tensor<1x3x1x24xf32> {
 // The nearest miss: with a stride of two, positions side by side read what does not lie so.
 // CHECK-LABEL: buffer.func @strided
 // CHECK-NOT:     vector
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x2x1x49xf32>) -> tensor<1x3x1x24xf32> {
   %w = core.constant dense<1.0> : tensor<3x2x1x3xf32>
   %y = core.kernel @strided(%x, %w) : (tensor<1x2x1x49xf32>, tensor<3x2x1x3xf32>) -> tensor<1x3x1x24xf32> {
@@ -187,7 +187,7 @@ func.func @main(%x: tensor<1x2x1x49xf32>) -> tensor<1x3x1x24xf32> {
 // CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[X1:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.load %[[X0]]({{.*}}) <[0, d0, 27, 0, d1]>
 // CHECK-COUNT-28: buffer.store {{.*}} : vector<16xf32>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x32x28x1xf32>) -> tensor<1x16x28x1xf32> {
   %w = core.constant dense<1.0> : tensor<16x32x1x1xf32>
   %y = core.kernel @column(%x, %w) : (tensor<1x32x28x1xf32>, tensor<16x32x1x1xf32>) -> tensor<1x16x28x1xf32> {
@@ -217,7 +217,7 @@ func.func @main(%x: tensor<1x32x28x1xf32>) -> tensor<1x16x28x1xf32> {
 // CHECK:               buffer.load %[[X1]](%[[T]], %[[C]]) <[0, 0, d0, d1, 0, 0]>
 // CHECK-COUNT-16:      math.fma
 // CHECK-COUNT-16:    buffer.store {{.*}}, %[[Y]]
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
   %w = core.constant dense<1.0> : tensor<32x16x1x3xf32>
   %b = core.constant dense<1.0> : tensor<32xf32>
@@ -235,7 +235,7 @@ func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
 // CHECK-LABEL: buffer.func @dense
 // CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: !buffer.ref<[1, 1, 1, 12, 16] x f32>, %[[X1:[0-9]+]]: {{.*}}, %[[X2:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK-NOT:     buffer.load %[[Y]]
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
   %w = core.constant dense<1.0> : tensor<32x16x1x3xf32>
   %b = core.constant dense<1.0> : tensor<32xf32>
@@ -263,7 +263,7 @@ func.func @main(%x: tensor<1x16x1x8xf32>) -> tensor<1x32x1x8xf32> {
 // CHECK:             %[[OLD:[0-9]+]] = buffer.load %[[Y]](%[[B]])
 // CHECK-NEXT:        %[[NEW:[0-9]+]] = buffer.select %[[BEFORE]], %[[OLD]]
 // CHECK-NEXT:        buffer.store %[[NEW]], %[[Y]]
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x40x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<40x16x1x1xf32>
   %y = core.kernel @across(%x, %w) : (tensor<1x32x1x3xf32>, tensor<40x16x1x1xf32>) -> tensor<1x40x1x2xf32> {

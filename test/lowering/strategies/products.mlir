@@ -93,7 +93,7 @@ func.func @main(%x: tensor<3x1x5xf32>, %w: tensor<5x16xf32>) -> tensor<3x1x16xf3
 // The nearest miss: integers, which no schedule has vectors for.
 // CHECK-LABEL: buffer.func @matmul_0
 // CHECK-NOT:     vector
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<4x6xi32>, %w: tensor<6x32xi32>) -> tensor<4x32xi32> {
   %y = core.matmul %x, %w : (tensor<4x6xi32>, tensor<6x32xi32>) -> tensor<4x32xi32>
   func.return %y : tensor<4x32xi32>

@@ -26,7 +26,7 @@ func.func @main(%x: tensor<3x37xf32>) -> tensor<3x37xf32> {
 // CHECK:         buffer.maxf {{.*}} : vector<16xf32>
 // CHECK-NOT:     buffer.reduce
 // CHECK:         buffer.store %{{.*}}, %[[Y]]{{.*}} : vector<16xf32>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<3x32xf32>) -> tensor<3x32xf32> {
   %y = core.softmax %x axis 0 : (tensor<3x32xf32>) -> tensor<3x32xf32>
   func.return %y : tensor<3x32xf32>
@@ -37,7 +37,7 @@ func.func @main(%x: tensor<3x32xf32>) -> tensor<3x32xf32> {
 // The nearest miss: f64 has no vectors.
 // CHECK-LABEL: buffer.func @softmax_0
 // CHECK-NOT:     vector
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<3x37xf64>) -> tensor<3x37xf64> {
   %y = core.softmax %x axis 1 : (tensor<3x37xf64>) -> tensor<3x37xf64>
   func.return %y : tensor<3x37xf64>
@@ -69,7 +69,7 @@ func.func @main(%x: tensor<3x32xf32>, %s: tensor<32xf32>, %b: tensor<32xf32>) ->
 // CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]](%[[R]]) <[d0, 0]> : vector<16xf32>
 // CHECK:         buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0, 16]> : vector<4xf32>
 // CHECK:         buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0, 20]> : f32
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<3x21xf32>, %b: tensor<21xf32>) -> tensor<3x21xf32> {
   %y = core.add %x, %b : (tensor<3x21xf32>, tensor<21xf32>) -> tensor<3x21xf32>
   func.return %y : tensor<3x21xf32>
@@ -101,7 +101,7 @@ func.func @main(%x: tensor<2x16xf32>) -> tensor<4x16xf32> {
 // The nearest miss: along a row, neighbors lie where the indices say, and not side by side.
 // CHECK-LABEL: buffer.func @
 // CHECK-NOT:     vector
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<2x8xf32>) -> tensor<2x16xf32> {
   %i = core.constant dense<[0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7]> : tensor<16xi64>
   %w = core.constant dense<0.25> : tensor<16xf32>

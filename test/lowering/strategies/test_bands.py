@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.driver.parallelize import PARALLEL, ParallelizePass
+from lowerdeck.lowering.driver.parallelize import ParallelizePass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.strategies.bands import BAND, Bands, Geometry, estimates, plans
@@ -69,7 +69,7 @@ class BandedProgram(Program):
                     assert is_in_bands(module) == has_bands
                 if pass_.name == "parallelize" and has_bands:
                     functions = (op for op in module.walk() if isinstance(op, FuncOp))
-                    assert any(PARALLEL in f.attributes for f in functions if f.outputs.data == 2)
+                    assert any(f.parallel is not None for f in functions if f.outputs.data == 2)
 
         run_to_phase(context, self.module, "scheduled", Checks(), after="optimized", instead=others)
         problems = self.check_scheduled(runs)

@@ -27,7 +27,7 @@ func.func @main(%x: tensor<1x16x3x2xf32>) -> tensor<1x16x3x2xf32> {
 // CHECK-LABEL: buffer.func @no_border
 // CHECK-NOT:     vector
 // CHECK:         <[max(-d0 + 1, 0), min(-d0 + 4, 3), 1]>
-// CHECK-LABEL: buffer.func @run
+// CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x16x3x2xf32>) -> tensor<1x16x3x2xf32> {
   %w = core.constant dense<1.0> : tensor<16x1x3x3xf32>
   %y = core.kernel @no_border(%x, %w) : (tensor<1x16x3x2xf32>, tensor<16x1x3x3xf32>) -> tensor<1x16x3x2xf32> {

@@ -1,0 +1,161 @@
+"""The entry function: what runs a model, and what is known of it as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
+from xdsl.ir import BlockArgument, Region
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    opt_prop_def,
+    prop_def,
+    region_def,
+    traits_def,
+)
+from xdsl.traits import IsolatedFromAbove
+
+from lowerdeck.dialects.buffer.driver import MarkOp
+from lowerdeck.dialects.buffer.kernel import ReturnOp
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.base import require
+from lowerdeck.dialects.core.types import DimsAttr
+
+Names = ArrayAttr[StringAttr]
+
+
+@irdl_op_definition
+class EntryOp(IRDLOperation):
+    """
+    The function that runs the model: it calls kernels in order, and branches and loops around them.
+
+    The region's arguments are the buffers of the model's inputs, then those of its outputs; callers
+    know them by the tensors' names, `inputs` and `outputs`. The model also has the inputs `unused`,
+    which no output needs.
+
+    `takes_pool` says that it is for a pool of threads, and `parallel` that every thread runs it,
+    because there is something that they share. `workspace` is the bytes of planned memory, and
+    `weights` those of the constants with their header. How good the plan is, if all sizes are
+    numbers, `live` says, the largest sum of bytes of buffers in use at once, and `row_major`, the
+    same for the values in them in C order, without the padding of layouts. With `profile`, it takes
+    the time of calls and copies.
+
+    Constraints:
+
+    - (C1) the region's arguments are buffers, one for each of `inputs`, then of `outputs`.
+    - (C2) the region ends with `buffer.return`.
+    - (C3) there is no other entry function beside it.
+    - (C4) `workspace` is one expression of symbols that are dimensions of inputs.
+    - (C5) `weights`, `live` and `row_major` are not negative.
+    - (C6) what is `parallel` takes a pool.
+    - (C7) the slots of the marks are 0, 1, ..., each once; without `profile` there are no marks.
+
+    Example:
+
+    ```mlir
+    buffer.entry ["x"] -> ["y"] {
+    ^bb0(%x : !buffer.ref<[n] x f32>, %y : !buffer.ref<[n] x f32>):
+      buffer.call @double(%x, %y) <[n]> : (!buffer.ref<[n] x f32>, !buffer.ref<[n] x f32>)
+      buffer.return
+    } {workspace = #core.dims<[0]>, weights = #builtin.int<64>}
+    ```
+    """
+
+    name = "buffer.entry"
+    inputs = prop_def(Names)
+    outputs = prop_def(Names)
+    unused = opt_prop_def(Names)
+    takes_pool = opt_prop_def(UnitAttr)
+    parallel = opt_prop_def(UnitAttr)
+    workspace = opt_prop_def(DimsAttr)
+    weights = opt_prop_def(IntAttr)
+    live = opt_prop_def(IntAttr)
+    row_major = opt_prop_def(IntAttr)
+    profile = opt_prop_def(UnitAttr)
+    body = region_def("single_block")
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(IsolatedFromAbove())
+    assembly_format = "$inputs `->` $outputs $body attr-dict"
+
+    def __init__(
+        self,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
+        body: Region,
+        *,
+        unused: Sequence[str] = (),
+    ):
+        super().__init__(
+            properties={
+                "inputs": _names(inputs),
+                "outputs": _names(outputs),
+                "unused": _names(unused) if unused else None,
+            },
+            regions=[body],
+        )
+
+    @property
+    def input_args(self) -> Sequence[BlockArgument]:
+        """The buffers of the inputs."""
+        return self.body.block.args[: len(self.inputs)]
+
+    @property
+    def output_args(self) -> Sequence[BlockArgument]:
+        """The buffers of the outputs."""
+        return self.body.block.args[len(self.inputs) :]
+
+    @property
+    def symbols(self) -> frozenset[str]:
+        """The symbols that have values when it begins: those that are a dimension of an input."""
+        dims = (dim for argument in self.input_args for dim in ref_type(argument).dims.data)
+        return frozenset(str(dim) for dim in dims if str(dim) in dim.symbols)
+
+    @property
+    def marks(self) -> list[MarkOp]:
+        """Those with a slot, in the order of these."""
+        marks = [op for op in self.walk() if isinstance(op, MarkOp) and op.slot is not None]
+        return sorted(marks, key=lambda op: -1 if op.slot is None else op.slot.data)
+
+    def verify_(self) -> None:
+        arguments = self.body.block.args
+        names = len(self.inputs) + len(self.outputs)
+        require(len(arguments) == names, f"{names} names for {len(arguments)} buffers", "C1")
+        for argument in arguments:
+            found = argument.type
+            require(isinstance(found, RefType), lambda: f"expected a buffer, got {found}", "C1")
+        ends = isinstance(self.body.block.last_op, ReturnOp)
+        require(ends, "the function does not end with buffer.return", "C2")
+        beside = () if self.parent is None else self.parent.ops
+        entries = sum(isinstance(op, EntryOp) for op in beside)
+        require(entries <= 1, f"the module has {entries} entry functions", "C3")
+        self._verify_plan()
+        require(
+            self.parallel is None or self.takes_pool is not None,
+            "threads share it, but it takes no pool",
+            "C6",
+        )
+        marks = [op for op in self.walk() if isinstance(op, MarkOp)]
+        require(self.profile is not None or not marks, "there are marks without a profile", "C7")
+        slots = [None if op.slot is None else op.slot.data for op in self.marks]
+        numbered = slots == list(range(len(slots)))
+        require(numbered, f"the slots are {slots}, not numbers from 0 in order", "C7")
+
+    def _verify_plan(self) -> None:
+        if self.workspace is not None:
+            known = all(expr.symbols <= self.symbols for expr in self.workspace.data)
+            fits = len(self.workspace.data) == 1 and known
+            require(fits, lambda: f"a workspace of {self.workspace} bytes", "C4")
+        sizes = {"weights": self.weights, "live": self.live, "row_major": self.row_major}
+        for name, size in sizes.items():
+            require(size is None or size.data >= 0, f"{name} is negative", "C5")
+
+
+def _names(names: Sequence[str]) -> Names:
+    return ArrayAttr([StringAttr(name) for name in names])
+
+
+def find_entry(module: ModuleOp) -> EntryOp | None:
+    """The entry function of a module, or None if it is not lowered to `buffer`."""
+    return next((op for op in module.body.block.ops if isinstance(op, EntryOp)), None)
