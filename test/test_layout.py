@@ -181,3 +181,71 @@ def test_emission_reads_no_text() -> None:
             for name in node.names
         }
         assert not imported & {"re", "regex"}, path.name
+
+
+def _mentions(node: ast.AST, name: str) -> bool:
+    return any(isinstance(each, ast.Attribute) and each.attr == name for each in ast.walk(node))
+
+
+def _symbols_told_by_name(tree: ast.AST) -> Iterator[ast.expr]:
+    """Comparisons of a symbol with a string, or with what is called like a constant."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            constant = any(
+                (isinstance(each, ast.Constant) and isinstance(each.value, str))
+                or (isinstance(each, ast.Name) and each.id.isupper())
+                for side in sides
+                for each in ast.walk(side)
+            )
+            if constant and any(_mentions(side, "sym_name") for side in sides):
+                yield node
+
+
+def _attributes_read(tree: ast.AST) -> Iterator[ast.expr]:
+    """Uses of an op's attributes but to hand on all of them: `attributes=op.attributes`."""
+    nodes = list(ast.walk(tree))
+    handed_on = {id(node.value) for node in nodes if isinstance(node, ast.keyword)}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and node.attr == "attributes":
+            if id(node) not in handed_on:
+                yield node
+
+
+def test_no_function_is_told_by_its_name() -> None:
+    found = {
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in SOURCES
+        for node in _symbols_told_by_name(ast.parse(path.read_text()))
+    }
+    assert found == set()
+
+
+def test_what_lowering_says_of_ops_are_declared_properties() -> None:
+    """Names of tensors, attributes of `func.func`, are read by functions of `dialects`."""
+    folders = (ROOT / "lowering", ROOT / "dialects" / "buffer")
+    sources = [path for path in SOURCES if any(path.is_relative_to(each) for each in folders)]
+    sources.append(ROOT / "dialects" / "interpret" / "buffer.py")
+    found = {
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in sources
+        for node in _attributes_read(ast.parse(path.read_text()))
+    }
+    assert len(sources) > 50
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    "line", ['f.sym_name.data == "run"', "DRIVER != f.sym_name.data", 'f.sym_name.data in ("a",)']
+)
+def test_the_rule_sees_names_of_functions(line: str) -> None:
+    assert list(_symbols_told_by_name(ast.parse(line)))
+    assert not list(_symbols_told_by_name(ast.parse("f.sym_name.data == name")))
+
+
+@pytest.mark.parametrize(
+    "line", ['op.attributes["view"]', "op.attributes.get(VIEW)", "VIEW in op.attributes"]
+)
+def test_the_rule_sees_attributes(line: str) -> None:
+    assert list(_attributes_read(ast.parse(line)))
+    assert not list(_attributes_read(ast.parse("Op.create(attributes=op.attributes)")))
