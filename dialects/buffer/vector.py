@@ -15,6 +15,7 @@ from xdsl.dialects.builtin import (
     AnyFloatConstr,
     IndexType,
     IntegerType,
+    UnitAttr,
     VectorType,
     f32,
 )
@@ -26,6 +27,7 @@ from xdsl.irdl import (
     VarConstraint,
     irdl_op_definition,
     operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -33,6 +35,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.buffer.enums import LaneReduction, LaneReductionAttr
 from lowerdeck.dialects.buffer.types import RefType, ref_type
@@ -173,32 +176,49 @@ class MinfOp(_ExtremumOp):
 @irdl_op_definition
 class ConvertOp(IRDLOperation):
     """
-    Signed integers to floats of the same width, rounded once, or floats to signed integers, toward
-    zero; what does not fit is any value.
+    Signed integers to floats of the same width, rounded once; floats to signed integers, toward
+    zero, where what does not fit is any value; or integers to wider ones, signed unless `unsigned`.
 
     Constraints:
 
     - (C1) the result has as many lanes as the input.
+    - (C2) only integers that become wider ones are `unsigned`.
 
-    Example:
+    Examples:
 
     ```mlir
     %r = buffer.convert %x : vector<8xi32> -> vector<8xf32>
+    %s = buffer.convert unsigned %y : vector<8xi8> -> vector<8xi32>
     ```
     """
 
     name = "buffer.convert"
+    unsigned = opt_prop_def(UnitAttr)
     input = operand_def(VectorType)
     result = result_def(VectorType)
+    irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
-    assembly_format = "$input attr-dict `:` type($input) `->` type($result)"
+    assembly_format = (
+        "(`unsigned` $unsigned^)? $input attr-dict `:` type($input) `->` type($result)"
+    )
 
-    def __init__(self, input: SSAValue, type: Attribute):
-        super().__init__(operands=[input], result_types=[type])
+    def __init__(self, input: SSAValue, type: Attribute, *, unsigned: bool = False):
+        super().__init__(
+            operands=[input],
+            properties={"unsigned": UnitAttr() if unsigned else None},
+            result_types=[type],
+        )
 
     def verify_(self) -> None:
         fits = lanes_of(self.input.type) == lanes_of(self.result.type)
         require(fits, "a conversion keeps the lanes", "C1")
+        types = [scalar_of(value.type) for value in (self.input, self.result)]
+        widths = [type_.width.data for type_ in types if isa(type_, IntegerType)]
+        require(
+            self.unsigned is None or (len(widths) == 2 and widths[0] < widths[1]),
+            lambda: f"unsigned lanes of {types[0]} as {types[1]}",
+            "C2",
+        )
 
 
 @irdl_op_definition

@@ -913,7 +913,8 @@ def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
 
 
 def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
-    return f"{a}.astype(np.{_memory_dtype(scalar_of(op.result.type)).name})"
+    source = f"{a}.view(np.u{_memory_dtype(scalar_of(op.input.type)).name})" if op.unsigned else a
+    return f"{source}.astype(np.{_memory_dtype(scalar_of(op.result.type)).name})"
 
 
 def _reduce_lanes(op: vector.ReduceOp, a: str) -> str:

@@ -512,8 +512,10 @@ def _vector_function(op: Operation, *operands: str) -> str:
     return f"{function_name(op)}({', '.join(operands)})"
 
 
-def _convert_lanes(op: Operation, a: str) -> str:
-    return f"__builtin_convertvector({a}, {value_c_type(op.results[0].type)})"
+def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
+    if function_name(op) is not None:
+        return _vector_function(op, a)
+    return f"__builtin_convertvector({a}, {value_c_type(op.result.type)})"
 
 
 def _remainder(op: Operation, a: str, b: str) -> str:

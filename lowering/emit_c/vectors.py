@@ -16,6 +16,7 @@ from xdsl.ir import Attribute, Operation
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.vector import (
+    ConvertOp,
     MaxfOp,
     MinfOp,
     ReduceOp,
@@ -34,6 +35,9 @@ _STEMS: dict[Attribute, tuple[str, str, int]] = {
     IntegerType(32): ("i32", "int32_t", 4),
     IntegerType(64): ("i64", "int64_t", 8),
 }
+
+_NARROW = (IntegerType(8), IntegerType(16))
+"""What becomes i32."""
 
 VECTORIZABLE = frozenset(_STEMS)
 """The scalar types that vectors have a C form for."""
@@ -73,6 +77,15 @@ def _(op: MaxfOp) -> str:
 @function_name.register
 def _(op: MinfOp) -> str:
     return f"{vector_name(op.result.type)}_min"
+
+
+@function_name.register
+def _(op: ConvertOp) -> str | None:
+    """For integers that become wider ones."""
+    if scalar_of(op.input.type) not in _NARROW:
+        return None
+    sign = "i" if op.unsigned is None else "u"
+    return f"{vector_name(op.result.type)}_of_{sign}{_STEMS[scalar_of(op.input.type)][0][1:]}"
 
 
 @function_name.register
@@ -177,7 +190,7 @@ def _functions(scalar: Attribute, lanes: int) -> dict[str, _Function]:
     selection = f"{name}_select"
     found = {selection: _Function(_selection(scalar, lanes))}
     if scalar != f32:
-        return found
+        return found | _widenings(lanes)
     for kind, operator in (("max", ">"), ("min", "<")):
         plain = f"return {selection}(a {operator} b, a, b);"
         text = (
@@ -241,6 +254,81 @@ def _with_builtin(kind: str, lanes: int, plain: str) -> str:
         f"#if defined({macro}) && !defined(__clang__)\n  return {call.format(kind)};\n"
         f"#else\n  {plain}\n#endif\n"
     )
+
+
+def _widenings(lanes: int) -> dict[str, _Function]:
+    """Narrow integers of so many lanes as i32, by name."""
+    found: dict[str, _Function] = {}
+    for narrow in _NARROW:
+        for sign in "iu":
+            name = f"{vector_name(vector_type(IntegerType(32), lanes))}_of_{sign}{narrow.bitwidth}"
+            found[name] = _Function(_widening(name, narrow, lanes, sign))
+    return found
+
+
+_WIDENING_BUILTINS = {
+    16: ("__AVX512F__", "512_mask"),
+    8: ("__AVX2__", "256"),
+    4: ("__SSE4_1__", "128"),
+}
+
+
+def _widening(name: str, narrow: IntegerType, lanes: int, sign: str) -> str:
+    """gcc takes such vectors apart into elements; clang has an instruction for them."""
+    source, target = vector_type(narrow, lanes), vector_type(IntegerType(32), lanes)
+    old, new = vector_name(source), vector_name(target)
+    lines = [f"static inline {new} {name}({old} x) {{"]
+    if lanes in _WIDENING_BUILTINS:
+        macro, suffix = _WIDENING_BUILTINS[lanes]
+        of_bytes = narrow.bitwidth == 8
+        c_type, count = ("char", 16) if of_bytes else ("short", max(8, lanes))
+        moved = [*range(lanes), *[-1] * (count - lanes)]
+        whole = (
+            "x"
+            if count == lanes
+            else (f"__builtin_shufflevector(x, x, {', '.join(map(str, moved))})")
+        )
+        rest = f", ({new}){{0}}, -1" if lanes == 16 else ""
+        call = f"pmov{'s' if sign == 'i' else 'z'}x{'b' if of_bytes else 'w'}d{suffix}"
+        lines += [
+            f"#if defined({macro}) && !defined(__clang__)",
+            f"  typedef {c_type} whole"
+            f" __attribute__((vector_size({count * narrow.bitwidth // 8})));",
+            f"  return ({new})__builtin_ia32_{call}((whole){whole}{rest});",
+        ]
+        if lanes == 4:
+            lines += _interleaved(narrow, "" if sign == "i" else "u")
+        lines.append("#else")
+    given = "x" if sign == "i" else f"({unsigned_name(source)})x"
+    lines.append(f"  return __builtin_convertvector({given}, {new});")
+    if lanes in _WIDENING_BUILTINS:
+        lines.append("#endif")
+    return "\n".join([*lines, "}", ""])
+
+
+def _interleaved(narrow: IntegerType, prefix: str) -> list[str]:
+    """
+    Four narrow integers, each next to itself until it fills a lane of i32, then shifted down: what
+    registers of 16 bytes do in a few instructions.
+    """
+    bits = narrow.bitwidth
+    lines = [
+        "#elif (defined(__SSE2__) || defined(__AARCH64EL__)) && !defined(__clang__)",
+        "  typedef int8_t bytes __attribute__((vector_size(16)));",
+        "  typedef int16_t pairs __attribute__((vector_size(16)));",
+        f"  typedef int{4 * bits}_t all __attribute__((vector_size(16)));",
+        f"  const union {{ lowerdeck_i{bits}x4 lanes; int{4 * bits}_t bits; }} given = {{x}};",
+        "  const bytes y = (bytes)(all){given.bits};",
+    ]
+    last = "y"
+    if bits == 8:
+        twice = ", ".join(str(k // 2) for k in range(16))
+        lines.append(f"  const bytes z = __builtin_shufflevector(y, y, {twice});")
+        last = "z"
+    twice = ", ".join(str(k // 2) for k in range(8))
+    filled = f"__builtin_shufflevector((pairs){last}, (pairs){last}, {twice})"
+    type_ = f"lowerdeck_{prefix or 'i'}32x4"
+    return [*lines, f"  return (lowerdeck_i32x4)(({type_}){filled} >> {32 - bits});"]
 
 
 def _combination(name: str, lanes: int, kind: str, form: str) -> str:

@@ -39,6 +39,9 @@ _I32 = IntegerType(32)
 _ELEMENTS = (f32, f64, _I32)
 """What vectors are made of; masks, and what goes by them, have lanes of 32 bits."""
 
+WIDENED = (IntegerType(8), IntegerType(16))
+"""What is loaded only to become i32 at once."""
+
 _PLAIN: frozenset[type[Operation]] = frozenset(
     {
         arith.AddfOp,
@@ -204,7 +207,7 @@ class Vectorizer:
             for index in op.indices
         ):
             raise NotVectorizableError
-        if op.result.type not in _ELEMENTS:
+        if op.result.type not in _ELEMENTS and not is_widened(op):
             raise NotVectorizableError
         exprs, operands = self._indices.write(self._place(op, cloner))
         return LoadOp(cloner.value(op.ref), exprs, operands, self._lanes)
@@ -341,12 +344,30 @@ class Vectorizer:
         (a,) = self._vectors(op, cloner, block)
         return arith.BitcastOp(a, self._vector_type(op.results[0].type))
 
+    def widen(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """Narrow integers to i32."""
+        (value,) = op.operands
+        if value.type not in WIDENED or op.results[0].type != _I32:
+            raise NotVectorizableError
+        unsigned = isinstance(op, arith.ExtUIOp)
+        type_ = vector_type(_I32, self._lanes)
+        return vector.ConvertOp(cloner.value(value), type_, unsigned=unsigned)
+
     def convert(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """Between i32 and f32."""
         if op.operands[0].type not in (f32, _I32):
             raise NotVectorizableError
         (a,) = self._vectors(op, cloner, block)
         return vector.ConvertOp(a, self._vector_type(op.results[0].type))
+
+
+def is_widened(op: LoadOp) -> bool:
+    """True if a narrow integer is loaded of which only the i32 is used."""
+    return op.result.type in WIDENED and all(
+        isinstance(use.operation, arith.ExtSIOp | arith.ExtUIOp)
+        and use.operation.result.type == _I32
+        for use in op.result.uses
+    )
 
 
 def _is_number(value: SSAValue) -> bool:
@@ -394,6 +415,8 @@ _FORMS: Mapping[type[Operation], Callable[[Vectorizer, Operation, Cloner, Block]
     arith.SelectOp: Vectorizer.select,
     math.AbsFOp: Vectorizer.absolute,
     arith.BitcastOp: Vectorizer.bitcast,
+    arith.ExtSIOp: Vectorizer.widen,
+    arith.ExtUIOp: Vectorizer.widen,
     arith.SIToFPOp: Vectorizer.convert,
 }
 
@@ -420,8 +443,9 @@ class VectorizeLanesPass(ModulePass):
     becomes a vector: an access at unit stride a vector in memory, arithmetic that of the lanes,
     and a loop in the body carries vectors. The rest stays as it is, and is put into all lanes where
     a vector meets it. What the loop carries are reductions, whose terms in all lanes are combined
-    at once. If an op has no form for vectors (an access at another stride, a value that is not 32
-    bits wide), the loop stays what it is.
+    at once. Narrow integers are loaded where only their i32 is used. If an op has no form for
+    vectors (an access at another stride, another value that is not 32 bits wide), the loop stays
+    what it is.
     """
 
     name = "vectorize-lanes"

@@ -28,7 +28,7 @@ from lowerdeck.lowering.loops.demote import Demoter
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
-from lowerdeck.lowering.loops.vectorize_lanes import vectorize
+from lowerdeck.lowering.loops.vectorize_lanes import is_widened, vectorize
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.context import options_of
 
@@ -102,7 +102,8 @@ class Accesses:
             if varies and (varies != [buffer.innermost] or str(self._lane) in base.symbols):
                 return False
             type_ = value_type(buffer.element)
-            if type_ == f64 or (varies and type_ not in _MEMORY_TYPES):
+            is_known = type_ in _MEMORY_TYPES or (isinstance(op, LoadOp) and is_widened(op))
+            if type_ == f64 or (varies and not is_known):
                 return False
             if isinstance(op, StoreOp):
                 written.add(op.ref)

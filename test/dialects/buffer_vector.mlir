@@ -42,6 +42,17 @@ buffer.func @lanes {
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
 
+// CHECK-LABEL: buffer.func @widened
+// CHECK:         %a = buffer.load %x <[0]> : !buffer.ref<[8] x ui8> -> vector<8xi8>
+// CHECK-NEXT:    %b = buffer.convert unsigned %a : vector<8xi8> -> vector<8xi32>
+// CHECK-NEXT:    %c = buffer.convert %a : vector<8xi8> -> vector<8xi32>
+buffer.func @widened {
+^bb0(%x: !buffer.ref<[8] x ui8>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x ui8> -> vector<8xi8>
+  %b = buffer.convert unsigned %a : vector<8xi8> -> vector<8xi32>
+  %c = buffer.convert %a : vector<8xi8> -> vector<8xi32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}
 
 // CHECK-LABEL: buffer.entry ["x"] -> ["y"] {
 // CHECK-NEXT:  ^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):

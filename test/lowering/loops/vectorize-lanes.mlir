@@ -145,3 +145,44 @@ buffer.func @chosen_doubles {
   } by lanes {parallel = false, label = "i"}
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Narrow integers are loaded as they are, and become i32 before anything is done with them.
+// CHECK-LABEL: buffer.func @widened
+// CHECK:       %[[X:.*]] = buffer.load %x <[0]> : {{.*}} -> vector<4xi8>
+// CHECK-NEXT:  %[[A:.*]] = buffer.convert unsigned %[[X]] : vector<4xi8> -> vector<4xi32>
+// CHECK-NEXT:  %[[W:.*]] = buffer.load %w <[0]> : {{.*}} -> vector<4xi16>
+// CHECK-NEXT:  %[[B:.*]] = buffer.convert %[[W]] : vector<4xi16> -> vector<4xi32>
+// CHECK-NEXT:  arith.muli %[[A]], %[[B]] : vector<4xi32>
+buffer.func @widened {
+^bb0(%x: !buffer.ref<[4] x ui8>, %w: !buffer.ref<[4] x i16>, %y: !buffer.ref<[4] x i32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x ui8> -> i8
+    %b = arith.extui %a : i8 to i32
+    %c = buffer.load %w(%i) <[d0]> : !buffer.ref<[4] x i16> -> i16
+    %d = arith.extsi %c : i16 to i32
+    %e = arith.muli %b, %d : i32
+    buffer.store %e, %y(%i) <[d0]> : i32, !buffer.ref<[4] x i32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// There are no vectors of i64.
+// CHECK-LABEL: buffer.func @widened_further
+// CHECK:         buffer.for <[0, 4, 1]>
+buffer.func @widened_further {
+^bb0(%x: !buffer.ref<[4] x ui8>, %y: !buffer.ref<[4] x i64>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x ui8> -> i8
+    %b = arith.extui %a : i8 to i64
+    buffer.store %b, %y(%i) <[d0]> : i64, !buffer.ref<[4] x i64>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
