@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.tensor import (
     SliceOp,
     SplitOp,
 )
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 
 MAX_PARTS = 32
@@ -139,8 +139,14 @@ def order_of(found: Sequence[Channel]) -> Order | None:
 
 
 def is_dense(op: Operation) -> bool:
-    """True for a convolution of one group with a constant weight."""
-    return isinstance(op, ConvOp) and op.groups.data == 1 and _weight(op) is not None
+    """
+    True for a convolution of one group with a constant weight; its zero points, if it has any, are
+    those of all input channels.
+    """
+    if not isinstance(op, ConvOp) or op.groups.data != 1 or _weight(op) is None:
+        return False
+    zeros = [(dims_of(zero), rank_of(zero) - rank_of(op.weight) + 1) for zero in op.zero_points]
+    return all(axis < 0 or dims[axis] == 1 for dims, axis in zeros)
 
 
 def is_depthwise(op: ConvOp) -> bool:
@@ -180,6 +186,8 @@ class AbsorbChannelShuffle(Pattern[Order]):
         """True for a depthwise convolution if the readers of the result can take in its order."""
         if not is_depthwise(op) or (op.bias is not None and constant_array(op.bias) is None):
             return False
+        if op.zero_points:
+            return False
         return all(is_dense(use.operation) and use.index == 0 for use in op.result.uses)
 
     def rewrite(self, match: Match[Order], rewriter: Rewriter) -> None:
@@ -199,7 +207,8 @@ class AbsorbChannelShuffle(Pattern[Order]):
             assert array is not None
             bias = rewriter.add(ConstantOp.of(array[channels])).result
         weight = rewriter.add(moved).result
-        new = op.with_operands([joined, weight, *([] if bias is None else [bias])])
+        parameters = [*([] if bias is None else [bias]), *op.zero_points]
+        new = op.with_operands([joined, weight, *parameters])
         if dense:
             rewriter.replace(op, new)
             return

@@ -11,6 +11,7 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.elementwise import CastOp, SelectOp
 from lowerdeck.dialects.core.index_maps import MovesElements, any_index
+from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
@@ -113,6 +114,26 @@ class DropEmptyOperands(Pattern[list[SSAValue]]):
         rewriter.replace(op, ConcatOp(match.data, op.axis.data))
 
 
+class DropZeroPoints(Pattern[list[SSAValue]]):
+    """conv(x, w, zero points 0, 0) -> conv(x, w)"""
+
+    name = "drop-zero-points"
+    roots = (ConvOp, MatmulOp)
+    ranked = True
+
+    def match(self, op: ConvOp | MatmulOp) -> Match[list[SSAValue]] | None:
+        zeros = list(op.zero_points)
+        if not zeros or any(uniform_value(zero) != 0 for zero in zeros):
+            return None
+        kept = list(op.operands[: -len(zeros)])
+        return Match((op,), "its zero points are zero", kept)
+
+    def rewrite(self, match: Match[list[SSAValue]], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, ConvOp | MatmulOp)
+        rewriter.replace(op, op.with_operands(match.data))
+
+
 class FoldIdentitiesPass(PatternPass):
     """
     Ops that give an operand back, which is known from their types and properties.
@@ -124,9 +145,10 @@ class FoldIdentitiesPass(PatternPass):
     - split(x) -> x [one part]
     - reduce(x, no axes) -> x
     - select(constant, x, y) -> x or y [all elements of the constant are equal; no broadcasting]
+    - conv, matmul with zero points 0 -> without [both constant]
     """
 
     name = "fold-identities"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [FoldIdentity(), DropEmptyOperands()]
+        return [FoldIdentity(), DropEmptyOperands(), DropZeroPoints()]

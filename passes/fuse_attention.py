@@ -126,7 +126,7 @@ def _attention(weighted: MatmulOp) -> Attention | None:
     chain, mask = found
     product = chain.value.owner
     assert isinstance(product, MatmulOp)
-    if not _fits(product, weighted, mask):
+    if not _fits(product, weighted, mask) or not (product.is_uniform and weighted.is_uniform):
         return None
     query, key = _unscale(product.lhs), _unscale(product.rhs)
     scale = chain.scale * query.scale * key.scale

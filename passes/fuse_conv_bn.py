@@ -68,6 +68,8 @@ class FuseConvBatchNorm(Pattern[tuple[Convolution, Fusion]]):
         conv = producer(op.input, ConvOp) or producer(op.input, ConvTransposeOp)
         if conv is None or op.axis.data != 1 or not conv.result.has_one_use():
             return None
+        if not conv.is_uniform:
+            return None
         fusion = _fusion(conv, conv.weight, conv.bias, op)
         if fusion is None:
             return None
@@ -98,6 +100,8 @@ class FuseMatmulBatchNorm(Pattern[tuple[MatmulOp, Fusion]]):
             value, bias = add.lhs, add.rhs
         matmul = producer(value, MatmulOp)
         if matmul is None or not matmul.result.has_one_use() or rank_of(matmul.rhs) != 2:
+            return None
+        if not matmul.is_uniform:
             return None
         if op.axis.data != rank_of(op.input) - 1 or not _is_row(bias, matmul):
             return None
@@ -133,8 +137,9 @@ class FuseConvBnPass(PatternPass):
     - batch_norm(conv(x, w, b)) -> conv(x, w * s, b * s + t), likewise for conv_transpose
     - batch_norm(x @ w + b) -> x @ (w * s) + (b * s + t)
 
-    [all parameters constant and finite; the convolution or product is used only here, and its
-    output channels are the normalized ones]. Computed in float64 and rounded once.
+    [all parameters constant and finite; the convolution or product is used only here, its factors
+    have the type of its result, and its output channels are the normalized ones]. Computed in
+    float64 and rounded once.
     """
 
     name = "fuse-conv-bn"

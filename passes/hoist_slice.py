@@ -86,6 +86,8 @@ def _layer_norm(op: LayerNormOp, parts: Ranges) -> list[Ranges | None] | None:
 
 
 def _matmul(op: MatmulOp, parts: Ranges) -> list[Ranges | None] | None:
+    if op.zero_points:
+        return None
     lhs, rhs, result = dims_of(op.lhs), dims_of(op.rhs), dims_of(op.result)
     left, right = _whole(lhs), _whole(rhs)
     if not _are_whole(parts[:-2], result[:-2]):
@@ -251,8 +253,8 @@ class HoistSlicePass(PatternPass):
     Slices move up to where what they leave out is computed.
 
     - slice(f(x, y)) -> f(slice(x), slice(y)) [f elementwise; softmax and layer_norm along whole
-      dimensions; matmul; attention to a part of the queries; the result used only by slices that
-      take the same, in the same block]
+      dimensions; matmul without zero points; attention to a part of the queries; the result used
+      only by slices that take the same, in the same block]
     - likewise for reshapes (of dimensions that stay) and transposes [if it reaches another f]
 
     A map behind a convolution, pool or reduction stays: it is done there on the way. So a model

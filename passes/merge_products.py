@@ -55,6 +55,8 @@ def _projection(op: AttentionOp, index: int) -> Projection | None:
     matmul = producer(reshape.input if add is None else add.lhs, MatmulOp)
     if matmul is None or not matmul.result.has_one_use() or rank_of(matmul.rhs) != 2:
         return None
+    if not matmul.is_uniform:
+        return None
     *rows, heads, width = reshape.dims.data
     *before, columns = dims_of(matmul.result)
     if heads * width != columns or product(rows) != product(before):

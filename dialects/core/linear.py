@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import FloatAttr, IntAttr
@@ -11,14 +12,15 @@ from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
+    var_operand_def,
 )
 from xdsl.traits import Pure
 
 from lowerdeck.dialects.core.base import (
-    FORMAT,
     TYPES,
     CoreOp,
     SameTypeOp,
@@ -32,9 +34,11 @@ from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index
 from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
     DimsAttr,
+    bit_width,
     dims_of,
     element_type,
     is_float,
+    is_integer,
     rank_of,
     tensor,
 )
@@ -45,6 +49,9 @@ WINDOWS = (
     "`pads` custom<Dims>($pads_begin) custom<Dims>($pads_end)"
 )
 """The format of what convolutions and pools say of their windows."""
+
+ACCUMULATOR = "(`in` $accumulator^)?"
+"""The format of the element type that products are added up in."""
 
 
 def window_sizes(
@@ -77,33 +84,128 @@ def window_sizes(
     return sizes
 
 
+class ContractionOp(CoreOp, ABC):
+    """
+    Sums of products of the elements of two operands, its factors.
+
+    The sums are made in the element type of the result, which is `accumulator`, or that of the
+    factors without one: integers wrap around; floats accumulate in at least their own precision
+    and are rounded once. A zero point is subtracted from the elements of its factor, in the type of
+    the result, before they are multiplied; it broadcasts to the factor.
+    """
+
+    accumulator = opt_prop_def()
+
+    @property
+    def factors(self) -> tuple[SSAValue, SSAValue]:
+        """The two operands whose elements are multiplied."""
+        return self.operands[0], self.operands[1]
+
+    @property
+    def zero_points(self) -> Sequence[SSAValue]:
+        """Those of the factors: two, or none."""
+        return ()
+
+    @property
+    def is_uniform(self) -> bool:
+        """True if all operands have the element type of the result, and no zero points."""
+        own = element_type(self.results[0])
+        return not self.zero_points and all(element_type(value) == own for value in self.operands)
+
+    def require_sum(self, label: str) -> Attribute:
+        """The element type of the result; VerifyException if the factors do not fit it."""
+        if self.accumulator is None:
+            return require_same_element(self.factors, label)
+        elements = [element_type(value) for value in self.factors]
+        require(
+            all(_holds(self.accumulator, element) for element in elements)
+            and (is_integer(self.accumulator) or elements[0] == elements[1]),
+            lambda: (
+                f"products of {elements[0]} and {elements[1]} cannot be added up in "
+                f"{self.accumulator}"
+            ),
+            label,
+        )
+        return self.accumulator
+
+    def require_zero_points(self, label: str) -> None:
+        """VerifyException unless there are none, or two that fit the factors."""
+        zeros = self.zero_points
+        require(len(zeros) in (0, 2), f"{len(zeros)} zero points for 2 factors", label)
+        for factor, zero in zip(self.factors, zeros, strict=False):
+            _require_zero_point(zero, factor, self.accumulator, label)
+
+
+def _require_zero_point(
+    zero: SSAValue, factor: SSAValue, accumulator: Attribute | None, label: str
+) -> None:
+    own, element = element_type(zero), element_type(factor)
+    require(
+        is_integer(own) and own in (element, accumulator),
+        lambda: f"a zero point of type {own} for {element}",
+        label,
+    )
+    dims, shape = dims_of(factor), dims_of(zero)
+    require(
+        len(shape) <= len(dims)
+        and all(
+            part == 1 or None in (part.value, whole.value) or part == whole
+            for part, whole in zip(reversed(shape), reversed(dims), strict=False)
+        ),
+        lambda: (
+            f"a zero point of shape [{', '.join(map(str, shape))}] does not broadcast to "
+            f"[{', '.join(map(str, dims))}]"
+        ),
+        label,
+    )
+
+
+def _holds(accumulator: Attribute, element: Attribute) -> bool:
+    """True if integers, or floats, of one type fit into another one, signs aside."""
+    if is_float(accumulator) and is_float(element):
+        return element == accumulator or element.bitwidth < accumulator.bitwidth
+    both = is_integer(accumulator) and is_integer(element)
+    return both and bit_width(element) <= bit_width(accumulator)
+
+
 @irdl_op_definition
-class ConvOp(CoreOp):
+class ConvOp(ContractionOp):
     """
     Convolution (correlation) of [N, C, spatial...] with [M, C / groups, kernel...] and a bias [M],
     zero outside of the input: result [N, M, windows...].
 
+    Sums are made in the element type of the result: `accumulator`, or that of the factors (input
+    and weight) without one. Integers wrap around; floats accumulate in at least their own precision
+    and are rounded once. Zero points of input and weight, which broadcast to them, are subtracted
+    from their elements in the type of the result before these are multiplied: padding stands for
+    the zero point. `parameters` are the bias, the two zero points, or all three.
+
     Constraints:
 
-    - (C1) all operands have the same element type.
+    - (C1) without accumulator, the factors have the same element type; with one, they are integers
+      of at most its bits, or floats of one type that is the accumulator or narrower.
     - (C2) input and weight have the same rank, at least 3.
     - (C3) C and M are multiples of `groups`, and the weight has C / groups input channels.
-    - (C4) the bias has M elements.
+    - (C4) the bias has M elements, of the type of the result.
     - (C5) strides, dilations and pads have one entry a spatial dimension, strides and dilations are
       positive, and a window fits into the padded input, where that is known.
+    - (C6) there are no zero points or two, integers of the type of their factor or of the
+      accumulator, which broadcast to the factor.
 
-    Example:
+    Examples:
 
     ```mlir
     %y = core.conv %x, %w, %b strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] groups 1
         : (tensor<1x3x8x8xf32>, tensor<4x3x3x3xf32>, tensor<4xf32>) -> tensor<1x4x4x4xf32>
+    %z = core.conv %q, %v, %zero, %zeros strides [1] dilations [1] pads [1] [1] groups 1 in i32
+        : (tensor<1x3x8xui8>, tensor<4x3x3xi8>, tensor<ui8>, tensor<4x1x1xi8>) -> tensor<1x4x8xi32>
     ```
     """
 
     name = "core.conv"
     input = operand_def()
     weight = operand_def()
-    bias = opt_operand_def()
+    parameters = var_operand_def()
     strides = prop_def(Ints)
     dilations = prop_def(Ints)
     pads_begin = prop_def(DimsAttr)
@@ -111,33 +213,46 @@ class ConvOp(CoreOp):
     groups = prop_def(IntAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"operands {WINDOWS} `groups` custom<Number>($groups) {TYPES}"
+    assembly_format = f"operands {WINDOWS} `groups` custom<Number>($groups) {ACCUMULATOR} {TYPES}"
 
     def __init__(
         self,
         input: SSAValue,
         weight: SSAValue,
         bias: SSAValue | None = None,
+        zero_points: Sequence[SSAValue] = (),
         *,
         strides: Sequence[int],
         dilations: Sequence[int],
         pads_begin: Sequence[ExprLike],
         pads_end: Sequence[ExprLike],
         groups: int = 1,
+        accumulator: Attribute | None = None,
     ):
         super().__init__(
-            [input, weight, bias],
+            [input, weight, [*([] if bias is None else [bias]), *zero_points]],
             {
                 "strides": int_array(strides),
                 "dilations": int_array(dilations),
                 "pads_begin": DimsAttr.of(pads_begin),
                 "pads_end": DimsAttr.of(pads_end),
                 "groups": IntAttr(groups),
+                "accumulator": accumulator,
             },
         )
 
+    @property
+    def bias(self) -> SSAValue | None:
+        """What the sums of each output channel begin with, if it is not zero."""
+        return self.parameters[0] if len(self.parameters) % 2 else None
+
+    @property
+    def zero_points(self) -> Sequence[SSAValue]:
+        return self.parameters[len(self.parameters) % 2 :]
+
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands, "C1")
+        element = self.require_sum("C1")
+        self.require_zero_points("C6")
         x, w, groups = dims_of(self.input), dims_of(self.weight), self.groups.data
         _require_ranks(x, w, "C2")
         require(groups > 0, "groups is not positive", "C3")
@@ -147,7 +262,7 @@ class ConvOp(CoreOp):
             "C3",
         )
         require((w[0].value or 0) % groups == 0, f"{w[0]} channels in {groups} groups", "C3")
-        _require_bias(self.bias, w[0], "C4")
+        _require_bias(self.bias, w[0], element, "C4")
         sizes = window_sizes(
             x[2:],
             w[2:],
@@ -161,7 +276,7 @@ class ConvOp(CoreOp):
 
 
 @irdl_op_definition
-class ConvTransposeOp(CoreOp):
+class ConvTransposeOp(ContractionOp):
     """
     The gradient of a convolution by its input: [N, C, spatial...] with [C, M / groups, kernel...]
     and a bias [M] gives [N, M, sizes...], where each input element adds its kernel at
@@ -169,12 +284,16 @@ class ConvTransposeOp(CoreOp):
     size = (dim - 1) * stride + (kernel - 1) * dilation + 1 + output_padding
            - pads_begin - pads_end.
 
+    Sums are made in the element type of the result: `accumulator`, or that of the factors (input
+    and weight) without one.
+
     Constraints:
 
-    - (C1) all operands have the same element type.
+    - (C1) without accumulator, the factors have the same element type; with one, they are integers
+      of at most its bits, or floats of one type that is the accumulator or narrower.
     - (C2) input and weight have the same rank, at least 3.
     - (C3) C is a multiple of `groups`, and the weight has C input channels.
-    - (C4) the bias has M elements.
+    - (C4) the bias has M elements, of the type of the result.
     - (C5) strides, dilations, pads and output padding have one entry a spatial dimension.
 
     Example:
@@ -200,7 +319,7 @@ class ConvTransposeOp(CoreOp):
     traits = traits_def(Pure())
     assembly_format = (
         f"operands {WINDOWS} "
-        f"`output_padding` $output_padding `groups` custom<Number>($groups) {TYPES}"
+        f"`output_padding` $output_padding `groups` custom<Number>($groups) {ACCUMULATOR} {TYPES}"
     )
 
     def __init__(
@@ -215,6 +334,7 @@ class ConvTransposeOp(CoreOp):
         pads_end: Sequence[ExprLike],
         output_padding: Sequence[int],
         groups: int = 1,
+        accumulator: Attribute | None = None,
     ):
         super().__init__(
             [input, weight, bias],
@@ -225,11 +345,12 @@ class ConvTransposeOp(CoreOp):
                 "pads_end": DimsAttr.of(pads_end),
                 "output_padding": int_array(output_padding),
                 "groups": IntAttr(groups),
+                "accumulator": accumulator,
             },
         )
 
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands, "C1")
+        element = self.require_sum("C1")
         x, w, groups = dims_of(self.input), dims_of(self.weight), self.groups.data
         _require_ranks(x, w, "C2")
         require(groups > 0, "groups is not positive", "C3")
@@ -239,7 +360,7 @@ class ConvTransposeOp(CoreOp):
             f"input has {x[1]} channels, but the weight expects {w[0]}",
             "C3",
         )
-        _require_bias(self.bias, w[1] * groups, "C4")
+        _require_bias(self.bias, w[1] * groups, element, "C4")
         lists = (
             x[2:],
             w[2:],
@@ -267,47 +388,68 @@ def _require_ranks(input: Sequence[Expr], weight: Sequence[Expr], label: str) ->
     )
 
 
-def _require_bias(bias: SSAValue | None, channels: Expr, label: str) -> None:
-    require(
-        bias is None or dims_of(bias) == (channels,),
-        f"the bias does not have {channels} elements",
-        label,
-    )
+def _require_bias(bias: SSAValue | None, channels: Expr, element: Attribute, label: str) -> None:
+    if bias is None:
+        return
+    require(dims_of(bias) == (channels,), f"the bias does not have {channels} elements", label)
+    own = element_type(bias)
+    require(own == element, lambda: f"a bias of type {own} for a result of type {element}", label)
 
 
 @irdl_op_definition
-class MatmulOp(CoreOp):
+class MatmulOp(ContractionOp):
     """
     Matrix product of [batch..., M, K] and [batch..., K, N]; batch dimensions broadcast.
 
-    Integers wrap around; floats accumulate in at least their own precision.
+    Sums are made in the element type of the result: `accumulator`, or that of the factors (lhs and
+    rhs) without one. Integers wrap around; floats accumulate in at least their own precision and
+    are rounded once. Zero points of lhs and rhs, which broadcast to them, are subtracted from their
+    elements in the type of the result before these are multiplied.
 
     Constraints:
 
-    - (C1) both operands have the same element type.
-    - (C2) each operand has at least two dimensions.
-    - (C3) both operands agree in K, where both sizes are known.
+    - (C1) without accumulator, the factors have the same element type; with one, they are integers
+      of at most its bits, or floats of one type that is the accumulator or narrower.
+    - (C2) each factor has at least two dimensions.
+    - (C3) both factors agree in K, where both sizes are known.
     - (C4) the batch dimensions broadcast.
+    - (C5) there are no zero points or two, integers of the type of their factor or of the
+      accumulator, which broadcast to the factor.
 
-    Example:
+    Examples:
 
     ```mlir
     %z = core.matmul %x, %y : (tensor<5x2x3xf32>, tensor<3x4xf32>) -> tensor<5x2x4xf32>
+    %v = core.matmul %q, %r, %zeros, %zero in i32
+        : (tensor<2x3xui8>, tensor<3x4xi8>, tensor<2x1xui8>, tensor<i8>) -> tensor<2x4xi32>
     ```
     """
 
     name = "core.matmul"
     lhs = operand_def()
     rhs = operand_def()
+    zeros = var_operand_def()
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = FORMAT
+    assembly_format = f"operands {ACCUMULATOR} {TYPES}"
 
-    def __init__(self, lhs: SSAValue, rhs: SSAValue):
-        super().__init__([lhs, rhs])
+    def __init__(
+        self,
+        lhs: SSAValue,
+        rhs: SSAValue,
+        zero_points: Sequence[SSAValue] = (),
+        *,
+        accumulator: Attribute | None = None,
+    ):
+        super().__init__([lhs, rhs, zero_points], {"accumulator": accumulator})
+
+    @property
+    def zero_points(self) -> Sequence[SSAValue]:
+        return self.zeros
 
     def infer(self) -> Sequence[Attribute]:
-        element = require_same_element(self.operands, "C1")
+        element = self.require_sum("C1")
+        self.require_zero_points("C5")
         lhs, rhs = dims_of(self.lhs), dims_of(self.rhs)
         require(min(len(lhs), len(rhs)) >= 2, "a matrix has at least two dimensions", "C2")
         require(

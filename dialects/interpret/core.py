@@ -29,7 +29,7 @@ from lowerdeck.dialects.core.enums import (
     ReduceKind,
     ScatterReduction,
 )
-from lowerdeck.dialects.core.types import DimsAttr, numpy_dtype
+from lowerdeck.dialects.core.types import DimsAttr, element_type, numpy_dtype
 from lowerdeck.dialects.interpret.errors import InterpretError, describe
 
 Array: TypeAlias = NDArray[Any]
@@ -612,10 +612,32 @@ def _accumulate_product(lhs: Array, rhs: Array, result: Array) -> None:
         np.add(result, term, out=result)
 
 
+def _factors(op: linear.ContractionOp, args: Sequence[Array]) -> tuple[Array, Array]:
+    """Both factors as they are multiplied: without zero points, integers in the result's type."""
+    known = dict(zip(op.operands, args, strict=True))
+    dtype = _result_dtype(op)
+    zeros = op.zero_points or (None, None)
+    lhs, rhs = (
+        _centered(known[factor], None if zero is None else known[zero], dtype)
+        for factor, zero in zip(op.factors, zeros, strict=True)
+    )
+    return lhs, rhs
+
+
+def _result_dtype(op: linear.ContractionOp) -> np.dtype[Any]:
+    return numpy_dtype(element_type(op.results[0]))
+
+
+def _centered(factor: Array, zero: Array | None, dtype: np.dtype[Any]) -> Array:
+    if factor.dtype in _FLOATS:
+        return _widened(factor)
+    factor = factor.astype(dtype, copy=False)
+    return factor if zero is None else factor - zero.astype(dtype)
+
+
 @_meaning_of(linear.MatmulOp)
 def _matmul(op: linear.MatmulOp, args: Sequence[Array], symbols: Symbols) -> Array:
-    lhs, rhs = args
-    return _rounded(matrix_product(_widened(lhs), _widened(rhs)), lhs.dtype)
+    return _rounded(matrix_product(*_factors(op, args)), _result_dtype(op))
 
 
 def _framed(x: Array, begin: Sequence[int], end: Sequence[int], value: Any) -> Array:
@@ -645,8 +667,8 @@ def _positions(dims: Sequence[int], kernel: Sequence[int], op: Any) -> list[int]
 @_meaning_of(linear.ConvOp)
 def _conv(op: linear.ConvOp, args: Sequence[Array], symbols: Symbols) -> Array:
     begin, end = _numbers(op.pads_begin, symbols), _numbers(op.pads_end, symbols)
-    x = _widened(_framed(args[0], begin, end, args[0].dtype.type(0)))
-    weight, groups = _widened(args[1]), op.groups.data
+    x, weight = _factors(op, args)
+    x, groups = _framed(x, begin, end, x.dtype.type(0)), op.groups.data
     kernel = weight.shape[2:]
     counts = _positions(x.shape[2:], kernel, op)
     channels, filters = x.shape[1] // groups, weight.shape[0] // groups
@@ -665,9 +687,9 @@ def _conv(op: linear.ConvOp, args: Sequence[Array], symbols: Symbols) -> Array:
             inputs = slice(group * channels, (group + 1) * channels)
             outputs = slice(group * filters, (group + 1) * filters)
             _correlate(windows[image, inputs], weight[outputs], result[image, outputs])
-    if len(args) > 2:
+    if op.bias is not None:
         result += _widened(args[2]).reshape(-1, *[1] * len(kernel))
-    return _rounded(result, args[0].dtype)
+    return _rounded(result, _result_dtype(op))
 
 
 def _correlate(windows: Array, weight: Array, result: Array) -> None:
@@ -689,7 +711,7 @@ def _correlate(windows: Array, weight: Array, result: Array) -> None:
 
 @_meaning_of(linear.ConvTransposeOp)
 def _conv_transpose(op: linear.ConvTransposeOp, args: Sequence[Array], symbols: Symbols) -> Array:
-    x, weight, groups = _widened(args[0]), _widened(args[1]), op.groups.data
+    (x, weight), groups = _factors(op, args), op.groups.data
     begin, end = _numbers(op.pads_begin, symbols), _numbers(op.pads_end, symbols)
     strides, dilations = _ints(op.strides), _ints(op.dilations)
     dims, kernel = x.shape[2:], weight.shape[2:]
@@ -714,9 +736,9 @@ def _conv_transpose(op: linear.ConvTransposeOp, args: Sequence[Array], symbols: 
             )
             full[(image, outputs, *places)] += product.reshape(filters, *dims)
     result = _framed(full, [-b for b in begin], [-e for e in end], x.dtype.type(0))
-    if len(args) > 2:
+    if op.bias is not None:
         result += _widened(args[2]).reshape(-1, *[1] * len(kernel))
-    return _rounded(result, args[0].dtype)
+    return _rounded(result, _result_dtype(op))
 
 
 @_meaning_of(linear.BatchNormOp)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import attention, linear, tensor
-from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, i8, i32, is_float, rank_of, ui8
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
 from lowerdeck.exporters.onnx.windows import padded_input, static
 
@@ -15,31 +16,89 @@ from lowerdeck.exporters.onnx.windows import padded_input, static
 @converts(linear.ConvOp)
 def _conv(graph: GraphBuilder, op: linear.ConvOp) -> None:
     if not is_float(element_type(op.input)):
-        graph.fail(op, "convolutions of integers are not exported")
+        _conv_integer(graph, op)
         return
     x, pads = padded_input(graph, op)
-    inputs = [x, *(graph.value(value) for value in op.operands[1:])]
-    result = graph.node(
-        "Conv",
-        inputs,
-        strides=tensor.ints(op.strides),
-        dilations=tensor.ints(op.dilations),
-        pads=pads,
-        group=op.groups.data,
-    )
+    bias = [] if op.bias is None else [graph.value(op.bias)]
+    factors = _in_sum_type(graph, op, [x, graph.value(op.weight)])
+    graph.set(op, graph.node("Conv", [*factors, *bias], **_windows(op, pads)))
+
+
+def _windows(op: linear.ConvOp, pads: Sequence[int]) -> dict[str, Any]:
+    return {
+        "strides": tensor.ints(op.strides),
+        "dilations": tensor.ints(op.dilations),
+        "pads": pads,
+        "group": op.groups.data,
+    }
+
+
+def _in_sum_type(
+    graph: GraphBuilder, op: linear.ContractionOp, factors: Sequence[SSAValue]
+) -> list[SSAValue]:
+    """Values that stand for the factors, in the type of the result, which holds them exactly."""
+    to = element_type(op.results[0])
+    pairs = zip(factors, op.factors, strict=True)
+    return [x if element_type(old) == to else graph.cast(x, to) for x, old in pairs]
+
+
+def _conv_integer(graph: GraphBuilder, op: linear.ConvOp) -> None:
+    """ConvInteger takes bytes; one zero point for the input, and one, or one a filter."""
+    zeros = _zero_points(graph, op, 0)
+    if zeros is None:
+        graph.fail(op, "convolutions of integers are exported of bytes, with a zero point a filter")
+        return
+    x, pads = padded_input(graph, op, zeros[0] if zeros else 0)
+    result = graph.node("ConvInteger", [x, graph.value(op.weight), *zeros], **_windows(op, pads))
+    if op.bias is not None:
+        shape = graph.literal([-1, *[1] * (rank_of(op.input) - 2)])
+        bias = graph.node("Reshape", [graph.value(op.bias), shape])
+        result = graph.node("Add", [result, bias])
     graph.set(op, result)
+
+
+def _zero_points(graph: GraphBuilder, op: linear.ContractionOp, axis: int) -> list[SSAValue] | None:
+    """
+    The zero points of a product of bytes in i32: of the first factor one, of the second one, or a
+    vector along an axis. None if the op is something else.
+    """
+    elements = [element_type(factor) for factor in op.factors]
+    if element_type(op.results[0]) != i32 or not all(e in (i8, ui8) for e in elements):
+        return None
+    if [element_type(zero) for zero in op.zero_points] not in ([], elements):
+        return None
+    found = [
+        _flattened(graph, zero, axis - rank_of(factor) + rank_of(zero) if number else -1)
+        for number, (zero, factor) in enumerate(zip(op.zero_points, op.factors, strict=False))
+    ]
+    known = [zero for zero in found if zero is not None]
+    return known if len(known) == len(found) else None
+
+
+def _flattened(graph: GraphBuilder, zero: SSAValue, axis: int) -> SSAValue | None:
+    """A tensor of one element as a scalar, one along an axis as a vector; None if it is neither."""
+    dims = dims_of(zero)
+    if any(dim != 1 for k, dim in enumerate(dims) if k != axis):
+        return None
+    shape = [] if all(dim == 1 for dim in dims) else [-1]
+    if len(dims) == len(shape):
+        return graph.value(zero)
+    return graph.node("Reshape", [graph.value(zero), graph.dims(shape)])
 
 
 @converts(linear.ConvTransposeOp)
 def _conv_transpose(graph: GraphBuilder, op: linear.ConvTransposeOp) -> None:
     if not is_float(element_type(op.input)):
-        graph.fail(op, "convolutions of integers are not exported")
+        graph.fail(op, "transposed convolutions of integers are not exported")
         return
     spatial = len(op.pads_begin.data)
     pads = static(op.pads_begin, op.pads_end)
     result = graph.node(
         "ConvTranspose",
-        [graph.value(value) for value in op.operands],
+        [
+            *_in_sum_type(graph, op, [graph.value(value) for value in op.factors]),
+            *([] if op.bias is None else [graph.value(op.bias)]),
+        ],
         strides=tensor.ints(op.strides),
         dilations=tensor.ints(op.dilations),
         output_padding=tensor.ints(op.output_padding),
@@ -54,7 +113,19 @@ def _conv_transpose(graph: GraphBuilder, op: linear.ConvTransposeOp) -> None:
 
 @converts(linear.MatmulOp)
 def _matmul(graph: GraphBuilder, op: linear.MatmulOp) -> None:
-    graph.set(op, graph.node("MatMul", [graph.value(op.lhs), graph.value(op.rhs)]))
+    """MatMulInteger for bytes; other integers are centered before they are multiplied."""
+    values = [graph.value(value) for value in op.factors]
+    zeros = _zero_points(graph, op, rank_of(op.rhs) - 1)
+    if zeros is not None:
+        graph.set(op, graph.node("MatMulInteger", [*values, *zeros]))
+        return
+    factors = _in_sum_type(graph, op, values)
+    for number, zero in enumerate(op.zero_points):
+        value = graph.value(zero)
+        if element_type(zero) != element_type(op.result):
+            value = graph.cast(value, element_type(op.result))
+        factors[number] = graph.node("Sub", [factors[number], value])
+    graph.set(op, graph.node("MatMul", factors))
 
 
 @converts(linear.BatchNormOp)

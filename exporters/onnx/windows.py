@@ -21,7 +21,7 @@ def static(*lists: DimsAttr) -> list[list[int]] | None:
 
 
 def padded_input(
-    graph: GraphBuilder, op: Any, value: float = 0.0, *, explicit: bool = False
+    graph: GraphBuilder, op: Any, value: float | SSAValue = 0.0, *, explicit: bool = False
 ) -> tuple[SSAValue, list[int]]:
     """The input of a window op and its `pads`; those that are not numbers become a Pad."""
     x, begin, end = graph.value(op.input), op.pads_begin, op.pads_end
@@ -29,5 +29,6 @@ def padded_input(
     if pads is not None and not explicit:
         return x, [*pads[0], *pads[1]]
     amounts = [0, 0, *begin.data, 0, 0, *end.data]
-    padded = graph.node("Pad", [x, graph.dims(amounts), graph.like(op.input, value)])
+    padding = value if isinstance(value, SSAValue) else graph.like(op.input, value)
+    padded = graph.node("Pad", [x, graph.dims(amounts), padding])
     return padded, [0] * (2 * len(begin.data))

@@ -13,7 +13,13 @@ from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
-from lowerdeck.dialects.core.linear import BatchNormOp, ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.linear import (
+    BatchNormOp,
+    ContractionOp,
+    ConvOp,
+    ConvTransposeOp,
+    MatmulOp,
+)
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
@@ -78,11 +84,13 @@ def _all(op: Operation) -> Iterator[Assumption]:
             yield lhs[-1], Requirement.EQ, rhs[-2]
             for dims in (lhs, rhs):
                 yield from _broadcast(dims[:-2], dims_of(op.result)[:-2])
+            yield from _zero_points(op)
         case AttentionOp():
             yield from _attention(op)
         case ConvOp():
             yield dims_of(op.input)[1], Requirement.EQ, dims_of(op.weight)[1] * op.groups.data
             yield from _windows(op)
+            yield from _zero_points(op)
         case ConvTransposeOp():
             yield dims_of(op.input)[1], Requirement.EQ, dims_of(op.weight)[0]
             yield from _windows(op)
@@ -137,6 +145,11 @@ def _indexed(dims: Sequence[Expr], dim: Expr) -> Assumption:
 def _broadcast(dims: Sequence[Expr], result: Sequence[Expr]) -> Iterator[Assumption]:
     for dim, whole in zip(dims, result[len(result) - len(dims) :], strict=True):
         yield dim, Requirement.BROADCAST, whole
+
+
+def _zero_points(op: ContractionOp) -> Iterator[Assumption]:
+    for factor, zero in zip(op.factors, op.zero_points, strict=False):
+        yield from _broadcast(dims_of(zero), dims_of(factor))
 
 
 def _attention(op: AttentionOp) -> Iterator[Assumption]:

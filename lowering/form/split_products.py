@@ -16,7 +16,8 @@ from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import SliceOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.core.types import dims_of, f32, static_shape
+from lowerdeck.lowering.strategies.facts import is_of
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.context import options_of, recorder_of
@@ -38,7 +39,7 @@ def is_long(op: MatmulOp, target: Target) -> bool:
     the next one, which is asked for ahead, and rows of the left matrix do not fit beside it.
     """
     shape, weight = static_shape(op.lhs), static_shape(op.rhs)
-    if target.lanes == 1 or shape is None or weight is None or element_type(op.lhs) != f32:
+    if target.lanes == 1 or shape is None or weight is None or not is_of(op, f32):
         return False
     if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2 or shape[-2] < ROWS:
         return False

@@ -2,7 +2,8 @@
 Convolutions and matrix products in plain loops.
 
 Floats of full precision and integers accumulate in a row of the output buffer, so that the inner
-loop runs along it at unit stride; half precision accumulates one element at a time in f32.
+loop runs along it at unit stride; half precision accumulates one element at a time in f32. Factors
+that are narrower than their sums are widened where they are read, and zero points subtracted there.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.index_maps import broadcast_index
-from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16
 from lowerdeck.dialects.dims import Expr
@@ -35,15 +37,32 @@ def _add_product(
     return scalars.add(b, accumulator, product)
 
 
+def factor_element(k: KernelLowering, op: ContractionOp, number: int, at: Index) -> SSAValue:
+    """An element of a factor as it is multiplied: in the type of sums, without its zero point."""
+    value, to = op.factors[number], element_type(op.results[0])
+    result = k.element(value, at)
+    if element_type(value) == to and not op.zero_points:
+        return result
+    result = scalars.cast(k.builder, result, element_type(value), to)
+    if not op.zero_points or _is_zero(zero := op.zero_points[number]):
+        return result
+    element = k.operand(zero, at, dims_of(value))
+    return scalars.sub(k.builder, result, scalars.cast(k.builder, element, element_type(zero), to))
+
+
+def _is_zero(value: SSAValue) -> bool:
+    """True for a literal zero: a constant of one element is one in a kernel."""
+    return isinstance(value.owner, ConstantOp) and not value.owner.array.any()
+
+
 def _divisor(channels: Expr) -> Expr:
     """Channels of a group; where there are none, no element is ever computed."""
     return Expr.const(1) if channels == 0 else channels
 
 
 def _bias(k: KernelLowering, op: ConvOp | ConvTransposeOp, channel: Expr) -> SSAValue:
-    element = element_type(op.input)
     if op.bias is None:
-        return scalars.constant(k.builder, 0, element)
+        return scalars.constant(k.builder, 0, element_type(op.result))
     return scalars.widen(k.builder, k.element(op.bias, [channel]))
 
 
@@ -58,7 +77,7 @@ def _first_channel(op: ConvOp, channel: Expr) -> Expr:
 @anchor(ConvOp, accumulating=True)
 def lower_conv(k: KernelLowering, op: ConvOp) -> None:
     """One row of outputs at a time; the bias starts the sum."""
-    if not accumulates_in_place(element_type(op.input)):
+    if not accumulates_in_place(element_type(op.result)):
         _conv_by_element(k, op)
         return
     b, out = k.builder, k.outputs[0]
@@ -90,7 +109,7 @@ def _conv_row(k: KernelLowering, op: ConvOp, at: Index) -> None:
 
     def add_products(indices: Sequence[Expr], _: Sequence[SSAValue]) -> Sequence[SSAValue]:
         channel, *taps = indices
-        weight = k.element(op.weight, [at[1], *indices])
+        weight = factor_element(k, op, 1, [at[1], *indices])
         rows = [
             position * stride + tap * dilation - pad
             for position, tap, stride, dilation, pad in zip(
@@ -101,7 +120,7 @@ def _conv_row(k: KernelLowering, op: ConvOp, at: Index) -> None:
         lower, upper = position_range(offset, size, x[-1], strides[-1], begin[-1], end[-1])
         with b.loop(upper, lower) as o:
             column = o * strides[-1] + offset - begin[-1]
-            value = k.element(op.input, [at[0], first + channel, *rows, column])
+            value = factor_element(k, op, 0, [at[0], first + channel, *rows, column])
             b.store(_add_product(k, b.load(out, [*at, o]), value, weight), out, [*at, o])
         return []
 
@@ -130,17 +149,17 @@ def _conv_by_element(k: KernelLowering, op: ConvOp) -> None:
                 position * strides[d] + tap * dilations[d] - begin[d]
                 for d, (position, tap) in enumerate(zip(at[2:], taps, strict=True))
             ]
-            value = k.element(op.input, [at[0], first + channel, *where])
-            return [_add_product(k, values[0], value, k.element(op.weight, [at[1], *indices]))]
+            value = factor_element(k, op, 0, [at[0], first + channel, *where])
+            return [_add_product(k, values[0], value, factor_element(k, op, 1, [at[1], *indices]))]
 
         total = k.builder.carry_nest(bounds, [_bias(k, op, at[1])], add_product)[0]
-        k.finish(op, at, scalars.narrow(k.builder, total, element_type(op.input)))
+        k.finish(op, at, scalars.narrow(k.builder, total, element_type(op.result)))
 
 
 @anchor(ConvTransposeOp, accumulating=True)
 def lower_conv_transpose(k: KernelLowering, op: ConvTransposeOp) -> None:
     """Start a plane of outputs with the bias, then add every input times the kernel to it."""
-    if not accumulates_in_place(element_type(op.input)):
+    if not accumulates_in_place(element_type(op.result)):
         raise LoweringError(op, "half precision is not lowered; cast to f32 before it")
     b, out = k.builder, k.outputs[0]
     dims = dims_of(op.result)
@@ -164,7 +183,7 @@ def _scatter_products(k: KernelLowering, op: ConvTransposeOp, at: Index) -> None
 
     def add_products(indices: Sequence[Expr], _: Sequence[SSAValue]) -> Sequence[SSAValue]:
         channel, *taps = indices
-        weight = k.element(op.weight, [first + channel, local, *taps])
+        weight = factor_element(k, op, 1, [first + channel, local, *taps])
         offsets = [tap * dilation for tap, dilation in zip(taps, dilations, strict=True)]
         bounds: list[tuple[Expr, Expr]] = []
         for d, offset in enumerate(offsets):
@@ -178,7 +197,7 @@ def _scatter_products(k: KernelLowering, op: ConvTransposeOp, at: Index) -> None
             where = [
                 source * strides[d] + offsets[d] - begin[d] for d, source in enumerate(sources)
             ]
-            value = k.element(op.input, [at[0], first + channel, *sources])
+            value = factor_element(k, op, 0, [at[0], first + channel, *sources])
             target = [*at, *where]
             b.store(_add_product(k, b.load(out, target), value, weight), out, target)
             return []
@@ -194,11 +213,11 @@ def lower_matmul(k: KernelLowering, op: MatmulOp) -> None:
     """One row of the result at a time: rows of the right matrix, weighted by the left row."""
     dims = dims_of(op.result)
     batch, inner = dims[:-2], dims_of(op.lhs)[-1]
-    if not accumulates_in_place(element_type(op.lhs)):
+    if not accumulates_in_place(element_type(op.result)):
         _matmul_by_element(k, op)
         return
     b, out = k.builder, k.outputs[0]
-    zero = scalars.constant(b, 0, element_type(op.lhs))
+    zero = scalars.constant(b, 0, element_type(op.result))
     with b.nest(dims[:-1], parallel=True) as at:
         row = at[-1]
         left = broadcast_index(at[:-1], dims_of(op.lhs)[:-2], batch)
@@ -206,10 +225,10 @@ def lower_matmul(k: KernelLowering, op: MatmulOp) -> None:
         with b.loop(dims[-1]) as n:
             b.store(zero, out, [*at, n])
         with b.loop(inner) as i:
-            factor = k.element(op.lhs, [*left, row, i])
+            scale = factor_element(k, op, 0, [*left, row, i])
             with b.loop(dims[-1]) as n:
-                value = k.element(op.rhs, [*right, i, n])
-                b.store(_add_product(k, b.load(out, [*at, n]), factor, value), out, [*at, n])
+                value = factor_element(k, op, 1, [*right, i, n])
+                b.store(_add_product(k, b.load(out, [*at, n]), scale, value), out, [*at, n])
         if k.has_epilogue(op):
             with b.loop(dims[-1]) as n:
                 k.finish_in_place(op, [*at, n])
@@ -227,9 +246,11 @@ def _matmul_by_element(k: KernelLowering, op: MatmulOp) -> None:
             rows: tuple[Index, Index] = ([*left, at[-2]], [*right]),
             column: Expr = at[-1],
         ) -> Sequence[SSAValue]:
-            factor = k.element(op.lhs, [*rows[0], i])
-            return [_add_product(k, values[0], factor, k.element(op.rhs, [*rows[1], i, column]))]
+            scale = factor_element(k, op, 0, [*rows[0], i])
+            return [
+                _add_product(k, values[0], scale, factor_element(k, op, 1, [*rows[1], i, column]))
+            ]
 
-        zero = scalars.constant(k.builder, 0, element_type(op.lhs))
+        zero = scalars.constant(k.builder, 0, element_type(op.result))
         total = k.builder.carry(dims_of(op.lhs)[-1], [zero], add_product)[0]
-        k.finish(op, at, scalars.narrow(k.builder, total, element_type(op.lhs)))
+        k.finish(op, at, scalars.narrow(k.builder, total, element_type(op.result)))

@@ -142,6 +142,13 @@ def mul(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     return b.add(op(lhs, rhs))
 
 
+def multiply_add(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue, total: SSAValue) -> SSAValue:
+    """lhs * rhs + total of computed values; floats are rounded once where the machine can."""
+    if isinstance(total.type, IntegerType):
+        return add(b, mul(b, lhs, rhs), total)
+    return b.fma(lhs, rhs, total)
+
+
 def cast(b: KernelBuilder, value: SSAValue, source: Attribute, target: Attribute) -> SSAValue:
     """An element of one type in another, as `core.cast` defines it."""
     if source == target:

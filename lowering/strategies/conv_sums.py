@@ -11,7 +11,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.nests.channel_links import channel_offsets
 from lowerdeck.lowering.nests.lower import KernelLowering
@@ -21,6 +21,7 @@ from lowerdeck.lowering.strategies.facts import (
     FEWEST_LANES,
     has_channels,
     is_constant,
+    is_of,
     position_of,
 )
 
@@ -44,7 +45,7 @@ def conv_wishes(
     """
     offsets = channel_offsets(kernel)
     pads = [pad.value for pad in (*op.pads_begin.data, *op.pads_end.data)]
-    if offsets is None or None in pads or static_shape(op.weight) is None:
+    if offsets is None or None in pads or static_shape(op.weight) is None or not is_of(op, f32):
         return None
     image = position_of(kernel, op.input)
     parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
@@ -127,7 +128,7 @@ def can_be_blocked(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
 def has_blocks(op: ConvOp, target: LayoutAttr) -> bool:
     """The same but for the border."""
     w = dims_of(op.weight)
-    if element_type(op.result) != f32 or w[0].value is None or w[1].value is None:
+    if not is_of(op, f32) or w[0].value is None or w[1].value is None:
         return False
     return lanes_of_conv(op, target) >= min(FEWEST_LANES, max(target.inner(1), 2))
 

@@ -28,6 +28,7 @@ from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
     is_constant,
+    is_of,
     layout_in,
     layout_out,
     the,
@@ -88,7 +89,7 @@ def can_be_blocked_depthwise(op: ConvOp, source: LayoutAttr, target: LayoutAttr)
     taps = [tap.value for tap in dims_of(op.weight)[2:]]
     return (
         is_depthwise(op)
-        and element_type(op.result) == f32
+        and is_of(op, f32)
         and target.inner(1) > 1
         and source.inner(1) == target.inner(1)
         and None not in taps

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from xdsl.ir import Operation, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.linear import ContractionOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.lowering.nests.lower import ANCHORS
 
@@ -52,6 +53,11 @@ def layout_in(kernel: KernelOp, value: SSAValue) -> LayoutAttr:
 def layout_out(kernel: KernelOp) -> LayoutAttr:
     """The layout of the first result of a kernel."""
     return kernel.layout_at(len(kernel.inputs))
+
+
+def is_of(op: ContractionOp, *elements: Attribute) -> bool:
+    """True for sums of products of one of the element types, whose factors have that type, too."""
+    return op.is_uniform and element_type(op.results[0]) in elements
 
 
 def has_channels(value: SSAValue) -> bool:

@@ -12,7 +12,7 @@ from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
@@ -28,6 +28,7 @@ from lowerdeck.lowering.strategies.facts import (
     FEWEST_LANES,
     assumed_shape,
     is_constant,
+    is_of,
     layout_in,
     layout_out,
     the,
@@ -103,7 +104,7 @@ def can_be_rows(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
     """True for f32, row-major, with the border that windows need and a last stride of one."""
     plain = LayoutAttr.row_major(source.rank).data.pieces
     return (
-        element_type(op.result) == f32
+        is_of(op, f32)
         and source.data.pieces == target.data.pieces == plain
         and op.groups.data == 1
         and ints(op.strides)[-1] == 1

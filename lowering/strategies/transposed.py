@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import ConvTransposeOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.channel_links import channel_offsets
@@ -33,6 +33,7 @@ from lowerdeck.lowering.strategies.facts import (
     blocked_constants,
     has_channels,
     is_constant,
+    is_of,
     layout_in,
     layout_out,
     position_of,
@@ -50,6 +51,8 @@ class Transposed(Strategy):
         op = the(ConvTransposeOp, kernel)
         offsets, image = channel_offsets(kernel), position_of(kernel, op.input)
         if offsets is None or image is None or not has_channels(kernel.results[0]):
+            return None
+        if not is_of(op, f32):
             return None
         parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
         if not has_phases(op) or not all(is_constant(kernel, value) for value in parameters):
@@ -168,7 +171,7 @@ def transposed_border(op: ConvTransposeOp) -> tuple[list[int], list[int]]:
 
 def can_be_blocked_transposed(op: ConvTransposeOp, source: LayoutAttr, target: LayoutAttr) -> bool:
     """True for f32 of one group, if the output has its channels in blocks and the input borders."""
-    if element_type(op.result) != f32 or op.groups.data != 1 or target.inner(1) == 1:
+    if not is_of(op, f32) or op.groups.data != 1 or target.inner(1) == 1:
         return False
     if not has_phases(op):
         return False

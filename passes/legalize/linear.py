@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.elementwise import MulOp
 from lowerdeck.dialects.core.linear import ConvTransposeOp, MatmulOp
@@ -16,12 +16,34 @@ from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import index_vector
 
 
-def matmul(builder: Legalizer, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-    """numpy.matmul: a vector is a row on the left, a column on the right."""
+def zero_points(
+    builder: Legalizer, factors: Sequence[SSAValue], zeros: Sequence[SSAValue | None]
+) -> list[SSAValue]:
+    """The zero points of factors that have any; if only one has, that of the other one is zero."""
+    if all(zero is None for zero in zeros):
+        return []
+    return [
+        builder.scalar(0, factor) if zero is None else zero
+        for factor, zero in zip(factors, zeros, strict=True)
+    ]
+
+
+def matmul(
+    builder: Legalizer,
+    lhs: SSAValue,
+    rhs: SSAValue,
+    zeros: Sequence[SSAValue] = (),
+    accumulator: Attribute | None = None,
+) -> SSAValue:
+    """
+    numpy.matmul: a vector is a row on the left, a column on the right.
+
+    Zero points are those of what is multiplied in the end, matrices.
+    """
     is_row, is_column = rank_of(lhs) == 1, rank_of(rhs) == 1
     lhs = builder.unsqueeze(lhs, [0]) if is_row else lhs
     rhs = builder.unsqueeze(rhs, [1]) if is_column else rhs
-    result = builder.add(MatmulOp(lhs, rhs))
+    result = builder.add(MatmulOp(lhs, rhs, zeros, accumulator=accumulator))
     rank = rank_of(result)
     return builder.squeeze(result, [rank - 2] * is_row + [rank - 1] * is_column)
 

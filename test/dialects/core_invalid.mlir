@@ -1255,3 +1255,83 @@ func.func @kernel_c7(%x : tensor<2xf32>, %i : tensor<2xi64>) {
   } {in_place = #builtin.int<1>}
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.conv': products of i16 and i8 cannot be added up in i8 (C1)
+func.func @conv_c1_narrow(%x : tensor<1x4x9xi16>, %w : tensor<4x4x3xi8>) {
+  %r = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 in i8 : (tensor<1x4x9xi16>, tensor<4x4x3xi8>) -> tensor<1x4x7xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv': products of i8 and i8 cannot be added up in f32 (C1)
+func.func @conv_c1_kinds(%x : tensor<1x4x9xi8>, %w : tensor<4x4x3xi8>) {
+  %r = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 in f32 : (tensor<1x4x9xi8>, tensor<4x4x3xi8>) -> tensor<1x4x7xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv': a bias of type i8 for a result of type i32 (C4)
+func.func @conv_c4_type(%x : tensor<1x4x9xi8>, %w : tensor<4x4x3xi8>, %b : tensor<4xi8>) {
+  %r = core.conv %x, %w, %b strides [1] dilations [1] pads [0] [0] groups 1 in i32 : (tensor<1x4x9xi8>, tensor<4x4x3xi8>, tensor<4xi8>) -> tensor<1x4x7xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv': 4 zero points for 2 factors (C6)
+func.func @conv_c6_number(%x : tensor<1x4x9xi8>, %w : tensor<4x4x3xi8>, %b : tensor<4xi32>, %z : tensor<i8>) {
+  %r = core.conv %x, %w, %b, %z, %z, %z strides [1] dilations [1] pads [0] [0] groups 1 in i32 : (tensor<1x4x9xi8>, tensor<4x4x3xi8>, tensor<4xi32>, tensor<i8>, tensor<i8>, tensor<i8>) -> tensor<1x4x7xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv': a zero point of shape [4] does not broadcast to [1, 4, 9] (C6)
+func.func @conv_c6_shape(%x : tensor<1x4x9xi8>, %w : tensor<4x4x3xi8>, %z : tensor<4xi8>) {
+  %r = core.conv %x, %w, %z, %z strides [1] dilations [1] pads [0] [0] groups 1 in i32 : (tensor<1x4x9xi8>, tensor<4x4x3xi8>, tensor<4xi8>, tensor<4xi8>) -> tensor<1x4x7xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv': a zero point of type f32 for f32 (C6)
+func.func @conv_c6_float(%x : tensor<1x4x9xf32>, %w : tensor<4x4x3xf32>, %z : tensor<f32>) {
+  %r = core.conv %x, %w, %z, %z strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x4x9xf32>, tensor<4x4x3xf32>, tensor<f32>, tensor<f32>) -> tensor<1x4x7xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.conv_transpose': products of f32 and f32 cannot be added up in bf16 (C1)
+func.func @conv_transpose_c1_narrow(%x : tensor<1x4x9xf32>, %w : tensor<4x4x3xf32>) {
+  %r = core.conv_transpose %x, %w strides [1] dilations [1] pads [0] [0] output_padding [0] groups 1 in bf16 : (tensor<1x4x9xf32>, tensor<4x4x3xf32>) -> tensor<1x4x11xbf16>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.matmul': products of f16 and bf16 cannot be added up in f32 (C1)
+func.func @matmul_c1_floats(%x : tensor<2x3xf16>, %y : tensor<3x4xbf16>) {
+  %r = core.matmul %x, %y in f32 : (tensor<2x3xf16>, tensor<3x4xbf16>) -> tensor<2x4xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.matmul': a zero point of type ui8 for i8 (C5)
+func.func @matmul_c5_type(%x : tensor<2x3xi8>, %y : tensor<3x4xi8>, %z : tensor<ui8>) {
+  %r = core.matmul %x, %y, %z, %z in i32 : (tensor<2x3xi8>, tensor<3x4xi8>, tensor<ui8>, tensor<ui8>) -> tensor<2x4xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.matmul': 1 zero points for 2 factors (C5)
+func.func @matmul_c5_number(%x : tensor<2x3xi8>, %y : tensor<3x4xi8>, %z : tensor<i8>) {
+  %r = core.matmul %x, %y, %z in i32 : (tensor<2x3xi8>, tensor<3x4xi8>, tensor<i8>) -> tensor<2x4xi32>
+  func.return
+}

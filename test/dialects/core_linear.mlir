@@ -30,6 +30,23 @@ func.func @matmul(%x : tensor<?x2x3xf32, #core.tensor<dims = [n, 2, 3]>>, %y : t
   func.return
 }
 
+// CHECK-LABEL: func.func @accumulated
+// CHECK-NEXT:    %r = core.matmul %x, %y, %p, %q in i32 : (tensor<2x3xui8>, tensor<3x4xi8>, tensor<2x1xui8>, tensor<i32>) -> tensor<2x4xi32>
+// CHECK-NEXT:    %s = core.matmul %x, %y in i32 : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+// CHECK-NEXT:    %t = core.conv %u, %v, %b, %o, %z strides [1] dilations [1] pads [1] [0] groups 1 in i32 : (tensor<1x2x5xi8>, tensor<3x2x2xi8>, tensor<3xi32>, tensor<i8>, tensor<3x1x1xi8>) -> tensor<1x3x5xi32>
+// CHECK-NEXT:    %w = core.conv %u, %v, %o, %z strides [1] dilations [1] pads [1] [0] groups 1 in i32 : (tensor<1x2x5xi8>, tensor<3x2x2xi8>, tensor<i8>, tensor<3x1x1xi8>) -> tensor<1x3x5xi32>
+// CHECK-NEXT:    %a = core.conv_transpose %h, %k strides [1] dilations [1] pads [0] [0] output_padding [0] groups 1 in f32 : (tensor<1x2x5xbf16>, tensor<2x3x2xbf16>) -> tensor<1x3x6xf32>
+// CHECK-NEXT:    func.return
+// CHECK-NEXT:  }
+func.func @accumulated(%x : tensor<2x3xui8>, %y : tensor<3x4xi8>, %p : tensor<2x1xui8>, %q : tensor<i32>, %u : tensor<1x2x5xi8>, %v : tensor<3x2x2xi8>, %b : tensor<3xi32>, %o : tensor<i8>, %z : tensor<3x1x1xi8>, %h : tensor<1x2x5xbf16>, %k : tensor<2x3x2xbf16>) {
+  %r = core.matmul %x, %y, %p, %q in i32 : (tensor<2x3xui8>, tensor<3x4xi8>, tensor<2x1xui8>, tensor<i32>) -> tensor<2x4xi32>
+  %s = core.matmul %x, %y in i32 : (tensor<2x3xui8>, tensor<3x4xi8>) -> tensor<2x4xi32>
+  %t = core.conv %u, %v, %b, %o, %z strides [1] dilations [1] pads [1] [0] groups 1 in i32 : (tensor<1x2x5xi8>, tensor<3x2x2xi8>, tensor<3xi32>, tensor<i8>, tensor<3x1x1xi8>) -> tensor<1x3x5xi32>
+  %w = core.conv %u, %v, %o, %z strides [1] dilations [1] pads [1] [0] groups 1 in i32 : (tensor<1x2x5xi8>, tensor<3x2x2xi8>, tensor<i8>, tensor<3x1x1xi8>) -> tensor<1x3x5xi32>
+  %a = core.conv_transpose %h, %k strides [1] dilations [1] pads [0] [0] output_padding [0] groups 1 in f32 : (tensor<1x2x5xbf16>, tensor<2x3x2xbf16>) -> tensor<1x3x6xf32>
+  func.return
+}
+
 // CHECK-LABEL: func.func @normalization
 // CHECK-NEXT:    %y = core.batch_norm %x, %p, %p, %p, %p axis 1 {epsilon = 1.000000e-05 : f64} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 // CHECK-NEXT:    %z = core.layer_norm %x, %p, %p axis 1 {epsilon = 1.000000e-05 : f64} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>

@@ -83,3 +83,34 @@ func.func @main(%n : tensor<i64>, %x : tensor<3xf32>) -> tensor<3xf32> {
   }
   func.return %r : tensor<3xf32>
 }
+
+// -----
+
+// Products of bytes are those of ONNX; a zero point a filter is a vector there, and the bias comes
+// behind.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME:    (%[[X:[a-z0-9_]+]]: {{.*}} %[[W:[a-z0-9_]+]]: {{.*}} %[[B:[a-z0-9_]+]]: {{.*}} %[[P:[a-z0-9_]+]]: {{.*}} %[[Q:[a-z0-9_]+]]:
+// CHECK:         %[[V:.+]] = onnx.Reshape_{{.*}} %[[Q]], %{{.+}} :
+// CHECK-NEXT:    %[[C:.+]] = onnx.ConvInteger_10 %[[X]], %[[W]], %[[P]], %[[V]] {{.*}}pads = [0, 1, 0, 0]
+// CHECK:         %[[R:.+]] = onnx.Reshape_{{.*}} %[[B]], %{{.+}}
+// CHECK-NEXT:    onnx.Add_14 %[[C]], %[[R]]
+// PHASE: onnx.ConvInteger_10
+func.func @main(%x : tensor<1x2x1x5xui8> {core.name = "x"}, %w : tensor<3x2x1x2xi8> {core.name = "w"}, %b : tensor<3xi32> {core.name = "b"}, %p : tensor<ui8> {core.name = "p"}, %q : tensor<3x1x1x1xi8> {core.name = "q"}) -> (tensor<1x3x1x5xi32> {core.name = "y"}) {
+  %y = core.conv %x, %w, %b, %p, %q strides [1, 1] dilations [1, 1] pads [0, 1] [0, 0] groups 1 in i32 : (tensor<1x2x1x5xui8>, tensor<3x2x1x2xi8>, tensor<3xi32>, tensor<ui8>, tensor<3x1x1x1xi8>) -> tensor<1x3x1x5xi32>
+  func.return %y : tensor<1x3x1x5xi32>
+}
+
+// -----
+
+// MatMulInteger takes one zero point for the left factor; with one a row, i32 are multiplied.
+// CHECK-LABEL: func.func @main
+// CHECK:         onnx.MatMulInteger_10 %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}} : (tensor<2x3xui8>, tensor<3x4xi8>, tensor<ui8>, tensor<4xi8>) -> tensor<2x4xi32>
+// CHECK:         %[[L:.+]] = onnx.Sub_14
+// CHECK:         %[[R:.+]] = onnx.Sub_14
+// CHECK:         onnx.MatMul_13 %[[L]], %[[R]] :
+// PHASE: onnx.MatMulInteger_10
+func.func @main(%x : tensor<2x3xui8> {core.name = "x"}, %w : tensor<3x4xi8> {core.name = "w"}, %p : tensor<ui8> {core.name = "p"}, %q : tensor<4xi8> {core.name = "q"}, %r : tensor<2x1xui8> {core.name = "r"}) -> (tensor<2x4xi32> {core.name = "y"}, tensor<2x4xi32> {core.name = "z"}) {
+  %y = core.matmul %x, %w, %p, %q in i32 : (tensor<2x3xui8>, tensor<3x4xi8>, tensor<ui8>, tensor<4xi8>) -> tensor<2x4xi32>
+  %z = core.matmul %x, %w, %r, %q in i32 : (tensor<2x3xui8>, tensor<3x4xi8>, tensor<2x1xui8>, tensor<4xi8>) -> tensor<2x4xi32>
+  func.return %y, %z : tensor<2x4xi32>, tensor<2x4xi32>
+}

@@ -67,3 +67,21 @@ func.func @split(%x : tensor<3xf32>) -> (tensor<3xf32>, tensor<0xf32>) {
   %b, %c = core.split %x axis 0 sizes [3, 0] : (tensor<3xf32>) -> (tensor<3xf32>, tensor<0xf32>)
   func.return %a, %c : tensor<3xf32>, tensor<0xf32>
 }
+
+// -----
+
+// Zero points are dropped where all are zero, by whatever shape; the bias stays.
+// CHECK-LABEL: @zero_points
+// CHECK:         core.conv %x, %w, %b strides
+// CHECK:         core.matmul %y, %v in i32
+// CHECK:         core.matmul %y, %v, %{{.*}}, %{{.*}} in i32
+func.func @zero_points(%x : tensor<1x2x5xui8>, %w : tensor<3x2x2xi8>, %b : tensor<3xi32>, %y : tensor<2x3xui8>, %v : tensor<3x2xi8>) -> (tensor<1x3x4xi32>, tensor<2x2xi32>, tensor<2x2xi32>) {
+  %none = core.constant dense<0> : tensor<ui8>
+  %zeros = core.constant dense<0> : tensor<3x1x1xi8>
+  %row = core.constant dense<0> : tensor<2xi8>
+  %one = core.constant dense<[0, 1]> : tensor<2xi8>
+  %r = core.conv %x, %w, %b, %none, %zeros strides [1] dilations [1] pads [0] [0] groups 1 in i32 : (tensor<1x2x5xui8>, tensor<3x2x2xi8>, tensor<3xi32>, tensor<ui8>, tensor<3x1x1xi8>) -> tensor<1x3x4xi32>
+  %s = core.matmul %y, %v, %none, %row in i32 : (tensor<2x3xui8>, tensor<3x2xi8>, tensor<ui8>, tensor<2xi8>) -> tensor<2x2xi32>
+  %t = core.matmul %y, %v, %none, %one in i32 : (tensor<2x3xui8>, tensor<3x2xi8>, tensor<ui8>, tensor<2xi8>) -> tensor<2x2xi32>
+  func.return %r, %s, %t : tensor<1x3x4xi32>, tensor<2x2xi32>, tensor<2x2xi32>
+}

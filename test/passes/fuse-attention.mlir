@@ -147,3 +147,16 @@ func.func @half(%q : tensor<3x5x2xf16>, %k : tensor<3x2x6xf16>, %v : tensor<3x6x
   %2 = core.matmul %1, %v : (tensor<3x5x6xf16>, tensor<3x6x4xf16>) -> tensor<3x5x4xf16>
   func.return %2 : tensor<3x5x4xf16>
 }
+
+// -----
+
+// Attention has one element type: these products have wider sums than factors.
+// CHECK-LABEL: @wider_sums
+// CHECK-COUNT-2: core.matmul {{.*}} in f32
+// CHECK-NOT:     core.attention
+func.func @wider_sums(%q : tensor<2x4x3xbf16>, %k : tensor<2x3x5xbf16>, %v : tensor<2x5x3xf32>) -> tensor<2x4x3xf32> {
+  %0 = core.matmul %q, %k in f32 : (tensor<2x4x3xbf16>, tensor<2x3x5xbf16>) -> tensor<2x4x5xf32>
+  %1 = core.softmax %0 axis 2 : (tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
+  %2 = core.matmul %1, %v in f32 : (tensor<2x4x5xf32>, tensor<2x5x3xf32>) -> tensor<2x4x3xf32>
+  func.return %2 : tensor<2x4x3xf32>
+}

@@ -140,3 +140,17 @@ func.func @rows(%x : tensor<2x2xf32>) -> tensor<2x2xf32> {
   %y = core.batch_norm %c, %s, %b, %m, %v axis 0 {epsilon = 0.0 : f64} : (tensor<2x2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
   func.return %y : tensor<2x2xf32>
 }
+
+// -----
+
+// Weights of fewer digits than the sums do not take in a scale.
+// CHECK-LABEL: @wider_sums
+// CHECK:         core.conv {{.*}} in f32
+// CHECK-NEXT:    core.batch_norm
+func.func @wider_sums(%x : tensor<1x1x4xbf16>) -> tensor<1x1x4xf32> {
+  %w = core.constant dense<2.0> : tensor<1x1x1xbf16>
+  %p = core.constant dense<3.0> : tensor<1xf32>
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 in f32 : (tensor<1x1x4xbf16>, tensor<1x1x1xbf16>) -> tensor<1x1x4xf32>
+  %1 = core.batch_norm %0, %p, %p, %p, %p axis 1 {epsilon = 1.0e-05 : f64} : (tensor<1x1x4xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<1x1x4xf32>
+  func.return %1 : tensor<1x1x4xf32>
+}

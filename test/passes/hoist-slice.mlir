@@ -160,3 +160,26 @@ func.func @scalar(%x : tensor<f32>) -> tensor<?x1xf32, #core.tensor<dims = [n, 1
   %2 = core.slice %1 [0, 0] [n, 1] [1, 1] : (tensor<1x1xf32>) -> tensor<?x1xf32, #core.tensor<dims = [n, 1]>>
   func.return %2 : tensor<?x1xf32, #core.tensor<dims = [n, 1]>>
 }
+
+// -----
+
+// Zero points would have to be cut as well.
+// CHECK-LABEL: @zero_points
+// CHECK:         core.matmul %x, %w, %z, %z in i32
+// CHECK-NEXT:    core.slice
+func.func @zero_points(%x : tensor<5x3xi8>, %w : tensor<3x3xi8>, %z : tensor<i8>) -> tensor<1x3xi32> {
+  %0 = core.matmul %x, %w, %z, %z in i32 : (tensor<5x3xi8>, tensor<3x3xi8>, tensor<i8>, tensor<i8>) -> tensor<5x3xi32>
+  %1 = core.slice %0 [0, 0] [1, 3] [1, 1] : (tensor<5x3xi32>) -> tensor<1x3xi32>
+  func.return %1 : tensor<1x3xi32>
+}
+
+// -----
+
+// CHECK-LABEL: @integers
+// CHECK:         %[[PART:.*]] = core.slice %x
+// CHECK-NEXT:    core.matmul %[[PART]], %w in i32
+func.func @integers(%x : tensor<5x3xi8>, %w : tensor<3x3xi8>) -> tensor<1x3xi32> {
+  %0 = core.matmul %x, %w in i32 : (tensor<5x3xi8>, tensor<3x3xi8>) -> tensor<5x3xi32>
+  %1 = core.slice %0 [0, 0] [1, 3] [1, 1] : (tensor<5x3xi32>) -> tensor<1x3xi32>
+  func.return %1 : tensor<1x3xi32>
+}

@@ -18,6 +18,7 @@ from lowerdeck.dialects.core.elementwise import (
 )
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.types import (
+    bit_width,
     dims_of,
     element_type,
     f32,
@@ -30,7 +31,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.passes.legalize.linear import matmul
+from lowerdeck.passes.legalize.linear import matmul, zero_points
 from lowerdeck.passes.legalize.onnx.conversion import convert
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
@@ -162,10 +163,23 @@ def legalize_dequantize(op: OnnxOp, builder: OnnxLegalizer) -> Results:
 # Integer arithmetic
 
 
-def _centered(builder: OnnxLegalizer, value: SSAValue, zero: SSAValue | None) -> SSAValue:
-    """x - zero_point in i32, where it is exact."""
-    value = builder.cast(value, i32)
-    return value if zero is None else builder.add(SubOp(value, builder.cast(zero, i32)))
+def _levels(
+    builder: OnnxLegalizer, *pairs: tuple[SSAValue, SSAValue | None]
+) -> tuple[list[SSAValue], list[SSAValue]]:
+    """
+    The factors of a product in i32, and their zero points.
+
+    Differences of the two are exact in i32, in which the product takes them.
+    """
+    values = [builder.cast(value, _level_type(element_type(value))) for value, _ in pairs]
+    zeros = [zero for _, zero in pairs]
+    if any(zero is not None and not is_integer(element_type(zero)) for zero in zeros):
+        zeros = [None if zero is None else builder.cast(zero, i32) for zero in zeros]
+    return values, zero_points(builder, values, zeros)
+
+
+def _level_type(element: Attribute) -> Attribute:
+    return element if is_integer(element) and 4 < bit_width(element) < 32 else i32
 
 
 def _over_rows(builder: OnnxLegalizer, parameter: SSAValue | None) -> SSAValue | None:
@@ -187,29 +201,44 @@ def _over_channels(
 
 
 def _convolution(
-    builder: OnnxLegalizer, x: SSAValue, w: SSAValue, bias: SSAValue | None = None
+    builder: OnnxLegalizer,
+    input: tuple[SSAValue, SSAValue | None],
+    weight: tuple[SSAValue, SSAValue | None],
+    bias: SSAValue | None = None,
 ) -> SSAValue:
-    """The convolution that the node's attributes describe, of centered integers."""
+    """The convolution in i32 that the node's attributes describe, of integers with zero points."""
+    (x, w), zeros = _levels(builder, input, weight)
     window = read_window(builder, dims_of(x)[2:], read_kernel(builder, dims_of(w)[2:]))
     conv = ConvOp(
         x,
         w,
         bias,
+        zeros,
         strides=window.strides,
         dilations=window.dilations,
         pads_begin=window.begin,
         pads_end=window.end,
         groups=builder.attrs.int("group"),
+        accumulator=i32,
     )
     return builder.add(conv)
+
+
+def _product(
+    builder: OnnxLegalizer,
+    left: tuple[SSAValue, SSAValue | None],
+    right: tuple[SSAValue, SSAValue | None],
+) -> SSAValue:
+    """A matrix product in i32 of integers with zero points; on the left, one a row."""
+    (a, b), zeros = _levels(builder, (left[0], _over_rows(builder, left[1])), right)
+    return matmul(builder, a, b, zeros, accumulator=i32)
 
 
 @legalizes("MatMulInteger")
 def legalize_matmul_integer(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """(A - a_zero_point) * (B - b_zero_point) in i32"""
-    a = _centered(builder, builder.operand(0), _over_rows(builder, builder.input(2)))
-    b = _centered(builder, builder.operand(1), builder.input(3))
-    return [matmul(builder, a, b)]
+    a, b = builder.operand(0), builder.operand(1)
+    return [_product(builder, (a, builder.input(2)), (b, builder.input(3)))]
 
 
 @legalizes("ConvInteger")
@@ -218,7 +247,7 @@ def legalize_conv_integer(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     x, w = builder.operand(0), builder.operand(1)
     x_zero, w_zero = builder.input(2), _over_channels(builder, builder.input(3), rank_of(w) - 1)
     x_zero = None if x_zero is None else builder.reshape(x_zero, [])
-    return [_convolution(builder, _centered(builder, x, x_zero), _centered(builder, w, w_zero))]
+    return [_convolution(builder, (x, x_zero), (w, w_zero))]
 
 
 def _requantized(
@@ -239,11 +268,7 @@ def _required(builder: OnnxLegalizer, value: SSAValue | None) -> SSAValue:
 def legalize_qlinear_matmul(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     """The product of quantized matrices, quantized again."""
     a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero = (builder.operand(k) for k in range(8))
-    product = matmul(
-        builder,
-        _centered(builder, a, _over_rows(builder, a_zero)),
-        _centered(builder, b, b_zero),
-    )
+    product = _product(builder, (a, a_zero), (b, b_zero))
     rows = [_required(builder, _over_rows(builder, scale)) for scale in (a_scale, y_scale)]
     y_zero = _required(builder, _over_rows(builder, y_zero))
     return [_requantized(builder, product, [rows[0], b_scale, rows[1]], y_zero)]
@@ -256,8 +281,8 @@ def legalize_qlinear_conv(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     per_filter = _over_channels(builder, w_zero, rank_of(w) - 1)
     result = _convolution(
         builder,
-        _centered(builder, x, builder.reshape(x_zero, [])),
-        _centered(builder, w, per_filter),
+        (x, builder.reshape(x_zero, [])),
+        (w, per_filter),
         builder.input(8),
     )
     w_scale = _required(builder, _over_channels(builder, w_scale, rank_of(w) - 2))

@@ -141,10 +141,10 @@ def legalize_matmul(builder: Tf1Legalizer) -> Results:
     for name in ("a", "b"):
         x = number(builder, name)
         ranges.append(_Range.of(builder, name, TensorValue(builder, x).element))
-        centered = _centered(x, ranges[-1])
         is_turned = builder.attrs.flag(f"transpose_{name}")
-        values.append(builder.transpose(centered, [1, 0]) if is_turned else centered)
-    result = builder.add(MatmulOp(values[0], values[1]))
+        values.append(builder.transpose(x, [1, 0]) if is_turned else x)
+    zeros = [range_.zero().value for range_ in ranges]
+    result = builder.add(MatmulOp(values[0], values[1], zeros, accumulator=i32))
     return [result, *ranges[0].product(ranges[1], i32).results]
 
 
@@ -158,19 +158,21 @@ def legalize_conv(builder: Tf1Legalizer) -> Results:
         _Range.of(builder, name, TensorValue(builder, value).element)
         for name, value in (("input", x), ("filter", weights))
     ]
-    x = layout.to_first(require_image(builder, _centered(x, ranges[0]), 4))
-    weights = builder.transpose(_centered(weights, ranges[1]), [3, 2, 0, 1])
+    x = layout.to_first(require_image(builder, x, 4))
+    weights = builder.transpose(weights, [3, 2, 0, 1])
     strides, dilations = (layout.spatial(builder.attrs.ints(k)) for k in ("strides", "dilations"))
     dims = spatial_dims(x)
     window = window_of(builder, layout, dims, spatial_dims(weights), strides, dilations)
     conv = ConvOp(
         x,
         weights,
+        zero_points=[range_.zero().value for range_ in ranges],
         strides=window.strides,
         dilations=window.dilations,
         pads_begin=window.begin,
         pads_end=window.end,
         groups=1,
+        accumulator=i32,
     )
     result = layout.from_first(builder.add(conv))
     return [result, *ranges[0].product(ranges[1], i32).results]

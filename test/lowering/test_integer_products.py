@@ -1,0 +1,253 @@
+"""
+Products of narrow integers with zero points, added up in i32: the interpreter and the C of every
+target against sums written out in numpy.
+"""
+
+# Bodies of programs are lambdas, and numpy's limits have no types.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+from lowerdeck.dialects.core.types import f32, i32
+from lowerdeck.dialects.interpret import Interpreter, find_function
+
+from .programs import Suite, module_of, symbol, typed  # noqa: TID251  (these are tests)
+from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from .test_layouts import add  # noqa: TID251  (as above)
+
+Array = NDArray[Any]
+Shape = tuple[int, ...]
+
+
+def integers(dtype: Any, *shape: int, seed: int = 0) -> Array:
+    """All numbers of a type."""
+    info = np.iinfo(dtype)
+    return np.asarray(
+        np.random.default_rng(seed).integers(info.min, info.max, shape, dtype, endpoint=True)
+    )
+
+
+def wrapped(exact: Array) -> Array:
+    """Exact numbers as i32, modulo 2^32."""
+    return (exact % (1 << 32)).astype(np.uint32).view(np.int32)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A matrix product: which factors and zero points there are."""
+
+    left: Shape
+    right: Shape
+    dtypes: tuple[Any, Any] = (np.uint8, np.int8)
+    zeros: tuple[Shape, Shape] | None = ((), ())
+    is_open: bool = False
+
+    @property
+    def inputs(self) -> list[Array]:
+        """The factors, and their zero points."""
+        shapes = [self.left, self.right, *(self.zeros or ())]
+        return [integers(self.dtypes[k % 2], *shape, seed=k) for k, shape in enumerate(shapes)]
+
+    def body(self, x: SSAValue, w: SSAValue, *zeros: SSAValue) -> MatmulOp:
+        """The op."""
+        return MatmulOp(x, w, zeros, accumulator=i32)
+
+    def expected(self) -> Array:
+        """Summed with Python's integers."""
+        x, w, *zeros = (array.astype(object) for array in self.inputs)
+        if zeros:
+            x, w = x - zeros[0], w - zeros[1]
+        return wrapped(np.matmul(x, w)) if x.shape[-1] else np.zeros(self.shape, np.int32)
+
+    @property
+    def shape(self) -> Shape:
+        """Of the result."""
+        batch = np.broadcast_shapes(self.left[:-2], self.right[:-2])
+        return (*batch, self.left[-2], self.right[-1])
+
+
+PRODUCTS = [
+    Product((1, 1), (1, 1)),
+    Product((5, 33), (33, 19), (np.int8, np.int8)),
+    Product((17, 40), (40, 48), (np.uint8, np.uint8), ((), (48,))),
+    Product((3, 9), (9, 70), (np.int8, np.uint8), ((3, 1), (1, 70))),
+    Product((4, 7), (7, 35), zeros=None),
+    Product((2, 1, 4, 6), (3, 6, 33), zeros=((2, 1, 1, 1), (3, 1, 33))),
+    Product((2, 3, 9), (2, 9, 21), zeros=((2, 3, 1), (9, 1))),
+    Product((3, 5), (5, 18), (np.int16, np.int16)),
+    Product((3, 5), (5, 18), (np.uint16, np.int8), ((3, 5), ())),
+    Product((3, 5), (5, 18), (np.int32, np.int8)),
+    Product((0, 5), (5, 18)),
+    Product((3, 0), (0, 18)),
+    Product((6, 11), (11, 37), is_open=True, zeros=((6, 1), (37,))),
+]
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """A convolution: which factors and zero points there are, and its windows."""
+
+    input: Shape
+    weight: Shape
+    dtypes: tuple[Any, Any] = (np.uint8, np.int8)
+    zeros: tuple[Shape, Shape] | None = ((), ())
+    stride: int = 1
+    dilation: int = 1
+    pads: tuple[int, int] = (0, 0)
+    groups: int = 1
+    has_bias: bool = False
+    is_open: bool = False
+
+    @property
+    def inputs(self) -> list[Array]:
+        """Input, weight, the bias if there is one, and zero points."""
+        shapes = [self.input, self.weight, *(self.zeros or ())]
+        found = [integers(self.dtypes[k % 2], *shape, seed=k) for k, shape in enumerate(shapes)]
+        if self.has_bias:
+            found.insert(2, integers(np.int32, self.weight[0], seed=7))
+        return found
+
+    def body(self, x: SSAValue, w: SSAValue, *parameters: SSAValue) -> ConvOp:
+        """The op."""
+        rank = len(self.input) - 2
+        bias, zeros = (parameters[0], parameters[1:]) if self.has_bias else (None, parameters)
+        return ConvOp(
+            x,
+            w,
+            bias,
+            zeros,
+            strides=[self.stride] * rank,
+            dilations=[self.dilation] * rank,
+            pads_begin=[self.pads[0]] * rank,
+            pads_end=[self.pads[1]] * rank,
+            groups=self.groups,
+            accumulator=i32,
+        )
+
+    def expected(self) -> Array:
+        """One tap after the other; what is beyond the image is zero once it is centered."""
+        x, w, *parameters = (array.astype(np.int64) for array in self.inputs)
+        bias = parameters.pop(0) if self.has_bias else np.zeros(w.shape[0], np.int64)
+        if parameters:
+            x, w = x - parameters[0], w - parameters[1]
+        rank = x.ndim - 2
+        x = np.pad(x, [(0, 0), (0, 0), *[self.pads] * rank])
+        reach = [(k - 1) * self.dilation + 1 for k in w.shape[2:]]
+        sizes = [(n - r) // self.stride + 1 for n, r in zip(x.shape[2:], reach, strict=True)]
+        total = np.zeros((x.shape[0], w.shape[0], *sizes), np.int64)
+        depth, filters = w.shape[1], w.shape[0] // self.groups
+        for tap in itertools.product(*map(range, w.shape[2:])):
+            where = tuple(
+                slice(k * self.dilation, k * self.dilation + (n - 1) * self.stride + 1, self.stride)
+                for k, n in zip(tap, sizes, strict=True)
+            )
+            for m in range(w.shape[0]):
+                first = m // filters * depth
+                for c in range(depth):
+                    total[:, m] += x[(slice(None), first + c, *where)] * w[(m, c, *tap)]
+        return wrapped(total + bias.reshape(-1, *[1] * rank))
+
+
+CONVOLUTIONS = [
+    Convolution((2, 3, 7, 20), (4, 3, 3, 3), pads=(1, 1)),
+    Convolution((1, 3, 7, 9), (4, 3, 3, 3), (np.int8, np.int8), pads=(1, 2), stride=2),
+    Convolution(
+        (1, 4, 6, 9),
+        (6, 2, 3, 2),
+        (np.uint8, np.uint8),
+        ((), (6, 1, 1, 1)),
+        groups=2,
+        has_bias=True,
+    ),
+    Convolution((1, 5, 6, 18), (5, 1, 3, 3), zeros=((), (5, 1, 1, 1)), groups=5, pads=(1, 1)),
+    Convolution((2, 3, 19), (4, 3, 3), pads=(2, 0), dilation=2),
+    Convolution((1, 2, 4, 5, 6), (3, 2, 2, 2, 2), (np.int8, np.uint8), pads=(1, 0), has_bias=True),
+    Convolution((1, 3, 5, 17), (4, 3, 1, 1), zeros=None, has_bias=True),
+    Convolution((1, 3, 5, 17), (4, 3, 3, 3), (np.int16, np.int8), pads=(1, 1)),
+    Convolution((1, 3, 5, 6), (4, 3, 3, 3), zeros=((3, 1, 1), (4, 3, 1, 1)), pads=(1, 1)),
+    Convolution((0, 3, 5, 6), (4, 3, 3, 3)),
+    Convolution((2, 3, 7, 20), (4, 3, 3, 3), pads=(1, 1), is_open=True),
+]
+
+FORMS: Sequence[Product | Convolution] = (*PRODUCTS, *CONVOLUTIONS)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+def test_interpreter(form: Product | Convolution) -> None:
+    inputs = form.inputs
+    module = module_of([typed(x.dtype, *x.shape) for x in inputs], form.body)
+    (found,) = (cast(Array, x) for x in Interpreter().call(find_function(module, "main"), inputs))
+    assert found.dtype == np.int32
+    np.testing.assert_array_equal(found, form.expected())
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_c(tmp_path: Path, target: str) -> None:
+    """With everything from outside, and with weights and zero points known before."""
+    suite = suite_for(target, tmp_path)
+    for form in FORMS:
+        inputs = form.inputs
+        add(suite, target, _types(form, inputs), form.body, *inputs)
+        if not form.is_open:
+            add(suite, target, _types(form, inputs[:1]), _constant_body(form), inputs[0])
+    suite.check()
+
+
+def _constant_body(form: Product | Convolution) -> Any:
+    """All but the first input as constants."""
+    return lambda x: form.body(x, *(ConstantOp.of(array).result for array in form.inputs[1:]))
+
+
+def _types(form: Product | Convolution, inputs: Sequence[Array]) -> list[Any]:
+    """Static types; in open ones the rows or images, and what the factors have in common."""
+    types = [typed(x.dtype, *x.shape) for x in inputs]
+    if form.is_open and isinstance(form, Product):
+        m, k = symbol("m"), symbol("k")
+        types[:2] = [typed(x.dtype, *dims) for x, dims in zip(inputs, ((m, k), (k, 37)))]
+        types[2] = typed(inputs[2].dtype, symbol("rows"), 1)
+    elif form.is_open:
+        types[0] = typed(inputs[0].dtype, symbol("n"), 3, symbol("h"), symbol("w"))
+    return types
+
+
+@pytest.mark.parametrize("narrow", [ml_dtypes.bfloat16, np.float16])
+def test_floats_added_up_in_f32(tmp_path: Path, narrow: Any) -> None:
+    """The products of half precision are exact in f32, and so are these sums."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(-8, 9, (1, 4, 5, 18)).astype(narrow) / narrow(16)
+    w = rng.integers(-8, 9, (3, 4, 2, 2)).astype(narrow) / narrow(16)
+    window: dict[str, Any] = {
+        "strides": [1, 1],
+        "dilations": [1, 1],
+        "pads_begin": [0, 0],
+        "pads_end": [0, 0],
+        "accumulator": f32,
+    }
+    suite = Suite(tmp_path)
+    suite.on(lambda x, w: ConvOp(x, w, **window), x, w, ulps=0)
+    turned = np.ascontiguousarray(w.transpose(1, 0, 2, 3))
+    extra: dict[str, Any] = {**window, "output_padding": [0, 0]}
+    suite.on(lambda x, w: ConvTransposeOp(x, w, **extra), x, turned, ulps=0)
+    rows, columns = x.reshape(20, 18), np.resize(w, (18, 4))
+    suite.on(lambda x, w: MatmulOp(x, w, accumulator=f32), rows, columns, ulps=0)
+    suite.check()
+    (found,) = suite.programs[0].expected
+    taps = np.lib.stride_tricks.sliding_window_view(x.astype(np.float64), (2, 2), (2, 3))
+    exact = np.einsum("nchwij,mcij->nmhw", taps, w.astype(np.float64))
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, exact.astype(np.float32))
