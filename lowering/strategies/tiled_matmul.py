@@ -6,17 +6,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from math import gcd, prod
 
-from xdsl.ir import SSAValue
+from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.schedule import Schedule
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64
+from lowerdeck.dialects.core.types import (
+    dims_of,
+    element_type,
+    f32,
+    f64,
+    is_integer,
+    numpy_dtype,
+)
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.parameters import Part, parts_of
 from lowerdeck.lowering.nests import scalars
+from lowerdeck.lowering.nests.contraction import factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -24,6 +32,7 @@ from lowerdeck.lowering.strategies.costs import OTHER_ORDER, Scored, fits, score
 from lowerdeck.lowering.strategies.facts import (
     ASSUMED_SIZE,
     is_constant,
+    is_of,
     layout_in,
     layout_out,
     the,
@@ -50,12 +59,13 @@ class TiledMatmul(Strategy):
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
         element = element_type(op.result)
-        if target.lanes == 1 or element not in (f32, f64):
+        if target.lanes_of(element) == 1 or not (is_of(op, f32, f64) or is_integer(element)):
             return
-        if element == f64:
-            if any(element_type(value) != f64 for value in (*kernel.inputs, *kernel.results)):
-                return
-            target = _of_doubles(target)
+        if element == f64 and any(
+            element_type(value) != f64 for value in (*kernel.inputs, *kernel.results)
+        ):
+            return
+        target = _for_elements(target, element, element_type(op.rhs))
         if not (layout_out(kernel).is_row_major and layout_in(kernel, op.rhs).is_row_major):
             return
         axis = _tiled_axis(op)
@@ -86,7 +96,7 @@ class TiledMatmul(Strategy):
         return {op.rhs: panels(len(dims_of(op.rhs)), width)}
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
-        """Independent loops over the elements of the result, and a sum in f32 in each of them."""
+        """Independent loops over the elements of the result, and a sum in each of them."""
         op = the(MatmulOp, k.kernel)
         dims = dims_of(op.result)
         labels = [*row_labels(len(dims)), COLUMN]
@@ -94,10 +104,21 @@ class TiledMatmul(Strategy):
             k.finish(op, at, _sum(k, op, at))
 
 
-def _of_doubles(target: Target) -> Target:
-    """The target for elements of eight bytes as if they had four: half as many in a cache."""
-    lanes = {"f32": target.lanes_of(f64)}
-    return replace(target, lanes_by_element=lanes, l1=target.l1 // 2, l2=target.l2 // 2)
+def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Target:
+    """
+    The target as it is for sums of type `element`: elements of `weight` take four bytes there, and
+    so its caches hold as many of them as they do here. Products of integers need two registers.
+    """
+    if element == f32:
+        return target
+    size = numpy_dtype(weight).itemsize
+    return replace(
+        target,
+        lanes_by_element={"f32": target.lanes_of(element)},
+        l1=target.l1 * 4 // size,
+        l2=target.l2 * 4 // size,
+        registers=target.registers - (2 if is_integer(element) else 0),
+    )
 
 
 def row_labels(rank: int) -> list[str]:
@@ -191,14 +212,15 @@ def _sum(k: KernelLowering, op: MatmulOp, at: Index) -> SSAValue:
     b, dims = k.builder, dims_of(op.result)
     left = [*broadcast_index(at[:-2], dims_of(op.lhs)[:-2], dims[:-2]), at[-2]]
     right = broadcast_index(at[:-2], dims_of(op.rhs)[:-2], dims[:-2])
-    zero = scalars.constant(b, 0, element_type(op.lhs))
+    element = element_type(op.result)
+    zero = scalars.constant(b, 0, element)
 
     def add_product(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        factor = k.element(op.rhs, [*right, i, at[-1]])
-        return [b.fma(k.element(op.lhs, [*left, i]), factor, values[0])]
+        rhs = factor_element(k, op, 1, [*right, i, at[-1]])
+        return [scalars.multiply_add(b, factor_element(k, op, 0, [*left, i]), rhs, values[0])]
 
     depth = dims_of(op.lhs)[-1]
-    if depth.value is None:
+    if depth.value is None or is_integer(element):
         return b.carry(depth, [zero], add_product)[0]
     return sum_in_parts(
         b,

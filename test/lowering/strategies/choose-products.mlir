@@ -67,12 +67,23 @@ func.func @double(%x: tensor<26x64xf64>, %w: tensor<64x128xf64>) -> tensor<26x12
 
 // -----
 
-// Vectors are of floats.
+// Lanes are those of the sums, whatever the factors are.
 // CHECK-LABEL: @integers
-// CHECK-NOT:     schedule
-func.func @integers(%x: tensor<26x64xi32>, %w: tensor<64x128xi32>) -> tensor<26x128xi32> {
-  %y = core.matmul %x, %w : (tensor<26x64xi32>, tensor<64x128xi32>) -> tensor<26x128xi32>
+// CHECK:         lanes {n = 16}
+func.func @integers(%x: tensor<26x64xui8>, %w: tensor<64x128xi8>) -> tensor<26x128xi32> {
+  %y = core.matmul %x, %w in i32 : (tensor<26x64xui8>, tensor<64x128xi8>) -> tensor<26x128xi32>
   func.return %y : tensor<26x128xi32>
+}
+
+// -----
+
+// There are no vectors of i64, and none of floats that are narrower than their sums.
+// CHECK-LABEL: @without_vectors
+// CHECK-NOT:     schedule
+func.func @without_vectors(%x: tensor<26x64xi64>, %w: tensor<64x128xi64>, %u: tensor<26x64xbf16>, %v: tensor<64x128xbf16>) -> (tensor<26x128xi64>, tensor<26x128xf32>) {
+  %y = core.matmul %x, %w : (tensor<26x64xi64>, tensor<64x128xi64>) -> tensor<26x128xi64>
+  %z = core.matmul %u, %v in f32 : (tensor<26x64xbf16>, tensor<64x128xbf16>) -> tensor<26x128xf32>
+  func.return %y, %z : tensor<26x128xi64>, tensor<26x128xf32>
 }
 
 // -----

@@ -90,13 +90,32 @@ func.func @main(%x: tensor<3x1x5xf32>, %w: tensor<5x16xf32>) -> tensor<3x1x16xf3
 
 // -----
 
-// The nearest miss: integers, which no schedule has vectors for.
+// Bytes are widened in the loop that adds up their products, and zero points subtracted there.
+// CHECK-LABEL: buffer.func @matmul_0
+// CHECK:         buffer.for <[0, 6, 1]> carry {{.*}} : vector<16xi32>
+// CHECK:           %[[W:.*]] = buffer.load {{.*}} x i8> -> vector<16xi8>
+// CHECK-NEXT:      %[[V:.*]] = buffer.convert %[[W]] : vector<16xi8> -> vector<16xi32>
+// CHECK:           buffer.load {{.*}} x ui8> -> i8
+// CHECK-NEXT:      arith.extui
+// CHECK:           arith.subi
+// CHECK:           arith.muli %{{.*}}, %[[V]] : vector<16xi32>
+// CHECK-NEXT:      arith.addi {{.*}} : vector<16xi32>
+func.func @main(%x: tensor<4x6xui8>, %w: tensor<6x32xi8>) -> tensor<4x32xi32> {
+  %p = core.constant dense<7> : tensor<ui8>
+  %q = core.constant dense<0> : tensor<i8>
+  %y = core.matmul %x, %w, %p, %q in i32 : (tensor<4x6xui8>, tensor<6x32xi8>, tensor<ui8>, tensor<i8>) -> tensor<4x32xi32>
+  func.return %y : tensor<4x32xi32>
+}
+
+// -----
+
+// The nearest miss: integers that no schedule has vectors for.
 // CHECK-LABEL: buffer.func @matmul_0
 // CHECK-NOT:     vector
 // CHECK-LABEL: buffer.entry
-func.func @main(%x: tensor<4x6xi32>, %w: tensor<6x32xi32>) -> tensor<4x32xi32> {
-  %y = core.matmul %x, %w : (tensor<4x6xi32>, tensor<6x32xi32>) -> tensor<4x32xi32>
-  func.return %y : tensor<4x32xi32>
+func.func @main(%x: tensor<4x6xi64>, %w: tensor<6x32xi64>) -> tensor<4x32xi64> {
+  %y = core.matmul %x, %w : (tensor<4x6xi64>, tensor<6x32xi64>) -> tensor<4x32xi64>
+  func.return %y : tensor<4x32xi64>
 }
 
 // -----
