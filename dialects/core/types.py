@@ -181,6 +181,8 @@ def tensor(element: Attribute, dims: Iterable[ExprLike]) -> Tensor:
     VerifyException if a number is none that memory has.
     """
     dims = exprs(dims)
+    if (least := min((dim.value or 0 for dim in dims), default=0)) < 0:
+        raise VerifyException(f"a dimension is {least}, which is negative")
     if (numbers := constants(dims)) is not None:
         if any(number > _LARGEST_DIM for number in numbers):
             raise VerifyException(f"a dimension is over {_LARGEST_DIM}")
