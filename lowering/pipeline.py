@@ -32,6 +32,7 @@ PASSES: dict[str, PassFactory] = {
     "fuse-bands": lazy("lowering.form.fuse_bands", "FuseBandsPass"),
     "choose-strategies": lazy("lowering.form.choose_strategies", "ChooseStrategiesPass"),
     "bufferize": lazy("lowering.buffers.bufferize", "BufferizePass"),
+    "lower-kernels": lazy("lowering.buffers.lower_kernels", "LowerKernelsPass"),
     "expand-math": lazy("lowering.buffers.expand_math", "ExpandMathPass"),
     "vectorize-loops": lazy("lowering.loops.vectorize_loops", "VectorizeLoopsPass"),
     "tile": lazy("lowering.loops.tile", "TilePass"),
@@ -71,7 +72,7 @@ _ADDED: Mapping[str, list[str]] = {
         "fuse-bands",
         "choose-strategies",
     ],
-    "buffer": ["bufferize", "expand-math", "pack-weights"],
+    "buffer": ["bufferize", "lower-kernels", "expand-math", "pack-weights"],
 }
 
 

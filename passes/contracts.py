@@ -7,7 +7,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `legal`     | core, func                     | types that have a C form                        |
 | `optimized` | core, func                     | ranks, and dimensions with identity             |
 | `kernels`   | core, func                     | what computes is inside of `core.kernel`        |
-| `buffer`    | buffer, arith, math, scf       | constants have the bytes of their buffers       |
+| `buffer`    | buffer, arith, math, scf       | kernels have loops; constants are packed        |
 | `scheduled` | buffer, arith, math, scf       |                                                 |
 | `onnx`      | onnx, func                     | a module for export                             |
 
@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import PassFailedException
 
-from lowerdeck.dialects.buffer.driver import WeightOp
+from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
@@ -84,16 +84,28 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
     """What may not be in `module` after `phase`; KeyError if there is no such phase."""
     own = _EXPORTED | {phase} if phase in export_phases() else _DIALECTS[phase]
     allowed = own | FRAMEWORKS.keys() if phase == "imported" else own
-    for op in module.walk():
+    for op in _ops_outside_kernels(module) if own is _BUFFER else module.walk():
         dialect = op.dialect_name()
         if dialect not in allowed:
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
         elif own is _CORE:
             yield from (f"{describe(op)}: {problem}" for problem in _problems(op, phase))
-        elif isinstance(op, WeightOp) and (problem := _weight_problem(op)) is not None:
+        elif isinstance(op, kernel.KernelOp):
+            text = "has no loops; lower-kernels should have made them"
+            yield f"{describe(op)}: the kernel @{op.sym_name.data} {text}"
+        elif isinstance(op, driver.WeightOp) and (problem := _weight_problem(op)) is not None:
             yield f"{describe(op)}: {problem}"
     # Models name dimensions as they like; legalization checks them.
     yield from _Definitions(own is _CORE).visit(module)
+
+
+def _ops_outside_kernels(module: ModuleOp) -> Iterator[Operation]:
+    """All but those in kernels without loops, which are one mistake each."""
+    for op in module.body.block.ops:
+        if isinstance(op, kernel.KernelOp):
+            yield op
+        else:
+            yield from op.walk()
 
 
 def _unexpected(op: Operation, dialect: str, phase: str) -> str:
@@ -117,7 +129,7 @@ def _problems(op: Operation, phase: str) -> Iterator[str]:
         yield f"'{op.name}' is not in a kernel; form-kernels should have put it into one"
 
 
-def _weight_problem(op: WeightOp) -> str | None:
+def _weight_problem(op: driver.WeightOp) -> str | None:
     """What is wrong with a constant of the driver: kernels read all bytes of their buffers."""
     if op.layout is not None:
         return "a constant is not in its layout; pack-weights should have packed it"

@@ -30,6 +30,7 @@ from lowerdeck.compiler import build_artifact, load
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.interpret import InterpretError, StepLimitError, Value, run_module
+from lowerdeck.dialects.interpret.buffer import STEPS_OF_AN_OP
 from lowerdeck.lowering.pipeline import Observer
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.tools.common import ToolError
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
 
 MAX_STEPS = 10_000_000
 """Iterations of kernels that one run of the interpreter may take: about ten seconds."""
-
-_STEPS_OF_AN_OP = 10
-"""For a whole op of a graph takes at least as long as so many iterations of a kernel."""
 
 _SECONDS = 600
 """How long the C may run."""
@@ -219,7 +217,7 @@ class PassChecker(Observer):
 
     def _run(self, module: ModuleOp, inputs: Mapping[str, NDArray[Any]]) -> Results:
         is_lowered = find_entry(module) is not None
-        steps = self._max_steps if is_lowered else self._max_steps // _STEPS_OF_AN_OP
+        steps = self._max_steps if is_lowered else self._max_steps // STEPS_OF_AN_OP
         return run_module(module, inputs, max_steps=steps)
 
     def _agreed(self) -> None:

@@ -29,6 +29,7 @@ from lowerdeck.dialects.buffer.kernel import (
     CheckIndexOp,
     ForOp,
     FuncOp,
+    KernelOp,
     LoadOp,
     RemfOp,
     ReturnOp,
@@ -51,6 +52,7 @@ from lowerdeck.dialects.buffer.vector import (
 Buffer = Dialect(
     "buffer",
     [
+        KernelOp,
         FuncOp,
         ReturnOp,
         ForOp,

@@ -55,8 +55,17 @@ from xdsl.utils.hints import isa
 from lowerdeck.dialects.buffer.enums import LoopMode, LoopModeAttr
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
-from lowerdeck.dialects.core.base import require
+from lowerdeck.dialects.core.base import int_array, is_ranked, require
+from lowerdeck.dialects.core.control_flow import (
+    KernelBody,
+    Symbols,
+    require_yield,
+    symbol_list,
+    yielded,
+)
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import ScheduleAttr
+from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
 
@@ -70,6 +79,96 @@ PART, PARTS = "part.number", "part.count"
 def value_type(element: Attribute) -> Attribute:
     """The type of a loaded element: integers lose their sign."""
     return IntegerType(element.width.data) if isa(element, IntegerType) else element
+
+
+@irdl_op_definition
+class KernelOp(KernelBody):
+    """
+    A kernel that has no loops yet: what it computes of the tensors in some buffers, as ops of
+    `core`. `lower-kernels` makes a `buffer.func` of it.
+
+    A call gives it a buffer for each argument of the region, then one for each value that the
+    region yields. `layouts` says how each of these tensors lies in its buffer; without it all are
+    row-major. The arguments in `constants` are constants of the model. The argument `in_place` is
+    changed where it lies, and is the result from there on: a call gives one buffer for both.
+    `symbols` are the dimension symbols that the types and ops name, whose values a call gives.
+    `schedule` says by which strategy the kernel runs, and how; without it in plain loops.
+
+    Constraints:
+
+    - (C1) the region's arguments are tensors of known rank.
+    - (C2) the region ends with `core.yield`, which gives such tensors.
+    - (C3) `layouts` has one layout of the right rank for each argument and each yielded value.
+    - (C4) no op in the region has a region.
+    - (C5) what `schedule` asks for ahead is an argument.
+    - (C6) `constants` are numbers of arguments.
+    - (C7) `in_place` is an argument of the type and the layout of the only value that is yielded.
+
+    Example:
+
+    ```mlir
+    buffer.kernel @double {
+    ^bb0(%x : tensor<?xf32, #core.tensor<dims = [n]>>):
+      %y = core.add %x, %x
+          : (tensor<?xf32, #core.tensor<dims = [n]>>, tensor<?xf32, #core.tensor<dims = [n]>>)
+          -> tensor<?xf32, #core.tensor<dims = [n]>>
+      core.yield %y : tensor<?xf32, #core.tensor<dims = [n]>>
+    } {symbols = ["n"]}
+    ```
+    """
+
+    name = "buffer.kernel"
+    symbols = opt_prop_def(Symbols)
+    constants = opt_prop_def(Ints)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(IsolatedFromAbove(), SymbolOpInterface())
+    assembly_format = "$sym_name $body attr-dict"
+
+    def __init__(
+        self,
+        sym_name: str,
+        body: Region,
+        *,
+        layouts: ArrayAttr[LayoutAttr] | None = None,
+        schedule: ScheduleAttr | None = None,
+        symbols: Sequence[str] = (),
+        constants: Sequence[int] = (),
+        in_place: IntAttr | None = None,
+    ):
+        super().__init__(
+            properties={
+                "sym_name": StringAttr(sym_name),
+                "layouts": layouts,
+                "schedule": schedule,
+                "symbols": symbol_list(symbols),
+                "constants": int_array(constants) if constants else None,
+                "in_place": in_place,
+            },
+            regions=[body],
+        )
+
+    def is_constant(self, position: int) -> bool:
+        return position in self.constant_positions
+
+    @property
+    def constant_positions(self) -> Sequence[int]:
+        """The numbers of the arguments that are constants of the model."""
+        return () if self.constants is None else ints(self.constants)
+
+    def verify_(self) -> None:
+        arguments = self.body.block.args
+        for argument in arguments:
+            require(is_ranked(argument), f"expected a tensor, got {argument.type}", "C1")
+        require_yield(self.body, "C2")
+        for value in yielded(self.body):
+            require(is_ranked(value), f"a kernel cannot yield {value.type}", "C2")
+        self._require_layouts("C3")
+        self._require_straight_line("C4")
+        self._require_prefetch("C5")
+        for position in self.constant_positions:
+            text = f"argument {position} of {len(arguments)} is said to be constant"
+            require(0 <= position < len(arguments), text, "C6")
+        self._require_in_place("C7")
 
 
 @irdl_op_definition

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias, cast
 
@@ -33,6 +34,7 @@ from xdsl.traits import IsolatedFromAbove, IsTerminator, Pure, RecursiveMemoryEf
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.base import is_ranked, require
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import ScheduleAttr
 from lowerdeck.dialects.core.symbols import MakesSymbols, symbols_made_within
@@ -72,7 +74,8 @@ def yielded(region: Region) -> tuple[SSAValue, ...]:
     return tuple(last.values)
 
 
-def _require_yield(region: Region, label: str) -> None:
+def require_yield(region: Region, label: str) -> None:
+    """VerifyException unless the region ends with `core.yield`."""
     ends = isinstance(region.block.last_op, YieldOp)
     require(ends, "the region does not end with core.yield", label)
 
@@ -202,7 +205,7 @@ class IfOp(IRDLOperation, MakesSymbols):
         require(element_type(self.condition) == i1, "the condition is not i1", "C3")
         made = self.made_dims
         for region in self.regions:
-            _require_yield(region, "C4")
+            require_yield(region, "C4")
             values = yielded(region)
             types = [value.type for value in values]
             expected = _but_for([result.type for result in self.results], values, made)
@@ -373,7 +376,7 @@ class LoopOp(IRDLOperation, MakesSymbols):
             "the region's first argument is not tensor<i64>",
             "C5",
         )
-        _require_yield(self.body, "C6")
+        require_yield(self.body, "C6")
         if self.condition is not None:
             require(len(yielded(self.body)) > 0, "the region yields no condition", "C6")
         self._verify_carried()
@@ -411,8 +414,65 @@ class LoopOp(IRDLOperation, MakesSymbols):
         )
 
 
+class KernelBody(IRDLOperation, ABC):
+    """
+    A kernel, on every level: straight-line ops, how the arguments and what they yield lie in
+    memory, and by which strategy they run.
+    """
+
+    sym_name = prop_def(SymbolNameConstraint())
+    layouts = opt_prop_def(ArrayAttr[LayoutAttr])
+    schedule = opt_prop_def(ScheduleAttr)
+    in_place = opt_prop_def(IntAttr)
+    body = region_def("single_block")
+
+    @abstractmethod
+    def is_constant(self, position: int) -> bool:
+        """True if an argument is a constant of the model."""
+
+    def layout(self, value: SSAValue) -> LayoutAttr:
+        """How an argument of the body, or a value that it yields, lies in memory."""
+        return self.layout_at(next(k for k, other in enumerate(self._stored()) if other is value))
+
+    def layout_at(self, position: int) -> LayoutAttr:
+        """The layout of an argument or, counted behind these, of a value that is yielded."""
+        if self.layouts is not None:
+            return self.layouts.data[position]
+        return LayoutAttr.row_major(rank_of(self._stored()[position]))
+
+    def _stored(self) -> list[SSAValue]:
+        """The values that lie in memory."""
+        return [*self.body.block.args, *yielded(self.body)]
+
+    def _require_layouts(self, label: str) -> None:
+        if self.layouts is not None:
+            ranks = [rank_of(value) for value in self._stored()]
+            found = [layout.rank for layout in self.layouts]
+            require(found == ranks, f"layouts of ranks {found} for values of ranks {ranks}", label)
+
+    def _require_straight_line(self, label: str) -> None:
+        for op in self.body.block.ops:
+            require(not op.regions, f"{op.name} has a region; a kernel is straight-line", label)
+
+    def _require_in_place(self, label: str) -> None:
+        if self.in_place is None:
+            return
+        position, types = self.in_place.data, list(self.body.block.arg_types)
+        results = [value.type for value in yielded(self.body)]
+        fits = position >= 0 and results == types[position : position + 1] != []
+        require(fits, f"input {position} has not the type of the only result", label)
+        old, new = self.layout_at(position), self.layout_at(len(types))
+        require(old == new, f"{new} cannot take the place of {old}", label)
+
+    def _require_prefetch(self, label: str) -> None:
+        if self.schedule is not None and (ahead := self.schedule.data.prefetch) is not None:
+            count = len(self.body.block.args)
+            text = f"input {ahead} of {count} is to be asked for ahead"
+            require(ahead < count, text, label)
+
+
 @irdl_op_definition
-class KernelOp(IRDLOperation):
+class KernelOp(KernelBody):
     """
     Straight-line ops that become one C function. Arguments are all it uses; no control flow inside.
 
@@ -429,7 +489,7 @@ class KernelOp(IRDLOperation):
     - (C4) no op in the region has a region.
     - (C5) what `schedule` asks for ahead is an input.
     - (C6) a `view` cuts a slice out of its input, or joins its inputs, and does nothing else.
-    - (C7) `in_place` is an input of the type of the only result.
+    - (C7) `in_place` is an input of the type and the layout of the only result.
 
     Example:
 
@@ -443,14 +503,9 @@ class KernelOp(IRDLOperation):
     """
 
     name = "core.kernel"
-    sym_name = prop_def(SymbolNameConstraint())
-    layouts = opt_prop_def(ArrayAttr[LayoutAttr])
-    schedule = opt_prop_def(ScheduleAttr)
     view = opt_prop_def(UnitAttr)
-    in_place = opt_prop_def(IntAttr)
     inputs = var_operand_def()
     results_ = var_result_def()
-    body = region_def("single_block")
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(IsolatedFromAbove(), Pure())
     assembly_format = (
@@ -474,41 +529,24 @@ class KernelOp(IRDLOperation):
         is_plain = list(op.operands) == list(self.body.block.args)
         return op if is_plain and rest[0].operands[0] is op.result else None
 
-    def layout(self, value: SSAValue) -> LayoutAttr:
-        """How an argument of the body, or a value that it yields, lies in memory."""
-        values = [*self.body.block.args, *yielded(self.body)]
-        return self.layout_at(next(k for k, other in enumerate(values) if other is value))
-
-    def layout_at(self, position: int) -> LayoutAttr:
-        """The layout of an input or, counted behind these, of a result."""
-        if self.layouts is not None:
-            return self.layouts.data[position]
-        return LayoutAttr.row_major(rank_of([*self.inputs, *self.results][position]))
+    def is_constant(self, position: int) -> bool:
+        return isinstance(self.inputs[position].owner, ConstantOp)
 
     def verify_(self) -> None:
         arguments = list(self.body.block.arg_types)
         types = [value.type for value in self.inputs]
         fits = arguments == types
         require(fits, lambda: f"arguments {_list(arguments)} differ from {_list(types)}", "C1")
-        _require_yield(self.body, "C2")
+        require_yield(self.body, "C2")
         types = [value.type for value in yielded(self.body)]
         results = [result.type for result in self.results]
         require(types == results, lambda: f"yields {_list(types)}, not {_list(results)}", "C2")
-        if self.layouts is not None:
-            ranks = [rank_of(value) for value in (*self.inputs, *self.results)]
-            found = [layout.rank for layout in self.layouts]
-            require(found == ranks, f"layouts of ranks {found} for values of ranks {ranks}", "C3")
-        if self.schedule is not None and (ahead := self.schedule.data.prefetch) is not None:
-            text = f"input {ahead} of {len(self.inputs)} is to be asked for ahead"
-            require(ahead < len(self.inputs), text, "C5")
-        for op in self.body.block.ops:
-            require(not op.regions, f"{op.name} has a region; a kernel is straight-line", "C4")
+        self._require_layouts("C3")
+        self._require_prefetch("C5")
+        self._require_straight_line("C4")
         fits = self.view is None or self.moved is not None
         require(fits, "a view is a slice or a concatenation of its inputs alone", "C6")
-        if self.in_place is not None:
-            position = self.in_place.data
-            fits = position >= 0 and results == arguments[position : position + 1] != []
-            require(fits, f"input {position} has not the type of the only result", "C7")
+        self._require_in_place("C7")
 
 
 def _joined_types(regions: Sequence[Region], symbols: Sequence[str]) -> list[Attribute]:

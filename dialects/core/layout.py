@@ -14,7 +14,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
-from lowerdeck.dialects.core.winograd import transformed_taps
+from lowerdeck.dialects.core.winograd import restored_taps, transformed_taps
 from lowerdeck.dialects.dims import Expr
 
 
@@ -186,10 +186,30 @@ class LayoutAttr(Data[Layout]):
         """The storage of a tensor, dense; what is padded is zero."""
         if self.data.winograd:
             array = transformed_taps(array, self.data.winograd)
+        pads, split, order = self._cut(array.shape)
+        padded = np.pad(array, pads) if pads else array
+        return np.ascontiguousarray(padded.reshape(split).transpose(order))
+
+    def unpack(self, storage: NDArray[Any], shape: Sequence[int]) -> NDArray[Any]:
+        """
+        The tensor of a shape that lies in a storage, dense; of transformed weights the taps that
+        they come from, by least squares.
+        """
+        more = self.data.winograd - 1 if self.data.winograd else 0
+        sizes = [size + more if axis > 1 else size for axis, size in enumerate(shape)]
+        pads, split, order = self._cut(sizes)
+        pieces = storage.reshape([split[k] for k in order]).transpose(np.argsort(order))
+        pairs = list(zip(sizes, pads, strict=True))
+        padded = pieces.reshape([begin + size + end for size, (begin, end) in pairs])
+        array = padded[tuple(slice(begin, begin + size) for size, (begin, _) in pairs)]
+        return restored_taps(array, self.data.winograd) if self.data.winograd else array
+
+    def _cut(self, shape: Sequence[int]) -> tuple[list[tuple[int, int]], list[int], list[int]]:
+        """What is padded, the sizes of the pieces axis by axis, and the order in which they lie."""
         pads: list[tuple[int, int]] = []
         split: list[int] = []
         place: dict[Piece, int] = {}
-        for axis, size in enumerate(array.shape):
+        for axis, size in enumerate(shape):
             begin, end = self.data.begin[axis], self.data.end[axis]
             own = sorted((p for p in self.data.pieces if p.axis == axis), key=lambda p: -p.stride)
             whole = -(-(begin + size + end) // self.block(axis)) * self.block(axis)
@@ -197,8 +217,7 @@ class LayoutAttr(Data[Layout]):
             for piece in own:
                 place[piece] = len(split)
                 split.append(whole // own[0].stride if piece.size is None else piece.size)
-        order = [place[piece] for piece in self.data.pieces]
-        return np.ascontiguousarray(np.pad(array, pads).reshape(split).transpose(order))
+        return pads, split, [place[piece] for piece in self.data.pieces]
 
 
 def _parse_piece(parser: AttrParser) -> Piece:

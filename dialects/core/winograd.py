@@ -86,3 +86,12 @@ def transformed_taps(weight: NDArray[Any], size: int) -> NDArray[Any]:
         g = np.array(matrices(size, weight.shape[axis]).taps, np.float64)
         result = np.moveaxis(np.tensordot(g, result, (1, axis)), 0, axis)
     return result.astype(weight.dtype)
+
+
+def restored_taps(transformed: NDArray[Any], size: int) -> NDArray[Any]:
+    """The weights whose `transformed_taps` are the nearest, in f64, rounded once."""
+    result = transformed.astype(np.float64)
+    for axis in range(2, transformed.ndim):
+        g = np.array(matrices(size, transformed.shape[axis] - size + 1).taps, np.float64)
+        result = np.moveaxis(np.tensordot(np.linalg.pinv(g), result, (1, axis)), 0, axis)
+    return result.astype(transformed.dtype)

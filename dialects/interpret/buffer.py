@@ -1,5 +1,6 @@
 """
 The meaning of the `buffer` dialect: kernels become Python functions, called by the entry function.
+A kernel without loops is run on the tensors that lie in its buffers, op by op.
 
 Scalars are what the printed C computes with: integers of a width wrap around, f32 rounds after each
 op, half precision exists in memory only. Memory is numpy arrays without bounds to slip through: an
@@ -34,14 +35,28 @@ from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
-from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.core.control_flow import names_in, yielded
 from lowerdeck.dialects.core.enums import Predicate
-from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1, numpy_dtype
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.types import (
+    bf16,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    f64,
+    i1,
+    numpy_dtype,
+)
 from lowerdeck.dialects.dims import Atom, Expr
+from lowerdeck.dialects.interpret.core import evaluate
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
 
 SIMULATED_PARTS = 3
 """Into how many parts loops are cut that threads share; they run one after the other."""
+
+STEPS_OF_AN_OP = 10
+"""For a whole op on tensors takes at least as long as so many iterations of a loop."""
 
 POISON = 0x7F
 """Every byte of memory that was not written: large numbers, in every type."""
@@ -72,7 +87,11 @@ class Machine:
     """The memory and the kernels of one run."""
 
     def __init__(self, module: ModuleOp, max_steps: int | None) -> None:
-        self._functions = kernel.functions_of(module)
+        self._callees = {
+            op.sym_name.data: op
+            for op in module.body.block.ops
+            if isinstance(op, kernel.FuncOp | kernel.KernelOp)
+        }
         self._compiled: dict[str, Kernel] = {}
         self._steps_left = python_math.inf if max_steps is None else max_steps
         self._memory: dict[SSAValue, Array] = {}
@@ -299,13 +318,17 @@ class Machine:
     @_run_op.register
     def _(self, op: driver.CallOp, symbols: dict[str, int]) -> None:
         name = op.callee.root_reference.data
-        if name not in self._functions:
+        if name not in self._callees:
             raise InterpretError(f"{describe(op)}: there is no kernel @{name}")
-        function = self._functions[name]
+        callee = self._callees[name]
         if name not in self._compiled:
-            self._compiled[name] = compile_kernel(function, self.spend)
+            self._compiled[name] = (
+                compile_kernel(callee, self.spend)
+                if isinstance(callee, kernel.FuncOp)
+                else tensor_kernel(callee, self.spend)
+            )
         buffers = [self._buffer(argument, symbols, op) for argument in op.arguments]
-        split = len(buffers) - function.outputs.data
+        split = len(buffers) - _output_count(callee)
         for position, output in enumerate(buffers[split:], split):
             if any(np.shares_memory(output, other) for other in buffers[:position]):
                 raise InterpretError(f"{describe(op)}: an output overlaps another buffer")
@@ -408,6 +431,74 @@ def compile_kernel(function: kernel.FuncOp, spend: Callable[[int], None]) -> Ker
     scope: dict[str, Any] = {**_NAMESPACE, **writer.constants, "spend": spend}
     exec(compile(source, f"<@{function.sym_name.data}>", "exec"), scope)
     return scope["kernel"]
+
+
+def _output_count(op: kernel.FuncOp | kernel.KernelOp) -> int:
+    return op.outputs.data if isinstance(op, kernel.FuncOp) else len(yielded(op.body))
+
+
+def tensor_kernel(op: kernel.KernelOp, spend: Callable[[int], None]) -> Kernel:
+    """
+    A kernel without loops as a Python function of what one with loops takes: its ops run on the
+    tensors that lie in the arrays.
+    """
+    block, results, names = op.body.block, yielded(op.body), names_in(op.symbols)
+    values = [*block.args, *results]
+    stored = [(value, op.layout_at(position)) for position, value in enumerate(values)]
+
+    def run(*given: Any) -> None:
+        count = len(given) - len(names)
+        buffers: list[Array] = list(given[:count])
+        symbols = dict(zip(names, given[count:], strict=True))
+        if op.in_place is not None:
+            buffers.insert(op.in_place.data, buffers[-1])
+        inputs = zip(buffers[: len(block.args)], stored, strict=False)
+        tensors = {
+            value: _read(buffer, value, layout, symbols) for buffer, (value, layout) in inputs
+        }
+        for inner in block.ops:
+            if inner is not block.last_op:
+                spend(STEPS_OF_AN_OP)
+                found = evaluate(inner, [tensors[each] for each in inner.operands], symbols)
+                tensors.update(zip(inner.results, found, strict=True))
+        for buffer, (value, layout) in zip(
+            buffers[len(block.args) :], stored[len(block.args) :], strict=True
+        ):
+            _write(tensors[value], buffer, value, layout, symbols)
+
+    return run
+
+
+def _read(buffer: Array, value: SSAValue, layout: LayoutAttr, symbols: Mapping[str, int]) -> Array:
+    """The tensor that lies in a buffer; a copy, for the buffer may change."""
+    shape = _shape(value, symbols)
+    _check_size(buffer, layout, shape)
+    return layout.unpack(buffer.view(numpy_dtype(element_type(value))), shape).copy()
+
+
+def _write(
+    array: Array, buffer: Array, value: SSAValue, layout: LayoutAttr, symbols: Mapping[str, int]
+) -> None:
+    """Store a tensor as it lies in a buffer."""
+    expected = _shape(value, symbols)
+    if list(array.shape) != expected or array.dtype != numpy_dtype(element_type(value)):
+        found = f"{array.dtype}{list(array.shape)}"
+        raise InterpretError(f"a kernel gives {found}, declared {value.type} = {expected}")
+    _check_size(buffer, layout, expected)
+    buffer[:] = layout.pack(array).reshape(-1).view(buffer.dtype)
+
+
+def _check_size(buffer: Array, layout: LayoutAttr, shape: Sequence[int]) -> None:
+    """IndexError if a buffer has no place, or too much, for a tensor."""
+    sizes = [dim.evaluate({}) for dim in layout.dims(list(map(Expr.const, shape)))]
+    count = python_math.prod(sizes)
+    if buffer.size != count:
+        text = f"buffer of {buffer.size} elements, the tensor {list(shape)} takes {count}"
+        raise IndexError(text)
+
+
+def _shape(value: SSAValue, symbols: Mapping[str, int]) -> list[int]:
+    return [dim.evaluate(symbols) for dim in dims_of(value)]
 
 
 class _KernelWriter:

@@ -1,4 +1,4 @@
-"""`bufferize`: values become buffers, kernels functions, and `main` the entry function."""
+"""`bufferize`: values become buffers, and `main` the entry function, which calls kernels."""
 
 from __future__ import annotations
 
@@ -42,58 +42,43 @@ from lowerdeck.lowering.buffers.work import multiply_adds_of_kernel
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.form.view_parts import Place, Places, find_places, offset_of_slice
 from lowerdeck.lowering.nests.lower import remove_unused
-from lowerdeck.lowering.strategies.registry import lower_kernel
-from lowerdeck.passes.structure import nameless_key, region_key
+from lowerdeck.passes.structure import nameless_key
+from lowerdeck.passes.symbols import symbols_of, symbols_used_by
 
 MAX_TRIPS = 1 << 31
 """A larger constant trip count is how exporters write that there is none."""
 
 
-@dataclass
-class Kernels:
-    """The functions made so far, by what they compute: equal kernels are emitted once."""
+@dataclass(frozen=True)
+class Called:
+    """A kernel that is called."""
 
-    functions: dict[Hashable, kernel.FuncOp] = field(default_factory=dict[Hashable, kernel.FuncOp])
-    _lowered: dict[Hashable, tuple[str, list[str]]] = field(
-        default_factory=dict[Hashable, tuple[str, list[str]]]
-    )
-    """What `get` gives, by what a kernel does on the level of `core`."""
-    _failing: set[str] = field(default_factory=set[str])
-    _scratch: dict[str, list[RefType]] = field(default_factory=dict[str, list[RefType]])
+    op: KernelOp
+    name: str
+    symbols: Sequence[str]
+    """The dimension symbols that its types and ops name."""
 
-    def can_fail(self, name: str) -> bool:
-        """True if the function may set the status of the run."""
-        return name in self._failing
+    @staticmethod
+    def of(op: KernelOp) -> Called:
+        block = op.body.block
+        names = {name for type_ in block.arg_types for name in symbols_of(type_)}
+        names.update(name for inner in block.ops for name in symbols_used_by(inner))
+        return Called(op, op.sym_name.data, sorted(names))
 
-    def scratch(self, name: str) -> Sequence[RefType]:
-        """The types of the last outputs of a function, which are memory for itself."""
-        return self._scratch.get(name, ())
-
-    def get(self, op: KernelOp) -> tuple[str, list[str]]:
-        """The name of the function for a kernel, and the model's symbols it is called with."""
-        # Lowering takes long, and most kernels of a deep model are like another one. What is beyond
-        # the end of an input depends on whether it is a constant.
-        key = (nameless_key(op), *(isinstance(value.owner, ConstantOp) for value in op.inputs))
-        if (known := self._lowered.get(key)) is None:
-            known = self._lowered[key] = self._lower(op)
-        return known
-
-    def _lower(self, op: KernelOp) -> tuple[str, list[str]]:
-        function = lower_kernel(op)
-        symbols = [name.data for name in function.symbols]
-        # Symbols may be called differently, and kernels of `core` may differ in what does not
-        # matter to loops.
-        key = (len(symbols), function.outputs, region_key(function.body, {}))
-        first = self.functions.setdefault(key, function)
-        if first is not function:
-            function.erase()
-            return first.sym_name.data, symbols
-        if any(isinstance(inner, kernel.CheckIndexOp) for inner in function.walk()):
-            self._failing.add(function.sym_name.data)
-        count = function.outputs.data - len(op.results)
-        scratch = [ref_type(argument) for argument in function.body.block.args[-count:][:count]]
-        self._scratch[function.sym_name.data] = scratch
-        return first.sym_name.data, symbols
+    def over_buffers(self) -> kernel.KernelOp:
+        """The kernel by itself; the function, which is done with, loses its ops."""
+        op = self.op
+        new = kernel.KernelOp(
+            self.name,
+            op.detach_region(op.body),
+            layouts=op.layouts,
+            schedule=op.schedule,
+            symbols=self.symbols,
+            constants=[number for number in range(len(op.inputs)) if op.is_constant(number)],
+            in_place=op.in_place,
+        )
+        new.location = op.location
+        return new
 
 
 @dataclass
@@ -132,7 +117,10 @@ class Bufferizer:
             zip(source.args, block.args[:count], strict=True)
         )
         self.outputs = block.args[count:]
-        self.kernels = Kernels()
+        self._kernels: dict[Hashable, Called] = {}
+        """Those that are called, by what they do: equal ones are one."""
+        self._number_symbol: str | None = None
+        """What the kernel that gives the number of an iteration calls it."""
         self._scopes = [Scope(block)]
         self._ranges: dict[str, Interval] = {}
         """Where the numbers of iterations lie."""
@@ -141,7 +129,7 @@ class Bufferizer:
         self._places = Places()
         self._fresh = 0
 
-    def run(self) -> tuple[list[kernel.FuncOp], EntryOp]:
+    def run(self) -> tuple[list[kernel.KernelOp], EntryOp]:
         """The kernels in the order of their first call, and the entry function."""
         for value, output in zip(self.returned, self.outputs, strict=True):
             # Even one without elements has dimensions to be written once they are known.
@@ -160,7 +148,7 @@ class Bufferizer:
         outputs = value_names(function.res_attrs, len(self.outputs))
         entry = EntryOp(inputs, outputs, Region(block), unused=unused_inputs(function))
         entry.location = function.location
-        return list(self.kernels.functions.values()), entry
+        return [called.over_buffers() for called in self._kernels.values()], entry
 
     # Helpers
 
@@ -301,20 +289,27 @@ class Bufferizer:
         for member in op.body.block.ops:
             for assumption in assumptions(member):
                 self._check(op, assumption)
-        name, symbols = self.kernels.get(op)
+        called = self._called(op)
+        self._call(op, called.name, [Expr.symbol(name) for name in called.symbols])
+
+    def _called(self, op: KernelOp) -> Called:
+        """The first kernel that does the same."""
+        # What is beyond the end of an input depends on whether it is a constant.
+        key = (nameless_key(op), *map(op.is_constant, range(len(op.inputs))))
+        if key not in self._kernels:
+            self._kernels[key] = Called.of(op)
+        return self._kernels[key]
+
+    def _call(self, op: KernelOp, name: str, symbols: Sequence[Expr]) -> None:
+        """Call a kernel that does what `op` does, on the buffers of that."""
         changed = None if op.in_place is None else op.in_place.data
-        positions = [k for k in range(len(op.inputs)) if k != changed]
-        inputs = [self._input(op, position) for position in positions]
+        inputs = [self._input(op, k) for k in range(len(op.inputs)) if k != changed]
         outputs = [
             self._buffer_for(result, op.layout_at(len(op.inputs) + number))
             for number, result in enumerate(op.results)
         ]
-        scratch = [self._alloc(type_) for type_ in self.kernels.scratch(name)]
-        arguments = [*inputs, *outputs, *scratch]
-        values = [Expr.symbol(symbol) for symbol in symbols]
-        self._add(driver.CallOp(name, arguments, values, multiply_adds_of_kernel(op)), op)
-        if self.kernels.can_fail(name):
-            self._add(driver.CheckStatusOp(), op)
+        work = multiply_adds_of_kernel(op)
+        self._add(driver.CallOp(name, [*inputs, *outputs], symbols, work), op)
 
     def _lower_view(self, op: KernelOp) -> None:
         """A slice, or a concatenation whose parts have been computed where they belong."""
@@ -431,10 +426,12 @@ class Bufferizer:
         argument = op.body.block.args[0]
         if not argument.uses:
             return
-        number = FromDimsOp([Expr.symbol(iteration)], [])
+        # All loops call one kernel, which knows the number by the name that the first one gave it.
+        self._number_symbol = self._number_symbol or iteration
+        number = FromDimsOp([Expr.symbol(self._number_symbol)], [])
         kernel_op = KernelOp("iteration", [], Region(Block([number, YieldOp([number.result])])))
         kernel_op.location = op.location
-        self._lower_kernel(kernel_op)
+        self._call(kernel_op, self._called(kernel_op).name, [Expr.symbol(iteration)])
         self.refs[argument] = self.refs.pop(kernel_op.results[0])
 
     def _yield_to(
@@ -514,13 +511,14 @@ class BufferizePass(ModulePass):
     """
     Give every value memory.
 
-    Each `core.kernel` becomes a `buffer.func` (equal ones become one), and `func.func @main`
-    becomes the entry function, whose arguments are the inputs and the outputs. Reshapes become
-    views, and so do slices and the parts of concatenations that `view-parts` has marked. A
-    carried value has two slots that swap after each iteration; one that iterations only scatter
-    into, after all else has read it, is changed where it lies; one that changes its size gets a new
-    buffer from the allocator in each iteration, as do results of branches that differ in size. What
-    ops take for granted about dimensions and cannot prove becomes a `buffer.require`.
+    Each `core.kernel` becomes a `buffer.kernel` (equal ones become one), which says what it
+    computes and how its buffers lie, and calls of that. `func.func @main` becomes the entry
+    function, whose arguments are the inputs and the outputs. Reshapes become views, and so do
+    slices and the parts of concatenations that `view-parts` has marked. A carried value has two
+    slots that swap after each iteration; one that iterations only scatter into, after all else has
+    read it, is changed where it lies; one that changes its size gets a new buffer from the
+    allocator in each iteration, as do results of branches that differ in size. What ops take for
+    granted about dimensions and cannot prove becomes a `buffer.require`.
     """
 
     name = "bufferize"

@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from xdsl.ir import Block, Operation, SSAValue
 
@@ -44,7 +43,6 @@ class Spots:
         self.others: set[SSAValue] = set()
         """Buffers that anything else is done to."""
         self._symbols: dict[SSAValue, Expr] = {}
-        self._axes: dict[object, _Axis | None] = {}
         self._count = 0
         self._visit(function.body.block, ())
 
@@ -102,30 +100,6 @@ class Spots:
             extents[ref_type(op.ref).innermost] = lanes
         return Spot(self._count, block, loops, indices, tuple(extents))
 
-    def axis(self, load: Spot, store: Spot, number: int, shared: frozenset[str]) -> _Axis | None:
-        """
-        What is known of an index of both, where `shared` are the loops around both; None if it is
-        not plain. Unrolled kernels have many loads and stores, whose indices are mostly the same.
-        """
-        ends = [(spot.indices[number], spot.extents[number]) for spot in (load, store)]
-        key = (*ends, shared)
-        if key not in self._axes:
-            self._axes[key] = self._axis(ends, shared)
-        return self._axes[key]
-
-    def _axis(self, ends: Sequence[tuple[Expr, int]], shared: frozenset[str]) -> _Axis | None:
-        parts = [_split(index, shared) for index, _ in ends]
-        known = [part for part in parts if part is not None]
-        if len(known) < 2 or known[0][0] != known[1][0]:
-            return None
-        bounds: list[OpenInterval] = []
-        for (_, extent), (_, rest) in zip(ends, known, strict=True):
-            if (found := open_interval(rest, self.ranges)) is None:
-                return None
-            bounds.append((found[0], found[1] + extent - 1))
-        load, store = bounds
-        return _Axis(known[0][0], load, store, self.trips)
-
 
 @dataclass(frozen=True)
 class _Axis:
@@ -137,16 +111,13 @@ class _Axis:
     steps: Mapping[str, int]
     load: OpenInterval
     store: OpenInterval
-    trips: Mapping[str, Expr]
-    """How many values the variable of a loop may have at most."""
 
-    @cached_property
+    @property
     def differs_at_once(self) -> bool:
         """True if in one iteration of the loops the two differ here."""
         return _is_below(self.load[1], self.store[0]) or _is_below(self.store[1], self.load[0])
 
-    @cached_property
-    def differs_between(self) -> bool:
+    def differs_between(self, trips: Mapping[str, Expr]) -> bool:
         """
         True if the two differ here in iterations that differ in one of these variables: each step
         is larger than all that the smaller ones and what is added can make up.
@@ -160,7 +131,7 @@ class _Axis:
             if abs(step) <= reach:
                 return False
             # Of an unknown number of trips only the last step may be.
-            count = self.trips[name].value
+            count = trips[name].value
             reach = math.inf if count is None else reach + abs(step) * (count - 1)
         return True
 
@@ -204,12 +175,15 @@ def _is_safe_pair(load: Spot, store: Spot, spots: Spots) -> bool:
 
     Where the outermost loops differ, threads may be in both: then the two must never meet.
     """
-    shared = frozenset(_common(load.loops, store.loops))
-    known = (spots.axis(load, store, number, shared) for number in range(len(load.indices)))
-    axes = [axis for axis in known if axis is not None]
+    shared = _common(load.loops, store.loops)
+    axes = [
+        axis
+        for number in range(len(load.indices))
+        if (axis := _axis(load, store, number, frozenset(shared), spots)) is not None
+    ]
     if not shared and load.block is not store.block:
         return any(axis.differs_at_once for axis in axes)
-    telling = [axis for axis in axes if axis.differs_between]
+    telling = [axis for axis in axes if axis.differs_between(spots.trips)]
     told = {name for axis in telling for name in axis.steps}
     if any(name not in told and spots.trips[name] != 1 for name in shared):
         return False
@@ -220,6 +194,22 @@ def _common(first: Sequence[str], second: Sequence[str]) -> list[str]:
     """The loops around both, from the outermost one inward."""
     pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
     return [name for name, _ in pairs]
+
+
+def _axis(
+    load: Spot, store: Spot, number: int, shared: frozenset[str], spots: Spots
+) -> _Axis | None:
+    """What is known of an index of both; None if it is not plain."""
+    parts = [_split(spot.indices[number], shared) for spot in (load, store)]
+    known = [part for part in parts if part is not None]
+    if len(known) < 2 or known[0][0] != known[1][0]:
+        return None
+    bounds: list[OpenInterval] = []
+    for spot, (_, rest) in zip((load, store), known, strict=True):
+        if (found := open_interval(rest, spots.ranges)) is None:
+            return None
+        bounds.append((found[0], found[1] + spot.extents[number] - 1))
+    return _Axis(known[0][0], *bounds)
 
 
 def _split(expr: Expr, names: frozenset[str]) -> tuple[dict[str, int], Expr] | None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.constant import ConstantOp, IotaOp
-from lowerdeck.dialects.core.control_flow import KernelOp, yielded
+from lowerdeck.dialects.core.control_flow import KernelBody, yielded
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.index_maps import HasIndexMaps, any_index
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
@@ -58,17 +58,18 @@ def _link_rule(*ops: type[Operation]) -> Callable[[R], R]:
     return register
 
 
-def channel_offsets(kernel: KernelOp) -> dict[int, int] | None:
+def channel_offsets(kernel: KernelBody) -> dict[int, int] | None:
     """
     The inputs whose channels follow those of the only result, by position: channel c of the result
     needs channel c + offset. Constants, and inputs that do not vary along the channels, are none of
     them; neither is what a convolution reads, but for depthwise ones. None if channels are mixed
     otherwise.
     """
-    if len(kernel.results) != 1 or not _has_channels(kernel.results[0]):
+    results = yielded(kernel.body)
+    if len(results) != 1 or not _has_channels(results[0]):
         return None
     links = Links()
-    links.add(yielded(kernel.body)[0], 0)
+    links.add(results[0], 0)
     try:
         for op in reversed(list(kernel.body.block.ops)):
             for result in op.results:
@@ -80,7 +81,7 @@ def channel_offsets(kernel: KernelOp) -> dict[int, int] | None:
         return None
     found: dict[int, int] = {}
     for position, argument in enumerate(kernel.body.block.args):
-        if isinstance(kernel.inputs[position].owner, ConstantOp):
+        if kernel.is_constant(position):
             continue
         if argument in links.constants:
             return None

@@ -19,8 +19,7 @@ from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer.kernel import FuncOp, LoadOp, ReturnOp
 from lowerdeck.dialects.buffer.types import RefType
-from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.control_flow import KernelBody, YieldOp
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import dims_of, element_type
@@ -78,7 +77,7 @@ def anchor(
 class KernelLowering:
     """The state of lowering one kernel: the builder, the buffers, and what is bound to them."""
 
-    def __init__(self, kernel: KernelOp) -> None:
+    def __init__(self, kernel: KernelBody) -> None:
         self.kernel = kernel
         source = kernel.body.block
         last = source.last_op
@@ -210,7 +209,7 @@ class KernelLowering:
             dims, layout = dims_of(argument), self.kernel.layout_at(position)
             # Constants may have fewer dimensions.
             axis = len(dims) - rank + 1
-            is_constant = isinstance(self.kernel.inputs[position].owner, ConstantOp)
+            is_constant = self.kernel.is_constant(position)
             if position in offsets:
                 if layout.inner(1) != block or offsets[position] % block:
                     return False

@@ -11,7 +11,7 @@ from math import prod
 
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
@@ -85,7 +85,7 @@ class Bands(Strategy):
         BandLowering(k, *convolutions_of(k.kernel), schedule).lower()
 
 
-def convolutions_of(kernel: KernelOp) -> tuple[ConvOp, ConvOp]:
+def convolutions_of(kernel: KernelBody) -> tuple[ConvOp, ConvOp]:
     """The two convolutions of a kernel that has two."""
     first, second = (op for op in kernel.body.block.ops if isinstance(op, ConvOp))
     return first, second

@@ -6,8 +6,7 @@ from typing import TypeVar
 
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.control_flow import KernelOp, yielded
+from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ContractionOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
@@ -22,12 +21,12 @@ FEWEST_LANES = 4
 """The smallest block: of tensors with few channels."""
 
 
-def anchors_of(kernel: KernelOp) -> list[Operation]:
+def anchors_of(kernel: KernelBody) -> list[Operation]:
     """The ops of a kernel that are not maps."""
     return [op for op in kernel.body.block.ops if type(op) in ANCHORS]
 
 
-def the(kind: type[Op], kernel: KernelOp) -> Op:
+def the(kind: type[Op], kernel: KernelBody) -> Op:
     """The last op of a kind in a kernel that is known to have one."""
     return [op for op in kernel.body.block.ops if isinstance(op, kind)][-1]
 
@@ -40,7 +39,7 @@ def position_of(kernel: KernelOp, value: SSAValue) -> int | None:
 def is_constant(kernel: KernelOp, value: SSAValue) -> bool:
     """True for an argument of a kernel that is a constant."""
     position = position_of(kernel, value)
-    return position is not None and isinstance(kernel.inputs[position].owner, ConstantOp)
+    return position is not None and kernel.is_constant(position)
 
 
 def layout_in(kernel: KernelOp, value: SSAValue) -> LayoutAttr:

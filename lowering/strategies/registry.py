@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
 
 from lowerdeck.dialects.buffer.kernel import FuncOp
-from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.schedule import Schedule, ScheduleAttr
 from lowerdeck.dialects.core.types import dims_of
@@ -119,7 +119,7 @@ def apply_schedule(kernel: KernelOp, schedule: Schedule) -> None:
     kernel.layouts = ArrayAttr(layouts)
 
 
-def lower_kernel(kernel: KernelOp) -> FuncOp:
+def lower_kernel(kernel: KernelBody) -> FuncOp:
     """
     The function of a kernel, with the loops of the strategy that its schedule names; plain ones if
     it has none.
@@ -131,7 +131,7 @@ def lower_kernel(kernel: KernelOp) -> FuncOp:
     return KernelLowering(kernel).lower(lambda k: strategy.lower(k, schedule))
 
 
-def _of_schedule(kernel: KernelOp, schedule: Schedule) -> Strategy:
+def _of_schedule(kernel: KernelBody, schedule: Schedule) -> Strategy:
     """LoweringError if there is no such strategy, or if it is not for the kernel."""
     strategy = strategy_named(schedule.strategy)
     if strategy is None:

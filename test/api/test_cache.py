@@ -52,7 +52,6 @@ def scaled(model: lowerdeck.Model) -> float:
 @pytest.fixture(autouse=True)
 def private(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setenv("LOWERDECK_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("CFLAGS", "-O0")  # how fast models run is not what is tested
     return tmp_path / "cache"
 
 

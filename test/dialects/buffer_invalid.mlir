@@ -650,3 +650,97 @@ buffer.entry [] -> [] {
   buffer.mark
   buffer.return
 }
+
+// -----
+
+// CHECK: op 'buffer.kernel': expected a tensor, got !buffer.ref<[4] x f32> (C1)
+buffer.kernel @kernel_c1 {
+^bb0(%x : !buffer.ref<[4] x f32>):
+  %y = core.constant dense<1.0> : tensor<4xf32>
+  core.yield %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: op 'buffer.kernel': expected a tensor, got tensor<*xf32> (C1)
+buffer.kernel @kernel_c1_rank {
+^bb0(%x : tensor<*xf32>):
+  core.yield %x : tensor<*xf32>
+}
+
+// -----
+
+// CHECK: op 'buffer.kernel': the region does not end with core.yield (C2)
+buffer.kernel @kernel_c2_end {
+^bb0(%x : tensor<4xf32>):
+  buffer.return
+}
+
+// -----
+
+// CHECK: op 'buffer.kernel': a kernel cannot yield f32 (C2)
+buffer.kernel @kernel_c2_value {
+  %y = arith.constant 1.0 : f32
+  core.yield %y : f32
+}
+
+// -----
+
+// CHECK: op 'buffer.kernel': layouts of ranks [2] for values of ranks [2, 2] (C3)
+buffer.kernel @kernel_c3 {
+^bb0(%x : tensor<4x4xf32>):
+  core.yield %x : tensor<4x4xf32>
+} {layouts = [#core.layout<1, 0>]}
+
+// -----
+
+// CHECK: op 'buffer.kernel': core.kernel has a region; a kernel is straight-line (C4)
+buffer.kernel @kernel_c4 {
+^bb0(%x : tensor<4xf32>):
+  %y = core.kernel @inner (%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%a : tensor<4xf32>):
+    core.yield %a : tensor<4xf32>
+  }
+  core.yield %y : tensor<4xf32>
+}
+
+// -----
+
+// CHECK: op 'buffer.kernel': input 1 of 1 is to be asked for ahead (C5)
+buffer.kernel @kernel_c5 {
+^bb0(%x : tensor<4xf32>):
+  core.yield %x : tensor<4xf32>
+} {schedule = #core.schedule<direct, prefetch 1>}
+
+// -----
+
+// CHECK: op 'buffer.kernel': argument 1 of 1 is said to be constant (C6)
+buffer.kernel @kernel_c6 {
+^bb0(%x : tensor<4xf32>):
+  core.yield %x : tensor<4xf32>
+} {constants = array<i64: 0, 1>}
+
+// -----
+
+// CHECK: op 'buffer.kernel': input 1 has not the type of the only result (C7)
+buffer.kernel @kernel_c7_number {
+^bb0(%x : tensor<4xf32>):
+  core.yield %x : tensor<4xf32>
+} {in_place = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.kernel': input 0 has not the type of the only result (C7)
+buffer.kernel @kernel_c7_type {
+^bb0(%x : tensor<4xf32>):
+  %y = core.cast %x to f64 : (tensor<4xf32>) -> tensor<4xf64>
+  core.yield %y : tensor<4xf64>
+} {in_place = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.kernel': #core.layout<1, 0> cannot take the place of #core.layout<0, 1> (C7)
+buffer.kernel @kernel_c7_layout {
+^bb0(%x : tensor<4x4xf32>):
+  core.yield %x : tensor<4x4xf32>
+} {layouts = [#core.layout<0, 1>, #core.layout<1, 0>], in_place = #builtin.int<0>}

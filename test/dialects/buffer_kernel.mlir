@@ -51,3 +51,14 @@ buffer.func @map {
   %z = buffer.apply <[s0 * 3]>
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<1>}
+
+// CHECK-LABEL: buffer.kernel @without_loops
+// CHECK-NEXT:  ^bb0(%x: tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %w: tensor<4xf32>):
+// CHECK-NEXT:    %y = core.add %x, %w : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+// CHECK-NEXT:    core.yield %y : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+// CHECK-NEXT:  } {symbols = ["n"], constants = array<i64: 1>, in_place = #builtin.int<0>, schedule = #core.schedule<row_maps, lanes {d1 = 4}>, layouts = [#core.layout<0, 1>, #core.layout<0>, #core.layout<0, 1>]}
+buffer.kernel @without_loops {
+^bb0(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, %w : tensor<4xf32>):
+  %y = core.add %x, %w : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  core.yield %y : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+} {symbols = ["n"], constants = array<i64: 1>, in_place = #builtin.int<0>, schedule = #core.schedule<row_maps, lanes {d1 = 4}>, layouts = [#core.layout<0, 1>, #core.layout<0>, #core.layout<0, 1>]}

@@ -205,7 +205,7 @@ _UNTUNED = (
 
 
 class _Runs(Observer):
-    """Runs programs of one module before and after its memory is planned, and compares."""
+    """Runs programs of one module with and without loops, and with planned memory, and compares."""
 
     def __init__(self, programs: Sequence[Program]) -> None:
         self._programs = programs
@@ -213,11 +213,11 @@ class _Runs(Observer):
         self.problems: list[str] = []
 
     def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-        if pass_.name == "plan-memory":
+        if pass_.name in ("lower-kernels", "plan-memory"):
             module.verify()
             for number, program in enumerate(self._programs):
                 expected = program.expected if program.compare_core else None
-                self._run(number, "buffer", module, expected, exact=False)
+                self._run(number, f"before {pass_.name}", module, expected, exact=False)
 
     def after_phase(self, phase: str, module: ModuleOp) -> None:
         if phase == "scheduled":

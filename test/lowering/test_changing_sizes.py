@@ -239,7 +239,14 @@ def test_changing_sizes(tmp_path: Path, threads: int) -> None:
 
 def lowered(types: Sequence[Any], body: Any, name: str) -> Any:
     module = module_of(types, body)
-    for step in ("form-kernels", "fuse-epilogue", "view-parts", "bufferize", "plan-memory"):
+    for step in (
+        "form-kernels",
+        "fuse-epilogue",
+        "view-parts",
+        "bufferize",
+        "lower-kernels",
+        "plan-memory",
+    ):
         ALL_PASSES[step]()().apply(LowerdeckContext(), module)
     return module, emit_c(module, name, "native")
 
@@ -350,6 +357,7 @@ def test_simulated_threads_agree() -> None:
         "fuse-epilogue",
         "view-parts",
         "bufferize",
+        "lower-kernels",
         "parallelize",
         "plan-memory",
     ):

@@ -127,7 +127,7 @@ def test_temporaries_of_an_iteration_end_with_it(tmp_path: Path) -> None:
         return LoopOp(trips, None, [x], Region(block)).results[0]
 
     module = module_of([typed(np.int64, 3), typed(np.int64)], body)
-    for name in ("form-kernels", "fuse-epilogue", "bufferize", "plan-memory"):
+    for name in ("form-kernels", "fuse-epilogue", "bufferize", "lower-kernels", "plan-memory"):
         ALL_PASSES[name]()().apply(LowerdeckContext(), module)
     artifact = emit_c(module, "model", "native")
     library = compile_all([artifact], tmp_path)
@@ -163,7 +163,7 @@ def test_slots_of_a_loop_take_turns(tmp_path: Path) -> None:
 def test_a_dimension_of_two_inputs_is_one(tmp_path: Path) -> None:
     n = symbol("n")
     module = module_of([typed(np.int64, n), typed(np.int64, n)], e.AddOp)
-    for name in ("form-kernels", "fuse-epilogue", "bufferize", "plan-memory"):
+    for name in ("form-kernels", "fuse-epilogue", "bufferize", "lower-kernels", "plan-memory"):
         ALL_PASSES[name]()().apply(LowerdeckContext(), module)
     artifact = emit_c(module, "model", "native")
     library = compile_all([artifact], tmp_path)

@@ -50,7 +50,14 @@ def lowered(count: int, *passes: str) -> ModuleOp:
     """All functions of one vector, in kernels."""
     module = module_of([typed(np.float32, count)], lambda x: [op(x) for op in FUNCTIONS])
     context = LowerdeckContext()
-    for name in ("form-kernels", "fuse-epilogue", "bufferize", "expand-math", *passes):
+    for name in (
+        "form-kernels",
+        "fuse-epilogue",
+        "bufferize",
+        "lower-kernels",
+        "expand-math",
+        *passes,
+    ):
         ALL_PASSES[name]()().apply(context, module)
     module.verify()
     return module
@@ -130,7 +137,7 @@ def test_signs_of_zero() -> None:
 def test_f64_stays() -> None:
     module = module_of([typed(np.float64, 4)], lambda x: [op(x) for op in FUNCTIONS])
     context = LowerdeckContext()
-    for name in ("form-kernels", "fuse-epilogue", "bufferize"):
+    for name in ("form-kernels", "fuse-epilogue", "bufferize", "lower-kernels"):
         ALL_PASSES[name]()().apply(context, module)
     before = str(module)
     ALL_PASSES["expand-math"]()().apply(context, module)

@@ -65,6 +65,7 @@ def lowered(module: ModuleOp, name: str, threads: int = 1) -> CArtifact:
         "fuse-epilogue",
         "view-parts",
         "bufferize",
+        "lower-kernels",
         *(["parallelize"] if threads > 1 else []),
         "plan-memory",
     ]

@@ -136,7 +136,7 @@ def races(module: ModuleOp) -> list[str]:
 def lowered(module: ModuleOp, *, planned: bool) -> ModuleOp:
     """With a driver that threads share."""
     context = LowerdeckContext()
-    for name in ("form-kernels", "fuse-epilogue", "bufferize"):
+    for name in ("form-kernels", "fuse-epilogue", "bufferize", "lower-kernels"):
         ALL_PASSES[name]()().apply(context, module)
     ParallelizePass(worth=64).apply(context, module)
     if planned:

@@ -203,6 +203,7 @@ def artifact_of(name: str, threads: int = 1) -> CArtifact:
         "fuse-epilogue",
         "view-parts",
         "bufferize",
+        "lower-kernels",
         "compute-in-place",
         "parallelize",
         "plan-memory",

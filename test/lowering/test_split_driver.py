@@ -253,7 +253,7 @@ def test_default_limit() -> None:
     def lower(length: int) -> int:
         program = Program("p", module_of([typed(np.float32, 3, 8)], lambda x: chain(x, length)), [])
         context = LowerdeckContext()
-        for name in ("form-kernels", "bufferize", "plan-memory", "split-driver"):
+        for name in ("form-kernels", "bufferize", "lower-kernels", "plan-memory", "split-driver"):
             ALL_PASSES[name]()().apply(context, program.module)
         return len(printed_statements(emit_c(program.module, "p", "c99")))
 
@@ -313,7 +313,7 @@ def test_late_threads(computed: bool) -> None:
 
     module = module_of([typed(np.float32, 20, 8), typed(np.int64)], body)
     context = LowerdeckContext()
-    for name in ("form-kernels", "bufferize"):
+    for name in ("form-kernels", "bufferize", "lower-kernels"):
         ALL_PASSES[name]()().apply(context, module)
     ParallelizePass(worth=64).apply(context, module)
     ALL_PASSES["plan-memory"]()().apply(context, module)

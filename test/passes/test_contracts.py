@@ -112,6 +112,18 @@ def test_constants_have_the_bytes_that_kernels_read() -> None:
         assert "is not in its layout; pack-weights should have packed it" in unpacked
 
 
+def test_kernels_have_loops() -> None:
+    module = parse("""
+    buffer.kernel @twice {
+    ^bb0(%x : tensor<4xf32>):
+      %y = core.add %x, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+      core.yield %y : tensor<4xf32>
+    }""")
+    for phase in ("buffer", "scheduled"):
+        (problem,) = violations(module, phase)
+        assert "the kernel @twice has no loops; lower-kernels should have made them" in problem
+
+
 def test_uses_before_definitions_are_found() -> None:
     module = parse("""
     func.func @main(%c : tensor<i1>, %x : tensor<f32>) -> tensor<f32> {

@@ -75,3 +75,69 @@ def test_memory_that_nobody_wrote_shows() -> None:
 def test_outputs_overlap_nothing() -> None:
     with pytest.raises(InterpretError, match="overlaps"):
         run(f"buffer.call @copy(%x, %x) <[]> : {TYPES}")
+
+
+KERNEL = """
+buffer.kernel @changed {
+^bb0(%x : tensor<3xf32>, %w : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>):
+  %s = core.slice %w [n - 1, 0] [1, 1] [1, 1] : (tensor<?x2xf32, #core.tensor<dims = [n, 2]>>) -> tensor<1x1xf32>
+  %r = core.reshape %s [1] : (tensor<1x1xf32>) -> tensor<1xf32>
+  %y = core.sub %x, %r : (tensor<3xf32>, tensor<1xf32>) -> tensor<3xf32>
+  core.yield %y : tensor<3xf32>
+} {symbols = ["n"], LAYOUTS}
+buffer.entry ["x", "w"] -> ["y"] {
+^bb0(%x : !buffer.ref<[3] x f32>, %w : !buffer.ref<[2, k] x f32>, %y : !buffer.ref<[SIZE] x f32>):
+  BODY
+  buffer.return
+}
+"""  # noqa: E501
+
+
+def run_kernel(layouts: str, body: str, size: int = 3) -> list[float]:
+    """
+    What the driver writes to y for x = [1, 2, 3]; @changed takes the first of the last row of w
+    from it, which is 10, and w lies column by column.
+    """
+    text = KERNEL.replace("LAYOUTS", layouts).replace("BODY", body).replace("SIZE", str(size))
+    context = Context()
+    for dialect in (Builtin, Arith, Core, Buffer):
+        context.load_dialect(dialect)
+    module = Parser(context, text).parse_module()
+    module.verify()
+    columns = np.array([[7, 8, 9, 10], [1, 1, 1, 1]], np.float32)
+    inputs = {"x": np.array([1, 2, 3], np.float32), "w": columns}
+    result = run_module(module, inputs)["y"]
+    assert isinstance(result, np.ndarray)
+    return result.tolist()
+
+
+def layouts(result: str) -> str:
+    return f"layouts = [#core.layout<0>, #core.layout<1, 0>, #core.layout<{result}>]"
+
+
+CALL = (
+    "buffer.call @changed(%x, %w, %y) <[k]> : "
+    "(!buffer.ref<[3] x f32>, !buffer.ref<[2, k] x f32>, !buffer.ref<[SIZE] x f32>)"
+)
+
+
+def test_a_kernel_without_loops_reads_and_writes_by_layouts() -> None:
+    assert run_kernel(layouts("0"), CALL) == [-9, -8, -7]
+    bordered = CALL.replace("SIZE", "5")
+    assert run_kernel(layouts("0 pad [1] [1]"), bordered, 5) == [0, -9, -8, -7, 0]
+
+
+def test_a_kernel_without_loops_changes_its_argument_in_place() -> None:
+    body = """
+    buffer.copy %x, %y : !buffer.ref<[3] x f32>, !buffer.ref<[3] x f32>
+    buffer.call @changed(%w, %y) <[k]> : (!buffer.ref<[2, k] x f32>, !buffer.ref<[3] x f32>)
+    buffer.call @changed(%w, %y) <[k]> : (!buffer.ref<[2, k] x f32>, !buffer.ref<[3] x f32>)"""
+    assert run_kernel(f"{layouts('0')}, in_place = #builtin.int<0>", body) == [-19, -18, -17]
+
+
+def test_a_kernel_without_loops_needs_buffers_that_fit() -> None:
+    with pytest.raises(InterpretError, match=r"@changed: .* of 8 elements, the tensor \[6, 2\]"):
+        run_kernel(layouts("0"), CALL.replace("<[k]>", "<[k + 2]>"))
+    overlapping = CALL.replace("(%x", "(%y")
+    with pytest.raises(InterpretError, match="an output overlaps another buffer"):
+        run_kernel(layouts("0"), overlapping)

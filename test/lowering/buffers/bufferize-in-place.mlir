@@ -2,11 +2,10 @@
 
 // What is scattered into a carried value changes it where it lies: no copy of it in the kernel, nor
 // in the loop. A read before that sees the old elements.
-// CHECK-LABEL: buffer.func @gather_0
-// CHECK-LABEL: buffer.func @scatter_nd_0
-// CHECK-NEXT:  ^{{.*}}(%{{.*}}: !buffer.ref<[1, 1] x i64>, %{{.*}}: !buffer.ref<[1] x f32>, %{{.*}}: !buffer.ref<[8] x f32>)
-// CHECK-COUNT-1: buffer.store
-// CHECK-NOT:   buffer.store
+// CHECK-LABEL: buffer.kernel @gather_0
+// CHECK-NOT:     in_place
+// CHECK-LABEL: buffer.kernel @scatter_nd_0
+// CHECK:       } {in_place = #builtin.int<0>}
 // CHECK-LABEL: buffer.entry
 // CHECK:       %[[HOME:.*]] = buffer.alloc {{.*}} : !buffer.ref<[8] x f32>
 // CHECK-NEXT:  buffer.copy %{{.*}}, %[[HOME]]
@@ -31,7 +30,8 @@ func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %from: tensor<1xi64>, %
 // -----
 
 // One after the other, with a read of what the first one made.
-// CHECK-LABEL: buffer.func @scatter_nd_0
+// CHECK-LABEL: buffer.kernel @scatter_nd_0
+// CHECK:       } {in_place = #builtin.int<0>}
 // CHECK-LABEL: buffer.entry
 // CHECK:       %[[HOME:.*]] = buffer.alloc {{.*}} : !buffer.ref<[8] x f32>
 // CHECK:       buffer.loop trip
@@ -54,8 +54,8 @@ func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %u: tensor<1xf32>, %fro
 // -----
 
 // The old elements are read after the new ones were made: two slots.
-// CHECK-LABEL: buffer.func @scatter_nd_0
-// CHECK-COUNT-2: buffer.store
+// CHECK-LABEL: buffer.kernel @scatter_nd_0
+// CHECK-NOT:     in_place
 // CHECK-LABEL: buffer.entry
 // CHECK:       buffer.loop trip
 // CHECK-NEXT:  ^{{.*}}(%[[V:[0-9]+]]: !buffer.ref<[8] x f32>, %[[W:[0-9]+]]: !buffer.ref<[8] x f32>,
@@ -74,8 +74,8 @@ func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %u: tensor<1xf32>, %fro
 // -----
 
 // The kernel itself reads the old elements, reversed, as its updates, through a reshape.
-// CHECK-LABEL: buffer.func @scatter_nd_0
-// CHECK-COUNT-2: buffer.store
+// CHECK-LABEL: buffer.kernel @scatter_nd_0
+// CHECK-NOT:     in_place
 // CHECK-LABEL: buffer.entry
 // CHECK:       buffer.loop trip
 // CHECK-NEXT:  ^{{.*}}(%[[V:.*]]: !buffer.ref<[2, 1] x f32>, %[[W:.*]]: !buffer.ref<[2, 1] x f32>)
@@ -93,8 +93,8 @@ func.func @main(%x: tensor<2x1xf32>, %at: tensor<2x1x2xi64>, %n: tensor<i64>) ->
 // -----
 
 // The old elements go on in another value.
-// CHECK-LABEL: buffer.func @scatter_nd_0
-// CHECK-COUNT-2: buffer.store
+// CHECK-LABEL: buffer.kernel @scatter_nd_0
+// CHECK-NOT:     in_place
 // CHECK-LABEL: buffer.entry
 // CHECK:       buffer.loop trip
 func.func @main(%x: tensor<8xf32>, %at: tensor<1x1xi64>, %u: tensor<1xf32>, %n: tensor<i64>) -> (tensor<8xf32>, tensor<8xf32>) {

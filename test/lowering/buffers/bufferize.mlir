@@ -1,8 +1,13 @@
 // RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize --split-input-file | filecheck %s
 
-// A reshape is a view, and equal kernels are one function.
-// CHECK:       buffer.func @softmax_0
-// CHECK-NOT:   buffer.func @softmax_1
+// A reshape is a view, and equal kernels are one; its ops are as they were.
+// CHECK:       buffer.kernel @neg_0 {
+// CHECK-NEXT:  ^bb0(%[[X:.*]]: tensor<2x3xf32>):
+// CHECK-NEXT:    %[[Y:.*]] = core.neg %[[X]] : (tensor<2x3xf32>) -> tensor<2x3xf32>
+// CHECK-NEXT:    core.yield %[[Y]] : tensor<2x3xf32>
+// CHECK-NEXT:  }
+// CHECK-NEXT:  buffer.kernel @softmax_0 {
+// CHECK-NOT:   buffer.kernel
 // CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<2x3xf32>) -> tensor<6xf32> {
   %a = core.neg %x : (tensor<2x3xf32>) -> tensor<2x3xf32>
@@ -14,6 +19,28 @@ func.func @main(%x: tensor<2x3xf32>) -> tensor<6xf32> {
   // CHECK: buffer.view {{.*}} -> !buffer.ref<[6] x f32>
   // CHECK: buffer.copy
   func.return %r : tensor<6xf32>
+}
+
+// -----
+
+// The number of an iteration, which two loops ask for, is given by one kernel.
+// CHECK:       buffer.kernel @iteration {
+// CHECK:         core.from_dims [i] shape []
+// CHECK:       } {symbols = ["i"]}
+// CHECK-NOT:   buffer.kernel @iteration
+// CHECK-LABEL: buffer.entry
+// CHECK:         buffer.call @iteration(%{{.*}}) <[i]>
+// CHECK:         buffer.call @iteration(%{{.*}}) <[j]>
+func.func @main(%n: tensor<i64>) -> (tensor<i64>, tensor<i64>) {
+  %r = core.loop trip %n : tensor<i64> carry %n : tensor<i64> -> tensor<i64> {
+  ^bb0(%k : tensor<i64>, %v : tensor<i64>):
+    core.yield %k : tensor<i64>
+  } {iteration = "i"}
+  %s = core.loop trip %n : tensor<i64> carry %n : tensor<i64> -> tensor<i64> {
+  ^bb0(%k : tensor<i64>, %v : tensor<i64>):
+    core.yield %k : tensor<i64>
+  } {iteration = "j"}
+  func.return %r, %s : tensor<i64>, tensor<i64>
 }
 
 // -----

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,expand-math --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels,expand-math --split-input-file | filecheck %s
 
 // 2^n p(x - n ln 2): rounding by adding 1.5 * 2^23, and the exponent from its bits.
 // CHECK-LABEL: buffer.func @exp_0

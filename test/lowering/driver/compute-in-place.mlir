@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=form-kernels,choose-strategies,bufferize,vectorize-loops,tile,vectorize-lanes,compute-in-place --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=form-kernels,choose-strategies,bufferize,lower-kernels,vectorize-loops,tile,vectorize-lanes,compute-in-place --split-input-file | filecheck %s
 
 // The sum of two softmaxes is written over the first one: vectors, a shorter one, and one element, each
 // loaded before it is stored. The input and the output are the caller's.

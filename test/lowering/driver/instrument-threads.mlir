@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,parallelize,instrument | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels,parallelize,instrument | filecheck %s
 
 // What threads wait for behind a call belongs to it: the mark comes after the barrier.
 // CHECK-LABEL: buffer.entry

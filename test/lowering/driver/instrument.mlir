@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,instrument --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels,instrument --split-input-file | filecheck %s
 
 // Between two calls one mark is enough; the mark that charges a slot says what it is.
 // CHECK-LABEL: buffer.entry

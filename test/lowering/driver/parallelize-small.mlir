@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,parallelize --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels,parallelize --split-input-file | filecheck %s
 
 // Kernels too small to be shared: the driver stays one for one thread.
 // CHECK-LABEL: buffer.entry

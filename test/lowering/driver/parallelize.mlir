@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,parallelize{worth=0}' --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,lower-kernels,parallelize{worth=0}' --split-input-file | filecheck %s
 
 // Threads share the parts of the outermost loop, and nobody reads on before all have finished.
 // There is nothing to wait for behind the last one.

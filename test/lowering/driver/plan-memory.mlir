@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,plan-memory --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels,plan-memory --split-input-file | filecheck %s
 
 // The first and the third buffer are never in use together; the second meets both.
 // CHECK-LABEL: buffer.entry

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,vectorize-loops{lanes=8}' --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,lower-kernels,vectorize-loops{lanes=8}' --split-input-file | filecheck %s
 
 // A sum in f64 has partial sums of f32 in the lanes of four chains; what is left is a shorter
 // vector, then single elements, which are added in f64.

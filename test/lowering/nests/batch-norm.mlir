@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,bufferize,lower-kernels | filecheck %s
 
 // Parameters by the channel, which is the last dimension; half precision is rounded once.
 

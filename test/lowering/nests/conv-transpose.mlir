@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels | filecheck %s
 
 // Every input element is added to the outputs that its kernel reaches; here
 // all lie inside, whatever the tap.

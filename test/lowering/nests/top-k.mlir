@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels | filecheck %s
 
 // The first three elements become a heap with the worst of them at its top; each other element that
 // is better takes its place and goes down. Then the worst goes to the end, one after the other.

@@ -1,5 +1,5 @@
 // RUN: opt-tool --for-target x86-64-v4 --pass-pipeline=choose-strategies --split-input-file %s | filecheck %s --check-prefix=CHOICE
-// RUN: opt-tool --for-target x86-64-v4 --pass-pipeline=choose-strategies,bufferize,pack-weights --split-input-file %s | filecheck %s
+// RUN: opt-tool --for-target x86-64-v4 --pass-pipeline=choose-strategies,bufferize,lower-kernels,pack-weights --split-input-file %s | filecheck %s
 
 // Tiles of 4 x 4 outputs; 14 rows make three tiles and a half, so the last row of tiles begins early
 // and does not store what the one before has stored. All tiles are one group.

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v3 --pass-pipeline=choose-strategies,bufferize,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v3 --pass-pipeline=choose-strategies,bufferize,lower-kernels,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
 
 // Rows into blocks of channels, which lie innermost: vectors of columns become vectors of channels.
 // CHECK-LABEL: buffer.func @to_blocks

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=form-kernels,choose-strategies,bufferize,expand-math,pack-weights,tile,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=form-kernels,choose-strategies,bufferize,lower-kernels,expand-math,pack-weights,tile,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
 
 // A block of 16 queries. Queries are transposed, so that they are the lanes; scores of all keys by
 // queries, their maximum and exponentials stay on the stack; the sums of values are divided at the

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=bufferize,tile --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=bufferize,lower-kernels,tile --split-input-file | filecheck %s
 
 // Three bands of two rows each, of which the last one has only one. What a band reads again of the
 // one before is moved to the front, rows of padding are set to zero, the other rows are made, and all

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-strategies,bufferize,pack-weights,tile,vectorize-lanes,unroll-tiles,prefetch --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-strategies,bufferize,lower-kernels,pack-weights,tile,vectorize-lanes,unroll-tiles,prefetch --split-input-file | filecheck %s
 
 // A tile of four positions by two blocks of output channels. The bias starts the sums; the loop over
 // taps and channels of a block carries them; each input is read once for both blocks. The weights

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=form-kernels,fuse-epilogue,choose-strategies,bufferize,pack-weights,tile,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=form-kernels,fuse-epilogue,choose-strategies,bufferize,lower-kernels,pack-weights,tile,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
 
 // Tiles of four rows by two vectors: one loop carries all the sums, each row is read once for both
 // vectors, and the bias follows from registers. What remains of the columns is a shorter vector, in

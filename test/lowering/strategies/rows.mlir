@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=form-kernels,fuse-epilogue,choose-strategies,bufferize,expand-math,vectorize-loops,tile,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=form-kernels,fuse-epilogue,choose-strategies,bufferize,lower-kernels,expand-math,vectorize-loops,tile,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
 
 // Rows of 37: two vectors, one of four lanes, one element; the maximum and the sum are made in the
 // lanes, then combined, and what follows is vectors again.

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-strategies,bufferize,tile,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-strategies,bufferize,lower-kernels,tile,vectorize-lanes,unroll-tiles --split-input-file | filecheck %s
 
 // Each channel by itself: the lanes are channels, and one loop over rows of taps carries the sums
 // of a row of outputs.

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-strategies,bufferize --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=choose-strategies,bufferize,lower-kernels --split-input-file | filecheck %s
 
 // Of an image of any size: groups of tiles of almost the same size, of which the places are
 // computed once; a tile reads no row or column behind the border, and keeps what is in the image.

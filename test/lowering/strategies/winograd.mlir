@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=bufferize,tile,vectorize-lanes,unroll-tiles,prefetch --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=bufferize,lower-kernels,tile,vectorize-lanes,unroll-tiles,prefetch --split-input-file | filecheck %s
 
 // F(2 x 2): four tiles of 16 values. Inputs are transformed in vectors of channels; a product for each
 // of the values has tiles of two rows (the tiles of the image), and asks for the weights of the next
