@@ -20,24 +20,9 @@ from lowerdeck.lowering.driver.serial_runs import gather_runs
 from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, steps_of_block
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.intervals import are_independent
-
-WORTH_SPLITTING = 8192
-"""
-Steps below which one thread runs a kernel alone: what others would save is less than they wait at
-barriers and for what lies in the caches of another core.
-"""
-
-TIMES_WORTH_IN_LOOPS = 4
-"""
-A kernel in a loop of the driver has to save so many times more: an iteration usually begins with
-what the one before has ended with, and threads wait there, too.
-"""
-
-TIMES_WORTH_WAKING = 16
-"""
-A run without loops has to have so many times more in all of its kernels: it is over before a thread
-that waits for it is awake.
-"""
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import Costs
+from lowerdeck.passes.context import options_of
 
 _AT_ONCE = (driver.WeightOp, driver.AllocOp, driver.ViewOp, driver.RequireOp)
 """Ops of the driver that touch no memory."""
@@ -97,7 +82,7 @@ def collapsed(loop: kernel.ForOp) -> kernel.ForOp:
     return new
 
 
-def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp]) -> None:
+def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], costs: Costs) -> None:
     """
     Give each loop of a function the range of one part.
 
@@ -109,7 +94,7 @@ def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp]) -> No
     ahead = 0.0
     for loop in loops:
         trips = estimated_trips(loop)
-        one_more = estimated_steps(loop) / trips if trips % 2 else 0.0
+        one_more = estimated_steps(loop, costs) / trips if trips % 2 else 0.0
         shrinks = ahead < 0
         ahead += one_more if shrinks else -one_more
         _split(loop, parts - 1 - part if shrinks else part, parts)
@@ -339,8 +324,8 @@ class ParallelizePass(ModulePass):
 
     name = "parallelize"
 
-    worth: int = WORTH_SPLITTING
-    """The fewest steps that a kernel is split for."""
+    worth: int | None = None
+    """The fewest steps that a kernel is split for; those of the target by default."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if (entry := find_entry(op)) is None:
@@ -348,16 +333,18 @@ class ParallelizePass(ModulePass):
         functions = kernel.functions_of(op)
         entry.takes_pool = UnitAttr()
         repeated = _called_in_loops(entry)
-        steps = {name: steps_of_block(f.body.block) for name, f in functions.items()}
+        costs = target_named(options_of(ctx).target).costs
+        fewest = costs.shared_steps if self.worth is None else self.worth
+        steps = {name: steps_of_block(f.body.block, costs) for name, f in functions.items()}
         calls = (op for op in entry.walk() if isinstance(op, driver.CallOp))
         total = sum(steps[call.callee.root_reference.data] for call in calls)
-        if not repeated and total < self.worth * TIMES_WORTH_WAKING:
+        if not repeated and total < fewest * costs.shared_steps_of_run:
             return
         for name, function in functions.items():
             loops = parallel_loops(function)
-            worth = self.worth * (TIMES_WORTH_IN_LOOPS if name in repeated else 1)
+            worth = fewest * (costs.shared_steps_in_loops if name in repeated else 1)
             if loops and steps[name] >= worth:
-                split_function(function, [collapsed(loop) for loop in loops])
+                split_function(function, [collapsed(loop) for loop in loops], costs)
 
         def is_shared(call: driver.CallOp) -> bool:
             return functions[call.callee.root_reference.data].parallel is not None

@@ -27,6 +27,7 @@ from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude
 from lowerdeck.lowering.emit_c.writer import CWriter
+from lowerdeck.lowering.targets import target_named
 
 _NUMBERS_A_LINE = 6
 
@@ -202,7 +203,7 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
         )
     reserved = taken - set(names.values())
     definitions = [emit_kernel(f, names[f.sym_name.data], reserved) for f in kernels]
-    if vectors := prelude(kernels):
+    if vectors := prelude(kernels, target_named(i.target)):
         parts.append(vectors)
     parts += definitions
     parts.append(_driver(i, kernels, names, entry))

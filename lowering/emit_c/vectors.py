@@ -26,6 +26,7 @@ from lowerdeck.dialects.buffer.vector import (
     scalar_of,
     vector_type,
 )
+from lowerdeck.lowering.targets.base import Builtin, Target
 
 _STEMS: dict[Attribute, tuple[str, str, int]] = {
     f32: ("f32", "float", 4),
@@ -103,7 +104,7 @@ def _transpose_name(lanes: int) -> str:
     return f"{vector_name(vector_type(f32, lanes))}_transpose"
 
 
-def prelude(kernels: Iterable[kernel.FuncOp]) -> str:
+def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
     """Definitions for the vectors in kernels, and of the functions of them that those call."""
     # What a loop carries has the type of one of its results. Most types are one object, and to
     # compare them as such is faster than as types.
@@ -119,10 +120,10 @@ def prelude(kernels: Iterable[kernel.FuncOp]) -> str:
             if (name := function_name(op)) is not None:
                 called.add(name)
     found = sorted({type_ for type_ in types.values() if lanes_of(type_)}, key=vector_name)
-    return _definitions(found, called)
+    return _definitions(found, called, target)
 
 
-def _definitions(types: Sequence[Attribute], called: set[str]) -> str:
+def _definitions(types: Sequence[Attribute], called: set[str], target: Target) -> str:
     """The types, with the integers that their bits are, and functions, those they call first."""
     wanted = dict.fromkeys((scalar_of(type_), lanes_of(type_)) for type_ in types)
     for scalar, lanes in list(wanted):
@@ -130,7 +131,7 @@ def _definitions(types: Sequence[Attribute], called: set[str]) -> str:
         wanted[(IntegerType(8 * _STEMS[scalar][2]), lanes)] = None
     functions: dict[str, _Function] = {}
     for scalar, lanes in wanted:
-        functions |= _functions(scalar, lanes)
+        functions |= _functions(scalar, lanes, target)
     needed: list[str] = []
     for name, function in reversed(functions.items()):
         if name in called:
@@ -182,7 +183,7 @@ def _selection(scalar: Attribute, lanes: int) -> str:
 """
 
 
-def _functions(scalar: Attribute, lanes: int) -> dict[str, _Function]:
+def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Function]:
     """What no operator stands for, by name: selection, extrema, combinations of all lanes."""
     if scalar not in (f32, IntegerType(32)):
         return {}
@@ -195,7 +196,7 @@ def _functions(scalar: Attribute, lanes: int) -> dict[str, _Function]:
         plain = f"return {selection}(a {operator} b, a, b);"
         text = (
             f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n"
-            f"{_with_builtin(kind, lanes, plain)}}}\n"
+            f"{_with_builtin(kind, target.extrema.get(lanes), plain)}}}\n"
         )
         found[f"{name}_{kind}"] = _Function(text, frozenset({selection}))
     for kind, form in {"add": "{0} + {1}", "mul": "{0} * {1}"}.items():
@@ -238,20 +239,13 @@ def _transpose(lanes: int) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-_BUILTINS = {
-    16: ("__AVX512F__", "__builtin_ia32_{0}ps512_mask(a, b, a, -1, 4)"),
-    8: ("__AVX__", "__builtin_ia32_{0}ps256(a, b)"),
-    4: ("__SSE__", "__builtin_ia32_{0}ps(a, b)"),
-}
-
-
-def _with_builtin(kind: str, lanes: int, plain: str) -> str:
-    """gcc does not find the instruction for `a > b ? a : b`; clang does."""
-    if lanes not in _BUILTINS:
+def _with_builtin(kind: str, builtin: Builtin | None, plain: str) -> str:
+    """clang finds the instruction by itself."""
+    if builtin is None:
         return f"  {plain}\n"
-    macro, call = _BUILTINS[lanes]
     return (
-        f"#if defined({macro}) && !defined(__clang__)\n  return {call.format(kind)};\n"
+        f"#if defined({builtin.macro}) && !defined(__clang__)\n"
+        f"  return {builtin.call.format(kind)};\n"
         f"#else\n  {plain}\n#endif\n"
     )
 

@@ -19,8 +19,9 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.lowering.strategies.base import Border, Setting, Wishes
-from lowerdeck.lowering.strategies.facts import FEWEST_LANES, assumed_shape, has_channels
+from lowerdeck.lowering.strategies.facts import assumed_shape, has_channels
 from lowerdeck.lowering.strategies.registry import wishes
+from lowerdeck.lowering.targets.base import FEWEST_LANES
 from lowerdeck.passes.context import options_of
 
 

@@ -23,15 +23,6 @@ from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
 
-PART = 768
-"""About how many terms of a sum one part has."""
-
-PANEL = 2
-"""Vectors of columns of the narrowest panel that keeps the machine busy."""
-
-ROWS = 8
-"""Fewer rows than these read the weights so seldom that it does not matter."""
-
 
 def is_long(op: MatmulOp, target: Target) -> bool:
     """
@@ -41,15 +32,19 @@ def is_long(op: MatmulOp, target: Target) -> bool:
     shape, weight = static_shape(op.lhs), static_shape(op.rhs)
     if target.lanes == 1 or shape is None or weight is None or not is_of(op, f32):
         return False
-    if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2 or shape[-2] < ROWS:
+    rows, depth = shape[-2:]
+    if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2:
         return False
-    return shape[-1] * PANEL * target.lanes * 4 > target.l2 // 4
+    if rows < target.limits.split_rows:
+        return False
+    panel_bytes = depth * target.limits.split_vectors * target.lanes * 4
+    return panel_bytes > target.l2_bytes // 4
 
 
-def parts_of(depth: int, lanes: int) -> Iterator[tuple[int, int]]:
+def parts_of(depth: int, target: Target) -> Iterator[tuple[int, int]]:
     """Where parts of about equal length begin, and how long they are."""
-    count = -(-depth // PART)
-    size = -(-depth // count // lanes) * lanes
+    count = -(-depth // target.limits.split_terms)
+    size = -(-depth // count // target.lanes) * target.lanes
     for start in range(0, depth, size):
         yield start, min(size, depth - start)
 
@@ -73,7 +68,7 @@ class SplitProduct(Pattern[NDArray[Any]]):
             return None
         assert weight is not None
         depth = weight.shape[0]
-        parts = len(list(parts_of(depth, self._target.lanes)))
+        parts = len(list(parts_of(depth, self._target)))
         return Match((op,), f"{depth} products in {parts} parts", weight)
 
     def rewrite(self, match: Match[NDArray[Any]], rewriter: Rewriter) -> None:
@@ -81,7 +76,7 @@ class SplitProduct(Pattern[NDArray[Any]]):
         assert isinstance(op, MatmulOp)
         rows = dims_of(op.lhs)[:-1]
         total = None
-        for start, size in parts_of(weight.shape[0], self._target.lanes):
+        for start, size in parts_of(weight.shape[0], self._target):
             starts = [*(0 for _ in rows), start]
             left = rewriter.add(SliceOp(op.lhs, starts, [*rows, size])).result
             right = rewriter.add(ConstantOp.of(weight[start : start + size])).result

@@ -9,14 +9,13 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.targets.base import Costs
 
 _NOMINAL = 64
 """The value that a dimension is taken to have if it is no number, and an index from data."""
 
 _SLOW = (arith.DivfOp, arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, math.SqrtOp)
-_SLOW_STEPS = 4
-_FUNCTION_STEPS = 24
-"""Steps of a division, and of a function of the C library; others take one."""
+"""What takes as long as a division."""
 
 _FUNCTIONS = tuple(
     cls for cls in math.Math.operations if cls not in (math.AbsFOp, math.FmaOp, math.SqrtOp)
@@ -32,29 +31,29 @@ def estimated_trips(loop: kernel.ForOp, values: Values | None = None) -> int:
     return max(-(-(upper - lower) // step), 0)
 
 
-def estimated_steps(op: Operation, values: Values | None = None) -> int:
+def estimated_steps(op: Operation, costs: Costs, values: Values | None = None) -> int:
     """Scalar or vector operations that an op makes."""
     values = values or {}
     if isinstance(op, kernel.ForOp):
         lower, upper, _ = _range(op, values)
         inner = {**values, op.body.block.args[0]: (lower + max(upper - 1, lower)) // 2}
-        return estimated_trips(op, values) * (1 + steps_of_block(op.body.block, inner))
+        return estimated_trips(op, values) * (1 + steps_of_block(op.body.block, costs, inner))
     if op.regions:
-        return max(steps_of_block(block, values) for r in op.regions for block in r.blocks)
+        return max(steps_of_block(block, costs, values) for r in op.regions for block in r.blocks)
     if isinstance(op, _SLOW):
-        return _SLOW_STEPS
+        return costs.division_steps
     if isinstance(op, _FUNCTIONS):
-        return _FUNCTION_STEPS
+        return costs.function_steps
     return 0 if isinstance(op, arith.ConstantOp) else 1
 
 
-def steps_of_block(block: Block, values: Values | None = None) -> int:
+def steps_of_block(block: Block, costs: Costs, values: Values | None = None) -> int:
     """The same for all ops of a block; of indices that they compute values are known."""
     known, total = dict(values or {}), 0
     for op in block.ops:
         if isinstance(op, kernel.ApplyOp):
             known[op.result] = _evaluate(op.map.data[0], op.indices, known)
-        total += estimated_steps(op, known)
+        total += estimated_steps(op, costs, known)
     return total
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lowerdeck.dialects.dims import Expr
-
-MIN_LANES = 4
-"""A remainder of fewer elements than this is done one by one."""
+from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ def parts_of(upper: Expr, count: int, lanes: int) -> list[Part]:
         step = rest // lanes * lanes
         parts.append(Part(Expr.const(done), Expr.const(done + step), rest // lanes, lanes))
         done, rest = done + step, rest % lanes
-    while (lanes := lanes // 2) >= MIN_LANES:
+    while (lanes := lanes // 2) >= FEWEST_LANES:
         if rest >= lanes:
             parts.append(Part(Expr.const(done), Expr.const(done + lanes), 1, lanes))
             done, rest = done + lanes, rest - lanes

@@ -30,13 +30,8 @@ from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.loops.vectorize_lanes import is_widened, vectorize
 from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
 from lowerdeck.passes.context import options_of
-
-FEWEST_LANES = 4
-"""Of the shortest vectors that remainders are computed in."""
-
-LARGE_BODY = 150
-"""Ops of a body that is not copied for remainders in short vectors."""
 
 LONGEST_CHAIN = 1 << 14
 """Terms that one lane of f32 may add up; sums of more stay in f64."""
@@ -124,8 +119,11 @@ class Accesses:
 class LoopVectorizer:
     """Puts vectors in place of one loop, whose carried values are reductions."""
 
-    def __init__(self, loop: ForOp, lanes: int, reductions: Sequence[Reduction]) -> None:
+    def __init__(
+        self, loop: ForOp, lanes: int, limits: Limits, reductions: Sequence[Reduction]
+    ) -> None:
         self._loop = loop
+        self._limits = limits
         self._reductions = reductions
         self._combining = {op for reduction in reductions for op in reduction.ops}
         self._indices = Indices()
@@ -133,9 +131,11 @@ class LoopVectorizer:
         self._lower, upper, _ = self._indices.read(loop.range.data, loop.indices)
         self._index = str(self._indices.symbol(loop.body.block.args[0]))
         count = sum(1 for _ in loop.body.block.walk())
-        self._chains = next(chains for most, chains in _CHAINS if count <= most)
-        fewest = lanes if count > LARGE_BODY else FEWEST_LANES
-        self._has_sums = count <= LARGE_BODY and any(
+        chains = (chains for most, chains in limits.chains_by_ops if count <= most)
+        self._chains = next(chains, 1)
+        is_small = count <= limits.copied_body_ops
+        fewest = FEWEST_LANES if is_small else lanes
+        self._has_sums = is_small and any(
             isinstance(op, ForOp) and op.inits for op in loop.body.block.walk()
         )
         self._pieces = list(pieces_of(self._indices.extent(self._lower, upper), lanes, fewest))
@@ -191,9 +191,10 @@ class LoopVectorizer:
             return self._scalars(piece, totals, block)
         if self._reductions:
             return self._partial_results(piece, totals, block)
-        whole = piece.count // _SIDE_BY_SIDE if self._has_sums else Expr.const(0)
-        self._vectors(piece, Expr.const(0), whole, _SIDE_BY_SIDE, block)
-        done = whole * _SIDE_BY_SIDE
+        at_once = self._limits.sum_vectors
+        whole = piece.count // at_once if self._has_sums else Expr.const(0)
+        self._vectors(piece, Expr.const(0), whole, at_once, block)
+        done = whole * at_once
         self._vectors(piece, done, piece.count - done, 1, block)
         return []
 
@@ -365,14 +366,6 @@ class LoopVectorizer:
         return list(self._for(start + count, body, sums, block, lower=start).results)
 
 
-_CHAINS = ((7, 4), (13, 2), (1 << 60, 1))
-"""How many chains of sums a body with so many ops gets: its sums must not wait for each other."""
-
-
-_SIDE_BY_SIDE = 4
-"""How many vectors of results are computed at once if each of them is a sum."""
-
-
 def _is_lanes(loop: ForOp) -> bool:
     return loop.mode is not None and loop.mode.data == LoopMode.LANES
 
@@ -399,7 +392,7 @@ def _trips(loop: ForOp) -> int:
     return own * max(inner, default=1)
 
 
-def vectorize_loop(loop: ForOp, lanes: int) -> bool:
+def vectorize_loop(loop: ForOp, lanes: int, limits: Limits) -> bool:
     """Replace a loop by vectors of at most `lanes` lanes; False, and nothing changes, if not."""
     if loop.mode is not None or loop.range.data[2] != 1:
         return False
@@ -418,7 +411,7 @@ def vectorize_loop(loop: ForOp, lanes: int) -> bool:
     limit_by_parents(loop, indices)
     if not Accesses(loop, lanes, indices).are_side_by_side():
         return False
-    return LoopVectorizer(loop, lanes, reductions).rewrite()
+    return LoopVectorizer(loop, lanes, limits, reductions).rewrite()
 
 
 def _arguments_in(op: Operation) -> Iterator[SSAValue]:
@@ -430,16 +423,16 @@ def _gives_f64(op: scf.IfOp) -> bool:
     return any(result.type == f64 for result in op.results)
 
 
-def vectorize_loops(block: Block, lanes: int) -> None:
+def vectorize_loops(block: Block, lanes: int, limits: Limits) -> None:
     """The outermost loops of a block that can be vectors."""
     for op in list(block.ops):
         if isinstance(op, ForOp):
-            if not vectorize_loop(op, lanes):
-                vectorize_loops(op.body.block, lanes)
+            if not vectorize_loop(op, lanes, limits):
+                vectorize_loops(op.body.block, lanes, limits)
         else:
             for region in op.regions:
                 for inner in region.blocks:
-                    vectorize_loops(inner, lanes)
+                    vectorize_loops(inner, lanes, limits)
 
 
 @dataclass(frozen=True)
@@ -461,7 +454,8 @@ class VectorizeLoopsPass(ModulePass):
     lanes: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        lanes = self.lanes or target_named(options_of(ctx).target).lanes
+        target = target_named(options_of(ctx).target)
+        lanes = self.lanes or target.lanes
         for function in op.body.block.ops:
             if isinstance(function, FuncOp) and function.schedule is None and lanes > 1:
-                vectorize_loops(function.body.block, lanes)
+                vectorize_loops(function.body.block, lanes, target.limits)

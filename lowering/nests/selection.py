@@ -28,6 +28,7 @@ from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
 from lowerdeck.lowering.nests.maps import data_index
+from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 
 @anchor(FromDimsOp)
@@ -57,9 +58,6 @@ def lower_concat(k: KernelLowering, op: ConcatOp) -> None:
             k.finish(op, [*at[:axis], at[axis] + offset, *at[axis + 1 :]], element)
         offset = offset + dims[axis]
 
-
-MIN_LANES = 4
-"""Fewer elements are copied one by one."""
 
 MOST_CHANNELS = 1024
 """Channels that are copied by straight-line code at most."""
@@ -102,7 +100,7 @@ def _powers_of_two(start: int, end: int) -> Iterator[tuple[int, int]]:
     """A range in parts of 1, 4, 8, ... elements."""
     while start < end:
         count = 1 << (end - start).bit_length() - 1
-        count = count if count >= MIN_LANES else 1
+        count = count if count >= FEWEST_LANES else 1
         yield start, count
         start += count
 

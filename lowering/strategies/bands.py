@@ -42,9 +42,6 @@ MADE_BLOCK, MADE_COLUMN = "mc", "m1"
 over columns of results is labeled as that of any convolution. How many blocks a tile has is how
 many are made, and read, before the next ones."""
 
-_MOST_BLOCKS = 8
-"""Blocks of channels that are made at a time, at most."""
-
 
 class Bands(Strategy):
     """
@@ -127,15 +124,15 @@ def estimates(
     if g is None or weight is None or best is None:
         return None
     blocks = -(-weight[0] // lanes)
-    size = blocks * lanes * (g.height + g.above + g.below) * g.read * 4
-    if size <= target.l2 // 2:
+    between_bytes = blocks * lanes * (g.height + g.above + g.below) * g.read * 4
+    if between_bytes <= target.l2_bytes // 2:
         return None
     inputs = prod(dim.value or 1 for dim in dims_of(first.input))
     if prod(weight) > inputs:
         # They come from memory, and by itself the convolution asks for them ahead of their use.
         return None
-    apart, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
-    return best, apart + size / target.costs.l2_return_bytes
+    apart_cycles, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
+    return best, apart_cycles + between_bytes / target.costs.l2_return_bytes_per_cycle
 
 
 @dataclass(frozen=True)
@@ -318,24 +315,25 @@ class BandLowering:
 def _plans(g: Geometry, weight: Sequence[int], lanes: int, setting: Setting) -> Iterator[BandPlan]:
     target, threads = setting.target, setting.threads
     blocks, depth = -(-weight[0] // lanes), prod(weight[1:])
-    for count in range(1, min(blocks, _MOST_BLOCKS) + 1):
-        if blocks % count or (count > 1 and depth * count * lanes * 4 > target.l1 // 2):
+    for count in range(1, min(blocks, target.limits.band_blocks) + 1):
+        if blocks % count or (count > 1 and depth * count * lanes * 4 > target.l1_bytes // 2):
             continue
         columns = [n for n in range(1, g.width + 1) if fits(target, n, count)]
         for band in _band_sizes(g, count * lanes * 4, setting):
             made, moved, busy = _rows(g, band, threads)
-            moves = moved * g.read * blocks * lanes * 4 / target.costs.l2_copy_bytes
-            bands = -(-g.rows // band) * (blocks // count) * target.costs.band
+            move_cycles = moved * g.read * blocks * lanes * 4 / target.costs.l2_copy_bytes_per_cycle
+            band_cycles = -(-g.rows // band) * (blocks // count) * target.costs.band_cycles
             for number in columns:
-                sums = reduction_cycles(
+                sum_cycles = reduction_cycles(
                     target.costs, (blocks, made, g.width), (count, 1, number), depth, window_loads
                 )
-                yield BandPlan((sums + moves + bands) * busy, count, number, band)
+                cycles = (sum_cycles + move_cycles + band_cycles) * busy
+                yield BandPlan(cycles, count, number, band)
 
 
 def _band_sizes(g: Geometry, pixel: int, setting: Setting) -> list[int]:
     """Rows of bands that differ as little as can be and stay in the L2 cache."""
-    rows = setting.target.l2 // 4 // (g.read * pixel)
+    rows = setting.target.l2_bytes // 4 // (g.read * pixel)
     most = (rows - g.span) // g.stride + 1
     if most < 1:
         return []

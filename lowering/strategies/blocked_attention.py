@@ -20,13 +20,13 @@ from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
-from lowerdeck.lowering.loops.parameters import MIN_LANES
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import is_constant, the
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
+from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 CHUNK = "chunk"
 """What a schedule has if scores are kept of some keys only: of how many."""
@@ -34,15 +34,6 @@ CHUNK = "chunk"
 KEY, LANE, QUERY, COLUMN = "s", "t", "q", "e"
 """The labels of the loops over keys and queries for the scores, where queries are lanes, and over
 queries and columns for the results."""
-
-VECTORS = 2
-"""Vectors of queries in a block."""
-
-LARGEST = 1 << 18
-"""Bytes that a block may take on the stack."""
-
-LENGTH = 128
-"""How many keys' scores are kept, where those of all are too many or of unknown number."""
 
 Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
 
@@ -70,15 +61,20 @@ class BlockedAttention(Strategy):
         keys, columns = dims_of(op.key)[-3].value, dims_of(op.result)[-1].value
         if 0 in (queries, keys) or not depth or not columns:
             return
-        most = 1 if queries is None else min(VECTORS, -(-queries // target.lanes))
+        limits = target.limits
+        most = 1 if queries is None else min(limits.query_vectors, -(-queries // target.lanes))
         widths = [vectors * target.lanes for vectors in range(most, 0, -1)]
-        fitting = (
-            [] if keys is None else [w for w in widths if (keys + depth + 1) * w * 4 <= LARGEST]
-        )
+        fitting = [
+            width
+            for width in widths
+            if keys is not None and (keys + depth + 1) * width * 4 <= limits.attention_bytes
+        ]
         width = (fitting or widths)[0]
-        chunk = None if fitting else LENGTH
-        if chunk is not None and (chunk + depth + columns + 2) * width * 4 > LARGEST:
-            return
+        chunk = None if fitting else limits.attention_keys
+        if chunk is not None:
+            block_bytes = (chunk + depth + columns + 2) * width * 4
+            if block_bytes > limits.attention_bytes:
+                return
         keys, queries = keys if chunk is None else chunk, width if queries is None else queries
         assert keys is not None
         vectors = width // target.lanes
@@ -131,7 +127,7 @@ def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> Non
 
 def _narrow(queries: int, lanes: int) -> int:
     """Queries with those that fill up vectors."""
-    while lanes > MIN_LANES and queries <= lanes // 2:
+    while lanes > FEWEST_LANES and queries <= lanes // 2:
         lanes //= 2
     return -(-queries // lanes) * lanes
 

@@ -53,7 +53,7 @@ class BlockedPool(Strategy):
         last = f"x{len(shape) - 3}"
         target = setting.target
         most = target.registers - 2 * taps[-1] - 2
-        for cycles, columns in row_tiles(target.costs, shape[-1], taps[-1], most):
+        for cycles, columns in row_tiles(target, shape[-1], taps[-1], most):
             yield Candidate(cycles, Schedule(self.name, ((last, columns),)))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:

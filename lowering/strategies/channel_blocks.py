@@ -25,7 +25,7 @@ from lowerdeck.lowering.targets.base import Costs
 
 def map_cycles(kernel: KernelOp, costs: Costs) -> float:
     """What it takes to move the elements of a result, if nothing lies side by side."""
-    return prod(assumed_shape(kernel.results[0])) * costs.element
+    return prod(assumed_shape(kernel.results[0])) * costs.element_cycles
 
 
 def linked_wishes(kernel: KernelOp, setting: Setting) -> Wishes:

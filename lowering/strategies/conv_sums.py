@@ -18,12 +18,12 @@ from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import sum_over_channels
 from lowerdeck.lowering.strategies.base import Border, Wishes
 from lowerdeck.lowering.strategies.facts import (
-    FEWEST_LANES,
     has_channels,
     is_constant,
     is_of,
     position_of,
 )
+from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 OUTPUT_CHANNEL = "oc"
 """The label of the loop over blocks of output channels; `n` is that over the batch, `x0`, `x1`, ...

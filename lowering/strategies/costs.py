@@ -16,12 +16,6 @@ T = TypeVar("T")
 Scored = list[tuple[float, T]]
 """Ways to do something, with the cycles that each takes."""
 
-OTHER_ORDER = 1.02
-"""
-What the estimate is multiplied by for the order of loops that a rule turns down: the sums of tiles
-do not show what it costs to read memory in another order.
-"""
-
 
 def scored(ways: Iterable[T], cost: Callable[[T], float]) -> Scored[T]:
     """Each way with its cost."""
@@ -52,7 +46,7 @@ def reduction_cycles(
     About how long it takes to compute sums of `depth` products in tiles of accumulators: by what
     takes longest, multiply-adds, loads or the latency of a sum.
     """
-    total = 0.0
+    cycles = 0.0
     variants: list[tuple[int, list[int]]] = [(1, [])]
     for size, part in zip(sizes, tile, strict=True):
         variants = [
@@ -62,9 +56,13 @@ def reduction_cycles(
         ]
     for count, shape in variants:
         sums = prod(shape)
-        step = max(sums / costs.multiply_adds, loads(shape) / costs.loads, costs.latency)
-        total += count * (depth * step + costs.tile + sums)
-    return total
+        step_cycles = max(
+            sums / costs.multiply_adds_per_cycle,
+            loads(shape) / costs.loads_per_cycle,
+            costs.latency_cycles,
+        )
+        cycles += count * (depth * step_cycles + costs.tile_cycles + sums)
+    return cycles
 
 
 def fits(target: Target, rows: int, vectors: int) -> bool:
@@ -93,9 +91,10 @@ def window_sum_tiles(
         if fits(target, rows * columns, count)
     ]
     # What is read for a tile should divide into parts if it is large.
-    largest_uneven = 0 if even_only else target.l2 // 8 // (depth * target.lanes * 4)
+    block_bytes = depth * target.lanes * 4
+    most_uneven_blocks = 0 if even_only else target.l2_bytes // 8 // block_bytes
     return scored(
-        [t for t in candidates if t[0] <= largest_uneven or blocks % t[0] == 0],
+        [t for t in candidates if t[0] <= most_uneven_blocks or blocks % t[0] == 0],
         lambda tile: reduction_cycles(target.costs, sizes, tile, depth, window_loads),
     )
 
@@ -113,8 +112,9 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
     blocks = -(-shape[1] // max(lanes, 1))
     products = shape[0] * prod(shape[2:]) * blocks * prod(weight[1:])
     costs = setting.target.costs
-    cycles = products / costs.multiply_adds / setting.threads / costs.efficiency
-    return max(cycles, prod(weight) * 4 / costs.memory_bytes)
+    cycles = products / costs.multiply_adds_per_cycle / setting.threads / costs.efficiency
+    weight_bytes = prod(weight) * 4
+    return max(cycles, weight_bytes / costs.memory_bytes_per_cycle)
 
 
 def in_proportion(whole: float, ways: Scored[T]) -> Scored[T]:
@@ -126,16 +126,13 @@ def in_proportion(whole: float, ways: Scored[T]) -> Scored[T]:
     return [(whole * (cost / best), way) for cost, way in ways]
 
 
-_LARGEST_ROW = 16
-"""Outputs that stand side by side at most: more make the code long, and save nothing."""
-
-
-def row_tiles(costs: Costs, columns: int, taps: int, most: int) -> Scored[int]:
+def row_tiles(target: Target, columns: int, taps: int, most: int) -> Scored[int]:
     """How many outputs side by side, with so many taps each; `most` fit into the registers."""
+    costs, most = target.costs, min(columns, most, target.limits.row_outputs)
 
     def cost(count: int) -> float:
         parts = list(tiles(columns, count))
-        work = sum(number * (size * taps + costs.row) for number, size in parts)
-        return work + costs.variant * len(parts)
+        cycles = sum(number * (size * taps + costs.row_cycles) for number, size in parts)
+        return cycles + costs.variant_cycles * len(parts)
 
-    return scored(range(1, max(1, min(columns, most, _LARGEST_ROW)) + 1), cost)
+    return scored(range(1, max(1, most) + 1), cost)

@@ -73,7 +73,7 @@ class Depthwise(Strategy):
 
 def depthwise_tiles(columns: int, taps: int, target: Target) -> Scored[int]:
     """How many outputs stand side by side; the cycles are those of one row."""
-    return row_tiles(target.costs, columns, taps, target.registers - 2 * taps - 2)
+    return row_tiles(target, columns, taps, target.registers - 2 * taps - 2)
 
 
 def is_depthwise(op: ConvOp) -> bool:

@@ -31,13 +31,11 @@ from lowerdeck.lowering.strategies.conv_sums import (
     spatial_labels,
 )
 from lowerdeck.lowering.strategies.costs import (
-    OTHER_ORDER,
     direct_cycles,
     in_proportion,
     window_sum_tiles,
 )
 from lowerdeck.lowering.strategies.facts import (
-    FEWEST_LANES,
     assumed_shape,
     blocked_constants,
     is_constant,
@@ -45,7 +43,7 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
-from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 
 PANEL = "panel"
 """The label of the loop over the panels of output channels that one part of sums is made for."""
@@ -108,7 +106,7 @@ class Direct(Strategy):
             if inner:
                 sizes.insert(0, (spatial[inner - 1], rows))
             panel_bytes = depth * count * lanes * 4
-            panel_stays = panel_bytes <= target.l1 * 2 // 3 < weight_bytes
+            panel_stays = panel_bytes <= target.l1_bytes * 2 // 3 < weight_bytes
             # Parts pay where tiles read the same weights again, and threads get equal work.
             is_read_again = rows * columns < height * width
             is_plain = op.groups.data == 1 and element_type(kernel.results[0]) == f32
@@ -132,7 +130,7 @@ class Direct(Strategy):
             if prod(w) <= prod(x) and not panel_stays and part is None:
                 schedules.reverse()
             yield Candidate(cycles, schedules[0])
-            yield Candidate(cycles * OTHER_ORDER, schedules[1])
+            yield Candidate(cycles * target.costs.other_order, schedules[1])
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op, result = the(ConvOp, kernel), layout_out(kernel)
@@ -164,10 +162,10 @@ def part_of_depth(target: Target, blocks: int, rest: int, step: int) -> int | No
     How many blocks of input channels are added up for all positions before the next ones, if the
     weights of a panel do not stay in the L1 cache: `step` bytes a block. None for all of them.
     """
-    if rest or blocks < 2 or blocks * step < target.l2 // 16:
+    if rest or blocks < 2 or blocks * step < target.l2_bytes // 16:
         return None
     fitting = [size for size in range(1, blocks) if blocks % size == 0]
-    return max((size for size in fitting if size * step <= target.l1 // 2), default=1)
+    return max((size for size in fitting if size * step <= target.l1_bytes // 2), default=1)
 
 
 def panels_in_group(panels: int, threads: int) -> int:

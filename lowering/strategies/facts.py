@@ -17,9 +17,6 @@ Op = TypeVar("Op", bound=Operation)
 ASSUMED_SIZE = 64
 """What a dimension is taken for that is known only at run time."""
 
-FEWEST_LANES = 4
-"""The smallest block: of tensors with few channels."""
-
 
 def anchors_of(kernel: KernelBody) -> list[Operation]:
     """The ops of a kernel that are not maps."""

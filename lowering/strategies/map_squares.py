@@ -25,13 +25,11 @@ from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import assumed_shape, blocked_constants, layout_out
+from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 SIDE, ALONG = "side", "along"
 """What a schedule has: rows and columns of the largest squares, and the dimension of the tensor
 along which inputs lie side by side."""
-
-FEWEST = 4
-"""Rows and columns of the smallest square that is transposed."""
 
 
 class MapSquares(Strategy):
@@ -57,11 +55,15 @@ class MapSquares(Strategy):
             side = setting.target.lanes
             while sizes and side > min(sizes):
                 side //= 2
-            if along == across or side < FEWEST or not _lies_along(loops, layout, along, side):
+            if (
+                along == across
+                or side < FEWEST_LANES
+                or not _lies_along(loops, layout, along, side)
+            ):
                 continue
             # A vector of each row is loaded, goes through as many steps as the side has doublings,
             # and is stored.
-            row_cycles = setting.target.costs.element + log2(side)
+            row_cycles = setting.target.costs.element_cycles + log2(side)
             cycles = prod(assumed_shape(kernel.results[0])) * row_cycles / side
             own = ((SIDE, side), (ALONG, along))
             yield Candidate(cycles, Schedule(self.name, parameters=own))
@@ -97,7 +99,7 @@ def _strip(k: KernelLowering, at: dict[int, Expr], along: int, across: int, lane
     """As many elements along one dimension, and all of the other one."""
     b, done, size = k.builder, Expr.const(0), dims_of(k.roots[0])[across]
     side = lanes
-    while side >= FEWEST:
+    while side >= FEWEST_LANES:
         count = (size - done) // side
         if count != 0:
             with b.nest([count]) as (number,), b.nest([lanes // side]) as (part,):

@@ -25,7 +25,6 @@ from lowerdeck.lowering.strategies.conv_sums import (
 )
 from lowerdeck.lowering.strategies.costs import fits, reduction_cycles, scored
 from lowerdeck.lowering.strategies.facts import (
-    FEWEST_LANES,
     assumed_shape,
     is_constant,
     is_of,
@@ -33,6 +32,7 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
+from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 
 class Rows(Strategy):

@@ -36,12 +36,7 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
-
-_FEW_ON_IMAGE = 0.8
-"""Part of the products of dilated windows, below which they leave out those with padding."""
-
-_FEW_OF_DENSE = 0.5
-"""The same of other windows, which may run by Winograd's algorithm."""
+from lowerdeck.lowering.targets.base import Costs
 
 
 class Taps(Strategy):
@@ -55,14 +50,14 @@ class Taps(Strategy):
 
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         op = the(ConvOp, kernel)
-        if not leaves_out_padding(kernel, op):
+        if not leaves_out_padding(kernel, op, setting.target.costs):
             return None
         border = (0,) * (2 * len(dims_of(op.input)))
         return conv_wishes(kernel, op, is_blocked=True, border=border)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, result = the(ConvOp, kernel), layout_out(kernel)
-        if not leaves_out_padding(kernel, op) or not has_blocks(op, result):
+        if not leaves_out_padding(kernel, op, setting.target.costs) or not has_blocks(op, result):
             return
         if not is_constant(kernel, op.weight):
             return
@@ -91,7 +86,7 @@ class Taps(Strategy):
         _lower_by_taps(k, the(ConvOp, k.kernel), schedule.tile(OUTPUT_CHANNEL))
 
 
-def leaves_out_padding(kernel: KernelOp, op: ConvOp) -> bool:
+def leaves_out_padding(kernel: KernelOp, op: ConvOp, costs: Costs) -> bool:
     """
     True for a convolution that runs tap by tap: so many of its products have a factor of padding
     that it pays to add to sums in memory.
@@ -101,7 +96,8 @@ def leaves_out_padding(kernel: KernelOp, op: ConvOp) -> bool:
         return False
     if len(kernel.results) != 1 or element_type(kernel.results[0]) != f32:
         return False
-    most = _FEW_ON_IMAGE if max(ints(op.dilations)) > 1 else _FEW_OF_DENSE
+    is_dilated = max(ints(op.dilations)) > 1
+    most = costs.products_by_dilated_taps if is_dilated else costs.products_by_taps
     return share_on_image(op) < most
 
 

@@ -28,7 +28,7 @@ from lowerdeck.lowering.nests.contraction import factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.costs import OTHER_ORDER, Scored, fits, scored
+from lowerdeck.lowering.strategies.costs import Scored, fits, scored
 from lowerdeck.lowering.strategies.facts import (
     ASSUMED_SIZE,
     is_constant,
@@ -42,9 +42,6 @@ from lowerdeck.lowering.targets.base import Target
 COLUMN = "n"
 """The label of the loop over columns of a product. `m` is that over rows, `b0`, `b1`, ... are those
 over the matrices of a batch."""
-
-VECTORS = 8
-"""The most vectors in a row of a tile: what one stream of memory needs."""
 
 
 class TiledMatmul(Strategy):
@@ -79,7 +76,7 @@ class TiledMatmul(Strategy):
             orders.reverse()
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
         for cycles, (height, count) in product_tiles(target, rows, columns, depth):
-            for factor, order in zip((1.0, OTHER_ORDER), orders, strict=True):
+            for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
                 # Where each panel is read but once, the machine finds the next one by itself.
                 if is_packed and order == columns_first and rows >= 2 * height:
@@ -115,8 +112,8 @@ def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Targ
     return replace(
         target,
         lanes_by_element={"f32": target.lanes_of(element)},
-        l1=target.l1 * 4 // size,
-        l2=target.l2 * 4 // size,
+        l1_bytes=target.l1_bytes * 4 // size,
+        l2_bytes=target.l2_bytes * 4 // size,
         registers=target.registers - (2 if is_integer(element) else 0),
     )
 
@@ -165,8 +162,10 @@ def product_tiles(
     """
     if vectors is None:
         # A panel is read once for each tile of rows: it has to stay in the L2 cache.
-        panel = target.l2 // 2 // (depth * target.lanes * 4)
-        vectors = range(1, max(1, min(VECTORS, columns // target.lanes, panel)) + 1)
+        vector_bytes = depth * target.lanes * 4
+        panel_vectors = target.l2_bytes // 2 // vector_bytes
+        most = min(target.limits.stream_vectors, columns // target.lanes, panel_vectors)
+        vectors = range(1, max(1, most) + 1)
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
@@ -195,13 +194,18 @@ def _cycles(rows: int, vectors: int, depth: int, target: Target, *, is_last: boo
     a multiple of a page apart.
     """
     sums, loads = rows * vectors, rows + vectors
-    panel = depth * vectors * target.lanes * 4
-    far = vectors if is_last or panel > target.l1 // 2 else 0
-    if rows > target.l1_ways * (target.page // gcd(target.page, depth * 4)):
-        far += rows
+    panel_bytes = depth * vectors * target.lanes * 4
+    far_lines = vectors if is_last or panel_bytes > target.l1_bytes // 2 else 0
+    if rows > target.l1_ways * (target.page_bytes // gcd(target.page_bytes, depth * 4)):
+        far_lines += rows
     costs = target.costs
-    busy = max(sums / costs.multiply_adds, loads / costs.loads)
-    return depth * max(busy, costs.latency, far * costs.l2_line) + costs.tile + sums
+    step_cycles = max(
+        sums / costs.multiply_adds_per_cycle,
+        loads / costs.loads_per_cycle,
+        costs.latency_cycles,
+        far_lines * costs.l2_line_cycles,
+    )
+    return depth * step_cycles + costs.tile_cycles + sums
 
 
 def _trips(part: Part) -> int:

@@ -52,9 +52,6 @@ are dealt."""
 SIZES = (4, 2)
 """Outputs of a tile, in rows and columns, that there are."""
 
-_LARGEST_GROUP = 256
-"""Tiles that are transformed and multiplied at a time."""
-
 _COORDINATES = 3
 """Of a tile: its image, the first row and the first column."""
 
@@ -128,29 +125,32 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
     blocks_in, blocks_out = -(-weight[1] // lanes), -(-shape[1] // lanes)
     values = g.values**2
     slab_bytes = blocks_out * lanes * weight[1] * 4
-    transforms = tiles * values * (blocks_in + blocks_out) * costs.transform / threads
+    transform_cycles = tiles * values * (blocks_in + blocks_out) * costs.transform_cycles / threads
     is_open = static_shape(op.result) is None
-    for group in range(4, _LARGEST_GROUP + 1) if is_open else _group_sizes(tiles, threads):
+    most = target.limits.group_tiles
+    for group in range(4, most + 1) if is_open else _group_sizes(tiles, threads, most):
         turns = -(-tiles // group) / threads
         cycles, (count, rows) = _product(blocks_out, group, weight[1], target)
         if is_open and group % rows:
             # How many tiles the last group has is not known, but the others have whole products.
             continue
         scratch_bytes = values * group * (blocks_in + blocks_out) * lanes * 4
-        spilled = max(0, scratch_bytes - target.l2 * 3 // 4) / costs.shared_bytes / 4
+        spill_cycles = (
+            max(0, scratch_bytes - target.l2_bytes * 3 // 4) / costs.shared_bytes_per_cycle / 4
+        )
         # The first group gets the weights from memory, the others from where there is room.
-        fits_l2 = values * slab_bytes + scratch_bytes <= target.l2
-        again = cycles if fits_l2 else max(cycles, slab_bytes / costs.shared_bytes)
-        products = values * (max(cycles, slab_bytes / costs.memory_bytes) + (turns - 1) * again)
-        yield Plan(products + turns * spilled + transforms, group, count, rows)
+        fits_l2 = values * slab_bytes + scratch_bytes <= target.l2_bytes
+        first = max(cycles, slab_bytes / costs.memory_bytes_per_cycle)
+        again = cycles if fits_l2 else max(cycles, slab_bytes / costs.shared_bytes_per_cycle)
+        product_cycles = values * (first + (turns - 1) * again)
+        total_cycles = product_cycles + turns * spill_cycles + transform_cycles
+        yield Plan(total_cycles, group, count, rows)
 
 
-def _group_sizes(tiles: int, threads: int) -> Sequence[int]:
-    """The sizes of groups of which every thread does as many."""
+def _group_sizes(tiles: int, threads: int, most: int) -> Sequence[int]:
+    """The sizes of groups of which every thread does as many, with `most` tiles at most."""
     sizes = {-(-tiles // (turns * threads)) for turns in range(1, -(-tiles // threads) + 1)}
-    return sorted(size for size in sizes if 4 <= size <= _LARGEST_GROUP) or [
-        min(tiles, _LARGEST_GROUP)
-    ]
+    return sorted(size for size in sizes if 4 <= size <= most) or [min(tiles, most)]
 
 
 def _product(blocks: int, group: int, depth: int, target: Target) -> tuple[float, tuple[int, int]]:

@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from lowerdeck.lowering.targets.base import Target
 
-C99 = Target("c99", registers=16, l2=256 << 10)
+C99 = Target("c99", registers=16, l2_bytes=256 << 10)

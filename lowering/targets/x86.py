@@ -11,7 +11,7 @@ _AVX512 = frozenset("avx512f avx512bw avx512cd avx512dq avx512vl".split())
 X86_64_V4 = Target(
     "x86-64-v4",
     registers=32,
-    l2=1 << 20,
+    l2_bytes=1 << 20,
     lanes_by_element=lanes_for(64),
     flags=("-march=x86-64-v4", "-mprefer-vector-width=512"),
     architectures=_MACHINES,
@@ -22,7 +22,7 @@ X86_64_V4 = Target(
 X86_64_V3 = Target(
     "x86-64-v3",
     registers=16,
-    l2=512 << 10,
+    l2_bytes=512 << 10,
     lanes_by_element=lanes_for(32),
     flags=("-march=x86-64-v3",),
     architectures=_MACHINES,
@@ -33,7 +33,7 @@ X86_64_V3 = Target(
 X86_64 = Target(
     "x86-64",
     registers=16,
-    l2=256 << 10,
+    l2_bytes=256 << 10,
     lanes_by_element=lanes_for(16),
     flags=("-march=x86-64",),
     architectures=_MACHINES,

@@ -5,8 +5,8 @@ from lowerdeck.lowering.targets.base import Costs, Target
 TOY = Target(
     "toy",
     registers=6,
-    l2=4 << 10,
+    l2_bytes=4 << 10,
     lanes_by_element={"f32": 4},
-    l1=1 << 10,
-    costs=Costs(multiply_adds=1.0, latency=8.0),
+    l1_bytes=1 << 10,
+    costs=Costs(multiply_adds_per_cycle=1.0, latency_cycles=8.0),
 )
