@@ -53,6 +53,7 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.buffer.enums import LoopMode, LoopModeAttr
+from lowerdeck.dialects.buffer.operands import Operand, meaning_of
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.core.base import int_array, is_ranked, require
@@ -640,10 +641,12 @@ def _require_operands(exprs: Sequence[Expr], indices: Sequence[SSAValue], label:
     """Every dK in the expressions has an operand, and every other name is an sK."""
     for expr in exprs:
         for name in expr.symbols:
-            kind, number = name[0], name[1:]
-            if kind not in "ds" or not number.isdigit():
-                raise VerifyException(
-                    f"'{name}' is neither an operand dK nor a symbol sK ({label})"
-                )
-            if kind == "d" and int(number) >= len(indices):
-                raise VerifyException(f"'{name}' has no operand ({label})")
+            match meaning_of(name):
+                case None:
+                    raise VerifyException(
+                        f"'{name}' is neither an operand dK nor a symbol sK ({label})"
+                    )
+                case Operand(number) if number >= len(indices):
+                    raise VerifyException(f"'{name}' has no operand ({label})")
+                case _:
+                    pass

@@ -33,6 +33,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from lowerdeck.dialects.buffer import driver, kernel, vector
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.enums import Requirement
+from lowerdeck.dialects.buffer.operands import by_operand, by_parameter
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.control_flow import names_in, yielded
@@ -514,7 +515,7 @@ class _KernelWriter:
     def write(self, function: kernel.FuncOp) -> str:
         """The definition of the function `kernel`."""
         arguments = function.body.block.args
-        symbols = [f"s{k}" for k in range(len(function.symbols))]
+        symbols = list(by_parameter(function.symbols.data))
         for argument in arguments:
             self._declare(argument, "m")
         for argument in arguments:
@@ -544,7 +545,7 @@ class _KernelWriter:
         return name
 
     def _index(self, expr: Expr, operands: Sequence[SSAValue]) -> str:
-        names = {f"d{k}": self._names[operand] for k, operand in enumerate(operands)}
+        names = by_operand([self._names[operand] for operand in operands])
         return _python(expr, names)
 
     def _element(self, op: kernel.LoadOp | kernel.StoreOp, lanes: int = 1) -> str:

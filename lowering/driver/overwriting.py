@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
 from lowerdeck.dialects.dims import Atom, Expr, constants
@@ -87,7 +88,7 @@ class Spots:
         self.ranges[name] = None
 
     def _read(self, exprs: Iterable[Expr], operands: Sequence[SSAValue]) -> list[Expr]:
-        names = {f"d{k}": self._symbols[value] for k, value in enumerate(operands)}
+        names = by_operand([self._symbols[value] for value in operands])
         return [expr.substitute(names) for expr in exprs]
 
     def _spot(

@@ -13,6 +13,7 @@ from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer import driver, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
+from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.driver.aliases import Roots, find_roots, outside_sections
@@ -90,7 +91,7 @@ def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], costs
     it: whatever makes the first and the second half of all parts more alike.
     """
     count = len(function.symbols)
-    part, parts = Expr.symbol(f"s{count}"), Expr.symbol(f"s{count + 1}")
+    part, parts = parameter(count), parameter(count + 1)
     ahead = 0.0
     for loop in loops:
         trips = estimated_trips(loop)

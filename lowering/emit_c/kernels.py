@@ -11,6 +11,7 @@ from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel, vector
+from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.core.enums import Predicate
@@ -54,7 +55,7 @@ def emit_kernel(function: kernel.FuncOp, name: str, reserved: Iterable[str] = ()
         type_ = storage_type(ref_type(argument).element)
         parameters.append(f"{const}{type_} *restrict {c.declare(argument, stem)}")
     for number, symbol in enumerate(function.symbols):
-        name_of_symbol = c.symbols[f"s{number}"] = c.fresh(symbol.data)
+        name_of_symbol = c.symbols[str(parameter(number))] = c.fresh(symbol.data)
         parameters.append(f"int64_t {name_of_symbol}")
     if needs_status(function):
         parameters.append("int *status")

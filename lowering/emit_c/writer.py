@@ -12,6 +12,7 @@ import numpy as np
 from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
 
+from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_unsigned
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.lowering.emit_c.identifiers import identifier
@@ -184,7 +185,7 @@ class CWriter:
 
     def index(self, expr: Expr, operands: Sequence[SSAValue]) -> str:
         """The C form of an expression over d0, d1, ... and the function's symbols."""
-        values = {f"d{k}": operand for k, operand in enumerate(operands)}
+        values = by_operand(operands)
         names = {
             name: self.value(values[name]) if name in values else self.symbols[name]
             for name in expr.symbols

@@ -8,6 +8,7 @@ from xdsl.dialects import arith, math
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.targets.base import Costs
 
@@ -63,5 +64,5 @@ def _range(loop: kernel.ForOp, values: Values) -> tuple[int, int, int]:
 
 
 def _evaluate(expr: Expr, indices: Sequence[SSAValue], values: Values) -> int:
-    operands = {f"d{k}": values.get(value, _NOMINAL) for k, value in enumerate(indices)}
+    operands = by_operand([values.get(value, _NOMINAL) for value in indices])
     return expr.evaluate({name: operands.get(name, _NOMINAL) for name in expr.symbols})

@@ -17,11 +17,13 @@ from lowerdeck.dialects.buffer.kernel import (
     LoadOp,
     StoreOp,
 )
+from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import PrefetchOp
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Atom, Expr, ExprLike, maximum
-from lowerdeck.dialects.intervals import Interval, interval, simplified
+from lowerdeck.dialects.intervals import interval, simplified
+from lowerdeck.lowering.nests.index_symbols import IndexSymbols
 
 _MAPS: Mapping[type[Operation], str] = {
     LoadOp: "map",
@@ -36,21 +38,18 @@ _MAPS: Mapping[type[Operation], str] = {
 Op = TypeVar("Op", bound=Operation)
 
 
-class Indices:
-    """Index values as symbols: expressions of different ops can be put together."""
+class Indices(IndexSymbols):
+    """One symbol for each index value of a kernel that is there."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._symbols: dict[SSAValue, Expr] = {}
-        self._values: dict[str, SSAValue] = {}
-        self.ranges: dict[str, Interval] = {}
         self._sizes: set[Expr] = set()
 
     def symbol(self, value: SSAValue) -> Expr:
         """The symbol of an index value."""
         if value not in self._symbols:
-            name = f"%{len(self._symbols)}"
-            self._symbols[value] = Expr.symbol(name)
-            self._values[name] = value
+            self._symbols[value] = self.new(value)
         return self._symbols[value]
 
     def loop(self, op: ForOp) -> Expr:
@@ -59,13 +58,6 @@ class Indices:
         bounds = self.read(op.range.data, op.indices)
         self.limit(symbol, bounds[0], bounds[1])
         return symbol
-
-    def limit(self, symbol: Expr, lower: ExprLike, upper: ExprLike) -> None:
-        """A symbol is at least `lower` and below `upper`."""
-        first = interval(Expr.of(lower), self.ranges)
-        last = interval(Expr.of(upper), self.ranges)
-        if first is not None and last is not None and first[0] < last[1]:
-            self.ranges[str(symbol)] = (first[0], last[1] - 1)
 
     def add_sizes(self, function: FuncOp) -> None:
         """The dimensions of a kernel's buffers are not negative."""
@@ -103,18 +95,13 @@ class Indices:
 
     def read(self, exprs: Sequence[Expr], operands: Sequence[SSAValue]) -> list[Expr]:
         """Expressions over d0, d1, ... as expressions over symbols."""
-        names = {f"d{k}": self.symbol(operand) for k, operand in enumerate(operands)}
+        names = by_operand([self.symbol(operand) for operand in operands])
         return [expr.substitute(names) for expr in exprs]
 
     def write(self, exprs: Sequence[ExprLike]) -> tuple[list[Expr], list[SSAValue]]:
         """Expressions over symbols as expressions over d0, d1, ..., and these operands."""
-        values = [simplified(Expr.of(expr), self.ranges) for expr in exprs]
-        used = {name for value in values for name in value.symbols if name in self._values}
-        renamed: dict[str, Expr] = {}
-        operands: list[SSAValue] = []
-        for name in sorted(used, key=lambda name: int(name[1:])):
-            renamed[name] = Expr.symbol(f"d{len(operands)}")
-            operands.append(self._values[name])
+        values = self.simplified(exprs)
+        renamed, operands = self.operands_in(values)
         return [value.substitute(renamed) for value in values], operands
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.dims import Expr
@@ -47,10 +48,8 @@ Intervals = Mapping[SSAValue, Interval]
 
 def interval_of(expr: Expr, operands: Sequence[SSAValue], known: Intervals) -> Interval | None:
     """Where an expression over operands d0, d1, ... lies; None if that is not plain."""
-    ranges: dict[str, OpenInterval | None] = {}
-    for number, value in enumerate(operands):
-        place = known.get(value)
-        ranges[f"d{number}"] = None if place is None else place.bounds
+    places = [known.get(value) for value in operands]
+    ranges = by_operand([None if place is None else place.bounds for place in places])
     found = open_interval(expr, ranges)
     return None if found is None else Interval.of(found)
 

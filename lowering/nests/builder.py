@@ -25,15 +25,14 @@ from lowerdeck.dialects.buffer.kernel import (
     StoreOp,
     YieldOp,
 )
+from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import TransposeOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import bit_width, is_float
 from lowerdeck.dialects.dims import Expr, ExprLike
-from lowerdeck.dialects.intervals import Interval, interval, simplified
-
-INDEX_MARK = "%"
-"""Loop variables are symbols that begin with this, so they never meet a dimension's name."""
+from lowerdeck.dialects.intervals import interval
+from lowerdeck.lowering.nests.index_symbols import IndexSymbols
 
 
 class KernelBuilder:
@@ -49,8 +48,7 @@ class KernelBuilder:
     def __init__(self, block: Block) -> None:
         self._blocks = [block]
         self._known: list[dict[Hashable, SSAValue]] = [{}]
-        self._indices: dict[str, SSAValue] = {}
-        self._ranges: dict[str, Interval] = {}
+        self._indices = IndexSymbols()
         self.symbols: list[str] = []
         self.layouts: dict[SSAValue, LayoutAttr] = {}
 
@@ -84,37 +82,27 @@ class KernelBuilder:
 
     def index(self, value: SSAValue) -> Expr:
         """An index value as an expression."""
-        name = f"{INDEX_MARK}{len(self._indices)}"
-        self._indices[name] = value
-        return Expr.symbol(name)
+        return self._indices.new(value)
 
     def _loop_index(self, value: SSAValue, lower: ExprLike, upper: ExprLike) -> Expr:
         """The index of a loop, whose range is kept if it is known."""
         index = self.index(value)
-        first = interval(Expr.of(lower), self._ranges)
-        last = interval(Expr.of(upper), self._ranges)
-        if first is not None and last is not None and first[0] < last[1]:
-            self._ranges[str(index)] = (first[0], last[1] - 1)
+        self._indices.limit(index, lower, upper)
         return index
 
     def value_of(self, index: Expr) -> SSAValue:
         """The value that `index` made an expression of."""
-        return self._indices[str(index)]
+        return self._indices.value_of(index)
 
     def bound(self, exprs: Sequence[ExprLike]) -> tuple[list[Expr], list[SSAValue]]:
         """The expressions over dK and sK, and the operands that the dK stand for."""
-        operands: dict[str, SSAValue] = {}
-        renamed: dict[str, Expr] = {}
-        values = [simplified(Expr.of(expr), self._ranges) for expr in exprs]
-        for name in sorted({name for value in values for name in value.symbols}, key=_order):
-            if name.startswith(INDEX_MARK):
-                renamed[name] = Expr.symbol(f"d{len(operands)}")
-                operands[name] = self._indices[name]
-            else:
-                if name not in self.symbols:
-                    self.symbols.append(name)
-                renamed[name] = Expr.symbol(f"s{self.symbols.index(name)}")
-        return [value.substitute(renamed) for value in values], list(operands.values())
+        values = self._indices.simplified(exprs)
+        renamed, operands = self._indices.operands_in(values)
+        for name in sorted({name for value in values for name in value.symbols} - renamed.keys()):
+            if name not in self.symbols:
+                self.symbols.append(name)
+            renamed[name] = parameter(self.symbols.index(name))
+        return [value.substitute(renamed) for value in values], operands
 
     def as_integer(self, expr: ExprLike) -> SSAValue:
         """The value of an expression as an i64."""
@@ -140,8 +128,9 @@ class KernelBuilder:
         if exprs[0].value is not None:
             return exprs[0]
         index = self.index(self.add(ApplyOp(exprs[0], operands)))
-        if (bounds := interval(expr, self._ranges)) is not None:
-            self._ranges[str(index)] = bounds
+        ranges = self._indices.ranges
+        if (bounds := interval(expr, ranges)) is not None:
+            ranges[str(index)] = bounds
         return index
 
     # Memory
@@ -331,13 +320,6 @@ class KernelBuilder:
         """Compare two expressions as signed integers: eq, ne, slt, sle, sgt or sge."""
         difference = Expr.of(lhs) - Expr.of(rhs)
         return self.add(arith.CmpiOp(self.as_integer(difference), self.integer(0, i64), predicate))
-
-
-def _order(name: str) -> tuple[int, int, str]:
-    """Loop variables by number, then dimension symbols by name."""
-    if name.startswith(INDEX_MARK):
-        return (0, int(name[1:]), "")
-    return (1, 0, name)
 
 
 def _keep_apart(block: Block) -> None:
