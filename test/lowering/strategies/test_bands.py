@@ -215,11 +215,11 @@ def convolutions(size: int, source: int, channels: int, stride: int) -> tuple[Co
         ((56, 24, 144, 1), Setting(V4), True),
         ((56, 24, 144, 1), Setting(V4, threads=2), True),
         # All of it stays in a large cache.
-        ((56, 24, 144, 1), Setting(replace(V4, l2=8 << 20)), False),
+        ((56, 24, 144, 1), Setting(replace(V4, l2_bytes=8 << 20)), False),
         # More weights than inputs.
         ((14, 96, 576, 1), Setting(V4), False),
         # A row of 17 columns does not fit into a small one.
-        ((56, 24, 144, 1), Setting(replace(V4, l2=4 << 10)), False),
+        ((56, 24, 144, 1), Setting(replace(V4, l2_bytes=4 << 10)), False),
     ],
 )
 def test_worth(sizes: tuple[int, int, int, int], setting: Setting, expected: bool) -> None:
