@@ -43,6 +43,7 @@ PASSES: dict[str, PassFactory] = {
     "pack-weights": lazy("lowering.buffers.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowering.driver.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowering.driver.plan_memory", "PlanMemoryPass"),
+    "open-outputs": lazy("lowering.driver.open_outputs", "OpenOutputsPass"),
     "split-driver": lazy("lowering.driver.split_driver", "SplitDriverPass"),
     "instrument": lazy("lowering.driver.instrument", "InstrumentPass"),
 }
@@ -156,7 +157,7 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     # After that, so that it finds the barriers and what each call turned out to be.
     timed = ["instrument"] if options.profile else []
     # Last, for no pass has to look into the parts then.
-    return [*_SCHEDULING, *shared, "plan-memory", *timed, "split-driver"]
+    return [*_SCHEDULING, *shared, "plan-memory", *timed, "open-outputs", "split-driver"]
 
 
 def phases_to(phase: str) -> tuple[str, ...]:

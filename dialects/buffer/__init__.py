@@ -22,7 +22,7 @@ from lowerdeck.dialects.buffer.driver import (
     ViewOp,
     WeightOp,
 )
-from lowerdeck.dialects.buffer.entry import EntryOp
+from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp
 from lowerdeck.dialects.buffer.enums import ENUMERATIONS
 from lowerdeck.dialects.buffer.kernel import (
     ApplyOp,
@@ -72,6 +72,7 @@ Buffer = Dialect(
         TransposeOp,
         PrefetchOp,
         EntryOp,
+        OpenOutputOp,
         WeightOp,
         AllocOp,
         ViewOp,

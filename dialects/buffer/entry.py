@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
-from xdsl.ir import BlockArgument, Region
+from xdsl.ir import BlockArgument, Region, SSAValue
 from xdsl.irdl import (
     IRDLOperation,
     ParsePropInAttrDict,
     irdl_op_definition,
+    operand_def,
     opt_prop_def,
     prop_def,
     region_def,
     traits_def,
 )
-from xdsl.traits import IsolatedFromAbove
+from xdsl.traits import IsolatedFromAbove, MemoryWriteEffect
 
 from lowerdeck.dialects.buffer.driver import MarkOp
 from lowerdeck.dialects.buffer.kernel import ReturnOp
@@ -150,6 +151,51 @@ class EntryOp(IRDLOperation):
         sizes = {"weights": self.weights, "live": self.live, "row_major": self.row_major}
         for name, size in sizes.items():
             require(size is None or size.data >= 0, f"{name} is negative", "C5")
+
+    @property
+    def late_outputs(self) -> list[BlockArgument]:
+        """The outputs whose dimensions are not known when it begins, but depend on data."""
+        return [
+            argument
+            for argument in self.output_args
+            if any(not dim.symbols <= self.symbols for dim in ref_type(argument).dims.data)
+        ]
+
+
+@irdl_op_definition
+class OpenOutputOp(IRDLOperation):
+    """
+    Tell the caller the dimensions of an output that depend on data, and end the run unless there is
+    room for it. Every thread does, because all have to see whether the run goes on.
+
+    Constraints:
+
+    - (C1) the buffer is an output of the entry function in whose own block the op stands.
+
+    Example:
+
+    ```mlir
+    buffer.entry ["x"] -> ["y"] {
+    ^bb0(%x : !buffer.ref<[] x i64>, %y : !buffer.ref<[m] x f32>):
+      buffer.bind %x {symbols = ["m"]} : !buffer.ref<[] x i64>
+      buffer.open_output %y : !buffer.ref<[m] x f32>
+      buffer.return
+    }
+    ```
+    """
+
+    name = "buffer.open_output"
+    output = operand_def(RefType)
+    traits = traits_def(MemoryWriteEffect())
+    assembly_format = "$output attr-dict `:` type($output)"
+
+    def __init__(self, output: SSAValue):
+        super().__init__(operands=[output])
+
+    def verify_(self) -> None:
+        entry = self.parent_op()
+        fits = isinstance(entry, EntryOp) and self.output in entry.output_args
+        require(fits, "the buffer is no output of the entry function around the op", "C1")
 
 
 def _names(names: Sequence[str]) -> Names:

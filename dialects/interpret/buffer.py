@@ -31,7 +31,7 @@ from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel, vector
-from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
+from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.operands import by_operand, by_parameter
 from lowerdeck.dialects.buffer.types import RefType, ref_type
@@ -229,8 +229,12 @@ class Machine:
     @_run_op.register(driver.BarrierOp)
     @_run_op.register(driver.CheckStatusOp)
     @_run_op.register(driver.MarkOp)
+    @_run_op.register(OpenOutputOp)
     def _(self, op: Operation, symbols: dict[str, int]) -> None:
-        """Threads run one after the other, and an error is raised where it happens."""
+        """
+        Threads run one after the other, an error is raised where it happens, and there is always
+        room for outputs.
+        """
 
     @_run_op.register
     def _(self, op: driver.OnceOp, symbols: dict[str, int]) -> None:

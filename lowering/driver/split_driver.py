@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
+from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
@@ -189,7 +189,9 @@ class BlockSplitter:
 
 
 def _opens_output(op: Operation) -> bool:
-    """True if the size of an output may only be known now: the run itself looks at its room."""
+    """True if it fills an output whose size may only be known now, or looks at the room for it."""
+    if isinstance(op, OpenOutputOp):
+        return True
     copy = op.body.block.first_op if isinstance(op, driver.OnceOp) else op
     return (
         isinstance(copy, driver.CopyOp)

@@ -9,10 +9,12 @@ from functools import partial, singledispatch
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer.entry import OpenOutputOp
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.emit_c.interface import Port, write_output_dims
 from lowerdeck.lowering.emit_c.writer import CWriter, c_bytes, c_expr, comment, storage_type
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.passes.provenance import source_names
@@ -53,6 +55,8 @@ class DriverWriter:
     """True if something written so far may end the run."""
     constant: set[SSAValue] = field(default_factory=set[SSAValue])
     """Buffers that must not be written."""
+    ports: Mapping[SSAValue, Port] = field(default_factory=dict[SSAValue, Port])
+    """The model's inputs and outputs, by their buffers."""
 
     @property
     def status(self) -> str:
@@ -108,6 +112,11 @@ class DriverWriter:
         """Declare the pointer to a buffer."""
         type_ = self.pointer_type(value)
         self.c.line(f"{type_}const {self.c.declare(value, stem)} = {address};")
+
+    def port(self, value: SSAValue) -> None:
+        """Declare the pointer to the buffer of an input or output."""
+        field = self.ports[value].field
+        self.pointer(value, f"args->{field}.data", field)
 
     def symbol(self, name: str, text: str) -> None:
         """Declare a dimension symbol; it may turn out to be in types only."""
@@ -167,6 +176,13 @@ def _(op: driver.AllocOp, w: DriverWriter) -> None:
         memory = f"lowerdeck_team_share({w.team}, {w.thread}, {first})"
     w.pointer(op.result, f"({type_}){memory}", "b")
     w.end_run(f"{w.c.value(op.result)} == NULL", "LOWERDECK_ERROR_OUT_OF_MEMORY")
+
+
+@emit.register
+def _(op: OpenOutputOp, w: DriverWriter) -> None:
+    """The dimensions for the caller, a look at the room, and the pointer."""
+    write_output_dims(w.ports[op.output], w.c, w.first_only)
+    w.port(op.output)
 
 
 @emit.register
@@ -505,18 +521,3 @@ def _declare_owned(op: driver.LoopOp, w: DriverWriter) -> list[_Size]:
         dim = ref_type(op.owned[size.number]).dims.data[size.axis]
         w.c.line(f"int64_t {size.variable} = {w.size(dim)};")
     return sizes
-
-
-def dims_text(type_: RefType) -> str:
-    """The dimensions of a buffer for people: `[n, 3, 224, 224]`."""
-    return f"[{', '.join(map(str, type_.dims.data))}]"
-
-
-def bare_symbols(types: Sequence[RefType]) -> dict[str, tuple[int, int]]:
-    """Where each symbol that is a whole dimension first stands: (argument, axis)."""
-    found: dict[str, tuple[int, int]] = {}
-    for number, type_ in enumerate(types):
-        for axis, dim in enumerate(type_.dims.data):
-            if len(dim.symbols) == 1 and str(dim) in dim.symbols:
-                found.setdefault(str(dim), (number, axis))
-    return found

@@ -14,13 +14,14 @@ from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.abi import ABI, argument_fields
-from lowerdeck.lowering.emit_c.driver import bare_symbols, dims_text
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
+    bare_symbols,
     c_bytes,
     c_expr,
     comment,
+    dims_text,
     needs_runtime,
     storage_type,
     string_literal,

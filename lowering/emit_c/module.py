@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,14 +14,14 @@ from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.blob import Blob
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
-from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
+from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.lowering.abi import ABI
 from lowerdeck.lowering.driver.parallelize import may_lag
 from lowerdeck.lowering.driver.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.emit_c import interface
-from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads, emit
+from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
@@ -229,7 +229,10 @@ def _driver(
         team, thread = (identifier(name, reserved) for name in ("team", "thread"))
         threads = Threads(team, thread, may_lag(entry))
     c = CWriter(reserved)
-    w = DriverWriter(c, i.name, names, with_status, threads, clock, sections)
+    ports: dict[SSAValue, interface.Port] = dict(
+        zip(entry.body.block.args, (*i.inputs, *i.outputs), strict=True)
+    )
+    w = DriverWriter(c, i.name, names, with_status, threads, clock, sections, ports=ports)
     interface.read_dimensions(i, c)
     if i.workspace != 0:
         aligned = "((uintptr_t)args->workspace + 63) & ~(uintptr_t)63"
@@ -242,18 +245,14 @@ def _driver(
     if clock is not None:
         c.line(f"int64_t {clock} = 0;")
         c.line(f"(void){clock};")
-    arguments = entry.body.block.args
-    for argument, port in zip(arguments, (*i.inputs, *i.outputs), strict=True):
-        if port in i.inputs:
-            w.constant.add(argument)
-        if argument.uses and not _is_late(port.type, c):
-            w.pointer(argument, f"args->{port.field}.data", port.field)
-    late: dict[SSAValue, interface.Port] = dict(
-        zip(arguments[len(i.inputs) :], i.outputs, strict=True)
-    )
-    for op in entry.body.block.ops:
-        _open_late_outputs(op, late, w)
-        emit(op, w)
+    w.constant |= set(entry.input_args)
+    opened = {op.output for op in entry.body.block.ops if isinstance(op, OpenOutputOp)}
+    if not opened.issuperset(entry.late_outputs):
+        raise PassFailedException("sizes of outputs depend on data; run open-outputs before emit-c")
+    for argument in w.ports:
+        if argument.uses and argument not in opened:
+            w.port(argument)
+    w.block(entry.body.block)
     for port in i.outputs:
         if not port.type.elements.symbols <= c.symbols.keys():
             raise PassFailedException(f"output '{port.name}' has dimensions that nothing defines")
@@ -266,25 +265,6 @@ def _driver(
         c.lines = [f"  (void){threads.thread};", *c.lines]
     head = f"static int {i.name}_driver({', '.join(parameters)}) {{"
     return "\n".join([*w.definitions, head, *c.lines, "}", ""])
-
-
-def _is_late(type_: RefType, c: CWriter) -> bool:
-    """True if the dimensions of an output are only known at the end of the run."""
-    return not type_.elements.symbols <= c.symbols.keys() or any(
-        not dim.symbols <= c.symbols.keys() for dim in type_.dims.data
-    )
-
-
-def _open_late_outputs(
-    op: Operation, late: Mapping[SSAValue, interface.Port], w: DriverWriter
-) -> None:
-    """Before the copy to an output whose size depends on data: write its dims, check its room."""
-    # All threads must see that there is no room, so this is not left to the one that copies.
-    copy = op.body.block.first_op if isinstance(op, driver.OnceOp) else op
-    if isinstance(copy, driver.CopyOp) and copy.target in late and not w.c.has(copy.target):
-        port = late[copy.target]
-        interface.write_output_dims(port, w.c, w.first_only)
-        w.pointer(copy.target, f"args->{port.field}.data", port.field)
 
 
 def _entry(i: Interface) -> str:

@@ -13,6 +13,7 @@ from xdsl.dialects.builtin import IndexType
 from xdsl.ir import Attribute, SSAValue
 
 from lowerdeck.dialects.buffer.operands import by_operand
+from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_unsigned
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.lowering.emit_c.identifiers import identifier
@@ -151,10 +152,6 @@ class CWriter:
         """Let a value have a name that exists."""
         self._names[value] = name
 
-    def has(self, value: SSAValue) -> bool:
-        """True if the value has an identifier."""
-        return value in self._names
-
     def name(self, value: SSAValue) -> str:
         """The identifier of a value, for what does not refer to it."""
         return self._names[value]
@@ -276,3 +273,18 @@ def c_bytes(dims: Sequence[Expr], item_size: int, size: Callable[[Expr], str]) -
         return integer_literal(prod(numbers) * item_size)
     array = ", ".join(map(size, dims))
     return f"lowerdeck_bytes((const int64_t[]){{{array}}}, {len(dims)}, {item_size})"
+
+
+def dims_text(type_: RefType) -> str:
+    """The dimensions of a buffer for people: `[n, 3, 224, 224]`."""
+    return f"[{', '.join(map(str, type_.dims.data))}]"
+
+
+def bare_symbols(types: Sequence[RefType]) -> dict[str, tuple[int, int]]:
+    """Where each symbol that is a whole dimension first stands: (argument, axis)."""
+    found: dict[str, tuple[int, int]] = {}
+    for number, type_ in enumerate(types):
+        for axis, dim in enumerate(type_.dims.data):
+            if len(dim.symbols) == 1 and str(dim) in dim.symbols:
+                found.setdefault(str(dim), (number, axis))
+    return found

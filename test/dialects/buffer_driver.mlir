@@ -39,6 +39,7 @@
 // CHECK-NEXT:      buffer.yield
 // CHECK-NEXT:    }
 // CHECK-NEXT:    %q = buffer.view %r {offset = #core.dims<[0]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 4] x f32>
+// CHECK-NEXT:    buffer.open_output %y : !buffer.ref<[n * 4] x f32>
 // CHECK-NEXT:    buffer.copy %q, %y : !buffer.ref<[n * 4] x f32>, !buffer.ref<[n * 4] x f32>
 // CHECK-NEXT:    buffer.return
 // CHECK-NEXT:  } {unused = ["z"], takes_pool, parallel, workspace = #core.dims<[n * 128]>, weights = #builtin.int<128>, live = #builtin.int<192>, row_major = #builtin.int<64>}
@@ -80,6 +81,7 @@ buffer.entry ["x", "c", "t"] -> ["y"] {
     buffer.yield
   }
   %q = buffer.view %r {offset = #core.dims<[0]>} : !buffer.ref<[4, n] x f32> -> !buffer.ref<[n * 4] x f32>
+  buffer.open_output %y : !buffer.ref<[n * 4] x f32>
   buffer.copy %q, %y : !buffer.ref<[n * 4] x f32>, !buffer.ref<[n * 4] x f32>
   buffer.return
 } {unused = ["z"], takes_pool, parallel, workspace = #core.dims<[n * 128]>, weights = #builtin.int<128>, live = #builtin.int<192>, row_major = #builtin.int<64>}

@@ -744,3 +744,24 @@ buffer.kernel @kernel_c7_layout {
 ^bb0(%x : tensor<4x4xf32>):
   core.yield %x : tensor<4x4xf32>
 } {layouts = [#core.layout<0, 1>, #core.layout<1, 0>], in_place = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.open_output': the buffer is no output of the entry function around the op (C1)
+buffer.entry ["x"] -> ["y"] {
+^bb0(%x : !buffer.ref<[n] x f32>, %y : !buffer.ref<[n] x f32>):
+  buffer.open_output %x : !buffer.ref<[n] x f32>
+  buffer.return
+}
+
+// -----
+
+// CHECK: op 'buffer.open_output': the buffer is no output of the entry function around the op (C1)
+buffer.entry ["x"] -> ["y"] {
+^bb0(%x : !buffer.ref<[n] x f32>, %y : !buffer.ref<[n] x f32>):
+  buffer.once {
+    buffer.open_output %y : !buffer.ref<[n] x f32>
+    buffer.yield
+  }
+  buffer.return
+}

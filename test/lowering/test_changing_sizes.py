@@ -246,6 +246,7 @@ def lowered(types: Sequence[Any], body: Any, name: str) -> Any:
         "bufferize",
         "lower-kernels",
         "plan-memory",
+        "open-outputs",
     ):
         ALL_PASSES[step]()().apply(LowerdeckContext(), module)
     return module, emit_c(module, name, "native")

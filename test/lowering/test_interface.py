@@ -68,6 +68,7 @@ def lowered(module: ModuleOp, name: str, threads: int = 1) -> CArtifact:
         "lower-kernels",
         *(["parallelize"] if threads > 1 else []),
         "plan-memory",
+        "open-outputs",
     ]
     for pass_name in passes:
         ALL_PASSES[pass_name]()().apply(LowerdeckContext(), module)

@@ -207,6 +207,7 @@ def artifact_of(name: str, threads: int = 1) -> CArtifact:
         "compute-in-place",
         "parallelize",
         "plan-memory",
+        "open-outputs",
     ):
         if pass_name != "parallelize":
             ALL_PASSES[pass_name]()().apply(LowerdeckContext(), module)

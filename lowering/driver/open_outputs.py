@@ -1,0 +1,38 @@
+"""`open-outputs`: when callers are told the sizes of outputs that depend on data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.buffer.entry import OpenOutputOp, find_entry
+
+
+@dataclass(frozen=True)
+class OpenOutputsPass(ModulePass):
+    """
+    Put a `buffer.open_output` before the first op that uses an output whose size depends on data.
+
+    The dimensions of all others follow from those of the inputs: they are written, and the room for
+    them is looked at, before the run begins. Runs when calls and copies stand where they will stay,
+    so that nothing comes between the two.
+    """
+
+    name = "open-outputs"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if (entry := find_entry(op)) is None:
+            return
+        block, late = entry.body.block, set[SSAValue](entry.late_outputs)
+        for outer in list(block.ops):
+            for inner in outer.walk():
+                for value in inner.operands:
+                    if value in late:
+                        late.remove(value)
+                        opened = OpenOutputOp(value)
+                        opened.location = inner.location
+                        block.insert_op_before(opened, outer)
