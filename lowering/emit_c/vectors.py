@@ -191,7 +191,7 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
     selection = f"{name}_select"
     found = {selection: _Function(_selection(scalar, lanes))}
     if scalar != f32:
-        return found | _widenings(lanes)
+        return found | _widenings(lanes, target)
     for kind, operator in (("max", ">"), ("min", "<")):
         plain = f"return {selection}(a {operator} b, a, b);"
         text = (
@@ -250,30 +250,25 @@ def _with_builtin(kind: str, builtin: Builtin | None, plain: str) -> str:
     )
 
 
-def _widenings(lanes: int) -> dict[str, _Function]:
+def _widenings(lanes: int, target: Target) -> dict[str, _Function]:
     """Narrow integers of so many lanes as i32, by name."""
     found: dict[str, _Function] = {}
+    builtin = target.widening.get(lanes)
     for narrow in _NARROW:
         for sign in "iu":
             name = f"{vector_name(vector_type(IntegerType(32), lanes))}_of_{sign}{narrow.bitwidth}"
-            found[name] = _Function(_widening(name, narrow, lanes, sign))
+            found[name] = _Function(_widening(name, narrow, lanes, sign, builtin))
     return found
 
 
-_WIDENING_BUILTINS = {
-    16: ("__AVX512F__", "512_mask"),
-    8: ("__AVX2__", "256"),
-    4: ("__SSE4_1__", "128"),
-}
-
-
-def _widening(name: str, narrow: IntegerType, lanes: int, sign: str) -> str:
+def _widening(
+    name: str, narrow: IntegerType, lanes: int, sign: str, builtin: Builtin | None
+) -> str:
     """gcc takes such vectors apart into elements; clang has an instruction for them."""
     source, target = vector_type(narrow, lanes), vector_type(IntegerType(32), lanes)
     old, new = vector_name(source), vector_name(target)
     lines = [f"static inline {new} {name}({old} x) {{"]
-    if lanes in _WIDENING_BUILTINS:
-        macro, suffix = _WIDENING_BUILTINS[lanes]
+    if builtin is not None:
         of_bytes = narrow.bitwidth == 8
         c_type, count = ("char", 16) if of_bytes else ("short", max(8, lanes))
         moved = [*range(lanes), *[-1] * (count - lanes)]
@@ -282,20 +277,20 @@ def _widening(name: str, narrow: IntegerType, lanes: int, sign: str) -> str:
             if count == lanes
             else (f"__builtin_shufflevector(x, x, {', '.join(map(str, moved))})")
         )
-        rest = f", ({new}){{0}}, -1" if lanes == 16 else ""
-        call = f"pmov{'s' if sign == 'i' else 'z'}x{'b' if of_bytes else 'w'}d{suffix}"
+        kind = f"{'s' if sign == 'i' else 'z'}x{'b' if of_bytes else 'w'}d"
+        call = builtin.call.format(kind, f"(whole){whole}", new)
         lines += [
-            f"#if defined({macro}) && !defined(__clang__)",
+            f"#if defined({builtin.macro}) && !defined(__clang__)",
             f"  typedef {c_type} whole"
             f" __attribute__((vector_size({count * narrow.bitwidth // 8})));",
-            f"  return ({new})__builtin_ia32_{call}((whole){whole}{rest});",
+            f"  return ({new}){call};",
         ]
         if lanes == 4:
             lines += _interleaved(narrow, "" if sign == "i" else "u")
         lines.append("#else")
     given = "x" if sign == "i" else f"({unsigned_name(source)})x"
     lines.append(f"  return __builtin_convertvector({given}, {new});")
-    if lanes in _WIDENING_BUILTINS:
+    if builtin is not None:
         lines.append("#endif")
     return "\n".join([*lines, "}", ""])
 

@@ -125,7 +125,7 @@ class Builtin:
     macro: str
     """What is defined where there is that function."""
     call: str
-    """The call, with `{0}` for what differs between functions of one kind."""
+    """The call, with `{0}` for what differs between functions of one kind, then its arguments."""
 
 
 GNU_EXTREMA = {
@@ -136,6 +136,16 @@ GNU_EXTREMA = {
 """
 By lanes of f32: gcc does not find the instruction for `a > b ? a : b`. A machine without it has not
 the macro.
+"""
+
+GNU_WIDENING = {
+    16: Builtin("__AVX512F__", "__builtin_ia32_pmov{0}512_mask({1}, ({2}){{0}}, -1)"),
+    8: Builtin("__AVX2__", "__builtin_ia32_pmov{0}256({1})"),
+    4: Builtin("__SSE4_1__", "__builtin_ia32_pmov{0}128({1})"),
+}
+"""
+By lanes of i32, from the vector {1} of narrow integers to the type {2}: gcc takes such vectors
+apart into elements.
 """
 
 FEWEST_LANES = 4
@@ -178,6 +188,8 @@ class Target:
     limits: Limits = field(default_factory=Limits)
     extrema: Mapping[int, Builtin] = field(default_factory=lambda: GNU_EXTREMA)
     """`max` and `min` of vectors of f32 by their lanes, where an operator gives no good code."""
+    widening: Mapping[int, Builtin] = field(default_factory=lambda: GNU_WIDENING)
+    """Vectors of i32 of narrow integers by their lanes, the same."""
 
     def __post_init__(self) -> None:
         if len(self.name.encode()) > NAME_BYTES:
