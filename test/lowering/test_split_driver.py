@@ -19,7 +19,7 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 
 import lowerdeck
 from lowerdeck.dialects.buffer import driver, kernel
-from lowerdeck.dialects.buffer.entry import find_entry
+from lowerdeck.dialects.buffer.entry import OpenOutputOp, find_entry
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
@@ -155,12 +155,13 @@ def test_each_op_prints_no_more_than_is_counted(
     def emit_and_count(op: Operation, w: DriverWriter) -> None:
         start = len(w.c.lines)
         emit(op, w)
-        assert statements_in("\n".join(w.c.lines[start:])) <= statements(op), op
+        # What opens an output is counted with the arguments.
+        count = _OF_ARGUMENTS if isinstance(op, OpenOutputOp) else statements(op)
+        assert statements_in("\n".join(w.c.lines[start:])) <= count, op
         printed.add(type(op))
 
     emit = emit_c_driver.emit
-    for name in (emit_c_driver.__name__, emit_c.__module__):
-        monkeypatch.setattr(f"{name}.emit", emit_and_count)
+    monkeypatch.setattr(emit_c_driver, "emit", emit_and_count)
     closed: list[tuple[Any, list[Any]]] = [
         (grows, [trips(3), numbers(2, 3)]),
         (swaps, [trips(3), numbers(5), numbers(2), numbers(1)]),
