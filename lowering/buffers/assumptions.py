@@ -1,5 +1,5 @@
 """
-What an op takes for granted about dimensions and cannot prove: checked by the driver at run time.
+Assumptions of ops about dimensions that cannot be proved: the driver checks them at run time.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _all(op: Operation) -> Iterator[Assumption]:
             for amount in (*op.begin.data, *op.end.data):
                 yield Expr.const(0), Requirement.LE, amount
             if op.mode.data != PadMode.CONSTANT:
-                # What is repeated must exist.
+                # A repeated dimension must not be empty.
                 sides = zip(dims_of(op.input), op.begin.data, op.end.data, strict=True)
                 for dim, begin, end in sides:
                     yield minimum(1, begin + end), Requirement.LE, dim
@@ -134,10 +134,9 @@ def _all(op: Operation) -> Iterator[Assumption]:
 
 def _indexed(dims: Sequence[Expr], dim: Expr) -> Assumption:
     """
-    A dimension from which anything is taken by index is not empty.
+    A dimension that is indexed by data is not empty.
 
-    An index that is out of range reads the first element until the status is looked at, so there
-    must be one.
+    An out-of-range index reads the first element until the status is checked, so there must be one.
     """
     return minimum(1, *dims), Requirement.INDEX, dim
 
@@ -153,7 +152,7 @@ def _zero_points(op: ContractionOp) -> Iterator[Assumption]:
 
 
 def _attention(op: AttentionOp) -> Iterator[Assumption]:
-    """Query, key and value fit together, and the mask to the scores."""
+    """Query, key and value match, and the mask matches the scores."""
     query, key, value = (dims_of(operand) for operand in op.operands[:3])
     found = (*key[:-3], *key[-2:], *value[:-1])
     for left, right in zip(found, (*query[:-3], *query[-2:], *key[:-1]), strict=True):
@@ -169,11 +168,11 @@ def _windows(op: Operation) -> Iterator[Assumption]:
 
 
 def _slice(op: SliceOp) -> Iterator[Assumption]:
-    """The first and last element taken lie in the input."""
+    """The first and last selected element are within the input."""
     lists = (dims_of(op.input), op.starts.data, op.sizes.data, op.steps.data)
     for dim, start, size, step in zip(*lists, strict=True):
         last = start + (size - 1) * step
-        # An empty slice takes nothing, wherever it starts.
+        # An empty slice selects nothing, wherever it starts.
         if size == 0 or (start == 0 and step == 1 and size == dim):
             continue
         some = minimum(size, 1)

@@ -46,7 +46,7 @@ from lowerdeck.passes.structure import nameless_key
 from lowerdeck.passes.symbols import symbols_of, symbols_used_by
 
 MAX_TRIPS = 1 << 31
-"""A larger constant trip count is how exporters write that there is none."""
+"""Exporters write a larger constant trip count to mean that there is none."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Called:
         return Called(op, op.sym_name.data, sorted(names))
 
     def over_buffers(self) -> kernel.KernelOp:
-        """The kernel by itself; the function, which is done with, loses its ops."""
+        """The kernel as an op of its own; its ops move out of the original function."""
         op = self.op
         new = kernel.KernelOp(
             self.name,
@@ -89,17 +89,17 @@ class Scope:
     checked: set[tuple[Expr, str, Expr]] = field(default_factory=set[tuple[Expr, str, Expr]])
     """The assumptions that hold from here on."""
     owned: set[SSAValue] = field(default_factory=set[SSAValue])
-    """The dynamic buffers that are given back at the end of the block."""
+    """The dynamic buffers that are released at the end of the block."""
     yields: list[SSAValue] = field(default_factory=list[SSAValue])
-    """The dynamic buffers that the block hands on instead."""
+    """The dynamic buffers whose ownership the block passes on instead."""
 
 
 _LAST_ITERATION = (1 << 63) - 2
-"""The greatest number that an iteration can have: trip counts are i64."""
+"""The greatest possible iteration number: trip counts are i64."""
 
 
 class Bufferizer:
-    """Turns one `func.func` into the entry function; every value gets a buffer."""
+    """Turns one `func.func` into the entry function; assigns a buffer to every value."""
 
     def __init__(self, function: func.FuncOp) -> None:
         self.function = function
@@ -118,12 +118,12 @@ class Bufferizer:
         )
         self.outputs = block.args[count:]
         self._kernels: dict[Hashable, Called] = {}
-        """Those that are called, by what they do: equal ones are one."""
+        """The called kernels by what they compute: identical ones are merged."""
         self._number_symbol: str | None = None
-        """What the kernel that gives the number of an iteration calls it."""
+        """The name of the iteration number in the kernel that writes it to a tensor."""
         self._scopes = [Scope(block)]
         self._ranges: dict[str, Interval] = {}
-        """Where the numbers of iterations lie."""
+        """The buffers of the iteration numbers."""
         self._destinations: dict[SSAValue, SSAValue] = {}
         self._packed: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
         self._places = Places()
@@ -132,7 +132,7 @@ class Bufferizer:
     def run(self) -> tuple[list[kernel.KernelOp], EntryOp]:
         """The kernels in the order of their first call, and the entry function."""
         for value, output in zip(self.returned, self.outputs, strict=True):
-            # Even one without elements has dimensions to be written once they are known.
+            # Even an empty output has dimensions to be written once they are known.
             known = all(dim.symbols <= self.static_symbols for dim in ref_type(output).dims.data)
             if known and value not in self._destinations:
                 self._destinations[value] = output
@@ -185,16 +185,16 @@ class Bufferizer:
         return ref
 
     def _place_owned(self, value: SSAValue, ref: SSAValue) -> None:
-        """Control flow has handed on a dynamic buffer with a value."""
+        """Control flow has passed on ownership of a value's dynamic buffer."""
         self._scopes[-1].owned.add(ref)
         self._place(value, ref)
 
     def _is_planned(self, type_: RefType) -> bool:
-        """True if the size is known as soon as the inputs' dimensions are."""
+        """True if the size is known as soon as the input dimensions are."""
         return type_.elements.symbols <= self.static_symbols
 
     def _buffer_for(self, value: SSAValue, layout: LayoutAttr | None = None) -> SSAValue:
-        """Where to compute a value: its destination if it has one, else a new buffer."""
+        """The buffer to compute a value in: its destination if it has one, else a new buffer."""
         ref = self._destinations.pop(value, None)
         if ref is None and (place := self._places.parts.get(value)) is not None:
             ref = self._view_of(value, place, layout)
@@ -204,7 +204,7 @@ class Bufferizer:
         return ref
 
     def _view_of(self, value: SSAValue, place: Place, layout: LayoutAttr | None) -> SSAValue:
-        """The part of another value's memory that a value lies in."""
+        """The part of another value's memory that holds a value."""
         if place.whole not in self.refs:
             owner = place.whole.owner
             assert isinstance(owner, KernelOp)
@@ -214,7 +214,7 @@ class Bufferizer:
         return view.result
 
     def _input(self, op: KernelOp, position: int) -> SSAValue:
-        """The buffer of a kernel's input; a constant lies as the kernel reads it."""
+        """The buffer of a kernel's input; a constant has the layout that the kernel reads."""
         value, layout = op.inputs[position], op.layout_at(position)
         if not isinstance(value.owner, ConstantOp) or layout.is_row_major:
             return self.refs[value]
@@ -234,7 +234,7 @@ class Bufferizer:
         return self._packed[key]
 
     def _place(self, value: SSAValue, ref: SSAValue) -> None:
-        """`ref` holds a value: that is its buffer, unless it is wanted elsewhere."""
+        """`ref` holds a value: it becomes its buffer, or is copied to the value's destination."""
         target = self._destinations.pop(value, None)
         if target is not None:
             self._add(driver.CopyOp(ref, target))
@@ -280,7 +280,7 @@ class Bufferizer:
         self._add(driver.RequireOp(*assumption), op)
 
     def _is_certain(self, left: Expr, predicate: str, right: Expr) -> bool:
-        """True if the numbers of iterations that there can be leave no doubt."""
+        """True if the relation holds for all possible iteration numbers."""
         is_order = predicate in (Requirement.LE, Requirement.INDEX)
         difference = interval(right - left, self._ranges) if is_order else None
         return difference is not None and difference[0] >= 0
@@ -293,15 +293,15 @@ class Bufferizer:
         self._call(op, called.name, [Expr.symbol(name) for name in called.symbols])
 
     def _called(self, op: KernelOp) -> Called:
-        """The first kernel that does the same."""
-        # What is beyond the end of an input depends on whether it is a constant.
+        """The first kernel that computes the same."""
+        # Accesses beyond the end of an input depend on whether it is a constant.
         key = (nameless_key(op), *map(op.is_constant, range(len(op.inputs))))
         if key not in self._kernels:
             self._kernels[key] = Called.of(op)
         return self._kernels[key]
 
     def _call(self, op: KernelOp, name: str, symbols: Sequence[Expr]) -> None:
-        """Call a kernel that does what `op` does, on the buffers of that."""
+        """Call a kernel that computes what `op` does, on the buffers of `op`."""
         changed = None if op.in_place is None else op.in_place.data
         inputs = [self._input(op, k) for k in range(len(op.inputs)) if k != changed]
         outputs = [
@@ -312,7 +312,7 @@ class Bufferizer:
         self._add(driver.CallOp(name, [*inputs, *outputs], symbols, work), op)
 
     def _lower_view(self, op: KernelOp) -> None:
-        """A slice, or a concatenation whose parts have been computed where they belong."""
+        """A slice, or a concatenation whose parts have been computed in place."""
         moved, result = op.moved, op.results[0]
         for assumption in () if moved is None else assumptions(moved):
             self._check(op, assumption)
@@ -365,7 +365,7 @@ class Bufferizer:
         scans = self._scan_buffers(op)
         iteration = op.iteration.data if op.iteration else self._symbol("iteration")
         self._ranges[iteration] = (0, _last_iteration(op))
-        # What the loop takes over must not be used after it.
+        # Buffers that the loop takes ownership of must not be used after it.
         inits = [op.inits[k] for k in moved]
         owned = [self._take(value, copies=not value.has_one_use()) for value in inits]
         arguments = [op.carried_args[k] for k in (*fixed, *moved)]
@@ -407,7 +407,7 @@ class Bufferizer:
             self._place(result, view.result)
 
     def _homes(self, op: LoopOp, fixed: Sequence[int]) -> dict[int, SSAValue]:
-        """The memory of the carried values that iterations change in place, by their position."""
+        """The memory of carried values that iterations update in place, by their position."""
         homes: dict[int, SSAValue] = {}
         for k in fixed:
             updates = find_updates(op, k)
@@ -422,11 +422,11 @@ class Bufferizer:
         return homes
 
     def _number_iteration(self, op: LoopOp, iteration: str) -> None:
-        """Give the body the iteration number as a tensor, if it wants it."""
+        """Pass the iteration number to the body as a tensor, if it is used."""
         argument = op.body.block.args[0]
         if not argument.uses:
             return
-        # All loops call one kernel, which knows the number by the name that the first one gave it.
+        # All loops call one kernel, which uses the first loop's name for the iteration number.
         self._number_symbol = self._number_symbol or iteration
         number = FromDimsOp([Expr.symbol(self._number_symbol)], [])
         kernel_op = KernelOp("iteration", [], Region(Block([number, YieldOp([number.result])])))
@@ -437,7 +437,7 @@ class Bufferizer:
     def _yield_to(
         self, op: LoopOp, values: Sequence[SSAValue], following: Sequence[SSAValue]
     ) -> None:
-        """Let the kernel that makes a carried value write it to the next slot at once."""
+        """Let the kernel that computes a carried value write it directly to the next slot."""
         for value, target in zip(values, following, strict=True):
             owner = value.owner
             inside = isinstance(owner, KernelOp) and owner.parent is op.body.block
@@ -458,7 +458,7 @@ class Bufferizer:
         return f"{stem}_{self._fresh}"
 
     def _scan_buffers(self, op: LoopOp) -> list[SSAValue]:
-        """Room for as many iterations as the loop can make."""
+        """Buffers for the largest possible number of iterations of the loop."""
         if not op.yielded_scans:
             return []
         trips = None if op.trip_count is None else self._trips(op.trip_count)
@@ -501,7 +501,7 @@ def _ref(value: SSAValue, layout: LayoutAttr | None = None) -> RefType:
 
 
 def _last_iteration(op: LoopOp) -> int:
-    """The greatest number that an iteration of a loop can have."""
+    """The greatest possible iteration number of a loop."""
     trips = None if op.trip_count is None else constant_array(op.trip_count)
     return _LAST_ITERATION if trips is None else max(int(trips.reshape(())) - 1, 0)
 
@@ -509,16 +509,16 @@ def _last_iteration(op: LoopOp) -> int:
 @dataclass(frozen=True)
 class BufferizePass(ModulePass):
     """
-    Give every value memory.
+    Assign a buffer to every value.
 
-    Each `core.kernel` becomes a `buffer.kernel` (equal ones become one), which says what it
-    computes and how its buffers lie, and calls of that. `func.func @main` becomes the entry
+    Each `core.kernel` becomes calls of a `buffer.kernel`, which says what it computes and which
+    layouts its buffers have; identical kernels are merged. `func.func @main` becomes the entry
     function, whose arguments are the inputs and the outputs. Reshapes become views, and so do
     slices and the parts of concatenations that `view-parts` has marked. A carried value has two
-    slots that swap after each iteration; one that iterations only scatter into, after all else has
-    read it, is changed where it lies; one that changes its size gets a new buffer from the
-    allocator in each iteration, as do results of branches that differ in size. What ops take for
-    granted about dimensions and cannot prove becomes a `buffer.require`.
+    slots that are swapped after each iteration; one that iterations only scatter into, after its
+    last read, is updated in place; one that changes its size gets a new buffer from the allocator
+    in each iteration, as do results of branches that differ in size. Assumptions of ops about
+    dimensions that cannot be proved become `buffer.require` ops.
     """
 
     name = "bufferize"

@@ -1,4 +1,4 @@
-"""`lower-kernels`: what kernels compute becomes loops over scalars."""
+"""`lower-kernels`: the ops of kernels become loops over scalars."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from lowerdeck.passes.structure import region_key
 
 @dataclass(frozen=True)
 class Lowered:
-    """What the calls of a kernel have to know of its function."""
+    """The facts about a kernel's function that its calls need."""
 
     name: str
     symbols: Sequence[int]
-    """Which of the symbols of the kernel the function is called with, in its order."""
+    """The positions of the kernel's symbols that the function takes, in its order."""
     workspace: Sequence[RefType]
-    """The types of its last outputs, which are memory for itself."""
+    """The types of its last outputs, which are its workspace."""
     can_fail: bool
     """True if it may set the status of the run."""
 
 
 class KernelsLowering:
-    """Makes a function of each kernel of a module; those with equal loops share one."""
+    """Makes a function of each kernel of a module; kernels with identical loops share one."""
 
     def __init__(self) -> None:
         self._functions: dict[Hashable, kernel.FuncOp] = {}
@@ -41,12 +41,12 @@ class KernelsLowering:
         """By the names of the kernels."""
 
     def lower(self, op: kernel.KernelOp) -> None:
-        """Put a function in the place of a kernel, unless there is an equal one before it."""
+        """Replace a kernel by a function, unless an identical one precedes it."""
         function = lower_kernel(op)
         names, results = names_in(op.symbols), len(yielded(op.body))
         if unknown := [s.data for s in function.symbols if s.data not in names]:
             raise LoweringError(op, f"uses the symbols {unknown}, which it does not declare")
-        # Kernels may differ in what does not matter to loops, as in the names of symbols.
+        # Kernels may differ in details that do not affect loops, such as the names of symbols.
         key = (len(function.symbols), function.outputs, region_key(function.body, {}))
         first = self._functions.setdefault(key, function)
         self.lowered[op.sym_name.data] = Lowered(
@@ -58,7 +58,7 @@ class KernelsLowering:
         Rewriter.replace_op(op, [function] if first is function else [])
 
     def call(self, op: driver.CallOp) -> None:
-        """Call the function of a kernel: with workspace, and looking at the status after it."""
+        """Call the function of a kernel, with workspace and a check of the status after it."""
         if (found := self.lowered.get(op.callee.root_reference.data)) is None:
             return
         workspace = [driver.AllocOp(type_) for type_ in found.workspace]
@@ -82,13 +82,13 @@ def _outputs(function: kernel.FuncOp) -> Sequence[SSAValue]:
 @dataclass(frozen=True)
 class LowerKernelsPass(ModulePass):
     """
-    Make loops of what each kernel computes, one scalar at a time.
+    Lower each kernel to loops, one scalar at a time.
 
-    A `buffer.kernel` becomes a `buffer.func`, by the nest of loops that the strategy builds which
-    its schedule names, or plain ones; its ops are gone. Kernels whose loops are equal become one
-    function. A call gets workspace, if the function asks for some, and gives the symbols in the
-    order in which the function takes them; a `buffer.check_status` follows if the function reads at
-    indices from data.
+    A `buffer.kernel` becomes a `buffer.func`, with the loop nest of the strategy that its schedule
+    names, or a plain one; its ops are erased. Kernels with identical loops become one function. A
+    call gets workspace, if the function asks for it, and passes the symbols in the order in which
+    the function takes them; a `buffer.check_status` follows if the function reads at indices from
+    data.
     """
 
     name = "lower-kernels"

@@ -1,4 +1,4 @@
-"""`pack-weights`: constants as the kernels read them, in the order in which they are read."""
+"""`pack-weights`: constants in the layouts that kernels read, in the order of their use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Packing: TypeAlias = tuple[BlobAttr, LayoutAttr, DimsAttr, Attribute]
 
 
 def pack(op: driver.WeightOp, packed: dict[Packing, BlobAttr]) -> None:
-    """Bring the bytes of a constant into its layout; those of equal tensors once."""
+    """Convert the bytes of a constant to its layout; identical tensors are packed once."""
     if op.layout is None or op.dims is None:
         return
     element = ref_type(op.result).element
@@ -39,7 +39,7 @@ def pack(op: driver.WeightOp, packed: dict[Packing, BlobAttr]) -> None:
 
 
 def sort_by_use(entry: EntryOp) -> None:
-    """Put the constants of the entry function's own block into the order of their first use."""
+    """Sort the constants of the entry function's own block by their first use."""
     block = entry.body.block
     weights = [op for op in block.ops if isinstance(op, driver.WeightOp)]
     found: dict[Operation, None] = {}
@@ -59,8 +59,8 @@ def sort_by_use(entry: EntryOp) -> None:
 @dataclass(frozen=True)
 class PackWeightsPass(ModulePass):
     """
-    Bring constants into the layouts that kernels read, at compile time, and put them into the order
-    of their first use, so that a run reads the weights from front to back.
+    Convert constants to the layouts that kernels read, at compile time, and sort them by their
+    first use, so that a run reads the weights from front to back.
     """
 
     name = "pack-weights"

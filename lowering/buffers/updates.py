@@ -1,4 +1,4 @@
-"""Carried values that an iteration changes in a few places: their memory need not be copied."""
+"""Carried values that an iteration updates only in part: their memory need not be copied."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from lowerdeck.dialects.core.control_flow import KernelOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ScatterElementsOp, ScatterNdOp
 
 Update = tuple[KernelOp, int]
-"""A kernel that scatters into a tensor, and which of its inputs that is."""
+"""A kernel that scatters into a tensor, and the position of that input."""
 
 
 def find_updates(loop: LoopOp, number: int) -> Sequence[Update]:
     """
-    The kernels by which the next value of a carried one comes from it, each changing what the one
-    before has made. No kernels if there is anything else to it, or if something reads a value after
-    the kernel that changes it.
+    The kernels that compute the next value of a carried value from the current one, each updating
+    the result of the one before. Empty if any other op is involved, or if a value is read after
+    the kernel that updates it.
     """
     body, argument = loop.body.block, loop.carried_args[number]
     updates: list[Update] = []
@@ -41,7 +41,7 @@ def find_updates(loop: LoopOp, number: int) -> Sequence[Update]:
 
 
 def _update(value: SSAValue, body: Block) -> Update | None:
-    """What makes a value of another one by scattering, if that is all it does."""
+    """The kernel that computes a value from another one by scattering, if it does only that."""
     kernel = value.owner
     if not isinstance(kernel, KernelOp) or kernel.parent is not body or _is_view(kernel):
         return None
@@ -61,7 +61,7 @@ def _is_view(op: Operation) -> bool:
 
 
 def _uses(value: SSAValue) -> Iterator[Use]:
-    """The uses of a value's memory: a reshape is none, but what reads it is."""
+    """The uses of a value's memory: a reshape does not count, but its users do."""
     for use in value.uses:
         op: Operation = use.operation
         if isinstance(op, ReshapeOp):

@@ -1,4 +1,4 @@
-"""How much arithmetic an op asks for, by any algorithm."""
+"""The amount of arithmetic of an op, independent of the algorithm."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from lowerdeck.dialects.dims import Expr, product
 
 def multiply_adds(op: Operation) -> Expr:
     """
-    The multiply-adds of a convolution or matrix product; of other ops none.
+    The multiply-adds of a convolution or matrix product; zero for other ops.
 
-    Every tap of a window counts, also on padding: the usual way to count.
+    Every tap of a window counts, also on padding, as is usual.
     """
     match op:
         case ConvOp():
@@ -32,6 +32,6 @@ def multiply_adds(op: Operation) -> Expr:
 
 
 def multiply_adds_of_kernel(kernel: KernelOp) -> DimsAttr | None:
-    """What a call of a kernel has as `multiply_adds`; None if there are none."""
+    """The `multiply_adds` property of calls of a kernel; None if there are none."""
     total = sum(map(multiply_adds, kernel.body.block.ops), Expr.const(0))
     return None if total == 0 else DimsAttr.of([total])

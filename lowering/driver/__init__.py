@@ -1,4 +1,4 @@
 """
-Phase `scheduled`, the function around the kernels: what is computed in place, what threads share,
-where buffers lie, and how a function that is too long is cut.
+Phase `scheduled`, the entry function: in-place results, work sharing between threads, the memory
+plan, and the splitting of functions that are too long.
 """

@@ -1,4 +1,4 @@
-"""Which buffers the values of an entry function may be."""
+"""The buffers that each value of an entry function may alias."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Roots = Mapping[SSAValue, frozenset[SSAValue]]
 
 def find_roots(entry: EntryOp) -> Roots:
     """
-    For each value of the entry function what its memory may be: arguments, weights and allocations.
+    The possible memory of each value of the entry function: arguments, weights and allocations.
 
-    A value that control flow carries, and whose size changes, is also a root of its own.
+    A carried value whose size changes is also a root of its own.
     """
     roots: dict[SSAValue, frozenset[SSAValue]] = {}
     for argument in entry.body.block.args:

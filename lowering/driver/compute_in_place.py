@@ -1,4 +1,4 @@
-"""`compute-in-place`: kernels write their result over an operand that is not read any more."""
+"""`compute-in-place`: kernels write their result over an operand that is dead after them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lowerdeck.passes.context import recorder_of
 from lowerdeck.passes.recorder import Recorder
 
 LARGEST_COPY = 300
-"""Ops of a function that is copied, because it is also called with operands that stay."""
+"""Limit in ops for copying a function that is also called with operands that stay live."""
 
 
 @dataclass
 class _Usage:
-    """Where in its block the memory of an allocation is used, by the numbers of ops."""
+    """Where an allocation is used in its block, by op number."""
 
     block: Block
     first: int
@@ -32,7 +32,7 @@ class _Usage:
 
 
 class _Memory:
-    """The planned buffers of an entry function, and which of them its values lie in."""
+    """The planned buffers of an entry function, and the buffers that its values may alias."""
 
     def __init__(self, entry: EntryOp) -> None:
         self._roots = find_roots(entry)
@@ -56,18 +56,18 @@ class _Memory:
         usage.last = number
 
     def roots(self, value: SSAValue) -> set[SSAValue]:
-        """What the memory of a value may be."""
+        """The possible memory of a value."""
         return {self._merged.get(root, root) for root in self._roots[value]}
 
     def whole(self, value: SSAValue) -> _Usage | None:
-        """When the buffer is used that a value has all for itself; None if there is none."""
+        """The usage of the buffer that belongs to a value alone; None if there is none."""
         (root, *others) = self.roots(value)
         if others or ref_type(root).bytes != ref_type(value).bytes:
             return None
         return self._usage.get(root)
 
     def merge(self, result: SSAValue, operand: SSAValue) -> None:
-        """The buffer `result` is no more: its value lies in that of `operand`."""
+        """The buffer `result` is removed: its value lies in that of `operand`."""
         (root,) = self.roots(operand)
         self._usage[root].last = self._usage[result].last
         self._merged[result] = root
@@ -77,8 +77,8 @@ def operand_to_overwrite(
     call: driver.CallOp, function: kernel.FuncOp, memory: _Memory, overwriting: Overwriting
 ) -> int | None:
     """
-    The number of an operand of a call that its only result may lie over: all of a planned buffer of
-    the result's type, which is used for the last time, when the result's is for the first.
+    The position of a call operand that the only result may overwrite: a whole planned buffer of
+    the result's type, whose last use is this call, which is also the first use of the result's.
     """
     arguments, number = list(call.arguments), memory.number[call]
     result = arguments[-1]
@@ -87,7 +87,7 @@ def operand_to_overwrite(
     own = memory.whole(result)
     if own is None or own.block is not call.parent or own.first != number:
         return None
-    # Views are no use of the memory, but they need its name.
+    # Views do not access the memory, but they need its name.
     if any(memory.number[use.operation] < number for use in result.uses):
         return None
     for position, operand in enumerate(arguments[:-1]):
@@ -102,7 +102,7 @@ def operand_to_overwrite(
 
 
 def write_over(function: kernel.FuncOp, operand: int) -> None:
-    """Let a function have one buffer for an operand and its only result."""
+    """Merge an operand and the only result of a function into one buffer."""
     source, target = (function.body.block.args[position] for position in (operand, -1))
     source.replace_all_uses_with(target)
     function.body.block.erase_arg(source)
@@ -111,16 +111,16 @@ def write_over(function: kernel.FuncOp, operand: int) -> None:
 @dataclass(frozen=True)
 class ComputeInPlacePass(ModulePass):
     """
-    Let a kernel write its result over an operand of the same type that is not read any more.
+    Let a kernel write its result over an operand of the same type that is dead after it.
 
     `call f(a, b, r)`, the last use of `a` and the first one of `r` -> `call f(b, a)`, and `a` in
-    place of `r` from there on, if the function loads no element behind a store to it: by index
-    intervals, the two never meet, or they do so within one iteration of the loops around both,
-    with the load first. Inputs and constants of the model keep their values, and outputs their
-    place.
+    place of `r` from there on, if the function loads no element after it has been stored to: by
+    index intervals, the two never meet, or they meet only within one iteration of their common
+    loops, with the load first. Inputs and constants of the model keep their values, and outputs
+    their locations.
 
-    A function that other calls need as it is gets a copy; if it is large, it stays as it is for
-    all. Runs before `parallelize`, which has to see that the buffer is written.
+    A function that other calls need unchanged is copied; a large one stays unchanged for all
+    calls. Runs before `parallelize`, which has to see that the buffer is written.
     """
 
     name = "compute-in-place"
@@ -143,7 +143,7 @@ Kinds = dict[int | None, list[driver.CallOp]]
 
 
 def _calls_by_kind(entry: EntryOp, functions: Mapping[str, kernel.FuncOp]) -> dict[str, Kinds]:
-    """Which operands calls overwrite; none where that would take a large copy of a function."""
+    """The operands that calls overwrite; none where that would copy a large function."""
     overwriting, whole = Overwriting(), set[str]()
     while True:
         found: dict[str, Kinds] = {}
@@ -169,7 +169,7 @@ def _calls_by_kind(entry: EntryOp, functions: Mapping[str, kernel.FuncOp]) -> di
 
 
 def _allowed(kinds: Kinds, recorder: Recorder) -> Kinds:
-    """The calls of a function that the user lets overwrite an operand; the others do not."""
+    """The calls that may overwrite an operand by the user's options; others do not."""
     allowed: Kinds = {}
     for operand, calls in kinds.items():
         for call in calls:
@@ -184,7 +184,7 @@ def _allowed(kinds: Kinds, recorder: Recorder) -> Kinds:
 
 
 def _redirect(call: driver.CallOp, operand: int) -> None:
-    """The result of a call is the buffer of an operand, which is no argument by itself."""
+    """The result of a call becomes the buffer of an operand, which is no longer an argument."""
     arguments = list(call.arguments)
     result, kept = arguments[-1], arguments.pop(operand)
     call.operands = arguments
@@ -195,7 +195,7 @@ def _redirect(call: driver.CallOp, operand: int) -> None:
 
 
 def _change(function: kernel.FuncOp, kinds: Kinds, functions: dict[str, kernel.FuncOp]) -> None:
-    """Let a function be as its calls are; of several kinds, all but one get a copy of their own."""
+    """Change a function to match its calls; of several kinds, all but one get their own copy."""
     module = function.parent
     assert module is not None
     own = None if None in kinds else next(iter(kinds))

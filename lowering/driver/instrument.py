@@ -1,4 +1,4 @@
-"""`instrument`: the entry function takes the time of each call."""
+"""`instrument`: the entry function measures the time of each call."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.provenance import source_names
 
 _FREE = (driver.WeightOp, driver.ViewOp, driver.RequireOp)
-"""Ops that take no time worth a mark."""
+"""Ops too short to be worth a mark."""
 
 _CLOSING = (driver.BarrierOp, driver.CheckStatusOp)
-"""Ops whose time belongs to the call before them: there threads wait for the slowest."""
+"""Ops whose time belongs to the call before them: there, threads wait for the slowest one."""
 
 
 @dataclass
 class Marker:
-    """Puts marks into the entry function and numbers the slots."""
+    """Inserts marks into the entry function and numbers the slots."""
 
     functions: Mapping[str, kernel.FuncOp]
     slots: int = 0
-    """How many there are so far."""
+    """The number of slots so far."""
 
     def mark(self, block: Block) -> None:
-        """Every call and copy of a block, and of the blocks in it."""
+        """Mark every call and copy of a block and its nested blocks."""
         is_marked = False
         for op in list(block.ops):
             if isinstance(op, _CLOSING) and is_marked:
@@ -64,7 +64,7 @@ class Marker:
 
 
 def _timed(op: Operation) -> driver.CallOp | driver.CopyOp | None:
-    """The call or copy that an op is, or all that one thread makes, or that they share."""
+    """The call or copy that an op is, or the only one in a region for one thread or to share."""
     inner = op
     if isinstance(op, driver.OnceOp | driver.ShareOp):
         inner, *others = op.body.block.ops
@@ -85,7 +85,7 @@ def _end(op: Operation) -> Operation:
 
 
 def _described(op: driver.CallOp | driver.CopyOp) -> tuple[str, dict[str, Attribute]]:
-    """The kernel's name, and what a call computes and moves."""
+    """The kernel's name, and the work and memory traffic of a call."""
     moved = sum((ref_type(operand).bytes for operand in op.operands), Expr.const(0))
     entries: dict[str, Attribute] = {"bytes": DimsAttr.of([moved])}
     if isinstance(op, driver.CopyOp):
@@ -105,11 +105,11 @@ def _shapes(op: Operation, outputs: int) -> str:
 @dataclass(frozen=True)
 class InstrumentPass(ModulePass):
     """
-    Let the entry function take the time of each call and copy, for `Model.profile`.
+    Let the entry function measure the time of each call and copy, for `Model.profile`.
 
-    A `buffer.mark` with a slot follows each of them and what threads wait for behind it; one
-    without a slot stands where something else has happened since the last mark, so that only calls
-    and copies are charged. The slots are numbered, and the mark that charges one says what it is.
+    A `buffer.mark` with a slot follows each of them, after the barrier where threads wait for it; a
+    mark without a slot is inserted where other ops have run since the last mark, so that only calls
+    and copies are charged. The slots are numbered, and the mark with a slot describes it.
     """
 
     name = "instrument"

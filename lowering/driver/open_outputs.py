@@ -15,11 +15,11 @@ from lowerdeck.dialects.buffer.entry import OpenOutputOp, find_entry
 @dataclass(frozen=True)
 class OpenOutputsPass(ModulePass):
     """
-    Put a `buffer.open_output` before the first op that uses an output whose size depends on data.
+    Put a `buffer.open_output` before the first op that uses an output of data-dependent size.
 
-    The dimensions of all others follow from those of the inputs: they are written, and the room for
-    them is looked at, before the run begins. Runs when calls and copies stand where they will stay,
-    so that nothing comes between the two.
+    The dimensions of all other outputs follow from those of the inputs: they are written, and their
+    capacities are checked, before the run begins. This pass runs when calls and copies have their
+    final positions, so that nothing comes between the two.
     """
 
     name = "open-outputs"

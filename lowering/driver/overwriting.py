@@ -20,8 +20,8 @@ from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
 @dataclass(frozen=True)
 class Spot:
     """
-    A load or a store: its place in the text, the loops around it, and the elements, of which there
-    are `extents` side by side.
+    A load or a store: its position in the text, the loops around it, and the elements it accesses,
+    of which `extents` are adjacent.
     """
 
     number: int
@@ -36,13 +36,13 @@ class Spots:
 
     def __init__(self, function: kernel.FuncOp) -> None:
         self.ranges: dict[str, OpenInterval | None] = {}
-        """Where loop variables lie; None for what is looked up in memory."""
+        """The ranges of loop variables; None for values loaded from memory."""
         self.trips: dict[str, Expr] = {}
-        """How many values the variable of a loop may have at most."""
+        """The greatest possible trip count of each loop."""
         self.loads: dict[SSAValue, list[Spot]] = {}
         self.stores: dict[SSAValue, list[Spot]] = {}
         self.others: set[SSAValue] = set()
-        """Buffers that anything else is done to."""
+        """Buffers with any other use."""
         self._symbols: dict[SSAValue, Expr] = {}
         self._count = 0
         self._visit(function.body.block, ())
@@ -73,7 +73,7 @@ class Spots:
                 self._visit(block, loops)
 
     def _enter(self, loop: kernel.ForOp) -> str:
-        """The name of the number of an iteration; the variable of the loop is made of it."""
+        """The symbol of the iteration number; the loop variable is computed from it."""
         lower, upper, step = self._read(loop.range.data, loop.indices)
         name = f"%{len(self._symbols)}"
         self._symbols[loop.body.block.args[0]] = lower + step * Expr.symbol(name)
@@ -105,8 +105,8 @@ class Spots:
 @dataclass(frozen=True)
 class _Axis:
     """
-    One index of a load and of a store: the same multiples of variables of loops around both, and
-    where what is added to them lies.
+    One index of a load and a store: the same multiples of the variables of their common loops, and
+    the ranges of the terms added to them.
     """
 
     steps: Mapping[str, int]
@@ -115,13 +115,13 @@ class _Axis:
 
     @property
     def differs_at_once(self) -> bool:
-        """True if in one iteration of the loops the two differ here."""
+        """True if the two indices differ within one iteration of the loops."""
         return _is_below(self.load[1], self.store[0]) or _is_below(self.store[1], self.load[0])
 
     def differs_between(self, trips: Mapping[str, Expr]) -> bool:
         """
-        True if the two differ here in iterations that differ in one of these variables: each step
-        is larger than all that the smaller ones and what is added can make up.
+        True if the two indices differ between iterations with different values of one of these
+        variables: each step exceeds the sum of all smaller steps and the added terms.
         """
         gaps = (self.load[1] - Expr.of(self.store[0]), self.store[1] - Expr.of(self.load[0]))
         numbers = constants(gaps)
@@ -131,7 +131,7 @@ class _Axis:
         for name, step in sorted(self.steps.items(), key=lambda item: abs(item[1])):
             if abs(step) <= reach:
                 return False
-            # Of an unknown number of trips only the last step may be.
+            # Only the last step may have an unknown trip count.
             count = trips[name].value
             reach = math.inf if count is None else reach + abs(step) * (count - 1)
         return True
@@ -143,7 +143,7 @@ def _is_below(high: Bound, low: Bound) -> bool:
 
 
 class Overwriting:
-    """What is known of functions whose only result may take the place of an operand."""
+    """What is known of functions whose only result may overwrite an operand."""
 
     def __init__(self) -> None:
         self._spots: dict[kernel.FuncOp, Spots] = {}
@@ -151,8 +151,8 @@ class Overwriting:
 
     def is_safe(self, function: kernel.FuncOp, operand: int) -> bool:
         """
-        True if the function may store its only result in the buffer of an operand: nothing is
-        loaded from there behind a store to the same element.
+        True if the function may store its only result in the buffer of an operand: no element is
+        loaded from there after a store to it.
         """
         key = (function, operand)
         if key not in self._known:
@@ -172,9 +172,9 @@ class Overwriting:
 
 def _is_safe_pair(load: Spot, store: Spot, spots: Spots) -> bool:
     """
-    True if no iteration loads what another one, or itself before, has stored.
+    True if no iteration loads an element that another one, or itself before, has stored.
 
-    Where the outermost loops differ, threads may be in both: then the two must never meet.
+    If the outermost loops differ, threads may be in both: then the two must never meet.
     """
     shared = _common(load.loops, store.loops)
     axes = [
@@ -200,7 +200,7 @@ def _common(first: Sequence[str], second: Sequence[str]) -> list[str]:
 def _axis(
     load: Spot, store: Spot, number: int, shared: frozenset[str], spots: Spots
 ) -> _Axis | None:
-    """What is known of an index of both; None if it is not plain."""
+    """The relation of one index of both; None if the index is not affine."""
     parts = [_split(spot.indices[number], shared) for spot in (load, store)]
     known = [part for part in parts if part is not None]
     if len(known) < 2 or known[0][0] != known[1][0]:
@@ -214,7 +214,7 @@ def _axis(
 
 
 def _split(expr: Expr, names: frozenset[str]) -> tuple[dict[str, int], Expr] | None:
-    """An expression as multiples of names and what is added; None if it is not linear in them."""
+    """An expression as multiples of names and the added term; None if it is not linear in them."""
     steps: dict[str, int] = {}
     rest: list[tuple[tuple[Atom, ...], int]] = []
     for monomial, coefficient in expr.terms:

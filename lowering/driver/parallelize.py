@@ -1,4 +1,4 @@
-"""`parallelize`: every thread runs the driver, and they share the parallel loops."""
+"""`parallelize`: every thread runs the driver, and the threads share the parallel loops."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from lowerdeck.lowering.targets.base import Costs
 from lowerdeck.passes.context import options_of
 
 _AT_ONCE = (driver.WeightOp, driver.AllocOp, driver.ViewOp, driver.RequireOp)
-"""Ops of the driver that touch no memory."""
+"""Ops of the driver that do not access memory."""
 
 
 def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
-    """The loops of a function that threads may split; none if it does anything else."""
+    """The loops of a function that threads may split; none if it contains any other op."""
     loops: list[kernel.ForOp] = []
     loads: list[Operation] = []
     for op in function.body.block.ops:
@@ -40,14 +40,14 @@ def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
             loads.append(op)
         elif not isinstance(op, kernel.ReturnOp) and not op.has_trait(Pure):
             return []
-    # No thread waits for another within a function.
+    # There is no barrier within a function.
     return loops if are_independent([*loads, *loops]) else []
 
 
 def collapsed(loop: kernel.ForOp) -> kernel.ForOp:
     """
-    A parallel loop of unknown length, which may turn out to be one, and the labeled loop that is
-    all of its body as one loop: the iterations of both are independent. Else the loop itself.
+    A parallel loop of unknown trip count, possibly one, collapsed with the labeled loop that is its
+    whole body: the iterations of both are independent. Any other loop is returned as it is.
     """
     inner = loop.body.block.first_op
     if constants(loop.range.data) is not None or not isinstance(inner, kernel.ForOp):
@@ -87,8 +87,8 @@ def split_function(function: kernel.FuncOp, loops: Sequence[kernel.ForOp], costs
     """
     Give each loop of a function the range of one part.
 
-    Where iterations cannot be dealt out evenly, parts grow with their number, or they shrink with
-    it: whatever makes the first and the second half of all parts more alike.
+    If iterations cannot be divided evenly, the length of parts grows or shrinks with their number,
+    whichever balances the first and the second half of all parts better.
     """
     count = len(function.symbols)
     part, parts = parameter(count), parameter(count + 1)
@@ -117,7 +117,7 @@ def _split(loop: kernel.ForOp, number: Expr, parts: Expr) -> None:
 
 @dataclass
 class Pending:
-    """What has been read and written since all threads met, by the first one or by all of them."""
+    """Accesses since the last barrier, by the first thread or by all of them."""
 
     read_by_first: set[SSAValue] = field(default_factory=set[SSAValue])
     written_by_first: set[SSAValue] = field(default_factory=set[SSAValue])
@@ -126,7 +126,7 @@ class Pending:
 
     @property
     def is_empty(self) -> bool:
-        """True if nothing was."""
+        """True if there were no accesses."""
         return not (
             self.read_by_first or self.written_by_first or self.read_by_all or self.written_by_all
         )
@@ -160,7 +160,7 @@ class Pending:
         return bool(touched & self.written_by_first or access.writes & self.read_by_first)
 
     def add(self, access: BufferAccess) -> None:
-        """Note an access."""
+        """Record an access."""
         if access.by_first:
             self.read_by_first |= access.reads
             self.written_by_first |= access.writes
@@ -171,7 +171,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class BufferAccess:
-    """The buffers that an op of the driver reads and writes, as roots, and who does it."""
+    """The buffers that an op of the driver reads and writes, as roots, and the threads that do."""
 
     reads: frozenset[SSAValue]
     writes: frozenset[SSAValue]
@@ -180,8 +180,8 @@ class BufferAccess:
 
 class DriverSplitter:
     """
-    Leaves to the first thread what is not split, and puts a barrier wherever a thread could
-    otherwise meet with what another one has not finished.
+    Leaves ops that are not split to the first thread, and inserts a barrier wherever a thread could
+    access data that another one has not finished.
     """
 
     def __init__(self, functions: Mapping[str, kernel.FuncOp], roots: Roots) -> None:
@@ -190,9 +190,9 @@ class DriverSplitter:
 
     def split(self, block: Block, pending: Pending) -> None:
         """
-        Every op of a block, and of the blocks in it.
+        Process every op of a block and its nested blocks.
 
-        `pending` is what comes before the block, and then what is still pending at its end.
+        `pending` holds the accesses before the block, and then those still pending at its end.
         """
         for op in list(block.ops):
             match op:
@@ -205,7 +205,7 @@ class DriverSplitter:
                 case driver.BindOp():
                     self._meet(op, self._read_by_all([op.source]), pending)
                 case driver.AllocOp() if op.dynamic.value.data:
-                    # The first thread shares the pointer, and all wait for it.
+                    # The first thread shares the pointer; all others wait for it.
                     pending.clear()
                 case driver.CheckStatusOp():
                     pending.clear()
@@ -224,7 +224,7 @@ class DriverSplitter:
         self._meet(_within(driver.ShareOp, op), access, pending)
 
     def _access_of_first(self, op: Operation) -> BufferAccess:
-        """What an op and all ops in it read and write, done by the first thread."""
+        """The accesses of an op and all nested ops, executed by the first thread."""
         reads: list[SSAValue] = []
         writes: list[SSAValue] = []
         for inner in op.walk():
@@ -259,12 +259,12 @@ class DriverSplitter:
 
     def _split_loop(self, op: driver.LoopOp, pending: Pending) -> None:
         self._meet(op, self._read_by_all(self._touched(op)[0]), pending)
-        # In later iterations only the condition was read since all have met at the end of the body;
-        # in the first one, also what came before. If there is none, that is still pending behind.
+        # In later iterations only the condition has been read since the barrier at the end of the
+        # body; in the first one, also what came before. Without iterations, that is still pending.
         self._split_region(op.body, pending.copy())
 
     def _split_region(self, region: Region, pending: Pending) -> None:
-        """A region at whose end all meet: buffers are given back there, and loops begin again."""
+        """A region that ends with a barrier: buffers are released there, and loops start again."""
         self.split(region.block, pending)
         last = region.block.last_op
         assert last is not None
@@ -274,7 +274,7 @@ class DriverSplitter:
     def _meet(self, op: Operation, access: BufferAccess, pending: Pending) -> None:
         """Put a barrier before the op if its access needs one."""
         if pending.conflicts(access):
-            # Directly behind what is waited for, so that memory taken in between is taken later.
+            # Right after the awaited op, so that allocations in between come after the barrier.
             while isinstance(op.prev_op, _AT_ONCE):
                 op = op.prev_op
             parent = op.parent
@@ -291,7 +291,7 @@ class DriverSplitter:
 
 
 def _within(kind: type[driver.OnceOp | driver.ShareOp], op: Operation) -> Operation:
-    """A region with the op, in its place."""
+    """Wrap the op in a region, at its position."""
     parent = op.parent
     assert parent is not None
     last = kernel.YieldOp()
@@ -306,27 +306,27 @@ def _within(kind: type[driver.OnceOp | driver.ShareOp], op: Operation) -> Operat
 @dataclass(frozen=True)
 class ParallelizePass(ModulePass):
     """
-    Make the driver one that every thread runs.
+    Let every thread run the driver.
 
-    A kernel that consists of parallel loops, none of which touches what another one stores, gets
-    the number of a part and the number of parts as symbols, and does one part of each loop; threads
-    share the parts of a call. Kernels that are too small for that, or do other things, are left to
-    the first thread, and so are copies. A barrier stands before an op that reads or writes what
-    other threads may not have finished, or overwrites what they may still read, and at the end of
-    every region. All threads meet behind the end of the driver.
+    A kernel that consists of parallel loops, none of which touches the stores of another, takes
+    the number of a part and the number of parts as symbols, and computes one part of each loop;
+    threads share the parts of a call. Kernels that are too small for that, or contain other ops,
+    are left to the first thread, and so are copies. There is a barrier before an op that reads or
+    writes data that other threads may not have finished, or overwrites data that they may still
+    read, and at the end of every region. All threads meet after the end of the driver.
 
-    What the first thread does in a row is one region, with branches and loops of the driver in
-    which nothing is shared. A driver that shares nothing at all stays as it is, for one thread, and
-    so does one that is over soon.
+    Consecutive ops of the first thread form one region, with the branches and loops of the driver
+    in which nothing is shared. A driver that shares nothing at all stays unchanged, for one thread,
+    and so does one with little work.
 
-    Which thread takes a part changes no result: each element is computed by the part that its index
-    belongs to.
+    Which thread takes a part does not affect the result: each element is computed by the part that
+    its index belongs to.
     """
 
     name = "parallelize"
 
     worth: int | None = None
-    """The fewest steps that a kernel is split for; those of the target by default."""
+    """The fewest steps for which a kernel is split; the target's by default."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if (entry := find_entry(op)) is None:
@@ -359,10 +359,10 @@ class ParallelizePass(ModulePass):
 
 def may_lag(entry: EntryOp) -> bool:
     """
-    True if a thread may come late to an op of the driver, when others are past barriers behind it.
+    True if a thread may reach an op of the driver late, when others are past barriers after it.
 
-    Such a thread finds no part left, and what it reads to find its way must be what it was: weights
-    and inputs. No result of control flow and no memory from an allocator is handed on.
+    Such a thread finds no part left, and the data that its control flow reads must be unchanged:
+    weights and inputs. No result of control flow and no memory from an allocator is passed on.
     """
     inputs = entry.input_args
     for op in entry.walk():
@@ -386,7 +386,7 @@ def may_lag(entry: EntryOp) -> bool:
 
 
 def is_done_once(op: Operation) -> bool:
-    """True if only the first thread does the op."""
+    """True if only the first thread executes the op."""
     parent = op.parent_op()
     while parent is not None and not isinstance(parent, driver.OnceOp):
         parent = parent.parent_op()
@@ -394,7 +394,7 @@ def is_done_once(op: Operation) -> bool:
 
 
 def _called_in_loops(entry: EntryOp) -> set[str]:
-    """The kernels that loops of the driver call."""
+    """The kernels called in loops of the driver."""
     return {
         call.callee.root_reference.data
         for loop in entry.walk()

@@ -1,4 +1,4 @@
-"""Where buffers lie in one arena, so that those in use at the same time do not overlap."""
+"""The offsets of buffers in one arena, so that buffers live at the same time do not overlap."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, maximum
 
 _NOMINAL = 64
-"""The value that a symbol is taken to have where sizes are only compared to choose well."""
+"""The value assumed for a symbol where sizes are compared only as a heuristic."""
 
 _TRIES = 40
-"""How often an order is changed to get below the best plan so far."""
+"""The number of attempts to reorder buffers for a better plan."""
 
 
 @dataclass(eq=False)
 class Buffer:
-    """One planned buffer: its size in bytes, rounded up, and when it is in use."""
+    """One planned buffer: its size in bytes, rounded up, and its live range."""
 
     op: driver.AllocOp
     size: Expr
@@ -28,7 +28,7 @@ class Buffer:
 
 
 def place(buffers: Sequence[Buffer]) -> Expr:
-    """Give every buffer its offset; returns the size of the workspace in bytes."""
+    """Assign an offset to every buffer; returns the size of the workspace in bytes."""
     if any(buffer.size.value is None for buffer in buffers):
         return _place_in_slots(buffers)
     conflicts = _conflicts(buffers)
@@ -47,8 +47,8 @@ def largest_sum(
     buffers: Iterable[Buffer], size_of: Callable[[Buffer], Expr] = lambda buffer: buffer.size
 ) -> int | None:
     """
-    The largest sum of sizes of buffers in use at one position, both ends included; None if a size
-    is not a number.
+    The largest sum of the sizes of buffers live at one position, both ends included; None if a size
+    is not a constant.
     """
     changes: defaultdict[int, int] = defaultdict(int)
     for buffer in buffers:
@@ -73,9 +73,10 @@ def _extent(offsets: dict[Buffer, int]) -> int:
 
 def _in_use_at_starts(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
     """
-    For each position at which a buffer begins those in use there, in the order of their beginning.
+    For each position where a live range begins, the buffers live there, in the order of their
+    beginnings.
 
-    Whatever is in use at one time is in use together where the last of it begins.
+    All buffers that are ever live together are live where the last of them begins.
     """
     in_use: list[list[Buffer]] = []
     active: list[Buffer] = []
@@ -87,7 +88,7 @@ def _in_use_at_starts(buffers: Sequence[Buffer]) -> list[list[Buffer]]:
 
 
 def _conflicts(buffers: Sequence[Buffer]) -> dict[Buffer, list[Buffer]]:
-    """For each buffer the others in use at the same time."""
+    """For each buffer the others that are live at the same time."""
     conflicts: dict[Buffer, list[Buffer]] = {buffer: [] for buffer in buffers}
     for *others, buffer in _in_use_at_starts(buffers):
         for other in others:
@@ -102,7 +103,7 @@ def _by_size(buffers: Sequence[Buffer]) -> list[Buffer]:
 
 
 def _by_breadth(buffers: Sequence[Buffer]) -> list[Buffer]:
-    """What is in use where most is, largest first, then where next to most is, and so on."""
+    """Buffers live at the point of highest demand, largest first, then at the next highest, etc."""
     order: dict[Buffer, None] = {}
     widest = sorted(_in_use_at_starts(buffers), key=lambda group: -sum(map(_static_size, group)))
     for group in widest:
@@ -111,7 +112,7 @@ def _by_breadth(buffers: Sequence[Buffer]) -> list[Buffer]:
 
 
 def _by_duration(buffers: Sequence[Buffer]) -> list[Buffer]:
-    """What is in use longest first, then by size."""
+    """Longest live range first, then by size."""
     return sorted(buffers, key=lambda b: (b.start - b.end, -_static_size(b)))
 
 
@@ -119,8 +120,8 @@ def _best_plan(
     order: list[Buffer], conflicts: dict[Buffer, list[Buffer]], bound: int
 ) -> dict[Buffer, int]:
     """
-    The best plan found from an order: what ends up highest is placed first in the next try, until
-    nothing lies above `bound`.
+    The best plan found from an order: the highest buffer is placed first in the next attempt, until
+    none lies above `bound`.
     """
     best = plan = _first_fit(order, conflicts)
     for _ in range(_TRIES):
@@ -135,7 +136,7 @@ def _best_plan(
 
 
 def _first_fit(order: Sequence[Buffer], conflicts: dict[Buffer, list[Buffer]]) -> dict[Buffer, int]:
-    """In this order each at the lowest offset where it meets no other in use with it."""
+    """First fit in this order: each buffer at the lowest offset without an overlap."""
     offsets: dict[Buffer, int] = {}
     for buffer in order:
         offset, size = 0, _static_size(buffer)
@@ -152,7 +153,7 @@ def _first_fit(order: Sequence[Buffer], conflicts: dict[Buffer, list[Buffer]]) -
 
 @dataclass(eq=False)
 class _Slot:
-    """Memory that buffers have one after the other."""
+    """Memory that buffers use one after the other."""
 
     end: int
     nominal: int
@@ -161,8 +162,8 @@ class _Slot:
 
 def _place_in_slots(buffers: Sequence[Buffer]) -> Expr:
     """
-    Sizes are expressions: buffers that are never in use together share a slot as large as the
-    largest of them, and slots follow one another.
+    For sizes that are expressions: buffers that are never live together share a slot as large as
+    the largest of them, and slots are laid out one after the other.
     """
     slots: list[_Slot] = []
     for buffer in sorted(buffers, key=lambda b: b.start):

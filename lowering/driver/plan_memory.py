@@ -1,4 +1,4 @@
-"""`plan-memory`: where buffers lie in the workspace, and constants in the weights."""
+"""`plan-memory`: the offsets of buffers in the workspace, and of constants in the weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from lowerdeck.lowering.driver.parallelize import is_done_once
 from lowerdeck.lowering.driver.placement import Buffer, largest_sum, place
 
 ALIGNMENT = 64
-"""Bytes; a cache line, and the widest vector."""
+"""In bytes; a cache line, and the widest vector."""
 
 WEIGHTS_HEADER = 64
 """Bytes before the first constant in the weights."""
@@ -29,11 +29,11 @@ WEIGHTS_HEADER = 64
 
 class Lifetimes:
     """
-    Numbers the ops of the driver and finds from where to where each buffer is in use.
+    Numbers the ops of the driver and finds the live range of each buffer.
 
-    Where threads share the driver, some may still be at an op while others are as far as the next
-    barrier, so what any of them use is in use up to there. Only what the first one does between two
-    barriers follows one after the other.
+    If threads share the driver, some may still be at an op while others have reached the next
+    barrier, so a buffer that any of them uses stays live up to there. Only the ops of the first
+    thread between two barriers run one after the other.
     """
 
     def __init__(self, entry: EntryOp) -> None:
@@ -59,7 +59,7 @@ class Lifetimes:
                 inner = self._visit(region.block)
                 used |= inner
                 if isinstance(op, driver.LoopOp):
-                    # The next iteration uses them again, so nothing may take their place before.
+                    # The next iteration uses them again, so they stay live to the end of the loop.
                     self._position += 1
                     self._use(root for root in inner if self._is_older(root, op))
             # A region may not have run, or with other barriers.
@@ -78,7 +78,7 @@ class Lifetimes:
         return roots
 
     def _meet(self) -> None:
-        """All threads have finished what they did before."""
+        """All threads have finished their ops before this point."""
         if self._is_parallel and self._since_barrier.by_all:
             self._use(self._since_barrier.roots)
         self._since_barrier = _Unfinished()
@@ -88,7 +88,7 @@ class Lifetimes:
             return
         size = ref_type(op.result).bytes.ceildiv(ALIGNMENT) * ALIGNMENT
         if not is_never_negative(ref_type(op.result).bytes):
-            # The driver refuses such dimensions, but only after kernels before have run.
+            # The driver refuses such dimensions, but only after earlier kernels have run.
             size = maximum(size, 0)
         self.buffers[op.result] = Buffer(op, size, self._position, self._position)
 
@@ -103,7 +103,7 @@ class Lifetimes:
 
 @dataclass
 class _Unfinished:
-    """The buffers that threads may be using, and whether others than the first one may be."""
+    """The buffers that threads may be using, and whether threads other than the first may."""
 
     roots: set[SSAValue] = field(default_factory=set[SSAValue])
     by_all: bool = False
@@ -117,7 +117,7 @@ class _Unfinished:
 
 
 def is_never_negative(expr: Expr) -> bool:
-    """True if an expression of dimensions of inputs is plainly at least zero."""
+    """True if an expression of input dimensions is obviously at least zero."""
     return all(
         coefficient > 0 and all(_is_atom_never_negative(atom) for atom in monomial)
         for monomial, coefficient in expr.terms
@@ -133,7 +133,7 @@ def _is_atom_never_negative(atom: Atom) -> bool:
 
 
 def lay_out_weights(entry: EntryOp) -> int:
-    """Give every constant its offset, those of equal bytes the same; returns the total size."""
+    """Assign an offset to every constant, one for equal bytes; returns the total size."""
     offsets: dict[Blob, int] = {}
     end = WEIGHTS_HEADER
     for op in entry.walk():
@@ -150,13 +150,13 @@ def lay_out_weights(entry: EntryOp) -> int:
 @dataclass(frozen=True)
 class PlanMemoryPass(ModulePass):
     """
-    Give every planned buffer its offset.
+    Assign an offset to every planned buffer.
 
-    Buffers that are never in use together may share memory. Static sizes are placed largest first
+    Buffers whose live ranges do not overlap may share memory. Static sizes are placed largest first
     at the lowest free offset; sizes that depend on dimensions share slots. The entry function gets
     `workspace`, the bytes needed, and `weights`, the bytes of the constants with their header; and
-    `live` and `row_major`, which say how good the plan is. Buffers whose size depends on data keep
-    coming from the allocator.
+    `live` and `row_major`, which measure the quality of the plan. Buffers whose size depends on
+    data still come from the allocator.
     """
 
     name = "plan-memory"

@@ -1,4 +1,4 @@
-"""Ops of a driver in a row that the first thread does alone become one `buffer.once`."""
+"""Consecutive ops of a driver that only the first thread executes become one `buffer.once`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from lowerdeck.dialects.buffer.types import ref_type
 IsShared = Callable[[driver.CallOp], bool]
 
 _POINTERS = (driver.WeightOp, driver.AllocOp, driver.ViewOp)
-"""Ops that name memory; those that are needed elsewhere, too, go before a run."""
+"""Ops that name memory; those that are also used elsewhere are moved before the run."""
 
 
 def gather_runs(block: Block, is_shared: IsShared) -> None:
     """
     Put every maximal run of calls, copies and control flow that no other thread takes part in into
-    a `buffer.once`, here and in what control flow is left.
+    a `buffer.once`, here and in the remaining control flow.
 
     Control flow stays with all threads if they share something in it, if it may end the run of the
-    model, or if what follows needs a buffer or a symbol that it makes.
+    model, or if later ops need a buffer or a symbol that it defines.
     """
     run: list[Operation] = []
     for op in list(block.ops):
@@ -59,14 +59,14 @@ def _may_join(op: Operation, is_shared: IsShared) -> bool:
 
 
 def _opens_output(op: driver.CopyOp) -> bool:
-    """True if the size of the target may only be known now: all threads see whether it has room."""
+    """True if the target's size may be unknown until now: all threads check its capacity."""
     return isinstance(op.target, BlockArgument) and any(
         dim.value is None for dim in ref_type(op.target).dims.data
     )
 
 
 def _is_serial(op: Operation, is_shared: IsShared) -> bool:
-    """True if no thread meets others in the regions of an op, and none can leave the driver."""
+    """True if an op's regions contain no barrier, and no thread can leave the driver in them."""
     for inner in op.walk():
         match inner:
             case driver.CallOp():
@@ -110,7 +110,7 @@ def _close(run: Sequence[Operation], is_shared: IsShared) -> None:
 
 
 def _needed_outside(run: Sequence[Operation]) -> set[Operation]:
-    """The ops of a run that all threads do: what is used behind it, constants and tests."""
+    """The ops of a run that all threads execute: those used after it, constants and tests."""
     members, outer = set(run), set[Operation]()
     for op in reversed(run):
         users = {_in_block(use.operation, op.parent) for r in op.results for use in r.uses}
@@ -121,7 +121,7 @@ def _needed_outside(run: Sequence[Operation]) -> set[Operation]:
 
 
 def _in_block(op: Operation, block: Block | None) -> Operation:
-    """The op of a block that an op is or lies in."""
+    """The op of a block that an op is or is nested in."""
     found = block.find_ancestor_op_in_block(op) if block is not None else None
     assert found is not None
     return found

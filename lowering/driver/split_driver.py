@@ -1,4 +1,4 @@
-"""`split-driver`: no function of the driver is too long."""
+"""`split-driver`: a driver that is too long becomes several functions."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.lowering.driver.statements import CALL_OF_SECTION, statements, statements_of_block
 
 MOST_STATEMENTS = 2000
-"""Of one C function: compilers take more than twice as long for one of twice the length."""
+"""Per C function: the compile time more than doubles when the length of a function doubles."""
 
 _NONE: frozenset[str] = frozenset()
 
 
 def used_symbols(op: Operation) -> frozenset[str]:
-    """The symbols that an op and the ops in it need from outside, and those it makes itself."""
+    """The symbols that an op and its nested ops need from outside, and those it defines itself."""
     properties = op.properties.values()
     if isinstance(op, driver.CallOp | driver.MarkOp):
-        # The others describe it for people.
+        # The other properties only describe the op to people.
         properties = [op.symbols] if isinstance(op, driver.CallOp) else []
     attributes = [*properties, *op.operand_types, *op.result_types]
     used = _symbols_of(attributes)
@@ -41,7 +41,7 @@ def used_symbols(op: Operation) -> frozenset[str]:
 
 
 def _symbols_of(attributes: Iterable[Attribute]) -> frozenset[str]:
-    """The symbols in types of buffers and in expressions; most are numbers."""
+    """The symbols in buffer types and in expressions; most of these are numbers."""
     used = _NONE
     for attribute in attributes:
         match attribute:
@@ -58,7 +58,7 @@ def _symbols_of(attributes: Iterable[Attribute]) -> frozenset[str]:
 
 
 def _used_in(ops: Iterable[Operation]) -> frozenset[str]:
-    """The symbols that ops in a row need and do not make."""
+    """The symbols that consecutive ops use and do not define."""
     used, made = set[str](), set[str]()
     for op in ops:
         used |= used_symbols(op)
@@ -80,7 +80,7 @@ class BlockSplitter:
         self._cost = [statements(op) for op in self._ops]
 
     def split(self) -> bool:
-        """Make sections of all that may be in one; False if there are none to make."""
+        """Make sections of all ops that can be in one; False if there are none to make."""
         runs = [part for run in self._runs() for part in self._parts(run)]
         useful = [run for run in runs if self._saves(run)]
         for run in useful:
@@ -88,7 +88,7 @@ class BlockSplitter:
         return bool(useful)
 
     def _runs(self) -> Iterator[range]:
-        """Ops in a row that may move, so long that there is room for what they give."""
+        """Consecutive ops that may move, short enough to leave room for the results they return."""
         start, size, room = 0, 0, self._limit * 3 // 4
         for number, op in enumerate(self._ops):
             stays = op is self._block.last_op or _opens_output(op)
@@ -103,7 +103,7 @@ class BlockSplitter:
         yield range(start, len(self._ops))
 
     def _parts(self, run: range) -> Iterator[range]:
-        """The run, or parts of it if it is too long with what it needs and gives."""
+        """The run, or parts of it if it is too long with its arguments and results."""
         if len(run) <= 1 or self._length(run) <= self._limit:
             yield run
             return
@@ -112,7 +112,7 @@ class BlockSplitter:
         yield from self._parts(run[middle:])
 
     def _members(self, run: range) -> list[Operation]:
-        """The ops of a run but for constants, which every section has for itself."""
+        """The ops of a run except constants, which are copied into every section."""
         ops = self._ops[run.start : run.stop]
         return [op for op in ops if not isinstance(op, driver.WeightOp)]
 
@@ -126,13 +126,13 @@ class BlockSplitter:
         return 1 + sum(self._cost[self._place[op]] for op in members) + given + len(constants)
 
     def _saves(self, run: range) -> bool:
-        """True if the block gets shorter by it."""
+        """True if the section shortens the block."""
         members = self._members(run)
         given = len(self._results(members, run)) + len(self._result_symbols(members, run))
         return sum(self._cost[self._place[op]] for op in members) > CALL_OF_SECTION + given
 
     def _results(self, members: Sequence[Operation], run: range) -> list[SSAValue]:
-        """What a run makes and others use."""
+        """The values that a run defines and other ops use."""
         return [
             result
             for op in members
@@ -141,7 +141,7 @@ class BlockSplitter:
         ]
 
     def _place_of(self, op: Operation) -> int:
-        """The number of the op of the block that an op is or lies in."""
+        """The number of the op of the block that an op is or is nested in."""
         while op not in self._place:
             parent = op.parent_op()
             assert parent is not None
@@ -153,7 +153,7 @@ class BlockSplitter:
         return [name for name in made if self._last_need.get(name, -1) >= run.stop]
 
     def _outline(self, run: range) -> None:
-        """Put a run into a section in its place."""
+        """Replace a run by a section."""
         members = self._members(run)
         results, symbols = self._results(members, run), self._result_symbols(members, run)
         needed = list(dict.fromkeys(_needed(members)))
@@ -189,7 +189,7 @@ class BlockSplitter:
 
 
 def _opens_output(op: Operation) -> bool:
-    """True if it fills an output whose size may only be known now, or looks at the room for it."""
+    """True for an op that fills an output of data-dependent size, or checks its capacity."""
     if isinstance(op, OpenOutputOp):
         return True
     copy = op.body.block.first_op if isinstance(op, driver.OnceOp) else op
@@ -213,7 +213,7 @@ def _needed(members: Sequence[Operation]) -> Iterator[SSAValue]:
 
 
 def _same_function(op: Operation) -> Iterator[Operation]:
-    """An op and the ops in it, without those of sections, which see nothing from outside."""
+    """An op and its nested ops, except those of sections, which are isolated from above."""
     yield op
     if not isinstance(op, driver.SectionOp):
         for region in op.regions:
@@ -261,13 +261,13 @@ def _around_body(entry: EntryOp) -> int:
 @dataclass(frozen=True)
 class SplitDriverPass(ModulePass):
     """
-    Make functions of parts of a long driver, so that none has more than `limit` statements of C.
+    Split a long driver into functions, so that none has more than `limit` C statements.
 
-    Ops in a row become a `buffer.section`, first in the blocks of control flow that is too long
-    itself. A section gets what it uses as arguments, and gives what it makes for others; constants
-    it has for itself. A driver that is short enough stays as it is.
+    Consecutive ops become a `buffer.section`, first in the blocks of control flow that is too long
+    by itself. A section takes the values it uses as arguments, and returns those that others use;
+    it has its own constants. A driver that is short enough stays unchanged.
 
-    What cannot be cut stays long: a single op with that many operands, the pointers of as many
+    Three things cannot be split: a single op with that many operands, the pointers of as many
     inputs and outputs, and copies to outputs whose sizes depend on data.
     """
 

@@ -1,4 +1,4 @@
-"""How many statements of C the ops of a driver are, at most."""
+"""An upper bound on the number of C statements for the ops of a driver."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from lowerdeck.dialects.buffer.entry import OpenOutputOp
 from lowerdeck.dialects.core.control_flow import names_in
 
 _SCOPE = 3
-"""A block that gives memory back: the mark, a condition, and the call."""
+"""A block that releases memory: the mark, a condition, and the call."""
 
 _PAIR = 5
 """A pair of slots: two declarations, and three statements that swap them."""
 
 _SYMBOL = 2
-"""The declaration, and a use that keeps compilers from warning of none."""
+"""The declaration, and a use that avoids the warning for unused variables."""
 
 _SIZE = 3 + _SYMBOL
-"""A size that changes: its variable, what it is set to in two places, and the symbol."""
+"""A size that changes: its variable, two assignments, and the symbol."""
 
 CALL_OF_SECTION = 3
-"""The call, and a look at what it returns."""
+"""The call, and a check of its status."""
 
 
 def statements_of_block(block: Block) -> int:
-    """The sum over its ops."""
+    """The sum over the ops of a block."""
     return sum(map(statements, block.ops))
 
 
 def statements_of_section(op: driver.SectionOp) -> int:
-    """Those of the function that it is."""
+    """The statements of the function of a section."""
     return statements_of_block(op.body.block) + 1 + len(op.results) + len(op.made_symbols)
 
 
 @singledispatch
 def statements(op: Operation) -> int:
-    """Statements that an op of the driver prints, with the ops in it."""
+    """The C statements of an op of the driver, with its nested ops."""
     return 1
 
 
@@ -69,7 +69,7 @@ def _(op: driver.CheckStatusOp) -> int:
 @statements.register(driver.RequireOp)
 @statements.register(driver.MarkOp)
 def _(op: driver.RequireOp | driver.MarkOp) -> int:
-    """A condition, and what depends on it."""
+    """A condition and the statement that it guards."""
     return 2
 
 
@@ -87,20 +87,20 @@ def _(op: driver.OnceOp | driver.ShareOp) -> int:
 
 @statements.register
 def _(op: driver.SectionOp) -> int:
-    """A function of its own: here only the call, with variables for what it gives."""
+    """A separate function: only the call counts here, with variables for its results."""
     return CALL_OF_SECTION + len(op.results) + len(op.made_symbols)
 
 
 @statements.register
 def _(op: driver.IfOp) -> int:
-    """A result is declared, set in two places and used."""
+    """A result is declared, assigned in two places and used."""
     around = 1 + 4 * len(op.results) + _SIZE * len(op.made_symbols) + 2 * _SCOPE
     return around + sum(statements_of_block(region.block) for region in op.regions)
 
 
 @statements.register
 def _(op: driver.LoopOp) -> int:
-    """Variables, the loop, the body, and at its end what the next iteration begins with."""
+    """Variables, the loop, the body, and the assignments for the next iteration at its end."""
     own = _PAIR * (len(op.slots) // 2) + 4 * len(op.owned)
     sizes = (_SIZE + _SYMBOL) * len(names_in(op.carried_symbols))
     return 3 + _SYMBOL + _SCOPE + own + sizes + statements_of_block(op.body.block)

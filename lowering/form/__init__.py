@@ -1,4 +1,4 @@
 """
-Phase `kernels`: which ops become one kernel, how the values between kernels lie in memory, and by
-which strategy each kernel runs. Everything is still on values of `core`.
+Phase `kernels`: which ops form one kernel, the memory layouts of the values between kernels, and
+the strategy of each kernel. All values are still `core` values.
 """

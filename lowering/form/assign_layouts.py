@@ -1,4 +1,4 @@
-"""`assign-layouts`: how values between kernels lie in memory."""
+"""`assign-layouts`: the memory layouts of values between kernels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from lowerdeck.passes.context import options_of
 
 
 def block_for(channels: int, lanes: int) -> int:
-    """The size of blocks for a number of channels: fewer lanes if there are few."""
+    """The block size for a number of channels: fewer than the lanes if there are few channels."""
     block = min(FEWEST_LANES, lanes)
     while block < min(channels, lanes):
         block *= 2
@@ -34,12 +34,12 @@ def block_for(channels: int, lanes: int) -> int:
 
 
 def size_of(value: SSAValue) -> int:
-    """About how many elements a value has."""
+    """The approximate number of elements of a value."""
     return prod(assumed_shape(value))
 
 
 def kernels_in(block: Block) -> Iterator[KernelOp]:
-    """The kernels of a block and of the blocks in it, in order."""
+    """The kernels of a block and its nested blocks, in order."""
     for op in block.ops:
         if isinstance(op, KernelOp):
             yield op
@@ -50,9 +50,9 @@ def kernels_in(block: Block) -> Iterator[KernelOp]:
 
 class LayoutPlan:
     """
-    Which values of a function are blocked, and with what border.
+    Which values of a function are blocked, and with which border.
 
-    Values that kernels without a preference lead to each other lie alike. Each such component is
+    Values connected by kernels without a preference have the same layout. Each such component is
     blocked or row-major, whichever moves less memory in conversions.
     """
 
@@ -64,19 +64,19 @@ class LayoutPlan:
                 self.wishes[kernel] = found
         self._components = DisjointSet(self._all_values())
         self._saved: dict[SSAValue, float] = {}
-        """By component: the memory traffic that blocks save."""
+        """By component: the memory traffic saved by blocking."""
         self._channels: dict[SSAValue, int] = {}
         self._join()
         self._weigh()
         self._borders = self._find_borders()
 
     def _all_values(self) -> list[SSAValue]:
-        """What kernels with wishes read and write."""
+        """The operands and results of kernels with wishes."""
         values = (v for kernel in self.wishes for v in (*kernel.inputs, *kernel.results))
         return list(dict.fromkeys(values))
 
     def _values(self) -> dict[SSAValue, None]:
-        """Everything that could be blocked."""
+        """All values that could be blocked."""
         found: dict[SSAValue, None] = {}
         for kernel, asked in self.wishes.items():
             inputs = {*asked.linked, *(() if asked.image is None else (asked.image,))}
@@ -99,7 +99,7 @@ class LayoutPlan:
             self._saved[root] = self._saved.get(root, 0.0) + self._worth(value)
 
     def _worth(self, value: SSAValue) -> float:
-        """The elements that need not be converted if a value's component is blocked."""
+        """The elements that need no conversion if the component of a value is blocked."""
         owner = value.owner
         asked = self.wishes.get(owner) if isinstance(owner, KernelOp) else None
         asks = [self._asks(use.operation, use.index) for use in value.uses]
@@ -108,7 +108,7 @@ class LayoutPlan:
         blocked = size_of(value) / channels * (-(-channels // block) * block)
         worth = 0.0
         if asked is None:
-            # Made row-major: convolutions with few channels take that as well as anything.
+            # Row-major result: convolutions with few channels read it as fast as any layout.
             worth -= blocked if "linked" in asks else 0.0
         elif asked.is_blocked:
             worth += size_of(value) if "linked" in asks or "plain" in asks else 0.0
@@ -117,11 +117,11 @@ class LayoutPlan:
             worth -= size_of(value) if "plain" in asks else 0.0
             worth += size_of(value) / 2 if "image" in asks else 0.0
             worth += size_of(value) if asked.prefers_blocks else 0.0
-        # Elements of padding are computed, too.
+        # Padding elements are computed, too.
         return worth - (blocked - size_of(value)) / 4 if worth > 0 else worth
 
     def _asks(self, op: Operation, index: int) -> str:
-        """What a use asks for: linked (as the result lies), image, free or plain."""
+        """The request of a use: linked (the layout of the result), image, free or plain."""
         asked = self.wishes.get(op) if isinstance(op, KernelOp) else None
         if asked is None:
             return "plain"
@@ -130,16 +130,16 @@ class LayoutPlan:
         return "image" if index == asked.image else "free"
 
     def block(self, value: SSAValue) -> int:
-        """The size of the blocks of a value, if it is blocked."""
+        """The block size of a value, if it is blocked."""
         channels = self._channels.get(self._components.find(value), dims_of(value)[1].value or 1)
         return block_for(channels, self._lanes)
 
     def is_wanted_blocked(self, value: SSAValue) -> bool:
-        """True if the kernels that a value is linked to are to work on blocks."""
+        """True if the kernels connected to a value should work on blocks."""
         return self._saved.get(self._components.find(value), 0.0) > 0
 
     def is_blocked(self, value: SSAValue) -> bool:
-        """True if a value is made in blocks."""
+        """True if a value is produced in blocks."""
         asked = self.wishes.get(value.owner) if isinstance(value.owner, KernelOp) else None
         if asked is None or not has_channels(value):
             return False
@@ -149,8 +149,8 @@ class LayoutPlan:
 
     def _find_borders(self) -> dict[SSAValue, Border]:
         """
-        What convolutions want around their inputs. Parts of a concatenation, and what is cut out of
-        a value, have the border of the whole, so that they can lie in it.
+        The borders that convolutions want around their inputs. Parts of a concatenation and slices
+        of a value have the border of the whole, so that they can be views of it.
         """
         views = DisjointSet(self._all_values())
         for kernel, asked in self.wishes.items():
@@ -177,19 +177,19 @@ class LayoutPlan:
         return asked.is_blocked or wants
 
     def padded(self, layout: LayoutAttr, value: SSAValue) -> LayoutAttr:
-        """A layout with the border that is wanted around a value."""
+        """A layout with the border wanted around a value."""
         border = self._borders.get(value)
         if border is None:
             return layout
         return layout.padded(border[: layout.rank], border[layout.rank :])
 
     def blocked(self, value: SSAValue) -> LayoutAttr:
-        """The layout of a value in blocks."""
+        """The blocked layout of a value."""
         layout = LayoutAttr.blocked(len(dims_of(value)), 1, self.block(value))
         return self.padded(layout, value)
 
     def made(self, value: SSAValue) -> LayoutAttr:
-        """How a value lies as it is made."""
+        """The layout in which a value is produced."""
         plain = LayoutAttr.row_major(len(dims_of(value)))
         if self.is_blocked(value):
             return self.blocked(value)
@@ -197,7 +197,7 @@ class LayoutPlan:
         return self.padded(plain, value) if is_padded else plain
 
     def wanted(self, kernel: KernelOp, position: int) -> LayoutAttr | None:
-        """How a kernel wants an input, which may be as it is made; None if it takes any."""
+        """The layout that a kernel wants for an input, possibly the one it has; None for any."""
         value = kernel.inputs[position]
         plain = LayoutAttr.row_major(len(dims_of(value)))
         asked, made = self.wishes.get(kernel), self.made(value)
@@ -218,7 +218,7 @@ class LayoutPlan:
 
 
 def _is_view(kernel: KernelOp) -> bool:
-    """True for a kernel that only cuts out channels, or joins them."""
+    """True for a kernel that only slices or concatenates channels."""
     ops = list(kernel.body.block.ops)
     if len(ops) != 2:
         return False
@@ -239,11 +239,11 @@ class LayoutAssigner:
     def __init__(self, plan: LayoutPlan) -> None:
         self._plan = plan
         self._layouts: dict[SSAValue, LayoutAttr] = {}
-        """Of the results of conversions."""
+        """The layouts of the results of conversions."""
         self._converted: dict[tuple[SSAValue, LayoutAttr], SSAValue] = {}
 
     def assign(self, block: Block) -> None:
-        """Every kernel of a block, and of the blocks in it."""
+        """Assign layouts to every kernel of a block and its nested blocks."""
         for op in list(block.ops):
             if isinstance(op, KernelOp):
                 self._assign_kernel(op)
@@ -267,7 +267,7 @@ class LayoutAssigner:
             kernel.properties["layouts"] = ArrayAttr(layouts)
 
     def _convert(self, value: SSAValue, layout: LayoutAttr, user: Operation) -> SSAValue:
-        """The value in another layout: a kernel that copies it, where the first user needs it."""
+        """The value in another layout: a copy kernel, where the first user needs it."""
         if self._layout(value) == layout:
             return value
         key = (value, layout)
@@ -279,7 +279,7 @@ class LayoutAssigner:
         kernel.properties["layouts"] = ArrayAttr([self._layout(value), layout])
         if isinstance(value.owner, Operation):
             kernel.location = value.owner.location
-        # In the block of the value, so that any later user may read it.
+        # In the block of the value, so that any later user can read it.
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent
         assert home is not None
         before = home.find_ancestor_op_in_block(user)
@@ -293,15 +293,15 @@ class LayoutAssigner:
 @dataclass(frozen=True)
 class AssignLayoutsPass(ModulePass):
     """
-    Choose the layout of every value between kernels, by what the strategies of each ask for.
+    Choose the layout of every value between kernels from the wishes of their strategies.
 
-    Convolutions give their channels in blocks of as many as the target has lanes (fewer if there
-    are few channels) and take them so, with a border of zeros as wide as their padding; one that
-    reads an argument of the function with a few channels takes it row-major. Maps, pools,
-    concatenations and depthwise convolutions work on blocks if that saves conversions: values that
-    they lead to each other lie alike, blocked or not, whichever copies less. Everything else, and
-    what functions and control flow take and give, is row-major. A value that is needed otherwise
-    than it is made is converted once, by a kernel that copies it.
+    Convolutions produce and consume channels in blocks of the target's lane count (smaller if
+    there are few channels), with a border of zeros as wide as their padding; a convolution that
+    reads a function argument with a few channels reads it row-major. Maps, pools, concatenations
+    and depthwise convolutions work on blocks if that saves conversions: the values they connect
+    have the same layout, blocked or not, whichever copies less. All other values, and the operands
+    and results of functions and control flow, are row-major. A value that is needed in another
+    layout than the one it is produced in is converted once, by a copy kernel.
     """
 
     name = "assign-layouts"

@@ -1,4 +1,4 @@
-"""`choose-strategies`: by which algorithm, and in which tiles, each kernel runs."""
+"""`choose-strategies`: the algorithm and tile sizes of each kernel."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from lowerdeck.passes.structure import nameless_key
 @dataclass(frozen=True)
 class ChooseStrategiesPass(ModulePass):
     """
-    Give kernels the `schedule` that takes least by the estimates of all strategies, and the
-    constants that they read the layout it wants.
+    Give each kernel the `schedule` with the lowest estimate among all strategies, and the constants
+    that it reads the layouts of that schedule.
 
-    The estimates look at shapes, layouts and the description of the target only. A kernel that no
-    strategy has a way for keeps plain loops. In tuning, equal kernels get what the user asks for by
-    the first one's name.
+    The estimates depend only on shapes, layouts and the description of the target. A kernel without
+    candidates keeps plain loops. In tuning, identical kernels get what the user asks for by the
+    name of the first one.
     """
 
     name = "choose-strategies"

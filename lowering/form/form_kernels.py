@@ -1,4 +1,4 @@
-"""`form-kernels`: which ops become one C function."""
+"""`form-kernels`: which ops form one C function."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lowerdeck.lowering.nests import ANCHORS
 from lowerdeck.passes.provenance import derive
 
 MAX_OPS = 64
-"""A chain longer than this is cut, so that no C function grows without bound."""
+"""Longer chains are split, so that the length of C functions is bounded."""
 
 _STATEMENTS: Mapping[type[Operation], int] = {
     ExpOp: 38,
@@ -41,26 +41,26 @@ _STATEMENTS: Mapping[type[Operation], int] = {
     TanhOp: 72,
     ErfOp: 84,
 }
-"""Statements of C of functions that become arithmetic, for vectors and for what remains."""
+"""C statements of functions that become arithmetic, for the vector and the remainder loop."""
 
 _OF_OTHERS = 6
-"""Statements of most other maps."""
+"""C statements of most other maps."""
 
 _MOST_STATEMENTS = 2000
-"""Of one function: the time that C compilers take grows faster than its length."""
+"""Per function: the compile time of C compilers grows faster than the length of a function."""
 
 LARGEST_BLOCK = 16
-"""Of channels, on any target."""
+"""Of channel blocks, on any target."""
 
 Op = TypeVar("Op", bound=Operation)
 
 _DRIVER_OPS = (BindSymbolsOp, ReshapeOp, KernelOp)
-"""Ops of `core` that the driver does without a kernel."""
+"""Ops of `core` that the driver executes without a kernel."""
 
 
 @dataclass
 class Group:
-    """Ops that will be one kernel; the last one computes its results."""
+    """The ops of a future kernel; the last one computes its results."""
 
     ops: list[Operation]
     anchor: Operation | None
@@ -74,7 +74,7 @@ class KernelFormer:
         self._names = names
 
     def form(self, block: Block) -> None:
-        """Replace the ops of a block, and of the blocks in it, by kernels."""
+        """Replace the ops of a block and its nested blocks by kernels."""
         for op in list(block.ops):
             if isinstance(op, SplitOp):
                 _slice_up(op)
@@ -88,12 +88,12 @@ class KernelFormer:
             self._outline(group)
         for op in list(block.ops):
             if isinstance(op, ConstantOp) and not op.result.uses:
-                # Only kernels used it, as a literal.
+                # Only kernels used the constant, as a literal.
                 op.detach()
                 op.erase()
 
     def _place(self, op: Operation) -> None:
-        """Make a group of `op` and of the producers that it can take in."""
+        """Form a group of `op` and the producers that it can absorb."""
         group = Group([], op if type(op) in ANCHORS else None)
         for value in dict.fromkeys(op.operands):
             producer = self._groups.get(value.owner) if isinstance(value.owner, Operation) else None
@@ -106,7 +106,7 @@ class KernelFormer:
             self._groups[member] = group
 
     def _take_in_shared(self, op: Operation, group: Group) -> None:
-        """Take in what several members use, and nothing else: x of x * sigmoid(x)."""
+        """Absorb a producer whose users are all in the group: the x of x * sigmoid(x)."""
         members = set(group.ops)
         pending = [value for member in group.ops for value in member.operands]
         while pending:
@@ -135,10 +135,10 @@ class KernelFormer:
         ):
             return False
         if isinstance(op, ReduceOp):
-            # Every element is read once, so computing it there costs nothing.
+            # Every element is read once, so computing it in the loop costs nothing extra.
             return producer.anchor is None and has_room_for_one_more(producer.ops, group.ops)
         if isinstance(op, AttentionOp):
-            # A part of the heads is read where it lies.
+            # A slice of the heads is read in place.
             return all(isinstance(member, SliceOp) for member in producer.ops)
         if isinstance(op, ConcatOp) and _cuts_blocks(op):
             # Parts are copied anyway.
@@ -147,7 +147,7 @@ class KernelFormer:
 
     @staticmethod
     def _can_precede(op: Operation, value: SSAValue, producer: Group, group: Group) -> bool:
-        """True if a map `op` can follow what computes `value`, at the same index, in one kernel."""
+        """True if a map `op` can follow the producer of `value`, at the same index, in a kernel."""
         if not has_room_for_one_more(producer.ops, group.ops):
             return False
         if not isinstance(op, ELEMENTWISE) or dims_of(value) != dims_of(op.results[0]):
@@ -155,7 +155,7 @@ class KernelFormer:
         return producer.anchor is None
 
     def _outline(self, group: Group) -> None:
-        """Move the ops into the region of a kernel that stands where the last one stood."""
+        """Move the ops into the region of a kernel at the position of the last one."""
         last = group.ops[-1]
         members = set(group.ops)
         outside = dict.fromkeys(
@@ -189,7 +189,7 @@ class KernelFormer:
             op.erase()
 
     def _name(self, group: Group) -> str:
-        """What the kernel mostly does, and a number."""
+        """The dominant op of the kernel, and a number."""
         stem = (group.anchor or group.ops[-1]).name.split(".")[-1]
         number = self._names.get(stem, 0)
         self._names[stem] = number + 1
@@ -197,7 +197,7 @@ class KernelFormer:
 
 
 def has_room_for_one_more(*parts: Sequence[Operation]) -> bool:
-    """True if a kernel of these ops and another one is not too long."""
+    """True if a kernel of these ops and one more is not too long."""
     count = sum(map(len, parts))
     if count >= MAX_OPS:
         return False
@@ -209,23 +209,23 @@ def has_room_for_one_more(*parts: Sequence[Operation]) -> bool:
 
 
 def is_joined_at_front(op: ConcatOp) -> bool:
-    """True if parts lie one behind the other in memory, so that there need not be a copy."""
+    """True if the parts are contiguous in memory, one after the other: no copy is needed."""
     return all(dim == 1 for dim in dims_of(op.result)[: op.axis.data])
 
 
 def _cuts_blocks(op: ConcatOp) -> bool:
-    """True if parts do not end with a block of channels, so that they cannot lie in the result."""
+    """True if parts end within a block of channels, so that they cannot be views of the result."""
     sizes = [dims_of(value)[1].value for value in op.inputs] if op.axis.data == 1 else []
     return any(size is None or size % LARGEST_BLOCK for size in sizes[:-1])
 
 
 def _slice_up(op: SplitOp) -> None:
-    """Replace a split by a slice for each part that is used: maps that their users can take in."""
+    """Replace a split by a slice for each used part: maps that their users can absorb."""
     axis, whole = op.axis.data, list(dims_of(op.input))
     total = sum(op.sizes.data, Expr.const(0))
     source = op.input
     if total != whole[axis]:
-        # The slices alone would let the parts end before the dimension does.
+        # The slices alone would accept sizes that end before the dimension does.
         whole[axis] = total
         source = _insert_before(op, ReshapeOp(source, whole)).result
     for start, part in zip(op.starts, op.parts, strict=True):
@@ -264,13 +264,13 @@ class FormKernelsPass(ModulePass):
     """
     Put every computing op into a `core.kernel`.
 
-    An elementwise op takes in the map that an operand comes from if nothing else uses it and both
-    run over the same indices, so that a chain of maps is one loop nest; what other ops such a chain
-    stands behind, `fuse-epilogue` decides. A reduction takes in the maps before it, attention the
-    slices, and so does a concatenation whose parts end within blocks of channels: it copies them
+    An elementwise op absorbs the map that produces an operand if that map has no other use and both
+    run over the same indices, so that a chain of maps is one loop nest; `fuse-epilogue` decides
+    which other ops such a chain follows. A reduction absorbs the maps before it and attention the
+    slices; so does a concatenation whose parts end within blocks of channels, for it copies them
     anyway. Constants of one element become literals. A split becomes slices. Reshapes, control flow
-    and symbols stay outside: the driver does them without a kernel. A concatenation whose parts lie
-    one behind the other in memory stays alone, for they may be computed there.
+    and symbols stay outside: the driver executes them without a kernel. A concatenation whose parts
+    are contiguous in memory, one after the other, stays alone, for they may be computed in place.
     """
 
     name = "form-kernels"

@@ -1,4 +1,4 @@
-"""`fuse-bands`: a convolution and the depthwise one behind it become one kernel, by rows."""
+"""`fuse-bands`: a convolution and the depthwise one after it become one kernel, by row bands."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
 
 def bands_input(kernel: KernelOp, setting: Setting) -> tuple[int, str] | None:
     """
-    The number of the input whose kernel a depthwise convolution can take in, and why, if that pays
-    or is asked for; else None.
+    The position of the input whose kernel a depthwise convolution can absorb, and the reason, if
+    that pays or is asked for; else None.
     """
     anchors = anchors_of(kernel)
     second = anchors[0] if anchors else None
@@ -61,7 +61,7 @@ def bands_input(kernel: KernelOp, setting: Setting) -> tuple[int, str] | None:
         return (position, "asked for") if is_possible else None
     apart = choose(producer, setting)
     if apart is None or apart.schedule.strategy != Direct.name:
-        # It would be made by less work than its products.
+        # Another algorithm computes it with fewer multiply-adds.
         return None
     cycles = estimates(first, second, result.inner(1), setting)
     if cycles is None or cycles[0] >= cycles[1]:
@@ -70,7 +70,7 @@ def bands_input(kernel: KernelOp, setting: Setting) -> tuple[int, str] | None:
 
 
 def _is_only_user(kernel: KernelOp, position: int) -> bool:
-    """True if one kernel makes an input of this one, for the convolution in it alone."""
+    """True if an input is computed by one kernel and used only by the convolution in this one."""
     value, argument = kernel.inputs[position], kernel.body.block.args[position]
     producer = value.owner
     assert isinstance(producer, KernelOp)
@@ -99,7 +99,7 @@ def _is_plain(kernel: KernelOp, op: ConvOp) -> bool:
 
 
 def fuse_bands(kernel: KernelOp, position: int, rewriter: Rewriter) -> None:
-    """Put the kernel of an input and a depthwise convolution into one; layouts stay."""
+    """Merge the kernel of an input and a depthwise convolution; layouts stay unchanged."""
     producer = kernel.inputs[position].owner
     assert isinstance(producer, KernelOp)
     layouts: dict[SSAValue, LayoutAttr] = {}
@@ -137,13 +137,14 @@ class FuseBands(Pattern[int]):
 @dataclass(frozen=True)
 class FuseBandsPass(ModulePass):
     """
-    Let the kernel of a depthwise convolution take in the convolution that makes its input.
+    Let the kernel of a depthwise convolution absorb the convolution that produces its input.
 
-    Nothing else reads that tensor, and what comes behind the convolution in its kernel are maps.
-    The two then run by bands of rows, so that what is in between stays in the cache. That is done
-    where it would not stay there otherwise, and is worth more than what bands cost, by sizes and
-    the description of the target; and only where the convolution by itself would run as a direct
-    sum, for another algorithm, such as Winograd's, would be the faster one.
+    [the intermediate tensor has no other use; only maps follow the convolution in its kernel]
+
+    The two then run by bands of rows, so that the intermediate rows stay in the cache. This is done
+    only if they would not stay there otherwise and the gain exceeds the cost of bands, by sizes and
+    the description of the target; and only if the convolution by itself would run as a direct sum,
+    because another algorithm, such as Winograd's, would be faster.
     """
 
     name = "fuse-bands"

@@ -1,4 +1,4 @@
-"""`fuse-epilogue`: the maps behind a convolution, product, pool or reduction join its kernel."""
+"""`fuse-epilogue`: the maps after a convolution, product, pool or reduction join its kernel."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lowerdeck.passes.provenance import derive
 
 
 def epilogue_input(kernel: KernelOp) -> int | None:
-    """The number of the input whose kernel can take in a kernel of maps."""
+    """The position of the input whose kernel can absorb a kernel of maps."""
     if len(kernel.results) != 1 or not all(map(_is_map, kernel.body.block.ops)):
         return None
     candidates = range(len(kernel.inputs))
@@ -34,7 +34,7 @@ def _is_map(op: Operation) -> bool:
 
 
 def _can_take_in(value: SSAValue, kernel: KernelOp) -> bool:
-    """True if maps of the same shape are all that uses the result of a kernel with an anchor."""
+    """True if the result of a kernel with a root op is used only by maps of the same shape."""
     producer, (result,) = value.owner, kernel.results
     if not isinstance(producer, KernelOp) or producer.parent is not kernel.parent:
         return False
@@ -48,12 +48,12 @@ def _can_take_in(value: SSAValue, kernel: KernelOp) -> bool:
         return False
     if len(ops) + len(list(kernel.body.block.ops)) > MAX_OPS:
         return False
-    # What an anchor accumulates in the output must have the output's type.
+    # A root op that accumulates in the output needs an output of its own type.
     return type(anchor) not in ACCUMULATING or element_type(value) == element_type(result)
 
 
 def fuse(kernel: KernelOp, position: int, rewriter: Rewriter) -> KernelOp:
-    """Put the kernel of an input and the kernel that alone reads it into one, which is given."""
+    """Merge the kernel of an input and the kernel that is its only user; returns the result."""
     value = kernel.inputs[position]
     producer = value.owner
     assert isinstance(producer, KernelOp)
@@ -73,7 +73,7 @@ def fuse(kernel: KernelOp, position: int, rewriter: Rewriter) -> KernelOp:
 
 
 def _copy(kernel: KernelOp, arguments: list[SSAValue], block: Block) -> list[SSAValue]:
-    """Append the ops of a kernel to a block; the values that it yields."""
+    """Append the ops of a kernel to a block; returns the values that it yields."""
     values: dict[SSAValue, SSAValue] = dict(zip(kernel.body.block.args, arguments, strict=True))
     for op in kernel.body.block.ops:
         if isinstance(op, YieldOp):
@@ -106,11 +106,11 @@ class FuseEpilogue(Pattern[int]):
 @dataclass(frozen=True)
 class FuseEpiloguePass(ModulePass):
     """
-    Let the kernel of a convolution, product, pool or reduction take in the maps behind it.
+    Let the kernel of a convolution, product, pool or reduction absorb the maps after it.
 
-    The maps have the shape of its result, and nothing else uses that result: they are computed
-    where it is about to be stored. Of several such inputs (a sum of two convolutions) the first is
-    taken.
+    The maps have the shape of its result, and that result has no other use: they are computed
+    right before the result is stored. Of several such inputs (a sum of two convolutions) the first
+    is taken.
     """
 
     name = "fuse-epilogue"

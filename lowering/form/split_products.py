@@ -1,4 +1,4 @@
-"""`split-products`: products with long sums in parts, so that what they read again stays near."""
+"""`split-products`: products with long sums are split along K, so that operands stay cached."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
 
 def is_long(op: MatmulOp, target: Target) -> bool:
     """
-    True if a panel of a constant right matrix takes more than a quarter of the L2 cache: then
-    the next one, which is asked for ahead, and rows of the left matrix do not fit beside it.
+    True if a panel of a constant right matrix takes more than a quarter of the L2 cache: then the
+    prefetched next panel and rows of the left matrix do not fit in the cache with it.
     """
     shape, weight = static_shape(op.lhs), static_shape(op.rhs)
     if target.lanes == 1 or shape is None or weight is None or not is_of(op, f32):
@@ -42,7 +42,7 @@ def is_long(op: MatmulOp, target: Target) -> bool:
 
 
 def parts_of(depth: int, target: Target) -> Iterator[tuple[int, int]]:
-    """Where parts of about equal length begin, and how long they are."""
+    """The starts and lengths of parts of nearly equal length."""
     count = -(-depth // target.limits.split_terms)
     size = -(-depth // count // target.lanes) * target.lanes
     for start in range(0, depth, size):
@@ -64,7 +64,7 @@ class SplitProduct(Pattern[NDArray[Any]]):
         try:
             weight = constant_array(op.rhs)
         except ElidedBlobError:
-            # The weights are not there: nothing is compiled, and what is read stays short.
+            # The weights are elided: nothing is compiled, and the text stays short.
             return None
         assert weight is not None
         depth = weight.shape[0]
@@ -92,7 +92,7 @@ class SplitProductsPass(ModulePass):
     x @ w -> x[:, :k] @ w[:k] + x[:, k:] @ w[k:] + ...
         [f32; w constant and so long that a panel of its columns does not stay in the cache]
 
-    The parts of x are copied: their rows lie side by side then, and none displaces another one.
+    The parts of x are copied: their rows are then adjacent and do not conflict in the cache.
     """
 
     name = "split-products"

@@ -1,4 +1,4 @@
-"""`view-parts`: what is only cut out or joined lies where it was, or where it goes."""
+"""`view-parts`: slices and parts of concatenations become views of the whole."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from lowerdeck.lowering.errors import LoweringError
 
 @dataclass(frozen=True)
 class Place:
-    """Where a value lies: from an element on of the memory of another one."""
+    """The location of a value: from an element offset on in the memory of another value."""
 
     whole: SSAValue
     offset: Expr
@@ -34,8 +34,8 @@ def offset_of_part(
     starts: Sequence[Expr], part: Sequence[Expr], whole: Sequence[Expr], layout: LayoutAttr
 ) -> Expr | None:
     """
-    The distance from the first element of a tensor to the first of a part of it, if the part lies
-    there without gaps and just as a tensor of its own would.
+    The distance from the first element of a tensor to the first element of a part of it, if the
+    part is contiguous there, in the layout of a separate tensor.
     """
     for axis, (start, size, dim) in enumerate(zip(starts, part, whole, strict=True)):
         if start == 0 and size == dim:
@@ -53,7 +53,7 @@ def offset_of_part(
 
 
 def _offsets(kernel: KernelOp, op: ConcatOp) -> list[Expr] | None:
-    """Where in the result of a concatenation its parts lie; None unless all of them lie so."""
+    """The offsets of the parts of a concatenation in its result; None unless all are contiguous."""
     whole, layout = dims_of(op.result), kernel.layout_at(len(kernel.inputs))
     axis, start = op.axis.data, Expr.const(0)
     offsets: list[Expr] = []
@@ -69,13 +69,13 @@ def _offsets(kernel: KernelOp, op: ConcatOp) -> list[Expr] | None:
 
 
 class Places:
-    """Where the values of a block lie that are parts of others, by its kernels that are views."""
+    """The locations of values of a block that are parts of others, by its view kernels."""
 
     def __init__(self) -> None:
         self.parts: dict[SSAValue, Place] = {}
-        """Parts of a concatenation that are computed where they belong."""
+        """Parts of a concatenation that are computed in place."""
         self.prefixes: dict[SSAValue, Place] = {}
-        """Concatenations whose parts lie next to each other as parts of a larger one."""
+        """Concatenations whose parts are adjacent parts of a larger one."""
 
     def update(self, other: Places) -> None:
         """Add the places of another block."""
@@ -84,8 +84,8 @@ class Places:
 
     def join(self, kernel: KernelOp, offsets: Sequence[Expr]) -> list[int]:
         """
-        Find the places for the parts of a concatenation; those of the ones behind it are known.
-        Returns the numbers of the inputs that have to be copied.
+        Find the places for the parts of a concatenation; those of later ones are known.
+        Returns the positions of the inputs that have to be copied.
         """
         result = kernel.results[0]
         if result not in self.parts and (place := self._common(kernel, offsets)) is not None:
@@ -100,7 +100,7 @@ class Places:
         return copied
 
     def _common(self, kernel: KernelOp, offsets: Sequence[Expr]) -> Place | None:
-        """Where all parts lie in another whole as they do in this one."""
+        """The place in another whole where all parts have the same offsets as in this one."""
         places = [self.parts.get(value) for value in kernel.inputs]
         first = places[0]
         if first is None:
@@ -113,20 +113,20 @@ class Places:
 
 
 def _is_movable(value: SSAValue, kernel: KernelOp) -> bool:
-    """True if a kernel of this block computes the value, wherever it is told to."""
+    """True if a kernel of this block computes the value and can write it to any location."""
     owner = value.owner
     if not isinstance(owner, KernelOp) or owner.parent is not kernel.parent:
         return False
     if owner.view is not None and isinstance(owner.moved, SliceOp):
         return False
     if any(use.operation.has_trait(IsTerminator) for use in value.uses):
-        # What a block gives to its surroundings has a place of its own.
+        # A value that leaves its block has a location of its own.
         return False
     return list(kernel.inputs).count(value) == 1
 
 
 def find_places(block: Block) -> Places:
-    """The places of the values of a block whose views are marked, if they can be."""
+    """The places of the values of a block, for all views that are possible."""
     places = Places()
     for kernel, op in _kernels(block, reverse=True):
         if kernel.view is not None and isinstance(op, ConcatOp):
@@ -147,15 +147,15 @@ def _kernels(
 
 
 class PartViewer:
-    """Marks the views of a block, and copies what cannot be computed in its place."""
+    """Marks the views of a block, and copies parts that cannot be computed in place."""
 
     def __init__(self, symbols: frozenset[str]) -> None:
         self._symbols = symbols
-        """Those that have values when the driver begins."""
+        """The symbols that are defined at the start of the driver."""
         self._copies = 0
 
     def mark(self, block: Block) -> None:
-        """Every slice and concatenation of a block, and of the blocks in it."""
+        """Mark every slice and concatenation of a block and its nested blocks."""
         for op in block.ops:
             if not isinstance(op, KernelOp):
                 for region in op.regions:
@@ -202,7 +202,7 @@ def _is_contiguous(kernel: KernelOp, op: SliceOp) -> bool:
 
 
 def offset_of_slice(kernel: KernelOp, op: SliceOp) -> Expr | None:
-    """Where in the input of a kernel that is a slice its result lies, if it is a view of it."""
+    """The offset of a slice in the input of its kernel, if it is a view of it."""
     if kernel.layout_at(0) != kernel.layout_at(1) or any(step != 1 for step in op.steps.data):
         return None
     return offset_of_part(
@@ -215,15 +215,15 @@ class ViewPartsPass(ModulePass):
     """
     Mark the kernels that need not run as a `view`.
 
-    - A slice with steps of one that lies in its input without gaps: the result is a view of it.
-    - A concatenation whose parts lie in it without gaps: what computes a part writes it there. A
-      part that is no result of a kernel of the same block, or that belongs elsewhere already, is
-      copied there by a kernel of its own. If it lies as a whole within a larger one, as do the
-      beginnings of a chain of concatenations, it is a view of that.
+    - A slice with unit steps that is contiguous in its input: the result is a view of it.
+    - A concatenation whose parts are contiguous in it: the kernel that computes a part writes it to
+      its location. A part that is not computed by a kernel of the same block, or already has a
+      location elsewhere, is copied by a kernel of its own. A concatenation that is contiguous in a
+      larger one, such as a prefix of a chain of concatenations, is a view of that one.
 
-    What lies without gaps depends on the layout: the outermost dimension of the storage that is not
-    one is cut, blocks are not. Concatenations none of whose parts can be computed in place stay as
-    they are, and so do those whose dimensions are known only when the driver has begun.
+    Contiguity depends on the layout: slices may cut the outermost dimension of the storage whose
+    size is not one, but not blocks. Concatenations none of whose parts can be computed in place
+    stay unchanged, and so do those whose dimensions are defined only after the driver has started.
     """
 
     name = "view-parts"

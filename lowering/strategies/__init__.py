@@ -1,6 +1,6 @@
 """
-Strategies: the algorithms that kernels may run by, a file each.
+Strategies: the algorithms for kernels, one per file.
 
-A strategy says which layouts it wants, which ways there are to run a kernel and what each costs,
-and builds the loops. `registry.py` lists all of them; what is in no list is not there.
+A strategy says which layouts it wants, which schedules it offers for a kernel and what each costs,
+and builds the loops. `registry.py` lists all strategies; one that it does not list does not exist.
 """

@@ -1,6 +1,6 @@
 """
-A convolution and a depthwise one behind it in one kernel, by bands of rows: the tensor between them
-is never in memory as a whole.
+A convolution and the depthwise one after it in one kernel, by bands of rows: the intermediate
+tensor is never in memory as a whole.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from lowerdeck.lowering.strategies.direct import packed_weight
 from lowerdeck.lowering.strategies.facts import blocked_constants, layout_in, layout_out
 
 BAND, PARTS = "band", "parts"
-"""What a schedule has: the rows of results that a band has, and into how many parts, for threads,
-bands are dealt."""
+"""Parameters of a schedule: the rows of results in a band, and the number of parts, for threads,
+into which bands are divided."""
 
 MADE_BLOCK, MADE_COLUMN = "mc", "m1"
-"""The labels of the loops over blocks of channels and columns of the tensor in between; the loop
-over columns of results is labeled as that of any convolution. How many blocks a tile has is how
-many are made, and read, before the next ones."""
+"""The labels of the loops over channel blocks and columns of the intermediate tensor; the loop
+over columns of results has the label of any convolution. The number of blocks in a tile is the
+number that is computed, and read, before the next ones."""
 
 
 class Bands(Strategy):
     """
     A tile of the first convolution for the rows of a band, and one of the depthwise convolution
-    behind it. `fuse-bands` makes the kernels for it, where it is worth that.
+    after it. `fuse-bands` forms the kernels for it, where that pays.
     """
 
     name = "bands"
@@ -90,12 +90,12 @@ def convolutions_of(kernel: KernelBody) -> tuple[ConvOp, ConvOp]:
 
 @dataclass(frozen=True)
 class BandPlan:
-    """One way to run the two."""
+    """One way to run the two convolutions."""
 
     cycles: float
-    """For one image, of all threads together; what is common to all ways is left out."""
+    """For one image, of all threads together, without the cost that all plans share."""
     count: int
-    """Blocks of channels that are made at a time."""
+    """Channel blocks that are computed at a time."""
     columns: int
     """Columns of a tile of the first convolution."""
     band: int
@@ -103,7 +103,7 @@ class BandPlan:
 
 
 def plans(first: ConvOp, second: ConvOp, lanes: int, setting: Setting) -> Iterator[BandPlan]:
-    """None if sizes are not known, or a band fits into no cache."""
+    """None if sizes are not known, or a band does not fit in any cache."""
     g, weight = Geometry.of(second), static_shape(first.weight)
     if g is not None and weight is not None:
         yield from _plans(g, weight, lanes, setting)
@@ -113,10 +113,10 @@ def estimates(
     first: ConvOp, second: ConvOp, lanes: int, setting: Setting
 ) -> tuple[float, float] | None:
     """
-    The cycles of two convolutions in bands, with smaller tiles and rows that threads make twice,
-    and apart, with what memory takes then.
+    The cycles of two convolutions in bands, with smaller tiles and rows that threads recompute, and
+    separately, with the memory traffic of the intermediate tensor.
 
-    None if there are no bands, or the tensor in between stays in the L2 cache without them.
+    None if there are no bands, or the intermediate tensor stays in the L2 cache without them.
     """
     target = setting.target
     g, weight = Geometry.of(second), static_shape(first.weight)
@@ -129,7 +129,7 @@ def estimates(
         return None
     inputs = prod(dim.value or 1 for dim in dims_of(first.input))
     if prod(weight) > inputs:
-        # They come from memory, and by itself the convolution asks for them ahead of their use.
+        # They come from memory, and the convolution by itself prefetches them.
         return None
     apart_cycles, _ = least(window_sum_tiles(target, (blocks, g.height, g.width), prod(weight[1:])))
     return best, apart_cycles + between_bytes / target.costs.l2_return_bytes_per_cycle
@@ -138,31 +138,31 @@ def estimates(
 @dataclass(frozen=True)
 class Geometry:
     """
-    The rows and columns of a depthwise convolution and of what it reads, all of them numbers.
+    The rows and columns of a depthwise convolution and of its input, all of them constants.
     """
 
     height: int
-    """Rows of the tensor in between."""
+    """Rows of the intermediate tensor."""
     width: int
     rows: int
     """Rows of results."""
     columns: int
     stride: int
-    """From row to row."""
+    """Row stride."""
     span: int
-    """Rows that one row of results reads, with those in between."""
+    """Rows that one row of results spans in its input."""
     above: int
     """Rows of padding."""
     left: int
     """Columns of padding."""
     read: int
-    """Columns that are read or made, with the padding."""
+    """Columns that are read or computed, with the padding."""
     band: int
-    """Rows of results in a band; the last one may have fewer."""
+    """Rows of results in a band; the last band may have fewer."""
 
     @staticmethod
     def of(op: ConvOp, band: int | None = None) -> Geometry | None:
-        """Of a depthwise convolution in bands, or in one; None if a size is not known."""
+        """For a depthwise convolution in bands, or in one band; None if a size is not known."""
         spatial = constants([*dims_of(op.input)[2:], *dims_of(op.result)[2:]])
         taps, pads = constants(dims_of(op.weight)[2:]), constants(op.pads_begin.data)
         if spatial is None or taps is None or pads is None or len(taps) != 2:
@@ -178,7 +178,7 @@ class Geometry:
 
     @property
     def bands(self) -> int:
-        """How many bands there are."""
+        """The number of bands."""
         return -(-self.rows // self.band)
 
     @property
@@ -188,7 +188,7 @@ class Geometry:
 
     @property
     def below(self) -> int:
-        """Rows of padding that are read behind the last row."""
+        """Rows of padding that are read after the last row."""
         return max((self.rows - 1) * self.stride + self.span - self.above - self.height, 0)
 
 
@@ -196,10 +196,10 @@ class BandLowering:
     """
     Lowers the two convolutions of a kernel.
 
-    Each part of the bands, for threads, has memory of its own for the rows that one band reads of a
-    few blocks of channels: first their columns of padding are set to zero, and then, for these
-    blocks of channels, band after band is made in it and read at once. What the next band reads
-    again is moved to the front.
+    Each part of the bands, for threads, has its own memory for the rows that one band reads of a
+    few channel blocks: first their columns of padding are set to zero, and then, for these channel
+    blocks, band after band is computed into it and read immediately. Rows that the next band reads
+    again are moved to the front.
     """
 
     def __init__(
@@ -244,7 +244,7 @@ class BandLowering:
         self._read(part, image, group, begin, b.computed(minimum(g.band, g.rows - begin)))
 
     def _keep_rows(self, part: Expr, number: Expr) -> Expr:
-        """Move to the front what this band reads again, if it is not the first one: how much."""
+        """Move rows that this band reads again to the front, except in the first; their number."""
         b, g = self._b, self._g
         step = g.band * g.stride
         if g.bands == 1 or g.window <= step:
@@ -278,7 +278,7 @@ class BandLowering:
     def _make(
         self, part: Expr, image: Expr, group: Expr, top: Expr, rows: tuple[Expr, Expr]
     ) -> None:
-        """Rows of the tensor in between; `top` is the row of it that row 0 of the memory is."""
+        """Compute rows of the intermediate tensor; `top` is its row at row 0 of the memory."""
         b, k, op = self._b, self._k, self._first
         labels = [(MADE_COLUMN, self._g.width), (MADE_BLOCK, self._count)]
         with b.loop(rows[1], rows[0]) as row, b.labeled_nest(labels) as (column, block):
@@ -293,7 +293,7 @@ class BandLowering:
                 b.store(value, self._memory, [part, block, row, column + self._g.left, lane])
 
     def _read(self, part: Expr, image: Expr, group: Expr, begin: Expr, rows: Expr) -> None:
-        """So many rows of results, from `begin` on."""
+        """Compute `rows` rows of results, from `begin` on."""
         b, k, op, g = self._b, self._k, self._second, self._g
         top = begin * g.stride - g.above
         with (
@@ -332,7 +332,7 @@ def _plans(g: Geometry, weight: Sequence[int], lanes: int, setting: Setting) -> 
 
 
 def _band_sizes(g: Geometry, pixel: int, setting: Setting) -> list[int]:
-    """Rows of bands that differ as little as can be and stay in the L2 cache."""
+    """Band sizes in rows that are as equal as possible and stay in the L2 cache."""
     rows = setting.target.l2_bytes // 4 // (g.read * pixel)
     most = (rows - g.span) // g.stride + 1
     if most < 1:
@@ -344,8 +344,8 @@ def _band_sizes(g: Geometry, pixel: int, setting: Setting) -> list[int]:
 
 def _rows(g: Geometry, band: int, threads: int) -> tuple[int, int, float]:
     """
-    The rows of the tensor in between that are made and those that are moved, and how much more the
-    busiest thread has than its equal share.
+    The rows of the intermediate tensor that are computed and those that are moved, and the ratio of
+    the busiest thread's work to an equal share.
     """
     bands = -(-g.rows // band)
     again = max(g.span - g.stride, 0)

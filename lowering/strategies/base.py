@@ -1,4 +1,4 @@
-"""What a strategy is: one way to compute kernels of a kind, from layouts to loops."""
+"""What a strategy is: an algorithm for a kind of kernel, from layouts to loops."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ Border = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Setting:
-    """What schedules are chosen for."""
+    """The target and options that schedules are chosen for."""
 
     target: Target
     threads: int = 1
-    """How many threads share the work."""
+    """The number of threads that share the work."""
     strict: bool = False
-    """True if what is faster must not add to rounding errors."""
+    """True if faster algorithms must not increase rounding errors."""
     disabled: frozenset[str] = frozenset()
-    """Names of strategies that nothing runs by."""
+    """Names of strategies that are disabled."""
     asked: frozenset[str] = frozenset()
-    """Names of strategies that everything runs by that can, whatever the estimates say."""
+    """Names of strategies to use wherever they apply, whatever the estimates say."""
 
     @staticmethod
     def of(options: CompileOptions) -> Setting:
-        """What the options of a run say."""
+        """The setting from the options of a run."""
         return Setting(
             target_named(options.target),
             options.threads,
@@ -52,7 +52,7 @@ class Candidate:
     """One way to run a kernel."""
 
     cycles: float
-    """The estimate. Only those of one kernel are compared, so what is common to all is left out."""
+    """The estimate. Only candidates of one kernel are compared, so common costs are left out."""
     schedule: Schedule
 
 
@@ -62,43 +62,43 @@ class Wishes:
 
     linked: Mapping[int, int] = field(default_factory=dict[int, int])
     """The inputs that have to be blocked if the result is, by position: channel c of the result
-    needs channel c + offset of them."""
+    needs their channel c + offset."""
     is_blocked: bool = False
     """True if the result is blocked whatever the inputs are."""
     image: int | None = None
     """The input that a convolution slides over."""
     border: Border = ()
-    """The zeros that it wants around that."""
+    """The border of zeros that it wants around that input."""
     is_free: bool = False
-    """True if inputs may lie in any way, however the result does."""
+    """True if inputs may have any layout, whatever that of the result is."""
     prefers_blocks: bool = False
     """True if the kernel is much faster on blocks."""
     works_on_rows: bool = False
-    """True for a convolution that takes and gives its values row-major, with a border."""
+    """True for a convolution with row-major input and output, with a border."""
 
 
 class Strategy(ABC):
     """
-    An algorithm for kernels with certain anchors (the ops that are not maps), in one place: the
-    layouts it asks for, what it costs, and the loops it builds.
+    An algorithm for kernels with certain root ops (the ops that are not maps), in one place: the
+    layouts it asks for, its cost, and the loops it builds.
 
-    `choose-strategies` takes the candidate with the least estimate of all strategies of a kernel;
-    of equal ones the first in the order of the registry. What it writes, a schedule, names the
-    strategy, and `lower` gets it back.
+    `choose-strategies` takes the candidate with the lowest estimate among all strategies of a
+    kernel; of equal ones the first in the order of the registry. The schedule of the candidate
+    names the strategy, and is passed back to its `lower`.
     """
 
     name: ClassVar[str]
-    """Also that of the file."""
+    """Also the name of its file."""
     anchors: ClassVar[tuple[type[Operation], ...]]
-    """Those of the kernels that it is for, in order."""
+    """The root ops of the kernels that it applies to, in order."""
     parameters: ClassVar[tuple[str, ...]] = ()
-    """What its schedules may say beside tiles, order and lanes."""
+    """Names of the parameters of its schedules, besides tiles, order and lanes."""
 
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         """
-        What it asks of `assign-layouts`, before any layout is known.
+        Its requests to `assign-layouts`, before any layout is known.
 
-        None if it cannot compute the kernel, or wants what another strategy does.
+        None if it cannot compute the kernel, or wants the same as another strategy.
         """
         return None
 
@@ -107,9 +107,9 @@ class Strategy(ABC):
         """Its ways to run a kernel whose layouts are known; none if it cannot."""
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
-        """How constants among the arguments of the kernel are to lie for a schedule of its own."""
+        """The layouts of constant arguments of the kernel for one of its own schedules."""
         return {}
 
     @abstractmethod
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
-        """Build the loops of a kernel by a schedule of its own."""
+        """Build the loops of a kernel by one of its own schedules."""

@@ -1,8 +1,8 @@
 """
-Attention for blocks of queries: what belongs to one block stays in the L1 cache.
+Attention for blocks of queries: the data of one block stays in the L1 cache.
 
 Queries are the lanes from the scores to their weights, so that the sums and maxima over keys need
-nothing across lanes; then the columns of the values are.
+no cross-lane operations; then the columns of the values are.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 CHUNK = "chunk"
-"""What a schedule has if scores are kept of some keys only: of how many."""
+"""The parameter of a schedule if only the scores of some keys are kept: their number."""
 
 KEY, LANE, QUERY, COLUMN = "s", "t", "q", "e"
 """The labels of the loops over keys and queries for the scores, where queries are lanes, and over
@@ -40,10 +40,10 @@ Step = Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]]
 
 class BlockedAttention(Strategy):
     """
-    Blocks of as many queries as lie in two vectors, or in one if it is not known how many there
-    are. Scores of all keys are kept, if they are known to be few; else of some at a time. Tiles of
-    keys by queries for the scores, and of queries by columns for the results, as in other products.
-    A constant mask is packed in blocks of queries.
+    Blocks of as many queries as two vectors hold, or one vector if the number of queries is
+    unknown. The scores of all keys are kept if they are known to be few; else those of some keys at
+    a time. Tiles of keys by queries for the scores, and of queries by columns for the results, as
+    in other products. A constant mask is packed in blocks of queries.
     """
 
     name = "blocked_attention"
@@ -82,7 +82,7 @@ class BlockedAttention(Strategy):
         results = product_tiles(target, min(width, queries), columns, keys)
         lanes = ((LANE, target.lanes), (COLUMN, target.lanes))
         own = () if chunk is None else ((CHUNK, chunk),)
-        # The best of both; then the next ones, as far as there are two.
+        # The best of both; then the next ones, as long as both exist.
         for one, other in zip(*(sorted(ways, key=_cycles) for ways in (scores, results))):
             (rows, _), (height, across) = one[1], other[1]
             tiles = ((KEY, rows), (LANE, vectors), (QUERY, height), (COLUMN, across))
@@ -111,8 +111,8 @@ def _cycles(way: tuple[float, tuple[int, int]]) -> float:
 
 def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> None:
     """
-    All whole blocks of queries, then what remains in a smaller one, or in one of the same width if
-    it is not known how many there are.
+    All whole blocks of queries, then the remainder in a smaller one, or in one of the same width if
+    the number of queries is unknown.
     """
     queries = dims_of(op.query)[-3]
     lanes, chunk = schedule.vector(LANE), schedule.get(CHUNK)
@@ -126,7 +126,7 @@ def _lower_blocks(k: KernelLowering, op: AttentionOp, schedule: Schedule) -> Non
 
 
 def _narrow(queries: int, lanes: int) -> int:
-    """Queries with those that fill up vectors."""
+    """Queries rounded up to whole vectors."""
     while lanes > FEWEST_LANES and queries <= lanes // 2:
         lanes //= 2
     return -(-queries // lanes) * lanes
@@ -136,8 +136,8 @@ def _narrow(queries: int, lanes: int) -> int:
 class _Blocks:
     """
     `count` blocks of queries from `first` on: of `width` lanes, of which `size` are queries. With
-    `chunk`, scores are kept of so many keys only: those of all keys are made once for the maximum,
-    and once more for the sums.
+    `chunk`, the scores of only so many keys are kept: the scores of all keys are computed once for
+    the maximum, and once more for the sums.
     """
 
     k: KernelLowering
@@ -154,7 +154,7 @@ class _Blocks:
         sizes = [*batch, heads, self.count]
         b = self.k.builder
         if None in [size.value for size in sizes[1:]]:
-            # Numbers that are not known would have to be divided by.
+            # Collapsing would divide by sizes that are unknown.
             with b.nest([heads, *batch, self.count], parallel=True) as at:
                 self._lower_block(at[1:-1], at[0], at[-1])
             return
@@ -220,7 +220,7 @@ class _Blocks:
         b = self.k.builder
         columns = dims_of(self.op.result)[-1]
         with b.labeled_nest([(LANE, self.width)]) as (lane,):
-            # The largest score alone has the weight 1: less is there only without keys.
+            # The largest score alone has the weight 1: the sum is less only without keys.
             total = scalars.maximum(b, b.load(self._factors, [lane]), b.floating(0.5, f32), f32)
             quotient = b.add(arith.DivfOp(b.floating(1.0, f32), total))
             b.store(quotient, self._factors, [lane])
@@ -244,7 +244,7 @@ class _Blocks:
                 b.store(zero, self._queries, [i, lane])
 
     def _mask_is_gathered(self) -> bool:
-        """True if the mask differs between queries, whose elements do not lie side by side."""
+        """True if the mask differs between queries and its elements are not adjacent."""
         mask = self.op.mask
         if mask is None:
             return False
@@ -252,7 +252,7 @@ class _Blocks:
         return len(dims) > 1 and dims[-2] != 1 and self.k.layout_of(mask).inner(len(dims) - 2) == 1
 
     def _gather_mask(self, first: Expr, keys: Expr) -> None:
-        """To where the scores come."""
+        """Into the memory of the scores."""
         b = self.k.builder
         with b.loop(self.size) as query, b.loop(keys) as key:
             b.store(self._mask(query, first + key), self._weights, [key, query])
@@ -286,7 +286,7 @@ class _Blocks:
             b.store(score, self._weights, [key, lane])
 
     def _top(self, keys: Expr, lane: Expr, start: SSAValue) -> SSAValue:
-        """The largest of scores and a value."""
+        """The maximum of scores and a value."""
         b = self.k.builder
         return b.carry(
             keys,
@@ -295,7 +295,7 @@ class _Blocks:
         )[0]
 
     def _sum_of_weights(self, keys: Expr, lane: Expr, top: SSAValue) -> SSAValue:
-        """Of exp(score - maximum), which takes the place of the score."""
+        """The sum of exp(score - maximum), which replaces the score."""
         b, weights = self.k.builder, self._weights
 
         def add_weight(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -306,7 +306,7 @@ class _Blocks:
         return self._sum(keys, add_weight)
 
     def _sum_of_values(self, first: Expr, keys: Expr, query: Expr, column: Expr) -> SSAValue:
-        """Of values with the weights that there are: of the keys from the first one on."""
+        """The sum of values with the available weights: of the keys from the first one on."""
         b = self.k.builder
 
         def add_value(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
@@ -336,7 +336,7 @@ class _Blocks:
             self.k.finish(self.op, at, total)
 
     def _sum(self, keys: Expr, add: Step) -> SSAValue:
-        """What a step makes of zero over all keys."""
+        """A reduction over all keys, starting from zero, with the given step."""
         b = self.k.builder
 
         def add_part(first: Expr, number: ExprLike, start: SSAValue) -> SSAValue:

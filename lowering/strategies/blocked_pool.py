@@ -1,4 +1,4 @@
-"""Pools over channels in blocks: the lanes are channels."""
+"""Pools over channel blocks: the lanes are channels."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from lowerdeck.lowering.strategies.facts import (
 
 
 class BlockedPool(Strategy):
-    """As a depthwise convolution, without weights."""
+    """Like a depthwise convolution, without weights."""
 
     name = "blocked_pool"
     anchors = (PoolOp,)
@@ -64,7 +64,7 @@ class BlockedPool(Strategy):
 
 
 def can_be_blocked_pool(op: PoolOp, source: LayoutAttr, target: LayoutAttr) -> bool:
-    """True for f32 with known windows, if input and output have the same blocks of channels."""
+    """True for f32 with known windows, if input and output have the same channel blocks."""
     return (
         element_type(op.result) == f32
         and target.inner(1) > 1
@@ -85,8 +85,8 @@ class Span:
 
 def spans(op: PoolOp, axis: int) -> list[Span]:
     """
-    The outputs along a spatial dimension: those at the borders, and those between. If its size is
-    not known, all windows are clipped, unless there is no padding.
+    The outputs along a spatial dimension: those at the borders, and the interior. If its size is
+    unknown, all windows are clipped, unless there is no padding.
     """
     size, dim = dims_of(op.result)[axis + 2], dims_of(op.input)[axis + 2]
     kernel, begin, end = (
@@ -109,8 +109,8 @@ def spans(op: PoolOp, axis: int) -> list[Span]:
 
 def _lower_blocks(k: KernelLowering, op: PoolOp) -> None:
     """
-    One nest for the outputs whose windows lie within the input, with the taps side by side, and
-    nests for those at the borders, whose windows are clipped.
+    One loop nest for the outputs whose windows lie within the input, with unrolled taps, and nests
+    for those at the borders, whose windows are clipped.
     """
     dims = dims_of(op.result)
     for parts in combinations(*(spans(op, axis) for axis in range(len(dims) - 2))):
@@ -120,7 +120,7 @@ def _lower_blocks(k: KernelLowering, op: PoolOp) -> None:
 def _lower_part(k: KernelLowering, op: PoolOp, parts: Sequence[Span]) -> None:
     b, dims = k.builder, dims_of(op.result)
     lanes = k.output_layout().inner(1)
-    # Only the labels of whole windows are those that a schedule cuts.
+    # Only whole windows have the labels that a schedule tiles.
     spatial = [
         (f"{'x' if part.is_whole else 'border'}{axis}", part.upper - part.lower)
         for axis, part in enumerate(parts)

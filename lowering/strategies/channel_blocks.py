@@ -1,4 +1,4 @@
-"""Maps and concatenations whose result has its channels in blocks, which are the lanes."""
+"""Maps and concatenations with blocked results: the lanes are channels."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from lowerdeck.lowering.targets.base import Costs
 
 
 def map_cycles(kernel: KernelOp, costs: Costs) -> float:
-    """What it takes to move the elements of a result, if nothing lies side by side."""
+    """The cycles to move the elements of a result one by one, without contiguous accesses."""
     return prod(assumed_shape(kernel.results[0])) * costs.element_cycles
 
 
 def linked_wishes(kernel: KernelOp, setting: Setting) -> Wishes:
-    """Inputs and result in blocks, if any of them is; anything where channels do not correspond."""
+    """Inputs and result blocked, if any of them is; any layout where channels do not correspond."""
     offsets = channel_offsets(kernel)
     if offsets is None or not has_channels(kernel.results[0]):
         return Wishes(is_free=True)
@@ -39,7 +39,7 @@ def linked_wishes(kernel: KernelOp, setting: Setting) -> Wishes:
 
 
 class ChannelBlocks(Strategy):
-    """Of maps."""
+    """For maps."""
 
     name = "channel_blocks"
     anchors = ()
@@ -59,7 +59,7 @@ class ChannelBlocks(Strategy):
 
 
 class ConcatBlocks(Strategy):
-    """Of concatenations: parts are copied; of row-major ones every loop is taken by itself."""
+    """For concatenations: parts are copied; for row-major ones, each loop separately."""
 
     name = "concat_blocks"
     anchors = (ConcatOp,)

@@ -1,4 +1,4 @@
-"""What strategies estimate with: cycles of sums in tiles of registers."""
+"""The cost model of strategies: cycles of sums in register tiles."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from lowerdeck.lowering.targets.base import Costs, Target
 
 T = TypeVar("T")
 Scored = list[tuple[float, T]]
-"""Ways to do something, with the cycles that each takes."""
+"""Alternatives with their cycles."""
 
 
 def scored(ways: Iterable[T], cost: Callable[[T], float]) -> Scored[T]:
-    """Each way with its cost."""
+    """Each alternative with its cost."""
     return [(cost(way), way) for way in ways]
 
 
 def least(ways: Scored[T]) -> tuple[float, T]:
-    """The way that costs least; of equal ones the first."""
+    """The alternative with the lowest cost; of equal ones the first."""
     return min(ways, key=lambda way: way[0])
 
 
 def tiles(size: int, tile: int) -> Iterator[tuple[int, int]]:
-    """The tiles that a dimension is cut into: how many, and how large."""
+    """The tiles that a dimension is divided into: their number and size, main tiles first."""
     if size // tile:
         yield size // tile, tile
     if size % tile:
@@ -43,8 +43,8 @@ def reduction_cycles(
     loads: Callable[[Sequence[int]], int],
 ) -> float:
     """
-    About how long it takes to compute sums of `depth` products in tiles of accumulators: by what
-    takes longest, multiply-adds, loads or the latency of a sum.
+    Estimated cycles to compute sums of `depth` products in tiles of accumulators: the maximum of
+    the time for multiply-adds, for loads, and the latency of a sum.
     """
     cycles = 0.0
     variants: list[tuple[int, list[int]]] = [(1, [])]
@@ -66,12 +66,12 @@ def reduction_cycles(
 
 
 def fits(target: Target, rows: int, vectors: int) -> bool:
-    """True if the sums of a tile fit into the registers, with a row of weights and one input."""
+    """True if the accumulators of a tile, a row of weights and an input fit in the registers."""
     return rows * vectors + vectors + 1 < target.registers
 
 
 def window_loads(tile: Sequence[int]) -> int:
-    """Loads for one step of a tile of blocks of output channels, rows and columns."""
+    """Loads for one step of a tile of output channel blocks, rows and columns."""
     return tile[0] + tile[1] * tile[2]
 
 
@@ -79,8 +79,8 @@ def window_sum_tiles(
     target: Target, sizes: tuple[int, int, int], depth: int, *, even_only: bool = False
 ) -> Scored[tuple[int, int, int]]:
     """
-    Blocks of output channels, rows and columns of tiles of sums of `depth` products; with
-    `even_only`, the blocks divide into tiles.
+    Tiles of sums of `depth` products, as output channel blocks, rows and columns; with `even_only`,
+    the tile divides the blocks.
     """
     blocks, height, width = sizes
     candidates = [
@@ -90,7 +90,7 @@ def window_sum_tiles(
         for columns in range(1, min(width, target.registers) + 1)
         if fits(target, rows * columns, count)
     ]
-    # What is read for a tile should divide into parts if it is large.
+    # If a tile reads much data, its blocks should divide their total number evenly.
     block_bytes = depth * target.lanes * 4
     most_uneven_blocks = 0 if even_only else target.l2_bytes // 8 // block_bytes
     return scored(
@@ -100,13 +100,13 @@ def window_sum_tiles(
 
 
 def likely_shape(op: ConvOp) -> list[int]:
-    """A shape of the result to estimate with: one image where their number is not known."""
+    """A result shape to estimate with: one image where their number is not known."""
     shape = assumed_shape(op.result)
     return shape if dims_of(op.result)[0].value is not None else [1, *shape[1:]]
 
 
 def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
-    """What the products of a convolution take in blocks of channels, in the best of tiles."""
+    """The cycles of the products of a convolution in channel blocks, with the best tile."""
     shape, weight = likely_shape(op), static_shape(op.weight)
     assert weight is not None
     blocks = -(-shape[1] // max(lanes, 1))
@@ -119,15 +119,15 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
 
 def in_proportion(whole: float, ways: Scored[T]) -> Scored[T]:
     """
-    What all takes, by the way: `whole` is known of the best of them, the others take as much more
-    as their estimates say.
+    Scales the estimates so that the best alternative takes `whole`, the known total, and the others
+    keep their ratio to it.
     """
     best, _ = least(ways)
     return [(whole * (cost / best), way) for cost, way in ways]
 
 
 def row_tiles(target: Target, columns: int, taps: int, most: int) -> Scored[int]:
-    """How many outputs side by side, with so many taps each; `most` fit into the registers."""
+    """The number of adjacent outputs, with so many taps each; `most` fit in the registers."""
     costs, most = target.costs, min(columns, most, target.limits.row_outputs)
 
     def cost(count: int) -> float:

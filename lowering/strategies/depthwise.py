@@ -1,4 +1,4 @@
-"""Convolution of each channel by itself, over channels in blocks: the lanes are channels."""
+"""Depthwise convolution, over channel blocks: the lanes are channels."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from lowerdeck.lowering.targets.base import Target
 
 class Depthwise(Strategy):
     """
-    A tile is a row of outputs of one block of channels, so that they share what they read while it
-    is in registers.
+    A tile is a row of outputs of one channel block, so that they share the inputs they load while
+    these are in registers.
     """
 
     name = "depthwise"
@@ -72,19 +72,19 @@ class Depthwise(Strategy):
 
 
 def depthwise_tiles(columns: int, taps: int, target: Target) -> Scored[int]:
-    """How many outputs stand side by side; the cycles are those of one row."""
+    """The number of adjacent outputs; the cycles are those of one row."""
     return row_tiles(target, columns, taps, target.registers - 2 * taps - 2)
 
 
 def is_depthwise(op: ConvOp) -> bool:
-    """True if every channel has a filter of its own: one output channel per input channel."""
+    """True if every channel has its own filter: one output channel per input channel."""
     outputs, depth = dims_of(op.weight)[:2]
     return op.groups.data > 1 and depth == 1 and outputs == op.groups.data
 
 
 def can_be_blocked_depthwise(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:
     """
-    True for f32 if input and output have the same blocks, and the input a border as wide as the
+    True for f32 if input and output have the same blocks, and the input has a border as wide as the
     padding."""
     taps = [tap.value for tap in dims_of(op.weight)[2:]]
     return (
@@ -99,8 +99,8 @@ def can_be_blocked_depthwise(op: ConvOp, source: LayoutAttr, target: LayoutAttr)
 
 def _lower_blocks(k: KernelLowering, op: ConvOp) -> None:
     """
-    The sum for one output element runs over the taps. Those along the last dimension stand side by
-    side: columns of a tile share what they read, and one loop carries the sums of all of them.
+    The sum for one output element runs over the taps. Those along the last dimension are unrolled:
+    columns of a tile share their loads, and one loop carries the sums of all of them.
     """
     b, dims = k.builder, dims_of(op.result)
     lanes = k.output_layout().inner(1)
@@ -115,7 +115,7 @@ def _lower_blocks(k: KernelLowering, op: ConvOp) -> None:
 
 
 def depthwise_sum(k: KernelLowering, op: ConvOp, at: Sequence[Expr]) -> SSAValue:
-    """Over the taps, for one element of the result."""
+    """The sum over the taps, for one element of the result."""
     b = k.builder
     start = (
         scalars.constant(b, 0, element_type(op.input))

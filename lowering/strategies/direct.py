@@ -1,6 +1,6 @@
 """
-Direct convolution over channels in blocks: one output element a lane, in tiles of positions by
-blocks of output channels.
+Direct convolution over channel blocks: one output element per lane, in tiles of positions by output
+channel blocks.
 """
 
 from __future__ import annotations
@@ -46,22 +46,22 @@ from lowerdeck.lowering.strategies.facts import (
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 
 PANEL = "panel"
-"""The label of the loop over the panels of output channels that one part of sums is made for."""
+"""The label of the loop over the panels of output channels that share one part of the sums."""
 
 DEPTH_BLOCKS, PANELS = "depth_blocks", "panels"
-"""What a schedule has if sums are made in parts: how many blocks of input channels a part has, and
-how many panels of output channels take turns with the parts. Threads share groups of so many."""
+"""Parameters of a schedule with sums in parts: the input channel blocks in a part, and the number
+of panels of output channels that take turns with the parts. Threads share groups of so many."""
 
 
 class Direct(Strategy):
     """
-    A tile of positions by blocks of output channels, for each of which all products are summed in
+    A tile of positions by output channel blocks; the sums over all products are accumulated in
     registers.
 
-    Channels are the outer loop if there are more weights than inputs, so that the larger one is
-    read once; and if the L1 cache has room for the weights of one tile, but not of all. Where
-    those of one tile are many, sums are made in parts, each of which is added up for many panels of
-    output channels.
+    Channels are the outer loop if there are more weights than inputs, so that the larger operand is
+    read once; and if the weights of one tile fit in the L1 cache, but not all weights. If the
+    weights of one tile are large, sums are computed in parts, and each part is accumulated for many
+    panels of output channels.
     """
 
     name = "direct"
@@ -84,11 +84,11 @@ class Direct(Strategy):
         if not is_constant(kernel, op.weight):
             return
         lanes, block = lanes_of_conv(op, result), input_block_of_conv(op, source)
-        # A tile across groups has one block, of which the groups differ from the next one's.
+        # A tile across groups has one block, whose groups differ from those of the next one.
         blocks = 1 if crosses_groups(op, result) else -(-shape[1] // lanes) // op.groups.data
         depth = prod(w[1:])
         spatial = [f"x{axis}" for axis in range(len(shape) - 2)]
-        # Dimensions of one element at the end are no rows.
+        # Trailing dimensions of size one are not rows.
         wide = [axis for axis in range(len(spatial)) if shape[axis + 2] != 1]
         inner = wide[-1] if wide else len(spatial) - 1
         width, height = shape[inner + 2], shape[inner + 1] if inner else 1
@@ -159,8 +159,8 @@ class Direct(Strategy):
 
 def part_of_depth(target: Target, blocks: int, rest: int, step: int) -> int | None:
     """
-    How many blocks of input channels are added up for all positions before the next ones, if the
-    weights of a panel do not stay in the L1 cache: `step` bytes a block. None for all of them.
+    The number of input channel blocks to accumulate for all positions before the next ones, if the
+    weights of a panel do not stay in the L1 cache: `step` bytes per block. None for all of them.
     """
     if rest or blocks < 2 or blocks * step < target.l2_bytes // 16:
         return None
@@ -169,13 +169,13 @@ def part_of_depth(target: Target, blocks: int, rest: int, step: int) -> int | No
 
 
 def panels_in_group(panels: int, threads: int) -> int:
-    """How many panels take turns, so that every thread gets about the same number."""
+    """The number of panels that take turns, so that threads get nearly equal numbers."""
     sizes = [size for size in range(1, panels + 1) if panels % size == 0]
     return min(sizes, key=lambda size: (_busy(panels // size, threads) * size, -size))
 
 
 def _busy(groups: int, threads: int) -> int:
-    """How many groups the busiest thread has."""
+    """The number of groups of the busiest thread."""
     return -(-groups // threads)
 
 
@@ -205,9 +205,9 @@ def packed_weight(
 
 def _lower_blocks(k: KernelLowering, op: ConvOp) -> None:
     """
-    The sum for one output element runs over blocks of input channels, taps, channels of a block, in
-    the order of packed weights. The input has a border where windows reach beyond it, and the
-    output has its channels in blocks, which are the lanes; where groups cut blocks, parts of them.
+    The sum for one output element runs over input channel blocks, taps, and channels of a block, in
+    the order of packed weights. The input has a border where windows extend beyond it, and the
+    output is in channel blocks, which are the lanes; if groups divide blocks, parts of them.
     """
     b, dims = k.builder, dims_of(op.result)
     lanes = lanes_of_conv(op, k.output_layout())
@@ -225,10 +225,10 @@ def _lower_blocks(k: KernelLowering, op: ConvOp) -> None:
 
 def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
     """
-    The same in parts of some blocks of input channels: one part for all panels of output channels
-    in a group, panel after panel, and then the next part. The input of a part stays in the second
-    cache while the panels use it, the weights of a panel in the first one while all positions do;
-    the sums so far lie in the output.
+    The same in parts of some input channel blocks: one part for all panels of output channels in a
+    group, panel after panel, and then the next part. The input of a part stays in the L2 cache
+    while the panels use it, and the weights of a panel in the L1 cache while all positions use
+    them; the partial sums are in the output.
     """
     b, dims = k.builder, dims_of(op.result)
     lanes = k.output_layout().inner(1)
@@ -270,8 +270,8 @@ def _lower_in_parts(k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
 
 def _lower_across_groups(k: KernelLowering, op: ConvOp) -> None:
     """
-    The same where blocks of output channels belong to several groups: once for each of them, and
-    lanes that belong to the groups before keep what these have stored.
+    The same if output channel blocks belong to several groups: once for each of them, and lanes of
+    earlier groups keep the values that these have stored.
     """
     b, dims = k.builder, dims_of(op.result)
     depth, lanes = dims_of(op.weight)[1], k.output_layout().inner(1)

@@ -1,4 +1,4 @@
-"""What strategies ask of a kernel: its anchor, shapes, layouts and constants."""
+"""Queries of strategies about a kernel: its root ops, shapes, layouts and constants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lowerdeck.lowering.nests.lower import ANCHORS
 Op = TypeVar("Op", bound=Operation)
 
 ASSUMED_SIZE = 64
-"""What a dimension is taken for that is known only at run time."""
+"""The assumed value of a dimension that is known only at run time."""
 
 
 def anchors_of(kernel: KernelBody) -> list[Operation]:
@@ -29,7 +29,7 @@ def the(kind: type[Op], kernel: KernelBody) -> Op:
 
 
 def position_of(kernel: KernelOp, value: SSAValue) -> int | None:
-    """Which input of a kernel a value in it is; None if it is computed there."""
+    """The position of the kernel input that a value is; None if it is computed in the kernel."""
     return next((k for k, a in enumerate(kernel.body.block.args) if a is value), None)
 
 
@@ -52,26 +52,26 @@ def layout_out(kernel: KernelOp) -> LayoutAttr:
 
 
 def is_of(op: ContractionOp, *elements: Attribute) -> bool:
-    """True for sums of products of one of the element types, whose factors have that type, too."""
+    """True for sums of products of one of the element types, with factors of the same type."""
     return op.is_uniform and element_type(op.results[0]) in elements
 
 
 def has_channels(value: SSAValue) -> bool:
     """
-    True for f32 with a known number of channels (dimension 1) and dimensions behind them: what can
-    lie in blocks of channels."""
+    True for f32 with a known number of channels (dimension 1) and dimensions after them: a tensor
+    that can be stored in channel blocks."""
     dims = dims_of(value)
     return len(dims) > 2 and (dims[1].value or 0) > 0 and element_type(value) == f32
 
 
 def assumed_shape(value: SSAValue) -> list[int]:
-    """A shape to choose by."""
+    """A shape for estimates."""
     sizes = (dim.value for dim in dims_of(value))
     return [ASSUMED_SIZE if size is None else size for size in sizes]
 
 
 def blocked_constants(kernel: KernelOp, lanes: int) -> dict[SSAValue, LayoutAttr]:
-    """Constants along the channels of a blocked result, in blocks as it is."""
+    """Constants along the channels of a blocked result, in the same blocks."""
     (result,) = kernel.results
     rank, channels = len(dims_of(result)), dims_of(result)[1]
     layouts: dict[SSAValue, LayoutAttr] = {}

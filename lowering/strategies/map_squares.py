@@ -1,6 +1,6 @@
 """
-Maps whose inputs lie side by side along another dimension than their result: squares of elements
-are transposed in registers.
+Maps whose inputs are contiguous along another dimension than their result: squares of elements are
+transposed in registers.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from lowerdeck.lowering.strategies.facts import assumed_shape, blocked_constants
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 SIDE, ALONG = "side", "along"
-"""What a schedule has: rows and columns of the largest squares, and the dimension of the tensor
-along which inputs lie side by side."""
+"""Parameters of a schedule: rows and columns of the largest squares, and the dimension of the
+tensor along which inputs are contiguous."""
 
 
 class MapSquares(Strategy):
     """
-    For one result of f32 whose elements lie side by side along another dimension than those of
-    every input that has both dimensions, as plain loops show.
+    For one result of f32 that is contiguous along another dimension than every input that has both
+    dimensions, as the plain loops show.
     """
 
     name = "map_squares"
@@ -61,8 +61,7 @@ class MapSquares(Strategy):
                 or not _lies_along(loops, layout, along, side)
             ):
                 continue
-            # A vector of each row is loaded, goes through as many steps as the side has doublings,
-            # and is stored.
+            # A vector of each row is loaded, goes through log2(side) steps, and is stored.
             row_cycles = setting.target.costs.element_cycles + log2(side)
             cycles = prod(assumed_shape(kernel.results[0])) * row_cycles / side
             own = ((SIDE, side), (ALONG, along))
@@ -76,9 +75,9 @@ class MapSquares(Strategy):
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         """
-        Squares of elements, computed in vectors as the inputs lie, are transposed and stored in
-        vectors as the result lies: large ones first, then smaller ones. The rest is done one by
-        one.
+        Squares of elements, computed in vectors along the inputs, are transposed and stored in
+        vectors along the result: large squares first, then smaller ones. The remainder is computed
+        one by one.
         """
         b, dims = k.builder, dims_of(k.roots[0])
         side, along = schedule.parameter(SIDE), schedule.parameter(ALONG)
@@ -112,7 +111,7 @@ def _strip(k: KernelLowering, at: dict[int, Expr], along: int, across: int, lane
 
 
 def _square(k: KernelLowering, at: dict[int, Expr], along: int, across: int, side: int) -> None:
-    """From the index on, as many elements along both dimensions."""
+    """A square of elements, from the index on."""
     b = k.builder
     square = b.scratch(f32, [side, side])
     with b.loop(side, mode="unroll") as row, b.loop(side, mode="lanes") as lane:
@@ -133,7 +132,7 @@ def _index(at: dict[int, Expr]) -> list[Expr]:
 
 
 def _may_be_across(kernel: KernelOp) -> bool:
-    """True if dimensions change their order within the kernel, or by layouts."""
+    """True if the order of dimensions changes within the kernel, or by layouts."""
     result = kernel.layout_at(len(kernel.inputs))
     if element_type(kernel.results[0]) != f32 or result.rank < 2:
         return False
@@ -145,8 +144,8 @@ def _may_be_across(kernel: KernelOp) -> bool:
 
 def _lies_along(loops: FuncOp, layout: LayoutAttr, along: int, lanes: int) -> bool:
     """
-    True if what is read at an index of both dimensions lies side by side along the first of them,
-    in vectors of so many lanes, and nothing that it depends on lies otherwise.
+    True if elements loaded at an index of both dimensions are contiguous along the first of them,
+    in vectors of so many lanes, and so is everything that the index depends on.
     """
     across = len(layout.data.pieces) - 1
     whole = [
@@ -177,7 +176,7 @@ def _lies_along(loops: FuncOp, layout: LayoutAttr, along: int, lanes: int) -> bo
 
 
 def _index_of(op: Operation, label: str) -> SSAValue | None:
-    """The index of the loop around an op that has a label."""
+    """The index of the enclosing loop with a label."""
     return next((loop.body.block.args[0] for loop in _loops_around(op) if _is(loop, label)), None)
 
 
@@ -195,11 +194,11 @@ def _loops_around(op: Operation) -> Iterator[ForOp]:
 def _is_side_by_side(
     op: LoadOp, place: list[Expr], name: str, indices: Indices, lanes: int
 ) -> bool:
-    """True if vectors that begin at multiples of their lanes lie at unit stride."""
+    """True if vectors that begin at multiples of their lanes have unit stride."""
     type_, lane = ref_type(op.ref), Expr.symbol("lane")
     ranges = {**indices.ranges, "lane": (0, lanes - 1)}
     moved = {name: Expr.symbol(name) * lanes + lane}
-    # The number of a vector has another range than that of an element.
+    # The index of a vector has another range than that of an element.
     ranges.pop(name, None)
     exprs = [simplified(expr.substitute(moved), ranges) for expr in place]
     if type_.strides.data[type_.innermost] != 1:

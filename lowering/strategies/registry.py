@@ -1,4 +1,4 @@
-"""Which strategies there are, and what they answer for a kernel together."""
+"""The list of strategies, and their combined answers for a kernel."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STRATEGIES: list[Strategy] = [
     RowMaps(),
     MapSquares(),
 ]
-"""All of them. Of several that have wishes for a kernel's layouts, those of the first one count; of
+"""All strategies. If several have wishes for the layouts of a kernel, the first one counts; of
 equal estimates the first one is taken."""
 
 
@@ -56,7 +56,7 @@ def strategy_named(name: str) -> Strategy | None:
 
 
 def strategies_for(kernel: KernelOp, setting: Setting) -> list[Strategy]:
-    """Those for the anchors of a kernel that the user has not disabled."""
+    """The strategies for the root ops of a kernel that the user has not disabled."""
     anchors = tuple(map(type, anchors_of(kernel)))
     return [
         strategy
@@ -66,20 +66,20 @@ def strategies_for(kernel: KernelOp, setting: Setting) -> list[Strategy]:
 
 
 def wishes(kernel: KernelOp, setting: Setting) -> Wishes | None:
-    """What a kernel asks of layouts; None if it takes and gives row-major values only."""
+    """The layout wishes of a kernel; None if it reads and writes row-major values only."""
     if len(kernel.results) != 1:
         return None
     asked = (strategy.wishes(kernel, setting) for strategy in strategies_for(kernel, setting))
     if (found := next((each for each in asked if each is not None), None)) is not None:
         return found
-    # Plain loops of a reduction read each element once, wherever it lies.
+    # Plain loops of a reduction read each element once, in any layout.
     anchors = anchors_of(kernel)
     is_reduction = bool(anchors) and isinstance(anchors[0], ReduceOp)
     return Wishes(is_free=True) if is_reduction else None
 
 
 def candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
-    """All ways to run a kernel beside plain loops; those asked for only, if there are such."""
+    """All candidates for a kernel besides plain loops; only those asked for, if there are any."""
     if _is_of_nothing(kernel):
         return
     able = strategies_for(kernel, setting)
@@ -96,8 +96,8 @@ def candidates(kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
 
 def choose(kernel: KernelOp, setting: Setting, rank: int = 0) -> Candidate | None:
     """
-    The candidate that takes least by estimate, or the one of a rank behind it; None for plain
-    loops. Where there are not so many, the best.
+    The candidate with the lowest estimate, or the one `rank` places after it; None for plain loops.
+    If there are fewer candidates, the best.
     """
     ways = list(candidates(kernel, setting))
     if 0 < rank < len(ways):
@@ -106,7 +106,7 @@ def choose(kernel: KernelOp, setting: Setting, rank: int = 0) -> Candidate | Non
 
 
 def apply_schedule(kernel: KernelOp, schedule: Schedule) -> None:
-    """Write a schedule, and the layouts that its strategy wants of constants, to a kernel."""
+    """Write a schedule, and the layouts that its strategy wants for constants, to a kernel."""
     strategy = _of_schedule(kernel, schedule)
     packed = strategy.packed(kernel, schedule)
     kernel.schedule = ScheduleAttr(schedule)
@@ -121,8 +121,8 @@ def apply_schedule(kernel: KernelOp, schedule: Schedule) -> None:
 
 def lower_kernel(kernel: KernelBody) -> FuncOp:
     """
-    The function of a kernel, with the loops of the strategy that its schedule names; plain ones if
-    it has none.
+    The function of a kernel, with the loops of the strategy that its schedule names; plain loops
+    without a schedule.
     """
     if kernel.schedule is None:
         return KernelLowering(kernel).lower()
@@ -132,7 +132,7 @@ def lower_kernel(kernel: KernelBody) -> FuncOp:
 
 
 def _of_schedule(kernel: KernelBody, schedule: Schedule) -> Strategy:
-    """LoweringError if there is no such strategy, or if it is not for the kernel."""
+    """LoweringError if there is no such strategy, or if it does not apply to the kernel."""
     strategy = strategy_named(schedule.strategy)
     if strategy is None:
         known = ", ".join(sorted(each.name for each in STRATEGIES))
@@ -164,6 +164,6 @@ def _estimate(candidate: Candidate) -> float:
 
 
 def _is_of_nothing(kernel: KernelOp) -> bool:
-    """True if a tensor that the kernel reads or writes is known to have no elements."""
+    """True if a tensor that the kernel reads or writes is known to be empty."""
     values = (*kernel.inputs, *kernel.results)
     return any(dim == 0 for value in values for dim in dims_of(value))

@@ -1,4 +1,4 @@
-"""Maps with row-major results: the innermost dimension in lanes."""
+"""Maps with row-major results: the lanes are the innermost dimension."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lowerdeck.lowering.strategies.facts import layout_out
 
 class RowMaps(Strategy):
     """
-    Vectors along the innermost dimension. Whether inputs lie side by side there, too, only the
-    loops show, so the estimate is that of single elements.
+    Vectors along the innermost dimension. Only the loops show whether inputs are contiguous there,
+    too, so the estimate is that of single elements.
     """
 
     name = "row_maps"

@@ -1,4 +1,4 @@
-"""Convolution of few input channels, row-major: lanes are adjacent positions of a row."""
+"""Convolution with few input channels, row-major: lanes are adjacent positions of a row."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from lowerdeck.lowering.targets.base import FEWEST_LANES
 class Rows(Strategy):
     """
     Vectors of positions by output channels, row by row; a weight is broadcast to all lanes. For
-    convolutions whose result would only have to be brought out of blocks again.
+    convolutions whose blocked result would only have to be converted back to row-major.
     """
 
     name = "rows"

@@ -1,5 +1,5 @@
 """
-Convolution tap by tap, over channels in blocks: each tap only for the positions where it lies on
+Convolution tap by tap, over channel blocks: each tap only for the positions where it lies within
 the image.
 """
 
@@ -41,8 +41,8 @@ from lowerdeck.lowering.targets.base import Costs
 
 class Taps(Strategy):
     """
-    Tap by tap, where that leaves out much padding: a row of positions by output channels. The sums
-    so far lie in the output, and the input needs no border.
+    Tap by tap, where that skips much padding: a row of positions by output channels. The partial
+    sums are in the output, and the input needs no border.
     """
 
     name = "taps"
@@ -65,7 +65,7 @@ class Taps(Strategy):
         assert w is not None
         sizes = (-(-shape[1] // lanes), 1, shape[-1])
         ways = window_sum_tiles(setting.target, sizes, w[1], even_only=True)
-        # Of the products and weights of the direct sum, those on the image.
+        # The share of the products and weights of the direct sum that lies on the image.
         cycles = direct_cycles(op, lanes, setting) * share_on_image(op)
         for estimate, (count, _, columns) in in_proportion(cycles, ways):
             tile = ((f"x{len(shape) - 3}", columns), (OUTPUT_CHANNEL, count))
@@ -88,8 +88,8 @@ class Taps(Strategy):
 
 def leaves_out_padding(kernel: KernelOp, op: ConvOp, costs: Costs) -> bool:
     """
-    True for a convolution that runs tap by tap: so many of its products have a factor of padding
-    that it pays to add to sums in memory.
+    True for a convolution that runs tap by tap: so many of its products have a padding factor that
+    accumulating in memory pays.
     """
     pads = constants((*op.pads_begin.data, *op.pads_end.data))
     if static_shape(op.weight) is None or pads is None or op.groups.data > 1:
@@ -102,7 +102,7 @@ def leaves_out_padding(kernel: KernelOp, op: ConvOp, costs: Costs) -> bool:
 
 
 def share_on_image(op: ConvOp) -> float:
-    """How much of its products does not have a factor of padding."""
+    """The share of its products without a padding factor."""
     weight, strides, dilations = static_shape(op.weight), ints(op.strides), ints(op.dilations)
     pads = constants((*op.pads_begin.data, *op.pads_end.data))
     assert weight is not None
@@ -123,8 +123,8 @@ def share_on_image(op: ConvOp) -> float:
 
 def _lower_by_taps(k: KernelLowering, op: ConvOp, count: int) -> None:
     """
-    One tap after the other, for the positions where it lies on the image: nothing reads padding, so
-    that the input needs no border. The sums so far lie in the output.
+    One tap after the other, for the positions where it lies within the image: padding is never
+    read, so the input needs no border. The partial sums are in the output.
     """
     b, dims = k.builder, dims_of(op.result)
     x, w = dims_of(op.input), dims_of(op.weight)
@@ -137,7 +137,7 @@ def _lower_by_taps(k: KernelLowering, op: ConvOp, count: int) -> None:
     def positions(
         outer: Sequence[Expr], ranges: Sequence[tuple[Expr, Expr]]
     ) -> Generator[list[Expr]]:
-        """Indices of the result: `ranges` say where they begin, and how many there are."""
+        """Indices of the result: `ranges` holds the start and the length of each range."""
         inner = [*spatial_labels([size for _, size in ranges]), (OUTPUT_CHANNEL, Expr.const(count))]
         with b.labeled_nest(inner) as at, b.loop(lanes, label="lane", mode="lanes") as lane:
             space = [i + first for i, (first, _) in zip(at, ranges, strict=False)]

@@ -1,4 +1,4 @@
-"""Matrix products: a tile of rows of the left matrix by vectors of columns of the right one."""
+"""Matrix products: tiles of rows of the left matrix by vectors of columns of the right one."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ from lowerdeck.lowering.strategies.facts import (
 from lowerdeck.lowering.targets.base import Target
 
 COLUMN = "n"
-"""The label of the loop over columns of a product. `m` is that over rows, `b0`, `b1`, ... are those
-over the matrices of a batch."""
+"""The label of the loop over columns of a product. `m` is the loop over rows, and `b0`, `b1`, ...
+are those over the matrices of a batch."""
 
 
 class TiledMatmul(Strategy):
@@ -78,7 +78,7 @@ class TiledMatmul(Strategy):
         for cycles, (height, count) in product_tiles(target, rows, columns, depth):
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
-                # Where each panel is read but once, the machine finds the next one by itself.
+                # If each panel is read only once, the hardware prefetcher finds the next one.
                 if is_packed and order == columns_first and rows >= 2 * height:
                     ahead = kernel.body.block.args.index(op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
@@ -103,8 +103,9 @@ class TiledMatmul(Strategy):
 
 def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Target:
     """
-    The target as it is for sums of type `element`: elements of `weight` take four bytes there, and
-    so its caches hold as many of them as they do here. Products of integers need two registers.
+    The target scaled for sums of type `element`: the cost rules assume four bytes for an element of
+    `weight`, so the caches are scaled to hold as many elements. Integer products need two
+    registers.
     """
     if element == f32:
         return target
@@ -139,7 +140,7 @@ def _number(dim: Expr) -> int:
 
 
 def _tiled_axis(op: MatmulOp) -> int:
-    """The rows; where there is but one, matrices of a batch that meet the same right matrix."""
+    """The rows; with only one row, the matrices of a batch that share the same right matrix."""
     dims, right = dims_of(op.result), dims_of(op.rhs)
     rows = axis = len(dims) - 2
     while axis and dims[axis] == 1:
@@ -161,7 +162,7 @@ def product_tiles(
     Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice.
     """
     if vectors is None:
-        # A panel is read once for each tile of rows: it has to stay in the L2 cache.
+        # A panel is read once for each row tile: it has to stay in the L2 cache.
         vector_bytes = depth * target.lanes * 4
         panel_vectors = target.l2_bytes // 2 // vector_bytes
         most = min(target.limits.stream_vectors, columns // target.lanes, panel_vectors)
@@ -188,10 +189,10 @@ def product_tiles(
 
 def _cycles(rows: int, vectors: int, depth: int, target: Target, *, is_last: bool) -> float:
     """
-    About how long one tile takes: by multiply-adds or loads, no less than what the latency of a sum
-    allows, nor than what the L2 cache takes for a panel that the L1 cache cannot hold
-    (or that no other tile reads: `is_last`), and for rows that displace each other because they lie
-    a multiple of a page apart.
+    Estimated cycles of one tile: for multiply-adds or loads, but at least the latency of a sum, and
+    at least the L2 time of a panel that does not fit in the L1 cache (or that no other tile reads:
+    `is_last`), and of rows that conflict in the cache because their distance is a multiple of a
+    page.
     """
     sums, loads = rows * vectors, rows + vectors
     panel_bytes = depth * vectors * target.lanes * 4

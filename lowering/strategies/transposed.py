@@ -1,8 +1,8 @@
 """
-Transposed convolutions over channels in blocks.
+Transposed convolutions over channel blocks.
 
-Along each dimension the outputs fall into as many phases as the stride has: those of one phase use
-the same taps of the kernel, on inputs side by side. So each combination of phases is a direct
+Along each dimension, the outputs form as many phases as the stride: the outputs of one phase use
+the same taps of the kernel, on adjacent inputs. Each combination of phases is therefore a direct
 convolution of its own, with a small kernel and stride 1, that writes every stride-th output.
 """
 
@@ -128,7 +128,7 @@ class Phase:
 
 
 def phases(size: int, kernel: int, stride: int, dilation: int, begin: int) -> list[Phase]:
-    """The phases of one dimension; outputs without a tap have one, too."""
+    """The phases of one dimension, including those of outputs without a tap."""
     step = stride // gcd(stride, dilation)
     found: list[Phase] = []
     for start in range(min(stride, size)):
@@ -153,7 +153,7 @@ def phases_of(op: ConvTransposeOp) -> list[list[Phase]]:
 
 
 def has_phases(op: ConvTransposeOp) -> bool:
-    """True if everything is known that phases depend on."""
+    """True if all sizes and parameters that phases depend on are known."""
     shapes = (dims_of(op.result)[1:], dims_of(op.input)[1:], dims_of(op.weight))
     return constants(op.pads_begin.data) is not None and all(map(constants, shapes))
 
@@ -170,7 +170,7 @@ def transposed_border(op: ConvTransposeOp) -> tuple[list[int], list[int]]:
 
 
 def can_be_blocked_transposed(op: ConvTransposeOp, source: LayoutAttr, target: LayoutAttr) -> bool:
-    """True for f32 of one group, if the output has its channels in blocks and the input borders."""
+    """True for f32 of one group, if the output is in channel blocks and the input has borders."""
     if not is_of(op, f32) or op.groups.data != 1 or target.inner(1) == 1:
         return False
     if not has_phases(op):
@@ -181,7 +181,7 @@ def can_be_blocked_transposed(op: ConvTransposeOp, source: LayoutAttr, target: L
 
 
 def _lower_blocks(k: KernelLowering, op: ConvTransposeOp) -> None:
-    """One nest for each combination of phases."""
+    """One loop nest for each combination of phases."""
     for combination in combinations(*phases_of(op)):
         _lower_phases(k, op, combination)
 
@@ -205,7 +205,7 @@ def _lower_phases(k: KernelLowering, op: ConvTransposeOp, own: Sequence[Phase]) 
 
 
 def _sum(k: KernelLowering, op: ConvTransposeOp, at: Index, own: Sequence[Phase]) -> SSAValue:
-    """Over blocks of input channels, taps, channels of a block: the order of packed weights."""
+    """Over input channel blocks, taps, and channels of a block: the order of packed weights."""
     b, block = k.builder, k.layout_of(op.input).inner(1)
     start = scalars.constant(b, 0, f32) if op.bias is None else k.element(op.bias, [at[1]])
     channels = dims_of(op.weight)[0].value

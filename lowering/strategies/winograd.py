@@ -41,28 +41,28 @@ from lowerdeck.lowering.strategies.winograd_transforms import transform
 from lowerdeck.lowering.targets.base import Target
 
 TILE = "tile"
-"""The label of the loop over tiles in the matrix products; that over blocks of output channels has
-the one of convolutions."""
+"""The label of the loop over tiles in the matrix products; the loop over output channel blocks has
+the label that convolutions use."""
 
 SIZE, GROUP, PARTS = "size", "group", "parts"
-"""What a schedule has: outputs of a tile, in rows and columns; how many tiles are transformed and
-multiplied at a time, so that they stay in the cache; and into how many parts, for threads, groups
-are dealt."""
+"""Parameters of a schedule: outputs of a tile, in rows and columns; the number of tiles that are
+transformed and multiplied at a time, so that they stay in the cache; and the number of parts, for
+threads, into which groups are divided."""
 
 SIZES = (4, 2)
-"""Outputs of a tile, in rows and columns, that there are."""
+"""The supported tile sizes: outputs in rows and columns."""
 
 _COORDINATES = 3
 """Of a tile: its image, the first row and the first column."""
 
 _LINE = 16
-"""Elements of f32 in a cache line, as the memory between the steps is laid out."""
+"""f32 elements in a cache line, for the layout of the memory between the steps."""
 
 
 class Winograd(Strategy):
     """
-    F(m x m, 3 x 3): with strict accuracy in the smaller tiles only. Where sizes are known only at
-    run time, estimates are those of an image of assumed size.
+    F(m x m, 3 x 3): with strict accuracy in the smaller tiles only. For sizes known only at run
+    time, estimates are those of an image of assumed size.
     """
 
     name = "winograd"
@@ -104,7 +104,7 @@ class Winograd(Strategy):
 
 @dataclass(frozen=True)
 class Plan:
-    """One way to deal tiles into groups, and about how long the convolution takes so."""
+    """One way to divide tiles into groups, and the estimated cycles of the convolution."""
 
     cycles: float
     group: int
@@ -115,7 +115,7 @@ class Plan:
 
 
 def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]:
-    """For each size of groups the tile of a product that takes least."""
+    """For each group size the tile of a product with the lowest estimate."""
     target, threads, costs = setting.target, setting.threads, setting.target.costs
     shape, weight = likely_shape(op), static_shape(op.weight)
     assert weight is not None
@@ -132,13 +132,13 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
         turns = -(-tiles // group) / threads
         cycles, (count, rows) = _product(blocks_out, group, weight[1], target)
         if is_open and group % rows:
-            # How many tiles the last group has is not known, but the others have whole products.
+            # The number of tiles in the last group is unknown; the others have whole products.
             continue
         scratch_bytes = values * group * (blocks_in + blocks_out) * lanes * 4
         spill_cycles = (
             max(0, scratch_bytes - target.l2_bytes * 3 // 4) / costs.shared_bytes_per_cycle / 4
         )
-        # The first group gets the weights from memory, the others from where there is room.
+        # The first group reads the weights from memory, the others from the L2 cache or beyond.
         fits_l2 = values * slab_bytes + scratch_bytes <= target.l2_bytes
         first = max(cycles, slab_bytes / costs.memory_bytes_per_cycle)
         again = cycles if fits_l2 else max(cycles, slab_bytes / costs.shared_bytes_per_cycle)
@@ -148,7 +148,7 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
 
 
 def _group_sizes(tiles: int, threads: int, most: int) -> Sequence[int]:
-    """The sizes of groups of which every thread does as many, with `most` tiles at most."""
+    """The group sizes, up to `most` tiles, that give every thread the same number of groups."""
     sizes = {-(-tiles // (turns * threads)) for turns in range(1, -(-tiles // threads) + 1)}
     return sorted(size for size in sizes if 4 <= size <= most) or [min(tiles, most)]
 
@@ -182,8 +182,8 @@ def transformed_weight(size: int, lanes: int, count: int) -> LayoutAttr:
 
 def can_be_winograd(op: ConvOp, size: int, source: LayoutAttr, target: LayoutAttr) -> bool:
     """
-    True for two dimensions of stride 1 without groups, at least a tile of outputs if all sizes are
-    numbers, and channels in the same blocks before and behind.
+    True for two dimensions of stride 1 without groups, with at least a tile of outputs if all sizes
+    are constants, and with the same channel blocks in input and output.
     """
     shape, weight = static_shape(op.result), static_shape(op.weight)
     if weight is None or not can_be_blocked(op, source, target):
@@ -222,7 +222,7 @@ class Geometry:
         shape: Sequence[Expr],
         computed: Callable[[Expr], Expr] = lambda size: size,
     ) -> Geometry:
-        """For outputs of shape N, C, H, W; `computed` stands for what is computed from them."""
+        """For outputs of shape N, C, H, W; `computed` replaces expressions computed from them."""
         batch, _, height, width = shape
         rows, columns = computed(height.ceildiv(size)), computed(width.ceildiv(size))
         tiles = computed(batch * rows * columns)
@@ -237,7 +237,7 @@ class Geometry:
 def slab(blocks: int, tiles: int, lanes: int) -> int:
     """
     Elements between two slabs of transformed values: an odd number of cache lines, because slabs
-    that lie a power of two apart would throw each other out of the cache.
+    whose distance is a power of two would conflict in the cache.
     """
     lines = -(-blocks * tiles * lanes // _LINE)
     return (lines | 1) * _LINE
@@ -245,25 +245,25 @@ def slab(blocks: int, tiles: int, lanes: int) -> int:
 
 @dataclass(frozen=True)
 class Place:
-    """Where the outputs of a tile lie."""
+    """The location of the outputs of a tile."""
 
     image: Expr
     top: Expr
     left: Expr
     above: Expr
-    """How many rows belong to the tile before."""
+    """The number of rows that belong to the previous tile."""
     before: Expr
-    """How many columns belong to the tile before."""
+    """The number of columns that belong to the previous tile."""
 
 
 class WinogradLowering:
     """
     Lowers one convolution.
 
-    Where all sizes are numbers, the last tiles of an image begin early enough to be whole, and so
-    does the last group of tiles. Where one is known only at run time, there may be too few for
-    that: a tile reads the last row or column of its image in place of those behind it, and keeps
-    what lies in the image; and groups are as large as each other, or a little less.
+    If all sizes are constants, the last tiles of an image begin early enough to be whole, and so
+    does the last group of tiles. If a size is known only at run time, the image may be too small
+    for that: a tile reads the last row or column of its image in place of those beyond it, and
+    stores only outputs within the image; and groups have equal sizes, or slightly smaller ones.
     """
 
     def __init__(self, k: KernelLowering, op: ConvOp, schedule: Schedule) -> None:
@@ -284,7 +284,7 @@ class WinogradLowering:
         self._inputs, self._outputs = (k.scratch(f32, [parts, values, size]) for size in sizes)
 
     def lower(self) -> None:
-        """Each part of the groups has its own scratch memory, so that threads can share them."""
+        """Each part of the groups has its own workspace, so that threads can share them."""
         tiles = self._g.tiles
         each = self._open_group() if self._is_open else Expr.const(self._group)
         groups = tiles.ceildiv(each)
@@ -304,8 +304,8 @@ class WinogradLowering:
 
     def _open_group(self) -> Expr:
         """
-        How many tiles a group has: as many as another one, and tiles of a product as far as there
-        are so many.
+        The number of tiles in a group: equal for all groups, and a multiple of the tiles in a
+        product as long as there are that many.
         """
         b, tiles = self._b, self._g.tiles
         rows = self._rows
@@ -314,7 +314,7 @@ class WinogradLowering:
         return b.computed(maximum(minimum(each, self._group), 1))
 
     def _place(self, tile: Expr) -> Place:
-        """Of a tile by number."""
+        """The location of a tile by number."""
         g = self._g
         row, column = tile // g.columns % g.rows * g.size, tile % g.columns * g.size
         top, left = row, column
@@ -326,8 +326,8 @@ class WinogradLowering:
 
     def _note_places(self, start: Expr, count: Expr) -> None:
         """
-        Where the tiles of a group lie, for all blocks of channels: to divide by what is no number
-        takes long.
+        Store the locations of the tiles of a group, for all channel blocks: division by a size that
+        is not constant is slow.
         """
         b = self._b
         self._places = b.scratch(i64, [self._group, _COORDINATES])
@@ -347,8 +347,8 @@ class WinogradLowering:
         self, blocks: int, start: Expr, first: Expr, last: Expr
     ) -> Generator[tuple[Expr, Expr, Place]]:
         """
-        Loops over blocks of channels and the tiles of a group from the first one up to the last:
-        the block, the tile, and where that lies.
+        Loops over channel blocks and the tiles of a group from the first one up to the last: yields
+        the block, the tile, and its location.
         """
         b = self._b
         with b.nest([blocks]) as (block,), b.loop(last, first) as tile:
@@ -424,7 +424,7 @@ class WinogradLowering:
                 b.store(total[0], self._outputs, [part, i * count + j, place])
 
     def _transform_outputs(self, part: Expr, start: Expr, done: Expr, count: Expr) -> None:
-        """The tiles from `done` on; those before are of the group before."""
+        """The tiles from `done` on; those before belong to the previous group."""
         b, k, g = self._b, self._k, self._g
         matrix = matrices(g.size, g.taps).outputs
         with self._each(self._blocks_out, start, done, count) as (block, tile, place):
@@ -442,7 +442,7 @@ class WinogradLowering:
                 self._finish(transform(b, matrix, products, bias), place, channel)
 
     def _finish(self, tile: Sequence[Sequence[SSAValue]], place: Place, channel: Expr) -> None:
-        """Store the outputs that lie in the image and that no other tile has."""
+        """Store the outputs that lie in the image and belong to no other tile."""
         g, size = self._g, range(self._g.size)
 
         def store_row(i: int) -> None:
@@ -458,7 +458,7 @@ class WinogradLowering:
     def _if_own(
         self, number: int, first: Expr, done: Expr, size: Expr
     ) -> AbstractContextManager[None]:
-        """For a row or column of a tile: if it is to be stored."""
+        """For a row or column of a tile: whether it is to be stored."""
         b, extent = self._b, self._g.size
         if size % extent == 0:
             return nullcontext()

@@ -1,4 +1,4 @@
-"""Winograd's transforms of a tile, as few operations on scalars or lanes."""
+"""Winograd's transforms of a tile, with few operations on scalars or lanes."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def linear_map(
     starts: Sequence[SSAValue | None] | None = None,
 ) -> list[SSAValue]:
     """
-    A constant matrix times values, plus what each sum starts with, with few operations.
+    A constant matrix times values, plus an initial value for each sum, with few operations.
 
-    Two columns that differ in signs alone are replaced by a sum and a difference; two rows that
-    differ in the signs of some columns alone are sum and difference of two parts.
+    Two columns that differ only in signs are replaced by a sum and a difference; two rows that
+    differ only in the signs of some columns are the sum and the difference of two parts.
     """
     rows = [dict((k, c) for k, c in enumerate(row) if c) for row in matrix]
     starts = starts or [None] * len(rows)
@@ -50,11 +50,11 @@ def linear_map(
 
 
 Row = dict[int, Fraction]
-"""The coefficients of a linear combination that are not zero."""
+"""The nonzero coefficients of a linear combination."""
 
 
 def _join_columns(b: KernelBuilder, rows: list[Row], terms: list[SSAValue], i: int, j: int) -> None:
-    """Terms i and j become their sum and difference, if no row has them otherwise."""
+    """Replace terms i and j by their sum and difference, if no row uses them otherwise."""
     pairs = [(row.get(i), row.get(j)) for row in rows]
     used = [(x, y) for x, y in pairs if x is not None or y is not None]
     if len(used) < 2 or any(x is None or y is None or abs(x) != abs(y) for x, y in used):
@@ -68,7 +68,7 @@ def _join_columns(b: KernelBuilder, rows: list[Row], terms: list[SSAValue], i: i
 
 
 def _even_and_odd(first: Row, second: Row) -> tuple[Row, Row, Fraction] | None:
-    """E, O and f with rows E + f O and E - f O; None if they have not two such parts."""
+    """E, O and f with rows E + f O and E - f O; None if they have no two such parts."""
     if first.keys() != second.keys():
         return None
     even = {k: c for k, c in first.items() if second[k] == c}
@@ -82,7 +82,7 @@ def _even_and_odd(first: Row, second: Row) -> tuple[Row, Row, Fraction] | None:
 def _combine(
     b: KernelBuilder, row: Row, terms: Sequence[SSAValue], start: SSAValue | None = None
 ) -> SSAValue:
-    """A linear combination; it begins with what needs no multiplication, if there is such."""
+    """A linear combination; it begins with a term that needs no multiplication, if there is one."""
     order = sorted(row, key=lambda k: (row[k] != 1, -k))
     total = start
     for k in order:
@@ -114,8 +114,8 @@ def transform(
     """
     matrix tile matrix^T, plus a constant for each element.
 
-    A sum that begins with a multiplication takes the constant in for nothing. One that has a column
-    for itself finds it in there: one addition for all rows in place of one for each.
+    A sum that begins with a multiplication adds the constant at no cost. If a column belongs to one
+    row alone, the constant is added to the column: one addition for all rows instead of one each.
     """
     own = _own_columns(matrix)
     columns = [
@@ -127,7 +127,7 @@ def transform(
 
 
 def _own_columns(matrix: Matrix) -> dict[int, int]:
-    """Rows with a column that no other row has, and that they have once."""
+    """Rows with a column that no other row uses, with the coefficient one."""
     columns = enumerate(zip(*matrix, strict=True))
     return {
         column.index(1): k for k, column in columns if 1 in column and sum(map(bool, column)) == 1
