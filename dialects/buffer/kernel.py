@@ -55,7 +55,7 @@ from xdsl.utils.hints import isa
 from lowerdeck.dialects.buffer.enums import LoopMode, LoopModeAttr
 from lowerdeck.dialects.buffer.operands import Operand, meaning_of
 from lowerdeck.dialects.buffer.types import RefType, ref_type
-from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
+from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.core.base import int_array, is_ranked, require
 from lowerdeck.dialects.core.control_flow import (
     KernelBody,
@@ -383,7 +383,8 @@ class ForOp(IRDLOperation):
 class LoadOp(IRDLOperation):
     """
     The element of a buffer at `map(indices)`, one expression a dimension; or, as a vector, that and
-    the elements after it in the last dimension.
+    the elements after it in the last dimension: all of them, or with a `stride` every so many-th.
+    Nothing beyond the last one is read.
 
     A `volatile` load is made as it stands, by itself, whatever the C compiler would make of it.
 
@@ -393,6 +394,7 @@ class LoadOp(IRDLOperation):
     - (C2) these name operands dK that there are and symbols sK, nothing else.
     - (C3) the elements of a vector lie side by side along the last dimension.
     - (C4) the result, or a lane of it, has the buffer's element type, without a sign.
+    - (C5) only a vector has a stride, which is from 2 to 4.
 
     Example:
 
@@ -407,6 +409,7 @@ class LoadOp(IRDLOperation):
     indices = var_operand_def(IndexType())
     map = prop_def(DimsAttr)
     volatile = opt_prop_def(UnitAttr)
+    stride = opt_prop_def(IntAttr)
     result = result_def()
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect())
@@ -418,11 +421,15 @@ class LoadOp(IRDLOperation):
         map: Sequence[ExprLike],
         indices: Sequence[SSAValue],
         lanes: int = 0,
+        stride: int = 1,
     ):
         type_ = value_type(ref_type(ref).element)
         super().__init__(
             operands=[ref, indices],
-            properties={"map": DimsAttr.of(map)},
+            properties={
+                "map": DimsAttr.of(map),
+                "stride": IntAttr(stride) if stride > 1 else None,
+            },
             result_types=[vector_type(type_, lanes) if lanes else type_],
         )
 
@@ -431,6 +438,19 @@ class LoadOp(IRDLOperation):
         _require_lanes(self.ref, self.result.type, "C3")
         fits = scalar_of(self.result.type) == value_type(ref_type(self.ref).element)
         require(fits, lambda: f"a load from {self.ref.type} does not give {self.result.type}", "C4")
+        if self.stride is not None:
+            fits = lanes_of(self.result.type) > 0 and 2 <= self.stride.data <= LARGEST_STRIDE
+            require(fits, "a stride is that of a vector, from 2 to 4", "C5")
+
+    @property
+    def step(self) -> int:
+        """How far the elements of two lanes lie apart."""
+        return 1 if self.stride is None else self.stride.data
+
+    @property
+    def extent(self) -> int:
+        """Elements along the last dimension, from the first one that is read to the last."""
+        return max(lanes_of(self.result.type) - 1, 0) * self.step + 1
 
 
 @irdl_op_definition
@@ -486,6 +506,11 @@ class StoreOp(IRDLOperation):
         _require_lanes(self.ref, self.value.type, "C3")
         fits = scalar_of(self.value.type) == value_type(ref_type(self.ref).element)
         require(fits, lambda: f"cannot store {self.value.type} to {self.ref.type}", "C4")
+
+    @property
+    def extent(self) -> int:
+        """Elements along the last dimension that are written."""
+        return max(lanes_of(self.value.type), 1)
 
 
 @irdl_op_definition

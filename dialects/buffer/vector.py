@@ -46,6 +46,9 @@ from lowerdeck.dialects.dims import ExprLike, constants
 
 _I32 = IntegerType(32)
 
+LARGEST_STRIDE = 4
+"""Between the elements of two lanes that are loaded: of more, one by one is not slower."""
+
 
 @cache
 def vector_type(element: Attribute, lanes: int) -> VectorType[Attribute]:

@@ -552,7 +552,7 @@ class _KernelWriter:
         names = by_operand([self._names[operand] for operand in operands])
         return _python(expr, names)
 
-    def _element(self, op: kernel.LoadOp | kernel.StoreOp, lanes: int = 1) -> str:
+    def _element(self, op: kernel.LoadOp | kernel.StoreOp) -> str:
         """`memory[offset]`, where each index is checked against its dimension."""
         type_ = ref_type(op.ref)
         offset: list[str] = []
@@ -561,18 +561,19 @@ class _KernelWriter:
             zip(op.map.data, self._sizes[op.ref], type_.strides.data, strict=True)
         ):
             text = self._index(index, op.indices)
-            if axis == last and lanes > 1:
-                size = f"{size} - {lanes - 1}"
+            if axis == last and op.extent > 1:
+                size = f"{size} - {op.extent - 1}"
             if not (index == 0 and size == "1"):
                 text = f"(i if 0 <= (i := {text}) < {size} else outside(i, {size}))"
             offset.append(text if stride == 1 else f"{text} * ({_python(stride, {})})")
         return f"{self._names[op.ref]}[{' + '.join(offset) or '0'}]"
 
-    def _vector(self, op: kernel.LoadOp | kernel.StoreOp, lanes: int) -> str:
+    def _vector(self, op: kernel.LoadOp | kernel.StoreOp) -> str:
         """`memory[offset:offset + lanes]`; the innermost index is checked for all lanes."""
-        element = self._element(op, lanes)
+        element = self._element(op)
         start = element[element.index("[") + 1 : -1]
-        return f"{self._names[op.ref]}[(o := {start}):o + {lanes}]"
+        step = f":{op.step}" if isinstance(op, kernel.LoadOp) and op.step > 1 else ""
+        return f"{self._names[op.ref]}[(o := {start}):o + {op.extent}{step}]"
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
@@ -641,8 +642,8 @@ class _KernelWriter:
     @_op.register
     def _(self, op: kernel.LoadOp) -> None:
         type_ = op.result.type
-        if lanes := lanes_of(type_):
-            self._line(f"{self._declare(op.result)} = {self._vector(op, lanes)}.copy()")
+        if lanes_of(type_):
+            self._line(f"{self._declare(op.result)} = {self._vector(op)}.copy()")
             return
         text = self._element(op)
         if type_ == i1:
@@ -653,8 +654,7 @@ class _KernelWriter:
 
     @_op.register
     def _(self, op: kernel.StoreOp) -> None:
-        lanes = lanes_of(op.value.type)
-        target = self._vector(op, lanes) if lanes else self._element(op)
+        target = self._vector(op) if lanes_of(op.value.type) else self._element(op)
         self._line(f"{target} = {self._names[op.value]}")
 
     @_op.register
@@ -1088,12 +1088,28 @@ _FORMS: dict[type[Operation], Form] = {
     vector.ReduceOp: _reduce_lanes,
 }
 
+
+def _unsigned_extremum(name: str) -> Form:
+    """Of vectors of integers, read as unsigned ones."""
+
+    def form(op: Operation, a: str, b: str) -> str:
+        dtype = _memory_dtype(scalar_of(op.results[0].type))
+        left, right = (f"{operand}.view(np.u{dtype.name})" for operand in (a, b))
+        return f"np.{name}({left}, {right}).view(np.{dtype.name})"
+
+    return form
+
+
 _LANE_FORMS: dict[type[Operation], Form] = {
     arith.AddiOp: _plain("{0} + {1}"),
     arith.SubiOp: _plain("{0} - {1}"),
     arith.MuliOp: _plain("{0} * {1}"),
     arith.ShLIOp: _plain("{0} << {1}"),
     arith.ShRUIOp: _shift_lanes_right,
+    arith.MaxSIOp: _plain("np.maximum({0}, {1})"),
+    arith.MaxUIOp: _unsigned_extremum("maximum"),
+    arith.MinSIOp: _plain("np.minimum({0}, {1})"),
+    arith.MinUIOp: _unsigned_extremum("minimum"),
     BroadcastOp: _splat,
     vector.CompareOp: _compare_lanes,
     vector.SelectOp: _plain("np.where({0} != 0, {1}, {2})"),

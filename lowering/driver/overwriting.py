@@ -12,7 +12,7 @@ from xdsl.ir import Block, Operation, SSAValue
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import PrefetchOp, lanes_of
+from lowerdeck.dialects.buffer.vector import PrefetchOp
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
 
@@ -94,11 +94,10 @@ class Spots:
     def _spot(
         self, op: kernel.LoadOp | kernel.StoreOp, loops: tuple[str, ...], block: Block
     ) -> Spot:
-        value = op.value if isinstance(op, kernel.StoreOp) else op.result
         indices = tuple(self._read(op.map.data, op.indices))
         extents = [1] * len(indices)
-        if lanes := lanes_of(value.type):
-            extents[ref_type(op.ref).innermost] = lanes
+        if op.extent > 1:
+            extents[ref_type(op.ref).innermost] = op.extent
         return Spot(self._count, block, loops, indices, tuple(extents))
 
 

@@ -181,7 +181,10 @@ def _(op: kernel.LoadOp, c: CWriter) -> None:
     type_ = ref_type(op.ref)
     buffer = c.value(op.ref)
     if lanes_of(op.result.type):
-        assign(op.result, f"*(const {_vector_address(op.result, op, c)})", c)
+        if (function := function_name(op)) is not None:
+            assign(op.result, f"{function}({buffer} + {_offset(op, c)})", c)
+        else:
+            assign(op.result, f"*(const {_vector_address(op.result, op, c)})", c)
         return
     if op.volatile is not None:
         buffer = f"((const volatile {storage_type(type_.element)} *){buffer})"
@@ -358,6 +361,8 @@ def _compared(op: Operation, operands: tuple[str, str], *, signed: bool) -> list
 
 def _extremum(operator: str, *, signed: bool) -> Form:
     def form(op: Operation, a: str, b: str) -> str:
+        if lanes_of(op.results[0].type):
+            return _vector_function(op, a, b)
         if op.operands[0].type == i1 and not signed:
             return f"{a} {'||' if operator == '>' else '&&'} {b}"
         left, right = _compared(op, (a, b), signed=signed)

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import IntegerType, f32, f64
 from xdsl.ir import Attribute, Operation
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.vector import (
+    LARGEST_STRIDE,
     ConvertOp,
     MaxfOp,
     MinfOp,
@@ -39,6 +41,15 @@ _STEMS: dict[Attribute, tuple[str, str, int]] = {
 
 _NARROW = (IntegerType(8), IntegerType(16))
 """What becomes i32."""
+
+_IntegerExtremum = arith.MaxSIOp | arith.MaxUIOp | arith.MinSIOp | arith.MinUIOp
+
+_EXTREMA: dict[type[_IntegerExtremum], str] = {
+    arith.MaxSIOp: "maxsi",
+    arith.MaxUIOp: "maxui",
+    arith.MinSIOp: "minsi",
+    arith.MinUIOp: "minui",
+}
 
 VECTORIZABLE = frozenset(_STEMS)
 """The scalar types that vectors have a C form for."""
@@ -92,6 +103,20 @@ def _(op: ConvertOp) -> str | None:
 @function_name.register
 def _(op: ReduceOp) -> str:
     return f"{vector_name(op.input.type)}_reduce_{op.kind.data}"
+
+
+@function_name.register(arith.MaxSIOp)
+@function_name.register(arith.MaxUIOp)
+@function_name.register(arith.MinSIOp)
+@function_name.register(arith.MinUIOp)
+def _(op: _IntegerExtremum) -> str | None:
+    type_ = op.result.type
+    return f"{vector_name(type_)}_{_EXTREMA[type(op)]}" if lanes_of(type_) else None
+
+
+@function_name.register
+def _(op: kernel.LoadOp) -> str | None:
+    return None if op.stride is None else f"{vector_name(op.result.type)}_load{op.stride.data}"
 
 
 @function_name.register
@@ -184,21 +209,30 @@ def _selection(scalar: Attribute, lanes: int) -> str:
 
 
 def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Function]:
-    """What no operator stands for, by name: selection, extrema, combinations of all lanes."""
-    if scalar not in (f32, IntegerType(32)):
-        return {}
+    """
+    What no operator stands for, by name: loads with strides, selection, extrema, combinations of
+    all lanes.
+    """
     name = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}"
+    found = {
+        f"{name}_load{stride}": _Function(_load(scalar, lanes, stride))
+        for stride in range(2, LARGEST_STRIDE + 1)
+    }
+    if scalar not in (f32, f64):
+        found |= _integer_extrema(scalar, lanes)
     selection = f"{name}_select"
-    found = {selection: _Function(_selection(scalar, lanes))}
+    if scalar in (f32, IntegerType(32)):
+        found[selection] = _Function(_selection(scalar, lanes))
+    if scalar in (f32, f64):
+        for kind, operator in (("max", ">"), ("min", "<")):
+            text = (
+                f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n"
+                f"{_with_builtin(scalar, lanes, kind, operator, target)}}}\n"
+            )
+            calls = frozenset({selection} if scalar == f32 else ())
+            found[f"{name}_{kind}"] = _Function(text, calls)
     if scalar != f32:
-        return found | _widenings(lanes, target)
-    for kind, operator in (("max", ">"), ("min", "<")):
-        plain = f"return {selection}(a {operator} b, a, b);"
-        text = (
-            f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n"
-            f"{_with_builtin(kind, target.extrema.get(lanes), plain)}}}\n"
-        )
-        found[f"{name}_{kind}"] = _Function(text, frozenset({selection}))
+        return found | _widenings(lanes, target) if scalar == IntegerType(32) else found
     for kind, form in {"add": "{0} + {1}", "mul": "{0} * {1}"}.items():
         found[f"{name}_reduce_{kind}"] = _Function(_combination(name, lanes, kind, form))
     for kind in ("max", "min"):
@@ -239,14 +273,24 @@ def _transpose(lanes: int) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _with_builtin(kind: str, builtin: Builtin | None, plain: str) -> str:
+def _with_builtin(scalar: Attribute, lanes: int, kind: str, operator: str, target: Target) -> str:
     """clang finds the instruction by itself."""
+    stem, _, size = _STEMS[scalar]
+    name, bits = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_i{8 * size}x{lanes}"
+    if scalar == f32:
+        plain = f"  return {name}_select(a {operator} b, a, b);\n"
+    else:
+        plain = (
+            f"  const {bits} mask = a {operator} b;\n"
+            f"  return ({name})((mask & ({bits})a) | (~mask & ({bits})b));\n"
+        )
+    builtin = target.extrema.get(size * lanes // 4)
     if builtin is None:
-        return f"  {plain}\n"
+        return plain
     return (
         f"#if defined({builtin.macro}) && !defined(__clang__)\n"
-        f"  return {builtin.call.format(kind)};\n"
-        f"#else\n  {plain}\n#endif\n"
+        f"  return {builtin.call.format(kind, 'ps' if scalar == f32 else 'pd')};\n"
+        f"#else\n{plain}#endif\n"
     )
 
 
@@ -318,6 +362,56 @@ def _interleaved(narrow: IntegerType, prefix: str) -> list[str]:
     filled = f"__builtin_shufflevector((pairs){last}, (pairs){last}, {twice})"
     type_ = f"lowerdeck_{prefix or 'i'}32x4"
     return [*lines, f"  return (lowerdeck_i32x4)(({type_}){filled} >> {32 - bits});"]
+
+
+def _integer_extrema(scalar: Attribute, lanes: int) -> dict[str, _Function]:
+    """Signed and unsigned ones."""
+    stem = _STEMS[scalar][0]
+    name, unsigned = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_u{stem[1:]}x{lanes}"
+    found: dict[str, _Function] = {}
+    for kind, operator in (("max", ">"), ("min", "<")):
+        for sign, type_ in (("s", name), ("u", unsigned)):
+            text = (
+                f"static inline {name} {name}_{kind}{sign}i({name} a, {name} b) {{\n"
+                f"  const {name} mask = ({type_})a {operator} ({type_})b;\n"
+                f"  return (mask & a) | (~mask & b);\n}}\n"
+            )
+            found[f"{name}_{kind}{sign}i"] = _Function(text)
+    return found
+
+
+def _load(scalar: Attribute, lanes: int, stride: int) -> str:
+    """
+    Of elements some way apart: vectors side by side, the last of which ends with the last element,
+    are merged one after the other.
+    """
+    stem, c_type, _ = _STEMS[scalar]
+    name = f"lowerdeck_{stem}x{lanes}"
+    starts = [min(part * lanes, (lanes - 1) * (stride - 1)) for part in range(stride)]
+    lines = [
+        f"static inline {name} {name}_load{stride}(const void *memory) {{",
+        f"  const {c_type} *const x = memory;",
+    ]
+    lines += [
+        f"  const {name} v{part} = *(const {name}_at *)(x + {start});"
+        for part, start in enumerate(starts)
+    ]
+    done, merged = 0, "v0"
+    for part, start in enumerate(starts[1:], 1):
+        places: list[str] = []
+        for lane in range(lanes):
+            place = lane * stride
+            if part == 1 and place < lanes:
+                places.append(str(place))
+            elif part > 1 and lane < done:
+                places.append(str(lane))
+            else:
+                is_here = place < start + lanes
+                places.append(str(lanes + place - start) if is_here else "-1")
+        merged_too = f"__builtin_shufflevector({merged}, v{part}, {', '.join(places)})"
+        lines.append(f"  const {name} r{part} =\n      {merged_too};")
+        done, merged = (start + lanes - 1) // stride + 1, f"r{part}"
+    return "\n".join([*lines, f"  return {merged};", "}", ""])
 
 
 def _combination(name: str, lanes: int, kind: str, form: str) -> str:

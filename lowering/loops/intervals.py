@@ -10,7 +10,6 @@ from xdsl.ir import Operation, SSAValue
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.operands import by_operand
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
 
@@ -104,11 +103,11 @@ def accesses_in(op: Operation, known: Intervals | None = None) -> list[Access]:
 
 def _access(op: kernel.LoadOp | kernel.StoreOp, known: Intervals) -> Access:
     is_store = isinstance(op, kernel.StoreOp)
-    lanes = lanes_of((op.value if isinstance(op, kernel.StoreOp) else op.result).type)
     indices = [interval_of(expr, op.indices, known) for expr in op.map.data]
-    side_by_side = ref_type(op.ref).innermost
-    if lanes and (last := indices[side_by_side]) is not None:
-        indices[side_by_side] = Interval(last.low, last.high + lanes - 1)
+    if op.extent > 1:
+        side_by_side = ref_type(op.ref).innermost
+        if (last := indices[side_by_side]) is not None:
+            indices[side_by_side] = Interval(last.low, last.high + op.extent - 1)
     return Access(op.ref, is_store, tuple(indices))
 
 

@@ -26,8 +26,7 @@ from lowerdeck.dialects.buffer import vector
 from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp, YieldOp
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
-from lowerdeck.dialects.core.enums import Predicate
+from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
@@ -36,7 +35,7 @@ from lowerdeck.lowering.loops.varying import is_varying, varying_values
 
 _I32 = IntegerType(32)
 
-_ELEMENTS = (f32, f64, _I32)
+_ELEMENTS = (f32, f64, _I32, IntegerType(8), IntegerType(16))
 """What vectors are made of; masks, and what goes by them, have lanes of 32 bits."""
 
 WIDENED = (IntegerType(8), IntegerType(16))
@@ -53,6 +52,10 @@ _PLAIN: frozenset[type[Operation]] = frozenset(
         arith.AddiOp,
         arith.SubiOp,
         arith.MuliOp,
+        arith.MaxSIOp,
+        arith.MaxUIOp,
+        arith.MinSIOp,
+        arith.MinUIOp,
         arith.AndIOp,
         arith.OrIOp,
         arith.XOrIOp,
@@ -144,8 +147,11 @@ class Vectorizer:
                 result_types=[self._vector_type(op.results[0].type)],
                 properties=op.properties,
             )
+        elif isinstance(op, arith.CmpfOp) and _is_of_extrema(op):
+            return  # the extrema compare
         elif (form := _FORMS.get(type(op))) is not None:
-            if f64 in (*op.operand_types, *op.result_types):
+            is_extremum = isinstance(op, arith.SelectOp) and _extremum_of(op) is not None
+            if f64 in (*op.operand_types, *op.result_types) and not is_extremum:
                 raise NotVectorizableError
             new = form(self, op, cloner, block)
         else:
@@ -188,18 +194,18 @@ class Vectorizer:
         self._vector_type(value.type)
         return vector_type(value.type, self._lanes)
 
-    def _place(self, op: LoadOp | StoreOp, cloner: Cloner) -> list[Expr]:
-        """The index of the first lane; the lanes have to lie side by side."""
+    def _place(self, op: LoadOp | StoreOp, cloner: Cloner) -> tuple[list[Expr], int]:
+        """The index of the first lane, and how far apart two lanes are along the last dimension."""
         exprs = self._indices.read(op.map.data, op.indices)
         name, type_ = str(self._index), ref_type(op.ref)
         innermost = type_.innermost
         if any(name in e.symbols for axis, e in enumerate(exprs) if axis != innermost):
             raise NotVectorizableError
-        if name in (exprs[innermost] - self._index).symbols:
+        last = exprs[innermost]
+        step = (last.substitute({name: self._index + 1}) - last).value
+        if step is None or not 1 <= step <= LARGEST_STRIDE or type_.strides.data[innermost] != 1:
             raise NotVectorizableError
-        if type_.strides.data[innermost] != 1:
-            raise NotVectorizableError
-        return [expr.substitute(cloner.moved) for expr in exprs]
+        return [expr.substitute(cloner.moved) for expr in exprs], step
 
     def _load(self, op: LoadOp, cloner: Cloner) -> Operation:
         if op.volatile is not None or any(
@@ -209,8 +215,9 @@ class Vectorizer:
             raise NotVectorizableError
         if op.result.type not in _ELEMENTS and not is_widened(op):
             raise NotVectorizableError
-        exprs, operands = self._indices.write(self._place(op, cloner))
-        return LoadOp(cloner.value(op.ref), exprs, operands, self._lanes)
+        place, step = self._place(op, cloner)
+        exprs, operands = self._indices.write(place)
+        return LoadOp(cloner.value(op.ref), exprs, operands, self._lanes, step)
 
     def _store(self, op: StoreOp, cloner: Cloner, block: Block) -> Operation:
         if any(
@@ -218,8 +225,9 @@ class Vectorizer:
             for index in op.indices
         ):
             raise NotVectorizableError
-        exprs, operands = self._indices.write(self._place(op, cloner))
-        if op.value.type not in _ELEMENTS:
+        place, step = self._place(op, cloner)
+        exprs, operands = self._indices.write(place)
+        if op.value.type not in _ELEMENTS or step != 1:
             raise NotVectorizableError
         value = self.vector(op.value, cloner, block)
         border = op.border is not None
@@ -314,19 +322,15 @@ class Vectorizer:
     def select(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """By mask, or by one condition for all lanes."""
         assert isinstance(op, arith.SelectOp)
-        self._vector_type(op.result.type)
+        type_ = self._vector_type(op.result.type)
         a, b = (self.vector(value, cloner, block) for value in (op.lhs, op.rhs))
         if op.cond not in self._varying:
             return arith.SelectOp(cloner.value(op.cond), a, b)
-        mask = self.vector(op.cond, cloner, block)
-        extremum = _extremum_of(mask, a, b)
-        if extremum is None or not op.cond.has_one_use():
-            return vector.SelectOp(mask, a, b)
-        test = mask.owner
-        assert isinstance(test, vector.CompareOp)
-        test.detach()
-        test.erase()
-        return extremum(a, b)
+        if (extremum := _extremum_of(op)) is not None:
+            return extremum(a, b)
+        if scalar_of(type_) not in (f32, _I32):
+            raise NotVectorizableError
+        return vector.SelectOp(self.vector(op.cond, cloner, block), a, b)
 
     def absolute(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """Without the sign bit."""
@@ -378,21 +382,29 @@ def _is_number(value: SSAValue) -> bool:
     return not isinstance(number, FloatAttr) or number.value.data == number.value.data
 
 
-_EXTREMA: Mapping[Predicate, type[vector.MaxfOp | vector.MinfOp]] = {
-    Predicate.GT: vector.MaxfOp,
-    Predicate.LT: vector.MinfOp,
+_EXTREMA: Mapping[int, type[vector.MaxfOp | vector.MinfOp]] = {
+    2: vector.MaxfOp,
+    4: vector.MinfOp,
 }
-"""a > b ? a : b is an instruction."""
+"""By predicate: a > b ? a : b is an instruction."""
 
 
-def _extremum_of(
-    mask: SSAValue, a: SSAValue, b: SSAValue
-) -> type[vector.MaxfOp | vector.MinfOp] | None:
-    """The op that selecting one of two values by comparing them is."""
-    test = mask.owner
-    if not isinstance(test, vector.CompareOp) or (test.lhs, test.rhs) != (a, b):
+def _extremum_of(op: arith.SelectOp) -> type[vector.MaxfOp | vector.MinfOp] | None:
+    """The op that selecting one of two floats by comparing them is."""
+    test = op.cond.owner
+    if not isinstance(test, arith.CmpfOp) or (test.lhs, test.rhs) != (op.lhs, op.rhs):
         return None
-    return _EXTREMA.get(test.predicate.data) if scalar_of(a.type) == f32 else None
+    if op.result.type not in (f32, f64) or not op.cond.has_one_use():
+        return None
+    return _EXTREMA.get(test.predicate.value.data)
+
+
+def _is_of_extrema(op: arith.CmpfOp) -> bool:
+    """True if a comparison is part of an extremum, and of nothing else."""
+    users = [use.operation for use in op.result.uses]
+    return bool(users) and all(
+        isinstance(user, arith.SelectOp) and _extremum_of(user) is not None for user in users
+    )
 
 
 _FLOAT_PREDICATES: Mapping[int, str] = {

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from itertools import product as combinations
+from math import prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
@@ -53,8 +54,10 @@ class BlockedPool(Strategy):
         last = f"x{len(shape) - 3}"
         target = setting.target
         most = target.registers - 2 * taps[-1] - 2
+        blocks = -(-shape[1] // layout_out(kernel).inner(1))
+        rows = shape[0] * blocks * prod(shape[2:-1]) * prod(taps[:-1])
         for cycles, columns in row_tiles(target, shape[-1], taps[-1], most):
-            yield Candidate(cycles, Schedule(self.name, ((last, columns),)))
+            yield Candidate(rows * cycles, Schedule(self.name, ((last, columns),)))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         return blocked_constants(kernel, layout_out(kernel).inner(1))

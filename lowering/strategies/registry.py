@@ -25,6 +25,7 @@ from lowerdeck.lowering.strategies.facts import anchors_of
 from lowerdeck.lowering.strategies.map_squares import MapSquares
 from lowerdeck.lowering.strategies.row_maps import RowMaps
 from lowerdeck.lowering.strategies.rows import Rows
+from lowerdeck.lowering.strategies.separable_pool import SeparablePool
 from lowerdeck.lowering.strategies.taps import Taps
 from lowerdeck.lowering.strategies.tiled_matmul import TiledMatmul
 from lowerdeck.lowering.strategies.transposed import Transposed
@@ -41,6 +42,7 @@ STRATEGIES: list[Strategy] = [
     TiledMatmul(),
     BlockedAttention(),
     BlockedPool(),
+    SeparablePool(),
     ConcatBlocks(),
     ChannelBlocks(),
     RowMaps(),

@@ -129,13 +129,13 @@ class Builtin:
 
 
 GNU_EXTREMA = {
-    16: Builtin("__AVX512F__", "__builtin_ia32_{0}ps512_mask(a, b, a, -1, 4)"),
-    8: Builtin("__AVX__", "__builtin_ia32_{0}ps256(a, b)"),
-    4: Builtin("__SSE__", "__builtin_ia32_{0}ps(a, b)"),
+    16: Builtin("__AVX512F__", "__builtin_ia32_{0}{1}512_mask(a, b, a, -1, 4)"),
+    8: Builtin("__AVX__", "__builtin_ia32_{0}{1}256(a, b)"),
+    4: Builtin("__SSE2__", "__builtin_ia32_{0}{1}(a, b)"),
 }
 """
-By lanes of f32: gcc does not find the instruction for `a > b ? a : b`. A machine without it has not
-the macro.
+By lanes of f32, of which f64 has half as many: gcc does not find the instruction for
+`a > b ? a : b`. A machine without it has not the macro.
 """
 
 GNU_WIDENING = {
@@ -209,5 +209,9 @@ class Target:
 
 
 def lanes_for(vector_bytes: int) -> dict[str, int]:
-    """By element, of vectors of so many bytes that hold f32, f64 and i32."""
-    return {"f32": vector_bytes // 4, "f64": vector_bytes // 8, "i32": vector_bytes // 4}
+    """By element, of vectors of so many bytes that hold f32, f64 and integers of up to 32 bits."""
+    integers = {f"{sign}{bits}": vector_bytes * 8 // bits for sign in ("i", "ui") for bits in _BITS}
+    return {"f32": vector_bytes // 4, "f64": vector_bytes // 8, **integers}
+
+
+_BITS = (8, 16, 32)

@@ -75,15 +75,82 @@ buffer.func @three {
 
 // -----
 
+// Elements some way apart are loaded as vectors, too.
 // CHECK-LABEL: buffer.func @strided
+// CHECK:         %[[V:.*]] = buffer.load %{{.*}} <[1]> : {{.*}} -> vector<4xf32> {stride = #builtin.int<3>}
+// CHECK-NEXT:    buffer.store %[[V]], %{{.*}} <[0]>
+buffer.func @strided {
+^bb0(%x: !buffer.ref<[11] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0 * 3 + 1]> : !buffer.ref<[11] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// So many that they lie further apart are not, and none are stored so.
+// CHECK-LABEL: buffer.func @far
+// CHECK-COUNT-2: buffer.for <[0, 4, 1]>
+// CHECK-NOT:   vector<
+// CHECK:       } {symbols
+buffer.func @far {
+^bb0(%x: !buffer.ref<[20] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0 * 5]> : !buffer.ref<[20] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %y(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+    buffer.store %a, %x(%i) <[d0 * 2]> : f32, !buffer.ref<[20] x f32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Extrema of f64 and of narrow integers; the comparison goes where the extremum does it.
+// CHECK-LABEL: buffer.func @extrema
+// CHECK:         buffer.maxf %{{.*}} : vector<4xf64>
+// CHECK-NOT:     cmpf
+// CHECK:         arith.maxui %{{.*}} : vector<4xi8>
+buffer.func @extrema {
+^bb0(%x: !buffer.ref<[2, 4] x f64>, %y: !buffer.ref<[4] x f64>, %u: !buffer.ref<[2, 4] x ui8>, %v: !buffer.ref<[4] x ui8>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[0, d0]> : !buffer.ref<[2, 4] x f64> -> f64
+    %b = buffer.load %x(%i) <[1, d0]> : !buffer.ref<[2, 4] x f64> -> f64
+    %c = arith.cmpf ogt, %b, %a : f64
+    %d = arith.select %c, %b, %a : f64
+    buffer.store %d, %y(%i) <[d0]> : f64, !buffer.ref<[4] x f64>
+    %e = buffer.load %u(%i) <[0, d0]> : !buffer.ref<[2, 4] x ui8> -> i8
+    %f = buffer.load %u(%i) <[1, d0]> : !buffer.ref<[2, 4] x ui8> -> i8
+    %g = arith.maxui %e, %f : i8
+    buffer.store %g, %v(%i) <[d0]> : i8, !buffer.ref<[4] x ui8>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<2>}
+
+// -----
+
+// A stride along another dimension.
+// CHECK-LABEL: buffer.func @column
 // CHECK:       buffer.for <[0, 4, 1]>
 // CHECK-NOT:   vector<
 // CHECK:       } {parallel = false, label = "i"}
-buffer.func @strided {
-^bb0(%x: !buffer.ref<[8] x f32>, %y: !buffer.ref<[4] x f32>):
+buffer.func @column {
+^bb0(%x: !buffer.ref<[4, 2] x f32>, %y: !buffer.ref<[4] x f32>):
   buffer.for <[0, 4, 1]> {
   ^bb1(%i: index):
-    %a = buffer.load %x(%i) <[d0 * 2]> : !buffer.ref<[8] x f32> -> f32
+    %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 2] x f32> -> f32
     buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
     buffer.yield
   } by lanes {parallel = false, label = "i"}

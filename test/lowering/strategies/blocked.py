@@ -114,6 +114,8 @@ class BlockedProgram(Program):
 
     target: str = "x86-64-v4"
     border: tuple[int, int] = (0, 0)
+    is_blocked: bool = True
+    """False if channels lie as they do in C order, with the same border."""
     strategies: frozenset[str] = frozenset()
     """What kernels are to run by, if they can."""
     disabled: frozenset[str] = frozenset()
@@ -132,7 +134,9 @@ class BlockedProgram(Program):
         context = LowerdeckContext(options=options)
         others: dict[str, ModulePass | None] = {
             **dict.fromkeys(("split-products", "fuse-epilogue", "view-parts", "fuse-bands")),
-            "assign-layouts": _GivenLayouts(target_named(self.target).lanes, self.border),
+            "assign-layouts": _GivenLayouts(
+                target_named(self.target).lanes if self.is_blocked else 1, self.border
+            ),
             "choose-strategies": ChooseAmong(self.wanted, self.change),
             # However small: these kernels have a few elements.
             "parallelize": ParallelizePass(worth=0),
