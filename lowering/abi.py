@@ -1,8 +1,8 @@
 """
-How the generated C is called: the version of that, and where the fields of `NAME_args` lie.
+The calling interface of the generated C: its version, and the offsets of the fields of `NAME_args`.
 
-The C of the struct is printed by `emit_c/interface.py`; bindings and the description of a model
-(NAME.json) have the places of its fields from here.
+`emit_c/interface.py` prints the C struct; bindings and the model description (NAME.json) take the
+offsets of its fields from here.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ AFTER_TENSORS = (
     "allocator",
     "profile",
 )
-"""The fields behind those of the tensors, in order."""
+"""The fields after those of the tensors, in order."""
 
 
 def argument_fields(inputs: Mapping[str, int], outputs: Mapping[str, int]) -> dict[str, int]:
     """
-    Where each field lies, in words of 64 bits, if pointers and sizes are that wide.
+    The offset of each field, in 64-bit words, if pointers and sizes are that wide.
 
     Inputs and outputs are C names with ranks. An input has the fields `x.data` and `x.dims`, an
     output `y.data`, `y.capacity` and `y.dims`; a scalar has one dimension, which is not used. The
-    last one, `profile`, is there only if the model was compiled to take times.
+    last one, `profile`, exists only if the model was compiled with profiling.
     """
     fields: dict[str, int] = {}
     position = 0

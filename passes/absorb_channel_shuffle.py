@@ -1,4 +1,4 @@
-"""`absorb-channel-shuffle`: weights take in the order of channels, so that nothing is shuffled."""
+"""`absorb-channel-shuffle`: weights are permuted instead of channels."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 
 MAX_PARTS = 32
-"""Channels that lie in more pieces than this stay as they are."""
+"""Channels in more contiguous ranges than this are left unchanged."""
 
 Channel = tuple[SSAValue, int]
 
 
 @dataclass
 class Trace:
-    """Where channels come from, through ops that only move whole channels."""
+    """The sources of channels, through ops that only move whole channels."""
 
     consumed: dict[Operation, None] = field(default_factory=dict[Operation, None])
     is_shuffled: bool = False
 
     def channels(self, value: SSAValue, wanted: Sequence[int]) -> list[Channel]:
-        """The value and the channel in it that each wanted channel of a value is."""
+        """The source value and channel of each wanted channel of a value."""
         op = value.owner
         found: list[Channel] | None = None
         match op:
@@ -107,7 +107,7 @@ class Trace:
 
 @dataclass(frozen=True)
 class ChannelRange:
-    """Channels of a value side by side."""
+    """Adjacent channels of a value."""
 
     value: SSAValue
     start: int
@@ -116,14 +116,14 @@ class ChannelRange:
 
 @dataclass(frozen=True)
 class Order:
-    """The parts that hold all channels, and which of the old channels each of theirs was."""
+    """The parts that contain all channels, and the old channel of each of theirs."""
 
     parts: tuple[ChannelRange, ...]
     channels: tuple[int, ...]
 
 
 def order_of(found: Sequence[Channel]) -> Order | None:
-    """Channels value by value, in the order in which they lie; None if there are too many parts."""
+    """Channels value by value, in storage order; None if there are too many parts."""
     if len(set(found)) < len(found):
         return None
     values = {value: number for number, (value, _) in reversed(list(enumerate(found)))}
@@ -140,8 +140,8 @@ def order_of(found: Sequence[Channel]) -> Order | None:
 
 def is_dense(op: Operation) -> bool:
     """
-    True for a convolution of one group with a constant weight; its zero points, if it has any, are
-    those of all input channels.
+    True for a convolution of one group with a constant weight; any zero points apply to all input
+    channels.
     """
     if not isinstance(op, ConvOp) or op.groups.data != 1 or _weight(op) is None:
         return False
@@ -150,7 +150,7 @@ def is_dense(op: Operation) -> bool:
 
 
 def is_depthwise(op: ConvOp) -> bool:
-    """True for one filter, a constant one, for each channel."""
+    """True for one constant filter per channel."""
     outputs, depth = dims_of(op.weight)[:2]
     return depth == 1 and outputs == op.groups.data and _weight(op) is not None
 
@@ -163,7 +163,7 @@ def _weight(op: ConvOp) -> Any:
 
 
 class AbsorbChannelShuffle(Pattern[Order]):
-    """conv(channels moved about of x, y, ...; w) -> conv(concat of parts of x, y, ...; w moved)"""
+    """conv(permuted channels of x, y, ...; w) -> conv(concat of parts of x, y, ...; permuted w)"""
 
     name = "absorb-channel-shuffle"
     roots = (ConvOp,)
@@ -183,7 +183,7 @@ class AbsorbChannelShuffle(Pattern[Order]):
         return Match((op, *trace.consumed), "weights can have any order", order)
 
     def _can_pass_on(self, op: ConvOp) -> bool:
-        """True for a depthwise convolution if the readers of the result can take in its order."""
+        """True for a depthwise convolution if the users of its result can absorb its order."""
         if not is_depthwise(op) or (op.bias is not None and constant_array(op.bias) is None):
             return False
         if op.zero_points:
@@ -226,15 +226,15 @@ class AbsorbChannelShuffle(Pattern[Order]):
 
 class AbsorbChannelShufflePass(PatternPass):
     """
-    Convolutions read channels in the order in which they lie, with their weights in that order.
+    Convolutions read channels in storage order, with their weights permuted to match.
 
     - conv(x, w), where x is made of channels of y, z, ... by channel_shuffle, split, slice, concat
       and gather -> conv(concat(slices of y, z, ...), w with its input channels in that order)
       [a shuffle or gather is among them; w constant, one group]
-    - the same for a filter of its own for each channel, if only such convolutions read the result:
-      the order goes on to them as a gather [bias constant]
+    - the same for a depthwise convolution, if only such convolutions use the result: the order is
+      passed on to them as a gather [bias constant]
 
-    What is left is one copy of channels that lie side by side.
+    What remains is one copy of adjacent channels.
     """
 
     name = "absorb-channel-shuffle"

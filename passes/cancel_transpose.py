@@ -1,4 +1,4 @@
-"""`cancel-transpose`: transposes move toward those that undo them."""
+"""`cancel-transpose`: transposes are sunk toward their inverses."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, produ
 from lowerdeck.passes.transposes import ComposeTransposes, ReshapeInsteadOfTranspose
 
 _MOST_OPS = 64
-"""Ops behind a transpose that are searched for one that undoes it."""
+"""The maximum number of ops searched after a transpose for its inverse."""
 
 Permutation: TypeAlias = list[int]
 Properties: TypeAlias = dict[str, Attribute]
 
 
 def inverse(permutation: Sequence[int]) -> Permutation:
-    """The permutation that undoes another."""
+    """The inverse permutation."""
     result = [0] * len(permutation)
     for place, axis in enumerate(permutation):
         result[axis] = place
@@ -36,7 +36,7 @@ def inverse(permutation: Sequence[int]) -> Permutation:
 
 
 def moves_nothing(dims: Sequence[Expr], permutation: Sequence[int]) -> bool:
-    """True if only dimensions of one change their place."""
+    """True if only dimensions of size one change position."""
     kept = [axis for axis in permutation if dims[axis] != 1]
     return kept == sorted(kept)
 
@@ -71,7 +71,7 @@ _RULES: Mapping[type[Operation], Callable[[Operation, Permutation], Properties]]
     SliceOp: _with_lists,
     PadOp: _with_lists,
 }
-"""Ops that a transpose can pass, and their properties in front of it."""
+"""Ops that a transpose can be sunk past, and their properties before it."""
 
 
 def _data(op: Operation) -> Sequence[SSAValue]:
@@ -80,7 +80,7 @@ def _data(op: Operation) -> Sequence[SSAValue]:
 
 
 def _can_move(value: SSAValue, permutation: Permutation) -> bool:
-    """True if `value`, which broadcasts to a transposed result, needs no copy in front of it."""
+    """True if `value`, which broadcasts to a transposed result, can be permuted without a copy."""
     transpose = producer(value, TransposeOp)
     if transpose is not None and ints(transpose.permutation) == permutation:
         return True
@@ -110,7 +110,7 @@ def _moved(value: SSAValue, permutation: Permutation, rewriter: Rewriter) -> SSA
 
 
 def _cancels_later(value: SSAValue, permutation: Permutation) -> bool:
-    """True if behind ops that a transpose can pass there is one that undoes it."""
+    """True if an inverse follows, after ops that a transpose can be sunk past."""
     seen: set[Operation] = set()
     pending = [value]
     while pending and len(seen) < _MOST_OPS:
@@ -136,7 +136,7 @@ def _keeps_rank(op: Operation, value: SSAValue) -> bool:
 
 
 def _undoes(op: Operation, value: SSAValue, permutation: Permutation) -> bool:
-    """True if nothing is left of the transpose of `value` behind `op`."""
+    """True if `op` cancels the transpose of `value` completely."""
     if isinstance(op, TransposeOp):
         both = [permutation[axis] for axis in ints(op.permutation)]
         return moves_nothing([dims_of(value)[axis] for axis in inverse(permutation)], both)
@@ -144,7 +144,7 @@ def _undoes(op: Operation, value: SSAValue, permutation: Permutation) -> bool:
 
 
 def _is_reduced_away(op: ReduceOp, permutation: Permutation) -> bool:
-    """True if the dimensions that `op` leaves are in order in front of the transpose."""
+    """True if the dimensions that `op` keeps are in order before the transpose."""
     axes, dims = set(ints(op.axes)), dims_of(op.input)
     kept = [axis for place, axis in enumerate(permutation) if place not in axes]
     sizes = [dim for place, dim in enumerate(dims) if place not in axes]
@@ -232,17 +232,17 @@ class ReduceOfTranspose(Pattern[tuple[ReduceOp, TransposeOp]]):
 
 class CancelTransposePass(PatternPass):
     """
-    Transposes that a later op undoes move toward it and vanish.
+    Transposes with a later inverse are sunk toward it and cancel.
 
     - f(transpose(x, p), transpose(y, p), c) -> transpose(f(x, y, c'), p)
       [f elementwise, softmax, concat, pad, slice or batch_norm; c constant, or a view suffices for
-      c'; the transposes used only here; behind f, through more of such ops, follows one that undoes
-      p, or a reduction that leaves nothing to permute]
+      c'; the transposes have no other use; after f, and possibly more such ops, follows the inverse
+      of p, or a reduction that leaves nothing to permute]
     - reduce(transpose(x, p), axes) -> reduce(x, p[axes]) [the other dimensions stay in order]
     - transpose(transpose(x, p), q) -> transpose(x, p[q]), a reshape or x, as in `simplify-movement`
 
-    Each step moves a transpose down or removes one; none is added. A transpose that nothing undoes
-    stays where it is: beside a map it is part of its kernel.
+    Each step moves a transpose down or removes one; none is added. A transpose without an inverse
+    stays where it is: next to a map it is part of the map's kernel.
     """
 
     name = "cancel-transpose"

@@ -22,7 +22,7 @@ class LowerdeckContext(Context):
         self.start(self.options)
 
     def start(self, options: CompileOptions, log: IO[str] | None = None) -> None:
-        """Begin a run with these options, whose rewrites go to `log`, one a line."""
+        """Begin a run with these options; `log` receives its rewrites, one per line."""
         self.options = options
         self.recorder = Recorder(options.skip_nodes, options.rewrite_limit, log)
 
@@ -42,10 +42,10 @@ class LowerdeckContext(Context):
 
 
 def options_of(context: Context) -> CompileOptions:
-    """The options that a context carries; those that say nothing for a context of xDSL."""
+    """The options that a context carries; the defaults for a plain xDSL context."""
     return context.options if isinstance(context, LowerdeckContext) else UNSPECIFIED
 
 
 def recorder_of(context: Context) -> Recorder:
-    """The record that a context carries; a new one for a context of xDSL."""
+    """The recorder that a context carries; a new one for a plain xDSL context."""
     return context.recorder if isinstance(context, LowerdeckContext) else Recorder()

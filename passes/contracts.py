@@ -39,11 +39,11 @@ from lowerdeck.passes.provenance import describe
 from lowerdeck.passes.symbols import symbols_of
 
 PHASES = ("imported", "legal", "optimized", "kernels", "buffer", "scheduled")
-"""The phases of a module in order, as in `--compile-to`; `c` follows them, which is text."""
+"""The phases of a module in order, as in `--compile-to`; `c`, which is text, follows them."""
 
 _CORE = frozenset({"builtin", "func", "core"})
 _EXPORTED = frozenset({"builtin", "func"})
-"""What a module of a framework that is exported may hold besides its dialect."""
+"""What a module exported to a framework may contain besides the framework's dialect."""
 
 _BUFFER = frozenset({"builtin", "buffer", "arith", "math", "scf", "vector"})
 _DIALECTS: Mapping[str, frozenset[str]] = {
@@ -62,11 +62,11 @@ _REMOVED_BY: Mapping[str, str] = {
 """The pass that converts the ops of a dialect."""
 
 _OUTSIDE_KERNELS = (ConstantOp, BindSymbolsOp, ReshapeOp)
-"""Ops of `core` that need no kernel; control flow is none of `CoreOp`."""
+"""Ops of `core` that need no kernel; control flow ops are not `CoreOp`s."""
 
 
 class ContractError(PassFailedException):
-    """All violations of a phase's contract, one a line."""
+    """All violations of a phase's contract, one per line."""
 
     def __init__(self, phase: str, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -75,13 +75,13 @@ class ContractError(PassFailedException):
 
 
 def check_contract(module: ModuleOp, phase: str) -> None:
-    """ContractError that lists everything in `module` that may not be there after `phase`."""
+    """Raise ContractError listing everything in `module` that may not occur after `phase`."""
     if problems := list(violations(module, phase)):
         raise ContractError(phase, problems)
 
 
 def violations(module: ModuleOp, phase: str) -> Iterator[str]:
-    """What may not be in `module` after `phase`; KeyError if there is no such phase."""
+    """The violations of the contract of `phase` in `module`; KeyError for an unknown phase."""
     own = _EXPORTED | {phase} if phase in export_phases() else _DIALECTS[phase]
     allowed = own | FRAMEWORKS.keys() if phase == "imported" else own
     for op in _ops_outside_kernels(module) if own is _BUFFER else module.walk():
@@ -95,12 +95,12 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
             yield f"{describe(op)}: the kernel @{op.sym_name.data} {text}"
         elif isinstance(op, driver.WeightOp) and (problem := _weight_problem(op)) is not None:
             yield f"{describe(op)}: {problem}"
-    # Models name dimensions as they like; legalization checks them.
+    # Models may name dimensions freely; legalization checks the names.
     yield from _Definitions(own is _CORE).visit(module)
 
 
 def _ops_outside_kernels(module: ModuleOp) -> Iterator[Operation]:
-    """All but those in kernels without loops, which are one mistake each."""
+    """All ops except those in kernels without loops, which count as one violation each."""
     for op in module.body.block.ops:
         if isinstance(op, kernel.KernelOp):
             yield op
@@ -120,7 +120,7 @@ def _unexpected(op: Operation, dialect: str, phase: str) -> str:
 
 
 def _problems(op: Operation, phase: str) -> Iterator[str]:
-    """What is wrong with one op of core."""
+    """The violations of one op of core."""
     needs_rank = phase != "legal"
     for value in _defined_by(op):
         if (problem := _type_problem(value.type, needs_rank)) is not None:
@@ -130,7 +130,7 @@ def _problems(op: Operation, phase: str) -> Iterator[str]:
 
 
 def _weight_problem(op: driver.WeightOp) -> str | None:
-    """What is wrong with a constant of the driver: kernels read all bytes of their buffers."""
+    """The violation of a driver constant, if any: kernels read all bytes of their buffers."""
     if op.layout is not None:
         return "a constant is not in its layout; pack-weights should have packed it"
     problem = op.problem()
@@ -180,7 +180,7 @@ class _Definitions:
         self._symbols: set[str] = set()
 
     def visit(self, root: Operation) -> Iterator[str]:
-        """The problems inside of `root`."""
+        """The problems inside `root`."""
         for region in root.regions:
             yield from self._visit_region(region, root)
 

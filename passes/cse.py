@@ -1,4 +1,4 @@
-"""`cse`: compute what is the same only once."""
+"""`cse`: common subexpression elimination."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from lowerdeck.passes.structure import op_key
 
 class ReuseEqualOp(Pattern[Operation]):
     """
-    An op equal to one before it, in its block or an enclosing one, is replaced by that one.
+    An op equal to an earlier one, in its block or an enclosing one, is replaced by that one.
 
-    Equal are: name, operands, properties, result types, and regions up to the names of their
-    values. Visited in program order, an op is seen after its operands have been replaced.
+    Equal ops have the same name, operands, properties and result types, and regions that are equal
+    up to the names of their values. Visited in program order, an op is seen after its operands have
+    been replaced.
     """
 
     name = "reuse-equal-op"
@@ -54,18 +55,18 @@ class ReuseEqualOp(Pattern[Operation]):
 def _is_mergeable(op: Operation) -> bool:
     if not op.results or op.has_trait(IsTerminator) or not is_side_effect_free(op):
         return False
-    # Two ops that make symbols make different ones, whatever their names.
+    # Two ops that define symbols define different ones, whatever their names.
     return not any(symbols_made_by(inner) for inner in op.walk())
 
 
 class CsePass(PatternPass):
     """
-    Common subexpressions: an op without effects that was computed before is not computed again.
+    Common subexpressions: an op without effects is not computed twice.
 
     - y1 = f(x); y2 = f(x) -> y2 = y1 [f without effects; y1 is visible where y2 is]
 
-    Ops with regions are compared by what their regions do. An op that makes dimension symbols
-    (`core.bind_symbols`, a loop with a count) is never merged.
+    Ops with regions are compared by the contents of their regions. An op that defines dimension
+    symbols (`core.bind_symbols`, a loop with a count) is never merged.
     """
 
     name = "cse"

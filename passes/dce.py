@@ -1,4 +1,4 @@
-"""`dce`: remove what no result depends on, around loops too."""
+"""`dce`: remove ops that no result depends on, including dead loop-carried values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Liveness:
     """
     The ops and values that an effect or a result of the module depends on.
 
-    Backward from the roots: ops with effects, terminators of functions, and what must be kept. Of
-    `core.if` and `core.loop` each result is followed by itself, so that a carried value which only
-    feeds itself is dead. A symbol that is used keeps alive the op that makes it.
+    A backward traversal from the roots: ops with effects, terminators of functions, and ops that
+    must be kept. The results of `core.if` and `core.loop` are followed one by one, so that a
+    carried value used only by itself is dead. A used symbol keeps the op that defines it alive.
     """
 
     def __init__(self, module: ModuleOp, recorder: Recorder) -> None:
@@ -76,7 +76,7 @@ class Liveness:
                 self._visit_value(item)
 
     def _visit_op(self, op: Operation) -> None:
-        """What a live op needs, whichever of its results are live."""
+        """Mark the needs of a live op, whichever of its results are live."""
         if (parent := op.parent_op()) is not None:
             self._keep_op(parent)
         match op:
@@ -146,7 +146,7 @@ class Liveness:
 
 
 def _sized_by(op: Operation) -> Iterator[tuple[str, SSAValue]]:
-    """The symbols that control flow makes, with the values whose sizes they are."""
+    """The symbols that control flow defines, with the values whose sizes they are."""
     if isinstance(op, IfOp):
         yield from _pairs(op.made_dims, op.results)
     elif isinstance(op, LoopOp):
@@ -163,7 +163,7 @@ def _pairs(
 
 
 def _is_root(op: Operation) -> bool:
-    """True for ops that are kept for what they do, not for their results."""
+    """True for ops that are kept for their effects, not for their results."""
     if op.has_trait(IsTerminator) or op.has_trait(RecursiveMemoryEffect):
         return False  # what has effects inside keeps it; what it ends keeps a terminator
     return not is_side_effect_free(op)
@@ -179,7 +179,7 @@ def _terminators(op: Operation) -> list[Operation]:
 
 
 class DropDeadResults(Pattern[list[int]]):
-    """Results of `core.if` and `core.loop` that nothing uses are not computed or carried."""
+    """Unused results of `core.if` and `core.loop` are neither computed nor carried."""
 
     name = "drop-dead-results"
     roots = (IfOp, LoopOp)
@@ -251,7 +251,7 @@ def _drop_from_loop(op: LoopOp, dead: set[int], rewriter: Rewriter) -> None:
 
 
 def _stand_in(op: LoopOp, index: int, rewriter: Rewriter) -> SSAValue:
-    """What is left of the argument's users is dead; any value of its type will do."""
+    """All remaining users of the argument are dead; any value of its type will do."""
     init, names = op.inits[index], set(op.made_dims[index].values())
     rewriter.sweep()
     if not any(symbols_used_by(inner) & names for inner in op.body.walk()):
@@ -276,7 +276,7 @@ def _take_place(op: IfOp | LoopOp, new: IfOp | LoopOp, dead: set[int], rewriter:
     rewriter.insert_before(op, new)
     kept = [result for result in tuple(op.results) if result.index not in dead]
     for old, result in zip(kept, tuple(new.results), strict=True):
-        # Scan outputs may be known more precisely than by their count.
+        # Types of scan outputs may be more precise than their trip count implies.
         result = rewriter.set_type(result, old.type) if result.type != old.type else result
         rewriter.replace_value(old, result)
     rewriter.erase(op)
@@ -303,14 +303,14 @@ class EraseDeadOp(Pattern):
 
 class DcePass(PatternPass):
     """
-    Dead code: what no output and no effect depends on.
+    Dead code: ops that no output and no effect depends on.
 
     - y = f(x) -> nothing [f without effects; y is not used]
     - core.if: a result that is not used is not yielded
     - core.loop: a carried value that is used only to compute itself is not carried, and a scan
       output that is not used is not collected
     - core.bind_symbols is dead if no live op uses its symbols in a type or property; a value whose
-      size is a symbol that control flow makes lives as long as the symbol is used
+      size is a symbol that control flow defines lives as long as the symbol is used
     """
 
     name = "dce"
@@ -324,7 +324,7 @@ class DcePass(PatternPass):
         return [EraseDeadOp(liveness), DropDeadResults(liveness)]
 
     def run(self, module: ModuleOp, recorder: Recorder) -> None:
-        # Backwards, so that users go before what they use.
+        # Backward, so that users are erased before their operands.
         apply_patterns(
             module,
             self._patterns(module, recorder),

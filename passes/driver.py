@@ -1,10 +1,10 @@
 """
-The driver of all patterns.
+The driver of all rewrite patterns.
 
-A pattern has two halves: `match`, which is pure, and `rewrite`. Between them the driver asks
-whether the user lets it (`--skip-nodes`, `--rewrite-limit`), counts, and writes the rewrite down;
-after them it gives what is new its provenance. The work is linear in the number of ops and
-rewrites, and in the same order on every run.
+A pattern has two halves: `match`, which is pure, and `rewrite`. Between the two, the driver checks
+the user's switches (`--skip-nodes`, `--rewrite-limit`) and counts and logs the rewrite; after the
+rewrite it gives new ops their provenance. The work is linear in the number of ops and rewrites, and
+its order is deterministic.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ Op = TypeVar("Op", bound=Operation)
 _NOTHING = cast(Any, None)
 
 _LISTED = 8
-"""Ops that an error names before it counts the rest."""
+"""The number of ops that an error names; the rest are only counted."""
 
 _REWRITES_PER_OP = 64
-"""More rewrites than this many an op mean that patterns undo each other."""
+"""More rewrites per op than this mean that patterns undo each other."""
 
 
 @dataclass(frozen=True)
 class Match(Generic[D]):
-    """What a pattern found: the ops that the rewrite consumes (the root first), and why."""
+    """The result of a match: the ops that the rewrite consumes (the root first), and the reason."""
 
     consumed: tuple[Operation, ...]
     reason: str = ""
     data: D = _NOTHING
-    """Whatever `rewrite` needs and `match` has found out."""
+    """Data that `match` has computed for `rewrite`."""
 
     @property
     def root(self) -> Operation:
@@ -65,9 +65,9 @@ class Pattern(ABC, Generic[D]):
 
     name: ClassVar[str]
     roots: ClassVar[tuple[type[Operation], ...]] = (Operation,)
-    """The classes (or base classes) of the ops that `match` is asked about."""
+    """The classes (or base classes) of the ops that `match` is called with."""
     ranked: ClassVar[bool] = False
-    """Ask `match` only about ops of which every operand and result has a rank."""
+    """Call `match` only for ops whose operands and results all have a rank."""
 
     @abstractmethod
     def match(self, op: Any) -> Match[D] | None:
@@ -75,15 +75,15 @@ class Pattern(ABC, Generic[D]):
 
     @abstractmethod
     def rewrite(self, match: Match[D], rewriter: Rewriter) -> None:
-        """Carry the match out; every change goes through the rewriter."""
+        """Perform the rewrite; every change goes through the rewriter."""
 
 
 class Rewriter:
     """
     Changes to the IR, as patterns make them.
 
-    New ops get the provenance of what the match consumed, unless they bring a location. Producers
-    of operands that are no longer used are erased once the rewrite is done.
+    New ops get the provenance of the ops that the match consumed, unless they have a location.
+    Producers of operands that become unused are erased after the rewrite.
     """
 
     def __init__(self, driver: _Driver, match: Match[Any]) -> None:
@@ -106,8 +106,8 @@ class Rewriter:
         self, op: Operation, new: Operation | SSAValue | Sequence[Operation] | Sequence[SSAValue]
     ) -> None:
         """
-        Replace `op` by values, or by ops: those not yet in a block are inserted before it, and the
-        results of the last take the place of its results.
+        Replace `op` by values, or by ops: ops that are not yet in a block are inserted before it,
+        and the results of the last one replace its results.
         """
         items = (new,) if isinstance(new, Operation | SSAValue) else tuple(new)
         values: tuple[SSAValue, ...] = ()
@@ -136,20 +136,20 @@ class Rewriter:
         old.replace_all_uses_with(new)
 
     def set_operands(self, op: Operation, operands: Sequence[SSAValue]) -> None:
-        """Give `op` other operands."""
+        """Replace the operands of `op`."""
         before = tuple(op.operands)
         op.operands = list(operands)
         self._release(before)
         self.modified(op)
 
     def set_type(self, value: SSAValue, type_: Attribute) -> SSAValue:
-        """Give `value` another type; returns the value that takes its place."""
+        """Change the type of `value`; returns the value that replaces it."""
         for use in value.uses:
             self._driver.enqueue(use.operation)
         return IRRewriter.replace_value_with_new_type(value, type_)
 
     def modified(self, op: Operation) -> None:
-        """`op` was changed in place: it now also comes from what the match consumed."""
+        """`op` was changed in place: its provenance now includes ops that the match consumed."""
         op.location = derive((op.location, self._location))
         self._driver.enqueue(op)
         for result in op.results:
@@ -157,7 +157,7 @@ class Rewriter:
                 self._driver.enqueue(use.operation)
 
     def inline_block(self, block: Block, anchor: Operation, args: Sequence[SSAValue]) -> None:
-        """Move the ops of `block` before `anchor`, with `args` for its arguments."""
+        """Move the ops of `block` before `anchor`, with `args` in place of its arguments."""
         for arg, value in zip(tuple(block.args), args, strict=True):
             self.replace_value(arg, value)
         for op in block.ops:
@@ -189,7 +189,7 @@ class Rewriter:
                 self._driver.enqueue(use.operation)
 
     def sweep(self) -> None:
-        """Erase what this rewrite has left without a use."""
+        """Erase ops that this rewrite has left without a use."""
         while self._released:
             op = self._released.pop()
             if self._driver.may_erase(op) and is_trivially_dead(op):
@@ -212,13 +212,13 @@ def is_ranked(op: Operation) -> bool:
 
 
 def producer(value: SSAValue, cls: type[Op]) -> Op | None:
-    """The op that makes `value` if it is a `cls` whose operands all have ranks."""
+    """The defining op of `value` if it is a `cls` whose operands all have ranks."""
     owner = value.owner
     return owner if isinstance(owner, cls) and is_ranked(owner) else None
 
 
 class _Driver:
-    """The worklist of one run, and what it may do."""
+    """The worklist of one run, and its limits."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ class _Driver:
         self._rewrites = 0
 
     def enqueue(self, op: Operation) -> None:
-        """Look at `op` (again) later."""
+        """Add `op` to the worklist (again)."""
         if self._recursive and op not in self._queued:
             self._queue.append(op)
             self._queued.add(op)
@@ -251,11 +251,11 @@ class _Driver:
         self._forgotten.add(op)
 
     def may_erase(self, op: Operation) -> bool:
-        """False if `op` was erased, or comes from a node that is left alone."""
+        """False if `op` was erased, or originates from a node that must not be rewritten."""
         return op not in self._forgotten and not (self._optional and self._recorder.skips(op))
 
     def run(self, ops: Sequence[Operation]) -> int:
-        """Visit `ops` in order, then what rewrites have touched; the number of rewrites."""
+        """Visit `ops` in order, then ops that rewrites have touched; returns the rewrite count."""
         self._queue.extend(ops)
         self._queued.update(ops)
         budget = _REWRITES_PER_OP * (len(ops) + _REWRITES_PER_OP)
@@ -322,10 +322,10 @@ def apply_patterns(
     region_first: bool = False,
 ) -> int:
     """
-    Rewrite everything inside `module` by `patterns`, the first that matches first.
+    Rewrite everything inside `module` with `patterns`; the first pattern that matches is applied.
 
-    Ops are visited in program order (`reverse`: backwards; `region_first`: what is inside of an op
-    before it). If `recursive`, ops that a rewrite made or touched are visited again, to a fixpoint.
+    Ops are visited in program order (`reverse`: backward; `region_first`: nested ops before their
+    parent). If `recursive`, ops that a rewrite created or touched are visited again, to a fixpoint.
     Returns the number of rewrites.
     """
     ops = list(module.walk(reverse=reverse, region_first=region_first))
@@ -342,11 +342,11 @@ class PatternPass(ModulePass):
     """
 
     optional: ClassVar[bool] = True
-    """False for conversions: `--skip-nodes` does not bind them, `--disable` is refused."""
+    """False for conversions: `--skip-nodes` does not apply to them, `--disable` is refused."""
     recursive: ClassVar[bool] = True
-    """Visit again what a rewrite has touched."""
+    """Visit ops again that a rewrite has touched."""
     works_on_all_dialects: ClassVar[bool] = False
-    """True if the pass does not mind what dialects there are."""
+    """True if the pass accepts any dialects."""
 
     @abstractmethod
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
@@ -370,7 +370,7 @@ class PatternPass(ModulePass):
         )
 
     def check_dialects(self, module: ModuleOp) -> None:
-        """PassFailedException naming the pass that is missing before this one, and its ops."""
+        """Raise PassFailedException naming the pass missing before this one, and the ops."""
         if self.works_on_all_dialects:
             return
         advice = {"buffer": f"run {self.name} before bufferize"}
@@ -397,7 +397,7 @@ class PassGroup(ModulePass, ABC):
     optional: ClassVar[bool] = True
     members: ClassVar[tuple[type[ModulePass], ...]]
     rounds: ClassVar[int] = 1
-    """How often the members run at most, one after the other, while they find something."""
+    """The maximum number of rounds of all members, while any of them changes the module."""
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         options, recorder = options_of(ctx), recorder_of(ctx)
@@ -414,9 +414,9 @@ class PassGroup(ModulePass, ABC):
 
 def is_enabled(pass_: ModulePass | type[ModulePass], options: CompileOptions) -> bool:
     """
-    False if the user disabled a pass; PassFailedException if it cannot be left out.
+    False if the user disabled a pass; PassFailedException if it cannot be disabled.
 
-    Passes that do not say that they are `optional` are conversions.
+    Passes that are not marked as `optional` are conversions.
     """
     if pass_.name not in options.disable:
         return True

@@ -11,9 +11,9 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from lowerdeck.passes.driver import Match, Pattern, Rewriter
 
 Replacement: TypeAlias = SSAValue[Attribute] | Callable[[], Operation]
-"""A value that is there already, or how to build an op."""
+"""An existing value, or a function that builds an op."""
 Rule: TypeAlias = tuple[str, Replacement, tuple[Operation, ...]]
-"""The equation, what replaces the op, and the other ops that matched."""
+"""The equation, the replacement of the op, and the other ops that matched."""
 
 
 class Equation(Pattern[Replacement]):

@@ -1,4 +1,4 @@
-"""`fold`: what is known when compiling is computed when compiling."""
+"""`fold`: constant folding, at compile time, of values, control flow and shapes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from lowerdeck.passes.fold_symbols import FoldSymbolsPass
 
 class FoldPass(PassGroup):
     """
-    `fold-constants`, `fold-identities`, `fold-control-flow` and `fold-symbols`, in turn, until none
-    of them finds anything (at most 8 times).
+    `fold-constants`, `fold-identities`, `fold-control-flow` and `fold-symbols`, alternating, until
+    none of them changes anything (at most 8 rounds).
 
-    Each feeds the others: a constant decides a branch, its ops bind symbols to constants, and a
-    shape that becomes a number makes a reshape the identity.
+    Each enables the others: a constant decides a branch, its ops bind symbols to constants, and a
+    shape that becomes static makes a reshape the identity.
     """
 
     name = "fold"

@@ -36,13 +36,13 @@ from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, is_ra
 from lowerdeck.passes.symbols import symbols_of
 
 GROWTH_LIMIT = 1 << 16
-"""Bytes by which the results of a folded op may exceed its operands."""
+"""The number of bytes by which the results of a folded op may exceed its operands."""
 
 LARGEST = 1 << 31
-"""Bytes that no result may exceed."""
+"""The maximum size in bytes of a result."""
 
 MOST_PRODUCTS = 1 << 31
-"""Multiplications of an op that is worth folding: some seconds."""
+"""The maximum number of multiplications of a folded op: a few seconds."""
 
 _READ_ONCE: tuple[type[CoreOp], ...] = (
     *ELEMENTWISE,
@@ -58,7 +58,7 @@ _READ_ONCE: tuple[type[CoreOp], ...] = (
     SplitOp,
     TransposeOp,
 )
-"""Maps need an element of their operands a few times at most: it may be computed there."""
+"""Maps use each element of their operands at most a few times: it may be computed there."""
 
 
 class FoldConstants(Pattern[list[NDArray[Any]]]):
@@ -94,9 +94,9 @@ class FoldConstants(Pattern[list[NDArray[Any]]]):
 
 def weights_of(module: ModuleOp) -> set[Operation]:
     """
-    The ops that compute, of nothing but constants, what convolutions, products and the like read.
+    The ops that compute, from constants alone, operands of convolutions, products and the like.
 
-    It does not matter how many ops there are in between.
+    The number of ops in between does not matter.
     """
     computed: dict[Operation | Block, None] = {}
     for op in module.walk():
@@ -123,12 +123,12 @@ def _is_constant(value: SSAValue, computed: Container[Operation | Block]) -> boo
 
 
 def _reads_weights(op: Operation) -> bool:
-    """True if an op reads its operands so often that they have to lie in memory."""
+    """True if an op reads its operands so often that they have to be in memory."""
     return isinstance(op, CoreOp) and is_evaluable(op) and not isinstance(op, _READ_ONCE)
 
 
 def _is_computable(op: CoreOp) -> bool:
-    """True if constants for the operands decide the results, in bounded time and memory."""
+    """True if constant operands determine the results, in bounded time and memory."""
     if not is_evaluable(op) or any(map(symbols_of, op.properties.values())):
         return False
     sizes = [_bytes(result.type) for result in op.results]
@@ -138,7 +138,7 @@ def _is_computable(op: CoreOp) -> bool:
 
 
 def _products(op: CoreOp) -> int:
-    """Multiplications of a product or convolution, once all shapes are known; of other ops none."""
+    """Multiplications of a product or convolution with static shapes; zero for other ops."""
     shapes = [static_shape(value) or (0,) for value in op.operands]
     match op:
         case MatmulOp():
@@ -185,13 +185,14 @@ class FoldConstantsPass(PatternPass):
 
     - f(c1, c2, ...) -> c [results at most 64 KB larger than the operands, or read as weights]
 
-    What a convolution, product or reduction reads are weights, whatever their size and whatever is
-    between them and the constants: they would have to lie in memory as well if each run computed
-    them, and could not be packed. What only maps read may grow; they compute it where they read it.
+    The operands of a convolution, product or reduction are weights, whatever their size and
+    whatever is between them and the constants: they would need memory even if each run computed
+    them, and could not be packed. Operands of maps only may not grow as much; maps compute them
+    where they read them.
 
     Sums, products and transcendental functions are computed in float64, in a fixed order, without
-    BLAS, and are rounded once, so that folding gives the same bits on every
-    machine. An op that fails on its operands, such as a gather out of range, stays.
+    BLAS, and are rounded once, so that folding gives the same bits on every machine. An op that
+    fails on its operands, such as a gather out of range, is left unchanged.
     """
 
     name = "fold-constants"

@@ -1,4 +1,4 @@
-"""`fold-control-flow`: conditions, trip counts and carried values that are known."""
+"""`fold-control-flow`: fold constant conditions, trip counts and loop invariants."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class SkipEmptyLoop(Pattern):
 
 
 class LeaveInvariants(Pattern[list[int]]):
-    """loop(x) { yield x as it was } -> x, in the body and behind the loop"""
+    """loop(x) { yield x unchanged } -> x, in the body and after the loop"""
 
     name = "leave-invariants"
     roots = (LoopOp,)
@@ -89,7 +89,7 @@ class LeaveInvariants(Pattern[list[int]]):
 def _as_results(
     rewriter: Rewriter, op: Operation, values: Sequence[SSAValue], made: Sequence[Mapping[int, str]]
 ) -> list[SSAValue]:
-    """Values that take the place of the first results, with the sizes that `op` made for them."""
+    """Replacements of the first results, with the sizes that `op` defined for them."""
     triples = zip(values, op.results, made, strict=False)
     return [bind_dims(rewriter, op, value, result, axes) for value, result, axes in triples]
 
@@ -104,21 +104,21 @@ def _never_runs(op: LoopOp) -> str | None:
 
 
 def _empty_shape(scan: SSAValue) -> tuple[int, ...] | None:
-    """The shape if it is known that the scan output has no elements, for its type."""
+    """The shape if the scan output is known to be empty, for its type."""
     shape = static_shape(scan)
     return shape if shape is not None and shape[0] == 0 else None
 
 
 class FoldControlFlowPass(PatternPass):
     """
-    Control flow that is decided when compiling.
+    Control flow that is decided at compile time.
 
     - if(constant) { a } else { b } -> a or b
     - loop(trip <= 0, or condition false) -> initial values [scan outputs: `fold-symbols` has found
       that they are empty]
-    - loop(x) that yields a carried x as it was -> x, in the body and behind it [types are the same]
+    - loop(x) that yields a carried x unchanged -> x, in the body and after it [same types]
 
-    A symbol that the op made for a size is bound to that of the value which takes its place.
+    A symbol that the op defined for a size is bound to the size of the replacement.
     """
 
     name = "fold-control-flow"

@@ -1,4 +1,4 @@
-"""`fold-identities`: ops that give their operand back."""
+"""`fold-identities`: replace ops by the operand that they return unchanged."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _reduce(op: ReduceOp) -> SSAValue | None:
 
 
 def _moved(op: MovesElements) -> SSAValue | None:
-    """The operand of an op of one result each element of which lies where it was."""
+    """The operand of a one-result op that leaves every element in its position."""
     at = any_index(dims_of(op.results[0]))
     is_same = len(op.results) == 1 and op.operand_index(0, at) == at
     return op.operands[0] if is_same else None
@@ -102,7 +102,7 @@ class DropEmptyOperands(Pattern[list[SSAValue]]):
         full = [value for value in op.inputs if dims_of(value)[axis] != 0]
         if not full or len(full) == len(op.inputs):
             return None
-        # The first operand gives the result's other dimensions.
+        # The first operand determines the result's other dimensions.
         kept = dims_of(full[0])
         if (*kept[:axis], *kept[axis + 1 :]) != (*first[:axis], *first[axis + 1 :]):
             return None
@@ -136,7 +136,7 @@ class DropZeroPoints(Pattern[list[SSAValue]]):
 
 class FoldIdentitiesPass(PatternPass):
     """
-    Ops that give an operand back, which is known from their types and properties.
+    Ops that return an operand unchanged, as their types and properties show.
 
     - reshape, broadcast, cast x to its own type -> x
     - transpose(x, identity) -> x

@@ -1,4 +1,4 @@
-"""`fold-symbols`: dimension symbols whose value is known."""
+"""`fold-symbols`: replace dimension symbols of known value."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from lowerdeck.passes.type_inference import infer_types
 Values = dict[str, Expr]
 
 ELEMENT_LIMIT = 64
-"""Elements of an integer tensor that are followed."""
+"""The maximum number of elements of an integer tensor that are tracked."""
 
 
 def known_elements(value: SSAValue) -> list[Expr] | None:
@@ -83,10 +83,10 @@ def _keeps_integers(op: CastOp) -> bool:
 
 class FoldSymbol(Pattern[Values]):
     """
-    A symbol bound to a known integer, counting a known number of iterations, or naming a size that
-    turns out to be always the same, is that value.
+    A symbol that is bound to a known integer, counts a known number of iterations, or names a size
+    that is always the same is replaced by that value.
 
-    The match only records the values: all types and properties are rewritten in one sweep later.
+    The match only records the values: all types and properties are rewritten later, in one sweep.
     """
 
     name = "fold-symbol"
@@ -98,7 +98,7 @@ class FoldSymbol(Pattern[Values]):
 
     def match(self, op: BindSymbolsOp | IfOp | LoopOp) -> Match[Values] | None:
         values = _known(op)
-        # A name that several scopes use for themselves would need their bounds.
+        # A name that several scopes define would need the bounds of each.
         if not values or any(self._makers[name] > 1 for name in values):
             return None
         values = {name: value.substitute(self.values) for name, value in values.items()}
@@ -134,7 +134,7 @@ def _known(op: BindSymbolsOp | IfOp | LoopOp) -> Values | None:
 
 
 def _equal_sizes(op: IfOp) -> Values:
-    """Sizes that both branches agree on, in terms of what is known outside."""
+    """Sizes that are equal in both branches, in terms of values known outside."""
     inner = {name for region in op.regions for name in symbols_made_within(region)}
     found: Values = {}
     for index, axes in enumerate(op.made_dims):
@@ -146,7 +146,7 @@ def _equal_sizes(op: IfOp) -> Values:
 
 
 def _kept_sizes(op: LoopOp) -> Values:
-    """Sizes of carried values that every iteration leaves as they are."""
+    """Sizes of carried values that no iteration changes."""
     found: Values = {}
     pairs = zip(op.made_dims, op.made_result_dims, strict=True)
     for index, (axes, results) in enumerate(pairs):
@@ -164,7 +164,7 @@ def _bound(op: BindSymbolsOp) -> Values | None:
 
 
 def _counted(op: LoopOp) -> Values | None:
-    """A loop without condition makes as many iterations as its trip count says."""
+    """The iterations of a loop without condition, which are its trip count."""
     if op.count is None or op.trip_count is None or op.condition is not None:
         return None
     trips = known_elements(op.trip_count)
@@ -221,15 +221,15 @@ def _substitute_types(op: Operation, change: Callable[[Attribute], Attribute]) -
 
 class FoldSymbolsPass(PatternPass):
     """
-    Dimension symbols whose value is known when compiling.
+    Dimension symbols whose value is known at compile time.
 
     - core.bind_symbols of a constant, or of core.from_dims: the symbols are those expressions
     - core.loop {count = t}, without condition and with a known trip count: t = max(trip count, 0)
-    - core.loop: the symbols for a size of a carried value that each iteration yields as it was, or
-      as it was at first: that size
-    - core.if: the symbol for a size that both branches give: that size
+    - core.loop: the symbols for a size of a carried value that each iteration leaves unchanged, or
+      equal to the initial one: that size
+    - core.if: the symbol for a size that is equal in both branches: that size
 
-    All types and properties are rewritten together, and all types are inferred anew.
+    All types and properties are rewritten together, and all types are inferred again.
     """
 
     name = "fold-symbols"

@@ -1,4 +1,4 @@
-"""`fuse`: fewer ops by formulas."""
+"""`fuse`: recognize formulas and replace them by fewer ops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lowerdeck.passes.fuse_norm import FuseNormPass
 
 class FusePass(PassGroup):
     """
-    The passes that put one op in place of several: `fuse-conv-bn`, `fuse-attention`,
+    The passes that replace several ops by one: `fuse-conv-bn`, `fuse-attention`,
     `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`.
     """
 

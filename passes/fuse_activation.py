@@ -1,4 +1,4 @@
-"""`fuse-activation`: activation functions spelled out become their cheapest expression."""
+"""`fuse-activation`: decomposed activation functions are rewritten to their cheapest form."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, produ
 from lowerdeck.passes.values import is_precise, number
 
 _MOST_OPS = 16
-"""The most ops that a formula may have."""
+"""The maximum number of ops in a formula."""
 
 _GELU_OPS = 5
 """Ops that x * k * (1 + erf(c * x)) needs."""
@@ -42,7 +42,7 @@ def product_of(op: Operation) -> Product:
 
 
 def _is_product(op: object) -> TypeGuard[e.MulOp | e.DivOp]:
-    """True for a product, and for a quotient by a constant, which is one by its reciprocal."""
+    """True for a product, and for a quotient by a constant: a product with its reciprocal."""
     return isinstance(op, e.MulOp) or (isinstance(op, e.DivOp) and bool(number(op.rhs)))
 
 
@@ -71,14 +71,14 @@ def _collect_factor(value: SSAValue, root: SSAValue, product: Product) -> None:
 
 
 class Polynomial:
-    """Recognizes polynomials in one value: coefficients by rising degree, at most the third."""
+    """Recognizes polynomials in one value, up to degree three: coefficients by rising degree."""
 
     def __init__(self, x: SSAValue) -> None:
         self._x = x
         self.consumed: list[Operation] = []
 
     def coefficients(self, value: SSAValue) -> list[float] | None:
-        """The coefficients of `value`, or None if it is no such polynomial."""
+        """The coefficients of `value`, or None if it is not such a polynomial."""
         if value is self._x:
             return [0.0, 1.0, 0.0, 0.0]
         if (constant := number(value)) is not None:
@@ -121,14 +121,14 @@ def _times(left: Sequence[float], right: Sequence[float]) -> list[float] | None:
 
 @dataclass(frozen=True)
 class Formula:
-    """What replaces an op: built from `x` and numbers."""
+    """The replacement of an op: built from `x` and numbers."""
 
     x: SSAValue
     numbers: tuple[float, ...] = ()
 
 
 def one_plus(value: SSAValue, function: type[e.FloatUnaryOp]) -> Any:
-    """The op f if `value` is f(...) + 1 and both are used only here."""
+    """The op f if `value` is f(...) + 1 and neither has another use."""
     add = producer(value, e.AddOp)
     if add is None or not value.has_one_use():
         return None
@@ -145,7 +145,7 @@ class _FormulaPattern(Pattern[Formula]):
     ranked = True
 
     def build(self, formula: Formula, add: Callable[[Operation], SSAValue]) -> SSAValue:
-        """Add the ops of the replacement; the value that takes the place of the root's."""
+        """Add the ops of the replacement; returns the value that replaces the root's."""
         raise NotImplementedError
 
     def rewrite(self, match: Match[Formula], rewriter: Rewriter) -> None:
@@ -298,7 +298,7 @@ class ScaleClippedGate(_FormulaPattern):
 def _clipped(
     x: SSAValue, gate: SSAValue
 ) -> tuple[tuple[float, float, float], list[Operation]] | None:
-    """c, low and high if `gate` is min(max(x + c, low), high), used only here."""
+    """c, low and high if `gate` is min(max(x + c, low), high), without another use."""
     consumed: list[Operation] = []
     numbers: list[float] = []
     value = gate
@@ -315,7 +315,7 @@ def _clipped(
 
 class FuseActivationPass(PatternPass):
     """
-    Activation functions that exporters spell out, with as few operations as they need.
+    Activation functions that exporters decompose, with as few operations as possible.
 
     - k * x * (1 + erf(x / c)) -> k * x * (1 + erf(1 / c * x)) [quotients, or factors to combine]
     - 0.5 * x * (1 + tanh(a * x + b * x^3)) -> x * sigmoid(x * (2 * a + 2 * b * x^2)) [a * b >= 0]
@@ -323,9 +323,10 @@ class FuseActivationPass(PatternPass):
     - k * x * clip(x + c, low, high) -> x * clip(k * x + k * c, k * low, k * high)
       [k > 0, and not 1]
 
-    [f32 or f64; constants finite, each combined in f64 and rounded once; what is between is used
-    only here, but for polynomials]. Products may be in any order, quotients by constants count as
-    products. The results differ by roundings: NaN, infinities and the sign of zero stay.
+    [f32 or f64; constants finite, each combined in f64 and rounded once; intermediate values,
+    except in polynomials, have no other use]. Products may be in any order; quotients by constants
+    count as products. The results differ by rounding errors: NaN, infinities and the sign of zero
+    are preserved.
     """
 
     name = "fuse-activation"

@@ -32,18 +32,18 @@ from lowerdeck.passes.values import uniform_value
 
 @dataclass(frozen=True)
 class Chain:
-    """A value, the scale that was taken off it, and what is to be put on it again."""
+    """A value, the scale removed from it, and the movement ops to apply to it again."""
 
     value: SSAValue
     scale: float = 1.0
     moves: tuple[Operation, ...] = ()
-    """Transposes and reshapes that stood between the value and its use, the last one first."""
+    """Transposes and reshapes that were between the value and its use, the last one first."""
     consumed: tuple[Operation, ...] = ()
 
 
 @dataclass(frozen=True)
 class Attention:
-    """What the two products multiply."""
+    """The operands of the two products."""
 
     query: Chain
     key: Chain
@@ -70,7 +70,7 @@ def _scaled(op: Operation) -> tuple[SSAValue, float] | None:
 
 
 def _unscale(value: SSAValue) -> Chain:
-    """Take factors off a value that is used once, also from behind transposes and reshapes."""
+    """Remove factors from a value that is used once, also through transposes and reshapes."""
     found = Chain(value)
     moves: list[Operation] = []
     consumed: list[Operation] = []
@@ -90,7 +90,7 @@ def _unscale(value: SSAValue) -> Chain:
 
 
 def _scores(softmax: SoftmaxOp) -> tuple[Chain, SSAValue | None] | None:
-    """The product whose softmax is taken, with its scale, and the mask added to it."""
+    """The product that is the argument of a softmax, with its scale, and the mask added to it."""
     value = softmax.input
     if not value.has_one_use():
         return None
@@ -143,7 +143,7 @@ def _attention(weighted: MatmulOp) -> Attention | None:
 
 
 def _fits(product: MatmulOp, weighted: MatmulOp, mask: SSAValue | None) -> bool:
-    """True if nothing broadcasts but the mask, and all dimensions are known to agree."""
+    """True if only the mask broadcasts, and all dimensions are known to match."""
     query, key, value = (dims_of(v) for v in (product.lhs, product.rhs, weighted.rhs))
     if not query[:-2] == key[:-2] == value[:-2]:
         return False
@@ -172,7 +172,7 @@ def _heads_last(rank: int) -> tuple[list[int], list[int]]:
 
 
 def _cancels(value: SSAValue, permutation: Sequence[int]) -> bool:
-    """True if a transpose of `value` needs to move nothing: `value` is one that undoes it."""
+    """True if a transpose of `value` would move nothing, because `value` is its inverse."""
     if isinstance(value.owner, ConstantOp):
         return True
     source, moved = value, list(permutation)
@@ -196,7 +196,7 @@ def _next_transpose(value: SSAValue) -> TransposeOp | None:
 
 
 def _pays(op: MatmulOp, attention: Attention) -> bool:
-    """True if with heads last fewer transposes remain than with the operands as they are."""
+    """True if fewer transposes remain with heads last than with the operands unchanged."""
     rank = rank_of(op.result)
     if rank < 3:
         return False
@@ -221,7 +221,7 @@ def _pays(op: MatmulOp, attention: Attention) -> bool:
 
 
 def _permutes_back(value: SSAValue, op: TransposeOp, rows: Sequence[int]) -> bool:
-    """True if `op`, behind a transpose by `rows` (its own inverse), moves nothing."""
+    """True if `op`, after a transpose by `rows` (its own inverse), moves nothing."""
     dims = dims_of(value)
     source = [dims[axis] for axis in rows]
     moved = [rows[axis] for axis in ints(op.permutation)]
@@ -252,7 +252,7 @@ class FuseAttention(Pattern[Attention]):
 
     @staticmethod
     def _with_heads_last(op: MatmulOp, attention: Attention, rewriter: Rewriter) -> None:
-        """[..., H, T, D]: transposes that those around them cancel."""
+        """[..., H, T, D]: with transposes that adjacent ones cancel."""
         rows, columns = _heads_last(rank_of(op.result))
 
         def turned(value: SSAValue, permutation: Sequence[int]) -> SSAValue:
@@ -307,14 +307,14 @@ class FuseAttentionPass(PatternPass):
     - softmax(q @ k * c + mask, last axis) @ v -> attention(q, k, v, mask) {scale = c}
       [f32 or f64; batch dimensions equal; the mask does not exceed the scores]
 
-    Factors on q, on k (also before transposes and reshapes) and on the scores are one scale; a
-    division is a factor, the scale has the precision of f64. Each value between the products, and
-    each one that loses a factor, is used only here.
+    Factors on q, on k (also before transposes and reshapes) and on the scores are combined to one
+    scale; a division counts as a factor, and the scale has the precision of f64. Each value between
+    the products, and each one that loses a factor, has no other use.
 
-    q, k and v get their heads last but one by transposes, where that leaves at most as many as
-    before when those beside them are composed (`simplify`). Otherwise each head is alone: its
-    dimension of one is a view. A mask is kept even if it is a constant that hides keys: hidden
-    NaN and infinities spread.
+    Transposes move the heads of q, k and v to the dimension before the last, if at most as many
+    transposes as before remain after composing them with adjacent ones (`simplify`). Otherwise each
+    head is separate: its dimension of size one is a view. A mask is kept even if it is a constant
+    that hides keys: hidden NaN and infinities propagate.
     """
 
     name = "fuse-attention"

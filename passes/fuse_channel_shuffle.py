@@ -1,4 +1,4 @@
-"""`fuse-channel-shuffle`: channels that are dealt out by a transpose become one op."""
+"""`fuse-channel-shuffle`: a channel shuffle written as a transpose becomes one op."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def _swaps_channels(permutation: Sequence[int]) -> bool:
 
 class FuseChannelShufflePass(PatternPass):
     """
-    The order of channels as one op, which a layout can take in without moving anything.
+    The order of channels as one op, which a layout can absorb without moving data.
 
     - reshape(transpose(reshape(x, [N, g, C / g, ...]), [0, 2, 1, ...]), [N, C, ...])
-      -> channel_shuffle(x) {groups = g} [x has the shape of the result; g is a number]
+      -> channel_shuffle(x) {groups = g} [x has the shape of the result; g is a constant]
     """
 
     name = "fuse-channel-shuffle"

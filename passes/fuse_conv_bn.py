@@ -1,4 +1,4 @@
-"""`fuse-conv-bn`: batch normalization after a convolution or matrix product becomes its weights."""
+"""`fuse-conv-bn`: fold batch normalization into the weights of a convolution or matrix product."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Convolution: TypeAlias = ConvOp | ConvTransposeOp
 
 
 def scaled_weight(op: Convolution | MatmulOp, weight: Array, scale: Array) -> Array:
-    """The weight whose result is `scale` times as large in each output channel."""
+    """The weight that scales the result by `scale` in each output channel."""
     if isinstance(op, MatmulOp):
         return weight * scale
     if isinstance(op, ConvOp):

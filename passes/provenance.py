@@ -33,7 +33,7 @@ from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.passes.order import post_order
 
 NAME_LIMIT = 16
-"""Names that are printed before the rest is counted."""
+"""The number of names that are printed; the rest are only counted."""
 
 _VISIT_LIMIT = 1024
 """Locations visited for printing: deriving from everything must not make printing quadratic."""
@@ -45,7 +45,7 @@ class Origins:
 
     parents: tuple[Attribute, ...]
     note: object = None
-    """What a pass says of the op to those after it, for their messages."""
+    """A note about the op for the messages of later passes."""
 
 
 @irdl_attr_definition
@@ -79,7 +79,7 @@ def source_location(name: str, file: str | None = None) -> LocationAttr:
 
 
 def derive(locations: Iterable[Attribute], note: object = None) -> LocationAttr:
-    """The location of what a rewrite made of ops with these locations; `note_of` gives the note."""
+    """The location of ops rewritten from ops with these locations; `note_of` returns the note."""
     parents = tuple(dict.fromkeys(loc for loc in locations if not isinstance(loc, UnknownLoc)))
     if note is None and not parents:
         return UnknownLoc()
@@ -89,13 +89,13 @@ def derive(locations: Iterable[Attribute], note: object = None) -> LocationAttr:
 
 
 def note_of(op: Operation) -> object:
-    """What `derive` was told of the op; None if nothing."""
+    """The note that was passed to `derive`; None if there is none."""
     location: Attribute = op.location
     return location.data.note if isinstance(location, DerivedLoc) else None
 
 
 def source_names(op: Operation, limit: int = NAME_LIMIT) -> list[str]:
-    """The names of the source nodes that an op comes from, first `limit` of them, each once."""
+    """The names of the first `limit` source nodes that an op originates from, without repeats."""
     return _names_and_rest(op.location, limit)[0]
 
 
@@ -110,7 +110,7 @@ def source_file(op: Operation) -> str | None:
 
 
 def describe(op: Operation) -> str:
-    """How an error names an op: `model.onnx: node 'a', 'b' (core.conv)`."""
+    """The form in which an error names an op: `model.onnx: node 'a', 'b' (core.conv)`."""
     names, more = _names_and_rest(op.location, 3)
     file = source_file(op)
     prefix = "" if file is None else f"{file}: "
@@ -122,7 +122,7 @@ def describe(op: Operation) -> str:
 
 
 class NodeMatcher:
-    """Does an op come from a source node whose name a regular expression finds? Memoized."""
+    """Tests whether an op originates from a source node whose name matches. Memoized."""
 
     def __init__(self, pattern: str) -> None:
         self._regex = re.compile(pattern)
@@ -172,7 +172,7 @@ def _visit(root: Attribute) -> Iterator[Attribute]:
 
 
 def _names_and_rest(root: Attribute, limit: int) -> tuple[list[str], str]:
-    """The first `limit` names, and in words how many more there are."""
+    """The first `limit` names, and a phrase that counts the others."""
     names: dict[str, None] = {}
     cut = False
     for count, location in enumerate(_visit(root)):

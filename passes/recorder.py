@@ -1,4 +1,4 @@
-"""The record of one run's rewrites: which were made, and whether another one may be."""
+"""The record of a run's rewrites, and the switches that limit them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lowerdeck.passes.provenance import NodeMatcher, source_names
 
 class Recorder:
     """
-    Counts rewrites, writes them down, and keeps to what the user asks of them.
+    Counts and logs rewrites, and applies the user's limits.
 
-    `skip_nodes` (a regular expression) binds optional passes only; `rewrite_limit` binds every
-    rewrite of the run.
+    `skip_nodes` (a regular expression) applies to optional passes only; `rewrite_limit` applies to
+    every rewrite of the run.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class Recorder:
         self.rewrites = 0
         """Rewrites made so far."""
         self.last = ""
-        """The last rewrite made, as it is logged; empty if it is not asked for."""
+        """The log line of the last rewrite; empty if logging is off."""
 
     @property
     def exhausted(self) -> bool:
@@ -43,16 +43,16 @@ class Recorder:
         return self._limit is not None and self.rewrites >= self._limit
 
     def skips(self, op: Operation) -> bool:
-        """True if `op` comes from a node that optional passes leave alone."""
+        """True if `op` originates from a node that optional passes must not rewrite."""
         return self._matcher is not None and self._matcher.matches(op)
 
     def decide(
         self, pass_name: str, pattern: str, consumed: Sequence[Operation], reason: str = ""
     ) -> bool:
         """
-        True if an optional rewrite may be made, which then counts as made.
+        True if an optional rewrite may be made; it is then counted.
 
-        For passes whose decisions depend on one another, so that no pattern makes them.
+        For passes whose decisions depend on one another, so that patterns cannot make them.
         """
         if self.exhausted:
             return False
@@ -65,7 +65,7 @@ class Recorder:
     def record(
         self, pass_name: str, pattern: str, reason: str, consumed: Sequence[Operation]
     ) -> None:
-        """Count one rewrite, about to be made, and write it down."""
+        """Count and log one rewrite that is about to be made."""
         self.rewrites += 1
         self.statistics[pass_name, pattern] += 1
         if self._log is None and self.rewrites != self._limit:
@@ -81,7 +81,7 @@ class Recorder:
             print(self.last, file=self._log)
 
     def summary(self) -> str:
-        """The counts, one line a pattern, for `--pass-statistics`."""
+        """The counts, one line per pattern, for `--pass-statistics`."""
         keys = sorted(self.statistics.keys() | self.skipped.keys())
         lines = [
             f"{self.statistics[key]:8} rewrites {self.skipped[key]:6} skipped  {key[0]}/{key[1]}"

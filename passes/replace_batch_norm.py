@@ -1,4 +1,4 @@
-"""`replace-batch-norm`: the batch normalizations that are left become one product and one sum."""
+"""`replace-batch-norm`: remaining batch normalizations become a product and a sum."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ReplaceComputedBatchNorm(Pattern):
 
 
 def _replace(op: BatchNormOp, value: SSAValue, rewriter: Rewriter) -> None:
-    """The parameters may name the channels by a number, where the input has a symbol."""
+    """The parameters may have a constant channel count where the input has a symbol."""
     if value.type != op.result.type:
         value = rewriter.add(ReshapeOp(value, dims_of(op.result))).result
     rewriter.replace(op, value)
@@ -84,7 +84,7 @@ class ReplaceBatchNormPass(PatternPass):
     - batch_norm(x) -> x * s + t [parameters constant and finite; in float64, rounded once]
     - batch_norm(x) -> (x - mean) * s + bias [otherwise]
 
-    Runs after `fuse-conv-bn`, which leaves only those that no convolution can take.
+    Runs after `fuse-conv-bn`, which leaves only those that cannot be fused into a convolution.
     """
 
     name = "replace-batch-norm"

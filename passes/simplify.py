@@ -1,4 +1,4 @@
-"""`simplify`: fewer and cheaper ops, bit for bit."""
+"""`simplify`: fewer and cheaper ops, with bit-identical results."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lowerdeck.passes.simplify_movement import SimplifyMovementPass
 
 class SimplifyPass(PassGroup):
     """
-    `simplify-arithmetic` and `simplify-movement`, in turn, until neither finds anything.
+    `simplify-arithmetic` and `simplify-movement`, alternating, until neither changes anything.
 
-    Each feeds the other: a broadcast constant that an op reads by itself may be neutral in it, and
-    where an op gives its operand back, what moves its elements meets what moved them before.
+    Each enables the other: a broadcast constant that is folded into its user may be its neutral
+    element, and where an op is replaced by its operand, movement ops around it become adjacent.
     """
 
     name = "simplify"

@@ -1,4 +1,4 @@
-"""`simplify-arithmetic`: algebra on elementwise ops, bit for bit."""
+"""`simplify-arithmetic`: algebra on elementwise ops, with bit-identical results."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ _NEUTRAL: Mapping[type[Operation], tuple[Callable[[Any, SSAValue], bool], bool]]
     e.ShlOp: (_is_nothing, False),
     e.ShrOp: (_is_nothing, False),
 }
-"""What makes a constant neutral, and whether it may also stand on the left."""
+"""The condition under which a constant is neutral, and whether it may also be the left operand."""
 
 
 class DropNeutralOperand(Equation):
@@ -228,7 +228,7 @@ class ReassociateConstants(Pattern[tuple[SSAValue, SSAValue, SSAValue]]):
             return None
         if not isinstance(op.rhs.owner, ConstantOp) or not isinstance(inner.rhs.owner, ConstantOp):
             return None
-        # The sum of constants alone is for fold; here it would move round and round.
+        # fold computes the sum of constants alone; here it would be rewritten forever.
         if op.rhs.type != inner.rhs.type or isinstance(inner.lhs.owner, ConstantOp):
             return None
         return Match((op, inner), "constants meet", (inner.lhs, inner.rhs, op.rhs))
@@ -292,7 +292,7 @@ def _holds_all(before: Attribute, after: Attribute) -> bool:
 
 class SimplifyArithmeticPass(PatternPass):
     """
-    Algebra that holds bit for bit: for NaN, infinities, -0, and integers that wrap.
+    Algebra that is exact bit for bit: for NaN, infinities, -0, and integers that wrap.
 
     - x + 0, x - 0, x * 1, x / 1, x ^ 1, x and true, x or 0, x xor 0, x << 0 -> x
       [not float x + 0, which makes 0 of -0, but x + -0 and x - 0; no broadcasting]

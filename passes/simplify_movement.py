@@ -103,7 +103,7 @@ class ComposeSlices(Equation):
 
 
 _PARTS_LIMIT = 256
-"""Operands of a flattened concat: flattening a chain step by step copies them every time."""
+"""Maximum operands of a flattened concat: flattening a chain copies the operands at each step."""
 
 
 class SliceInsteadOfGather(Pattern[tuple[int, int, int]]):
@@ -162,7 +162,7 @@ class FlattenConcat(Equation):
 
 
 def _keeps_dims(op: ConcatOp, parts: Sequence[SSAValue]) -> bool:
-    """The dimensions besides the axis are those of the first operand."""
+    """The dimensions other than the axis are those of the first operand."""
     axis, before, after = op.axis.data, dims_of(op.result), dims_of(parts[0])
     return (*before[:axis], *before[axis + 1 :]) == (*after[:axis], *after[axis + 1 :])
 
@@ -211,7 +211,7 @@ class JoinSlices(Equation):
 
 
 def _slices_of_whole(values: Sequence[SSAValue], axis: int) -> list[SliceOp]:
-    """The first values, if they are slices of one tensor that make it up along an axis."""
+    """The leading values, if they are slices of one tensor that together cover it along an axis."""
     slices: list[SliceOp] = []
     end = Expr.const(0)
     for value in values:
@@ -275,15 +275,15 @@ class BroadcastInElementwise(Equation):
 
 class SimplifyMovementPass(PatternPass):
     """
-    Compositions of ops that only move elements; each element of a result stays the same.
+    Compositions of ops that only move elements; every element of a result stays the same.
 
-    - reshapes, transposes, broadcasts and slices of the same: composed
+    - reshapes, transposes, broadcasts and slices of the same kind of op: composed
     - reshape(slice(reshape(x))) -> reshape(slice(x)) [the inner one adds or drops ones]
     - a transpose that moves only dimensions of one -> reshape
     - gather(x, [a, a + s, ...]) -> slice(x), reshaped for a scalar a [floats; in range]
     - concat(concat(x, y), z) -> concat(x, y, z) [same axis; the inner one used once]
     - concat(split(x)) -> x; concat(y, split(x), z) -> concat(y, x, z)
-      [all parts, in order, same axis; likewise slices that make up x]
+      [all parts, in order, same axis; likewise slices that cover x]
     - split(concat(x, y)) -> x, y [same axis, the same sizes]
     - f(x, broadcast(y)) -> f(x, y) [f elementwise, of the same result type]
     """

@@ -1,4 +1,4 @@
-"""Structural hashes of ops: equal keys compute the same, whatever their values are called."""
+"""Structural hashes of ops: ops with equal keys compute the same, whatever their values' names."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def op_key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
     """
     Name, operands, properties, attributes, result types and regions of an op.
 
-    `numbers` names the values defined inside of the region whose key is built; others are compared
-    as they are.
+    `numbers` names the values defined inside the region whose key is built; others are compared by
+    identity.
     """
     operands = tuple(numbers.get(value, value) for value in op.operands)
     # The results' types are part of the key: they may be more precise than the inferred ones.
@@ -30,7 +30,7 @@ def op_key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
 
 
 def nameless_key(op: Operation) -> Hashable:
-    """What an op with regions and a symbol's name does, whatever its name and its operands are."""
+    """The key of an op with regions and a symbol name, without that name and its operands."""
     entries = {**op.properties, **op.attributes, "sym_name": None}
     return (_sorted(entries), tuple(region_key(region, {}) for region in op.regions))
 

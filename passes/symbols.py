@@ -1,4 +1,4 @@
-"""Dimension symbols: which ones an attribute or an op uses, and how they get their values."""
+"""Dimension symbols: their uses in attributes and ops, and their definitions."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def bind_dims(
     rewriter: Rewriter, anchor: Operation, value: SSAValue, like: SSAValue, made: Mapping[int, str]
 ) -> SSAValue:
     """
-    Give the symbols `made`, by axis, the dimensions of `value`, before `anchor`; `value` with the
-    type of `like`, which has these symbols.
+    Bind the symbols `made`, by axis, to the dimensions of `value`, before `anchor`; returns `value`
+    with the type of `like`, which has these symbols.
     """
     if not made:
         return value

@@ -1,4 +1,4 @@
-"""What two passes rewrite: transposes that follow each other, or that move nothing."""
+"""Patterns that two passes share: consecutive transposes, and transposes that move nothing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The types of all values of a module, from those of the arguments."""
+"""Type inference for all values of a module, from the types of the arguments."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def infer_types(module: ModuleOp) -> None:
     """
     Set the type of every result of a core op to the inferred one, in program order.
 
-    PassFailedException lists all ops whose operands do not fit.
+    PassFailedException lists all ops whose operand types are invalid.
     """
     inference = _Inference()
     for region in module.regions:
@@ -94,11 +94,11 @@ class _Inference:
             _set_type(result, value.type)
 
     def _visit_if(self, op: IfOp) -> None:
-        """Where the branches' types differ, the result's type decides, if it has a rank."""
+        """If the branches' types differ, the result's type decides, if it has a rank."""
         self._visit_regions(op)
         made = op.made_dims
         for index, (result, axes) in enumerate(zip(tuple(op.results), made, strict=True)):
-            # A size that may be any in the branches has its own symbol in the result.
+            # A size that is unconstrained in the branches has its own symbol in the result.
             types = {
                 with_own_dims(yielded(region)[index].type, result, axes) for region in op.regions
             }
@@ -111,7 +111,7 @@ class _Inference:
     def _visit_loop(self, op: LoopOp) -> None:
         """
         A carried value without a rank gets the type of its initial value; a ranked one keeps its
-        own, and the initial value and the yielded one are brought to it, but for sizes that change.
+        own, and the initial and yielded values are converted to it, except for sizes that change.
         """
         for arg, init in zip(op.carried_args, tuple(op.inits), strict=True):
             if isinstance(arg.type, UnrankedTensorType):
@@ -151,7 +151,7 @@ def _scan_type(op: LoopOp, result: SSAValue, value: SSAValue) -> Attribute:
 
 
 def _yield_types(block: Block, types: Sequence[Attribute]) -> None:
-    """Bring the values that a block yields to the given types."""
+    """Convert the values that a block yields to the given types."""
     last = block.last_op
     if last is None or len(last.operands) != len(types):
         raise VerifyException(f"expected a region that yields {len(types)} values")

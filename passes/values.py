@@ -1,4 +1,4 @@
-"""What patterns ask about values: which constants they are, and as which numbers they count."""
+"""Queries of patterns about values: constants, and their numbers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lowerdeck.dialects.core.types import element_type, f32, f64, numpy_dtype
 Array: TypeAlias = NDArray[Any]
 
 UNIFORM_LIMIT = 1 << 20
-"""The largest constant, in bytes, that is examined for having only one value."""
+"""The largest constant, in bytes, that is examined for being uniform."""
 
 
 def small_constant(value: SSAValue) -> Array | None:
-    """The elements of a constant whose bytes are there, if it has at most `UNIFORM_LIMIT` bytes."""
+    """The elements of a constant that is not elided and has at most `UNIFORM_LIMIT` bytes."""
     if not isinstance(value.owner, ConstantOp) or value.owner.value.data.size > UNIFORM_LIMIT:
         return None
     try:
@@ -30,7 +30,7 @@ def small_constant(value: SSAValue) -> Array | None:
 
 
 def uniform_value(value: SSAValue) -> Any:
-    """The one value (a numpy scalar) that all elements of a constant have, bit by bit; or None."""
+    """The value (a numpy scalar) that all elements of a constant share, bit by bit; or None."""
     array = small_constant(value)
     if array is None or array.size == 0:
         return None
@@ -44,18 +44,18 @@ def uniform_value(value: SSAValue) -> Any:
 
 
 def number(value: SSAValue) -> float | None:
-    """The one finite number of a constant."""
+    """The value of a uniform, finite constant."""
     found = uniform_value(value)
     return float(found) if found is not None and np.isfinite(found) else None
 
 
 def is_precise(value: SSAValue) -> bool:
-    """False for half precision and integers, where every rounding of a formula shows."""
+    """False for half precision and integers, where every rounding of a formula is visible."""
     return element_type(value) in (f32, f64)
 
 
 def constant_values(*values: SSAValue) -> list[Array] | None:
-    """The values in float64 if all of them are constants whose bytes are there, else None."""
+    """The values in float64 if all of them are constants that are not elided, else None."""
     try:
         arrays = [constant_array(value) for value in values]
     except ElidedBlobError:

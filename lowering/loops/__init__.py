@@ -1,7 +1,7 @@
 """
-Phase `scheduled`, the loops of kernels: from plain nests of scalars to what runs fast.
+Phase `scheduled`, the loops of kernels: from plain scalar loop nests to fast code.
 
-Strategies build nests of labeled loops; the `schedule` of a function says how they are cut and
-ordered; the passes here do it. What each does is legal because the labeled loops above a body are
-independent of each other.
+Strategies build nests of labeled loops; the `schedule` of a function says how they are tiled and
+ordered; the passes here apply it. Each transformation is legal because the labeled loops around a
+body are independent of each other.
 """

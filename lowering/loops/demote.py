@@ -13,12 +13,12 @@ from lowerdeck.lowering.loops.indices import Cloner
 
 class Demoter(Cloner):
     """
-    Copies ops with f32 in place of f64, in values alone: memory keeps its types, so nothing that
-    reads or writes f64 can be copied.
+    Copies ops with f32 in place of f64, for values only: memory keeps its types, so ops that read
+    or write f64 cannot be copied.
     """
 
     def fork(self) -> Demoter:
-        """A cloner that begins with what this one knows."""
+        """A cloner that begins with the mapping of this one."""
         return Demoter(self.indices, dict(self.values), dict(self.moved))
 
     def clone(self, op: Operation, block: Block) -> Operation:
@@ -46,7 +46,7 @@ class Demoter(Cloner):
         return new
 
     def operand(self, value: SSAValue, block: Block) -> SSAValue:
-        """What stands for a value, in f32."""
+        """The replacement of a value, in f32."""
         new = super().operand(value, block)
         if new.type != f64:
             return new

@@ -1,4 +1,4 @@
-"""About how long a kernel takes, from its loops: only to compare with thresholds."""
+"""Estimated run time of a kernel, from its loops: only for comparison with thresholds."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.targets.base import Costs
 
 _NOMINAL = 64
-"""The value that a dimension is taken to have if it is no number, and an index from data."""
+"""The assumed value of a dimension that is not constant, and of an index from data."""
 
 _SLOW = (arith.DivfOp, arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, math.SqrtOp)
-"""What takes as long as a division."""
+"""Ops as slow as a division."""
 
 _FUNCTIONS = tuple(
     cls for cls in math.Math.operations if cls not in (math.AbsFOp, math.FmaOp, math.SqrtOp)
@@ -27,13 +27,13 @@ Values = Mapping[SSAValue, int]
 
 
 def estimated_trips(loop: kernel.ForOp, values: Values | None = None) -> int:
-    """How often a loop runs, with loop variables around it in the middle of their ranges."""
+    """The trip count of a loop, with variables of enclosing loops in the middle of their ranges."""
     lower, upper, step = _range(loop, values or {})
     return max(-(-(upper - lower) // step), 0)
 
 
 def estimated_steps(op: Operation, costs: Costs, values: Values | None = None) -> int:
-    """Scalar or vector operations that an op makes."""
+    """The scalar or vector operations that an op executes."""
     values = values or {}
     if isinstance(op, kernel.ForOp):
         lower, upper, _ = _range(op, values)
@@ -49,7 +49,7 @@ def estimated_steps(op: Operation, costs: Costs, values: Values | None = None) -
 
 
 def steps_of_block(block: Block, costs: Costs, values: Values | None = None) -> int:
-    """The same for all ops of a block; of indices that they compute values are known."""
+    """The same for all ops of a block; `values` holds the known values of computed indices."""
     known, total = dict(values or {}), 0
     for op in block.ops:
         if isinstance(op, kernel.ApplyOp):

@@ -39,7 +39,7 @@ Op = TypeVar("Op", bound=Operation)
 
 
 class Indices(IndexSymbols):
-    """One symbol for each index value of a kernel that is there."""
+    """One symbol for each index value of an existing kernel."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -67,14 +67,14 @@ class Indices(IndexSymbols):
 
     def extent(self, lower: ExprLike, upper: ExprLike) -> Expr:
         """
-        How many iterations there are from `lower` to `upper`: none if that is below. Pieces of a
+        The number of iterations from `lower` to `upper`: zero if `upper` is less. Tiles of a
         negative number of iterations would not be empty.
         """
         size = simplified(upper - Expr.of(lower), self.ranges)
         return size if self._is_size(size) else maximum(size, 0)
 
     def _is_size(self, expr: Expr) -> bool:
-        """True if an expression is surely not negative."""
+        """True if an expression is provably not negative."""
         if expr in self._sizes:
             return True
         bounds = interval(expr, self.ranges)
@@ -107,8 +107,8 @@ class Indices(IndexSymbols):
 
 class Cloner:
     """
-    Copies ops into new blocks. `values` says what stands for the values of the source, `moved` what
-    stands for its index values.
+    Copies ops into new blocks. `values` maps the values of the source to their replacements,
+    `moved` maps its index values.
     """
 
     def __init__(
@@ -122,7 +122,7 @@ class Cloner:
         self.moved = {} if moved is None else moved
 
     def fork(self) -> Cloner:
-        """A cloner that begins with what this one knows."""
+        """A cloner that begins with the mapping of this one."""
         return Cloner(self.indices, dict(self.values), dict(self.moved))
 
     def exprs(self, op: Operation) -> list[Expr]:
@@ -132,7 +132,7 @@ class Cloner:
         return [expr.substitute(self.moved) for expr in self.indices.read(attribute.data, operands)]
 
     def value(self, value: SSAValue) -> SSAValue:
-        """What stands for a value."""
+        """The replacement of a value."""
         return self.values.get(value, value)
 
     def clone(self, op: Operation, block: Block) -> Operation:
@@ -153,7 +153,7 @@ class Cloner:
         return new
 
     def add(self, new: Operation, old: Operation, block: Block) -> None:
-        """Append what stands for an op."""
+        """Append the replacement of an op."""
         block.add_op(new)
         for before, after in zip(old.results, new.results, strict=True):
             self.values[before] = after
@@ -161,7 +161,7 @@ class Cloner:
                 self.moved[str(self.indices.symbol(before))] = self.indices.symbol(after)
 
     def operand(self, value: SSAValue, block: Block) -> SSAValue:
-        """What stands for a value, as an operand: a moved index may have to be computed."""
+        """The replacement of a value as an operand: a moved index may have to be computed."""
         if isinstance(value.type, IndexType):
             symbol = str(self.indices.symbol(value))
             if symbol in self.moved:
@@ -202,7 +202,7 @@ class Cloner:
     def open_loop(
         self, op: ForOp, types: Sequence[Attribute], inits: Sequence[SSAValue] | None = None
     ) -> tuple[ForOp, Cloner]:
-        """A loop like `op` with an empty body, and the cloner for what goes there."""
+        """A loop like `op` with an empty body, and the cloner for its body."""
         (lower, upper, step), operands = self.indices.write(self.exprs(op))
         body = Block(arg_types=[IndexType(), *types])
         new = ForOp(

@@ -1,4 +1,4 @@
-"""Between which expressions an index lies, and whether two parts of a buffer can overlap."""
+"""The interval of an index, and whether two regions of a buffer can overlap."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Interval:
 
     @staticmethod
     def of(bounds: OpenInterval) -> Interval:
-        """What lies between bounds."""
+        """The interval between bounds."""
         return Interval(Expr.of(bounds[0]), Expr.of(bounds[1]))
 
     @property
     def bounds(self) -> OpenInterval:
-        """The ends, as numbers where they are."""
+        """The ends, as numbers if they are constant."""
         return _bound(self.low), _bound(self.high)
 
     def is_before(self, other: Interval) -> bool:
-        """True if everything here is plainly less than everything there."""
+        """True if every integer here is provably less than every integer there."""
         gap = (other.low - self.high).value
         return gap is not None and gap > 0
 
@@ -42,11 +42,11 @@ def _bound(expr: Expr) -> Bound:
 
 
 Intervals = Mapping[SSAValue, Interval]
-"""Where loop variables lie."""
+"""The intervals of loop variables."""
 
 
 def interval_of(expr: Expr, operands: Sequence[SSAValue], known: Intervals) -> Interval | None:
-    """Where an expression over operands d0, d1, ... lies; None if that is not plain."""
+    """The interval of an expression over operands d0, d1, ...; None if it cannot be determined."""
     places = [known.get(value) for value in operands]
     ranges = by_operand([None if place is None else place.bounds for place in places])
     found = open_interval(expr, ranges)
@@ -54,7 +54,7 @@ def interval_of(expr: Expr, operands: Sequence[SSAValue], known: Intervals) -> I
 
 
 def range_of(loop: kernel.ForOp, known: Intervals) -> Interval | None:
-    """Where the variable of a loop lies, if it runs at all."""
+    """The interval of the variable of a loop, if the loop runs at all."""
     lower, upper, step = (interval_of(expr, loop.indices, known) for expr in loop.range.data)
     if lower is None or upper is None:
         return None
@@ -66,14 +66,14 @@ def range_of(loop: kernel.ForOp, known: Intervals) -> Interval | None:
 
 @dataclass(frozen=True)
 class Access:
-    """A load or store: the buffer, and where each index lies, None if unknown."""
+    """A load or store: the buffer, and the interval of each index, None if unknown."""
 
     ref: SSAValue
     is_store: bool
     indices: tuple[Interval | None, ...]
 
     def meets(self, other: Access) -> bool:
-        """False if the two are of different buffers, or differ in an index for certain."""
+        """False if the two access different buffers, or certainly differ in an index."""
         if self.ref is not other.ref:
             return False
         return not any(
@@ -83,7 +83,7 @@ class Access:
 
 
 def accesses_in(op: Operation, known: Intervals | None = None) -> list[Access]:
-    """Every load and store of an op and of what is in it, but of borders: nothing meets those."""
+    """Every load and store of an op and its nested ops, except borders, which meet no other."""
     inner = dict(known or {})
     if isinstance(op, kernel.ForOp) and (own := range_of(op, inner)) is not None:
         inner[op.body.block.args[0]] = own
@@ -112,7 +112,7 @@ def _access(op: kernel.LoadOp | kernel.StoreOp, known: Intervals) -> Access:
 
 
 def are_independent(ops: Sequence[Operation]) -> bool:
-    """True if none of the ops stores what another one loads or stores."""
+    """True if none of the ops stores to an element that another one loads or stores."""
     accesses = [accesses_in(op) for op in ops]
     return not any(
         (mine.is_store or other.is_store) and mine.meets(other)

@@ -1,4 +1,4 @@
-"""The parts that a schedule cuts a loop into."""
+"""The ranges into which a schedule splits a loop."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 @dataclass(frozen=True)
 class Part:
-    """A range of a loop that is done in equal tiles: `count` vectors of `lanes` lanes each."""
+    """A range of a loop with equal tiles: `count` vectors of `lanes` lanes each."""
 
     lower: Expr
     upper: Expr
@@ -24,7 +24,7 @@ class Part:
 
 
 def parts_of(upper: Expr, count: int, lanes: int) -> list[Part]:
-    """The range from 0 to `upper` in whole tiles, and what remains in smaller ones."""
+    """The range from 0 to `upper` in whole tiles, and the remainder in smaller ones."""
     size = count * lanes
     number = upper.value
     if number is None:
@@ -45,11 +45,11 @@ def parts_of(upper: Expr, count: int, lanes: int) -> list[Part]:
 
 
 _FEW = 6
-"""Tiles of at least so many are followed by smaller ones before single steps."""
+"""Tiles of at least this many steps are followed by smaller ones before single steps."""
 
 
 def _open_parts(upper: Expr, count: int, lanes: int) -> list[Part]:
-    """Of a size that is known only at run time: tiles, smaller tiles, single steps."""
+    """For a size that is known only at run time: tiles, smaller tiles, single steps."""
     steps = [(count, lanes), (1, lanes), (1, 1)]
     if count >= _FEW:
         steps.insert(1, (count // 3, lanes))

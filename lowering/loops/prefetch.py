@@ -1,4 +1,4 @@
-"""`prefetch`: ask for the weights that a kernel reads next while it computes with others."""
+"""`prefetch`: prefetch the weights that a kernel reads next while it computes with others."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lowerdeck.passes.context import options_of
 
 @dataclass(frozen=True)
 class _Reduction:
-    """An innermost reduction that reads vectors of the buffer, and how it reads them."""
+    """An innermost reduction that reads vectors of the buffer, and its access pattern."""
 
     loop: ForOp
     loads: Sequence[LoadOp]
@@ -31,14 +31,14 @@ class _Reduction:
     place: Sequence[Expr]
     """The index of the first load."""
     panel: ForOp | None
-    """The innermost independent loop that chooses what is read; None if all runs read the same."""
+    """The innermost independent loop that selects the weights; None if all runs read the same."""
     sweeps: Sequence[ForOp]
     """The loops within that one that repeat the reduction with the same weights, from the inner to
     the outer one."""
 
     @property
     def repetitions(self) -> int:
-        """How often it reads the same weights."""
+        """The number of times that it reads the same weights."""
         return prod(_trips(loop) for loop in self.sweeps)
 
 
@@ -85,9 +85,9 @@ def _trips(loop: ForOp) -> int:
 
 def _prefetch_next(reductions: Sequence[_Reduction], line_bytes: int) -> None:
     """
-    Ask for what lies one panel behind what is read. Runs that read the same panel ask for a share
-    of the next one each, slower than they read: memory is to be busy all the time, for it takes
-    longer than anything else.
+    Prefetch the data one panel after the current one. Runs that read the same panel prefetch a
+    share of the next one each, more slowly than they read: memory should be busy all the time,
+    because it is the bottleneck.
     """
     plans = [plan for each in reductions if (plan := _plan(each)) is not None]
     if not plans:
@@ -104,7 +104,7 @@ def _prefetch_next(reductions: Sequence[_Reduction], line_bytes: int) -> None:
 
 @dataclass(frozen=True)
 class _Plan:
-    """What one reduction reads: its steps through the panel, in elements, and what a step takes."""
+    """The reads of one reduction: its steps through the panel, in elements, and the step size."""
 
     reduction: _Reduction
     begin: Expr
@@ -113,7 +113,7 @@ class _Plan:
     span: int
 
     def apply(self, shares: int, done: int, line_bytes: int) -> None:
-        """Ask for one of the shares of the next panel; `done` runs of the panel come before."""
+        """Prefetch one share of the next panel; `done` runs of the current panel come before."""
         reduction = self.reduction
         load, indices = reduction.loads[0], reduction.indices
         line = line_bytes // ref_type(load.ref).item_size
@@ -133,7 +133,7 @@ class _Plan:
 
 
 def _plan(reduction: _Reduction) -> _Plan | None:
-    """None if a step does not go through the panel."""
+    """None if a step does not move through the panel."""
     loads, indices = reduction.loads, reduction.indices
     type_ = ref_type(loads[0].ref)
     offsets = [type_.offset(indices.read(load.map.data, load.indices)) for load in reduction.loads]
@@ -150,8 +150,8 @@ def _plan(reduction: _Reduction) -> _Plan | None:
 
 def _panel(reduction: _Reduction, type_: RefType) -> Expr:
     """
-    The size of what is read for one panel: what lies further in than the dimensions that depend on
-    independent loops, which are those with labels.
+    The number of elements in one panel: the dimensions inside of those that depend on independent
+    loops, which are those with labels.
     """
     indices = reduction.indices
     others = {
@@ -167,8 +167,8 @@ def _panel(reduction: _Reduction, type_: RefType) -> Expr:
 
 def _progress(reduction: _Reduction, offset: Expr) -> tuple[Expr, dict[str, int]]:
     """
-    Where the reduction begins to read, and how far a step of each of its loops goes on; no steps if
-    they are not all the same.
+    The offset where the reduction begins to read, and the step of each of its loops; no steps if
+    they are not all equal.
     """
     indices, loops = reduction.indices, [reduction.loop]
     for parent in _loops_around(reduction.loop):
@@ -191,8 +191,9 @@ def _progress(reduction: _Reduction, offset: Expr) -> tuple[Expr, dict[str, int]
 
 def _shares(runs: int, plans: Sequence[_Plan]) -> int:
     """
-    Among how many runs the next panel is shared out: a power of two that divides all steps. Where
-    they do not go through it alike, the first reduction asks for all of it in each run.
+    The number of runs that share the prefetch of the next panel: a power of two that divides all
+    steps. If they move through it differently, the first reduction prefetches all of it in each
+    run.
     """
     first = plans[0]
     steps = list(first.steps.values())
@@ -207,7 +208,7 @@ def _shares(runs: int, plans: Sequence[_Plan]) -> int:
 
 
 def _repetition(reduction: _Reduction) -> Expr:
-    """The number of a run among those that read the same."""
+    """The number of a run among those that read the same weights."""
     number, size = Expr.const(0), 1
     for loop in reduction.sweeps:
         number += reduction.indices.symbol(loop.body.block.args[0]) * size
@@ -225,10 +226,10 @@ def _loops_around(loop: ForOp) -> Iterator[ForOp]:
 @dataclass(frozen=True)
 class PrefetchPass(ModulePass):
     """
-    Where the `schedule` of a kernel names a buffer in `prefetch`, each step of a reduction that
-    reads vectors of it asks for what lies one panel further on: a panel is what all reductions read
-    for one iteration of the loops with labels. Runs that read the same panel share what they ask
-    for. Behind the last panel lie the weights of the next kernel.
+    If the `schedule` of a kernel names a buffer in `prefetch`, each step of a reduction that reads
+    vectors of it prefetches the data one panel further on. A panel is the data that all reductions
+    read for one iteration of the loops with labels. Runs that read the same panel share the
+    prefetches. The panel after the last one holds the weights of the next kernel.
     """
 
     name = "prefetch"

@@ -26,28 +26,28 @@ _IDENTITIES: Mapping[str, float] = {"add": 0.0, "max": -python_math.inf, "min": 
 @dataclass(frozen=True)
 class Reduction:
     """
-    A carried value that is only ever combined with one term of f32 an iteration.
+    A carried value whose only use is to be combined with one f32 term per iteration.
 
-    A sum in f64 of such terms is one too: parts of it may be made in f32.
+    An f64 sum of such terms qualifies, too: partial sums may be computed in f32.
     """
 
     kind: str
     """add, max or min"""
     keeps_nan: bool
-    """False for an extremum that passes over NaN."""
+    """False for an extremum that skips NaN."""
     argument: SSAValue
     """The carried value in the loop."""
     term: SSAValue
     ops: tuple[Operation, ...]
-    """What combines them."""
+    """The op that combines them."""
 
     @property
     def identity(self) -> arith.ConstantOp:
-        """What leaves a term as it is."""
+        """The neutral element."""
         return arith.ConstantOp(FloatAttr(_IDENTITIES[self.kind], f32))
 
     def combine(self, block: Block, total: SSAValue, term: SSAValue) -> SSAValue:
-        """Append what combines a total with a term, or two totals."""
+        """Append the op that combines a total with a term, or two totals."""
         if total.type == f64 and term.type == f32:
             extend = arith.ExtFOp(term, f64)
             block.add_op(extend)
@@ -68,7 +68,7 @@ def _append(block: Block, op: Operation) -> SSAValue:
 
 
 def find_reductions(loop: ForOp) -> list[Reduction] | None:
-    """All carried values of a loop as reductions; None if one is something else."""
+    """All carried values of a loop as reductions; None if one of them is not a reduction."""
     last = loop.body.block.last_op
     assert isinstance(last, YieldOp)
     found: list[Reduction] = []

@@ -1,4 +1,4 @@
-"""`tile`: cut the independent loops of a nest into tiles, and put them in order."""
+"""`tile`: tile and reorder the independent loops of a nest."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 
 
 def nest_of(top: ForOp) -> list[ForOp]:
-    """The labeled loops from `top` inward that hold nothing but the next one."""
+    """The labeled loops from `top` inward that contain nothing but the next one."""
     chain = [top]
     while True:
         ops = list(chain[-1].body.block.ops)
@@ -58,7 +58,7 @@ class Tiler:
     def _build(self, depth: int, block: Block, cloner: Cloner, parts: dict[str, Part]) -> None:
         if depth == len(self._order):
             if block is self._top and self._parallel:
-                # Threads share loops; what stands by itself is a loop of one.
+                # Threads share loops; straight-line code is wrapped in a loop of one iteration.
                 body = Block(arg_types=[IndexType()])
                 self._build_tile(self._inner, body, cloner, parts)
                 body.add_op(YieldOp())
@@ -155,7 +155,7 @@ class Tiler:
     def _inner_loop(
         self, label: str, bounds: tuple[int, int], block: Block, cloner: Cloner, mode: str
     ) -> Generator[tuple[Block, Cloner]]:
-        """A loop within a tile: how many iterations, and how far one moves."""
+        """A loop within a tile, by trip count and step."""
         body = Block(arg_types=[IndexType()])
         symbol = self._indices.symbol(body.args[0])
         self._indices.limit(symbol, 0, bounds[0])
@@ -168,7 +168,7 @@ class Tiler:
 
 
 def tile(block: Block, schedule: Schedule) -> None:
-    """Rebuild every nest of a block by a schedule, those in others first."""
+    """Rebuild every nest of a block by a schedule, nested ones first."""
     for top in list(block.ops):
         if not isinstance(top, ForOp):
             continue
@@ -189,14 +189,14 @@ def tile(block: Block, schedule: Schedule) -> None:
 @dataclass(frozen=True)
 class TilePass(ModulePass):
     """
-    Cut loops into tiles by the `schedule` of a kernel: `tile` gives sizes by label, `lanes` the
-    lanes of vectors, `order` the order of the loops over tiles. Loops in the tile come to stand
-    directly around the body, marked to be unrolled, and the one over lanes innermost. What remains
-    at the end of a dimension is done in a smaller tile; where the size is known only at run time,
-    in single steps.
+    Tile loops by the `schedule` of a kernel: `tile` gives sizes by label, `lanes` the lanes of
+    vectors, `order` the order of the loops over tiles. Loops within a tile are placed directly
+    around the body, marked to be unrolled, with the lane loop innermost. The remainder at the end
+    of a dimension is computed in a smaller tile; if the size is known only at run time, in single
+    steps.
 
-    The loops of a nest are those labeled ones, from the outermost inward, that hold nothing but the
-    next. There may be nests in the body of another one.
+    The loops of a nest are the labeled ones, from the outermost inward, that contain nothing but
+    the next one. There may be nests in the body of another one.
     """
 
     name = "tile"

@@ -1,4 +1,4 @@
-"""`unroll-tiles`: the loops in a tile become copies of their body, side by side."""
+"""`unroll-tiles`: the loops in a tile are unrolled, and the copies of their body interleaved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from lowerdeck.lowering.loops.varying import is_varying, varying_values
 
 
 class Unroller:
-    """Puts copies of a body side by side: one copy of what they share, loops merged."""
+    """Interleaves copies of a body: one copy of what they share, loops merged."""
 
     def __init__(self, loop: ForOp, indices: Indices) -> None:
         self._varying = varying_values(loop.body.block, [loop.body.block.args[0]])
@@ -54,7 +54,7 @@ class Unroller:
         run.clear()
 
     def _share(self, op: Operation, copies: Sequence[Cloner], block: Block) -> None:
-        """One copy for all."""
+        """One op for all copies."""
         first = copies[0]
         first.clone(op, block)
         for copy in copies[1:]:
@@ -98,7 +98,7 @@ class Unroller:
 
 
 def _can_precede(op: Operation, others: Sequence[Operation]) -> bool:
-    """True if an op that uses no results of others gives the same before them."""
+    """True if an op that uses no results of others gives the same result before them."""
     if op.has_trait(Pure):
         return True
     return isinstance(op, LoadOp) and not any(
@@ -107,7 +107,7 @@ def _can_precede(op: Operation, others: Sequence[Operation]) -> bool:
 
 
 def unroll(loop: ForOp) -> None:
-    """Replace a loop with a known number of iterations by copies of its body side by side."""
+    """Replace a loop with a constant trip count by interleaved copies of its body."""
     bounds = constants(loop.range.data)
     assert bounds is not None
     indices = Indices()
@@ -120,7 +120,7 @@ def unroll(loop: ForOp) -> None:
 
 
 def limit_by_parents(op: Operation, indices: Indices) -> None:
-    """Make the ranges of the loops around an op known, and the sizes of its kernel."""
+    """Record the ranges of the loops around an op, and the sizes of its kernel."""
     parents: list[ForOp] = []
     parent = op.parent_op()
     while parent is not None:
@@ -134,7 +134,7 @@ def limit_by_parents(op: Operation, indices: Indices) -> None:
 
 
 def replace(loop: ForOp, block: Block, results: Sequence[SSAValue] = ()) -> None:
-    """Put the ops of a block where a loop stands, and the results in place of the loop's."""
+    """Replace a loop by the ops of a block, and the loop's results by the given ones."""
     parent = loop.parent
     assert parent is not None
     for op in list(block.ops):
@@ -159,12 +159,12 @@ def _is_unrollable(op: Operation) -> bool:
 @dataclass(frozen=True)
 class UnrollTilesPass(ModulePass):
     """
-    Replace each loop of mode `unroll`, innermost first, by copies of its body side by side.
+    Replace each loop of mode `unroll`, innermost first, by interleaved copies of its body.
 
-    Iterations of such a loop are independent. What does not depend on its index is there once.
-    Loops in the body become one loop that carries the values of all copies: the accumulators of a
-    tile stay in registers while one reduction runs. A loop whose bounds differ between copies is
-    copied as it is.
+    Iterations of such a loop are independent. Ops that do not depend on its index are not
+    duplicated. Loops in the body are merged into one loop that carries the values of all copies:
+    the accumulators of a tile stay in registers during one reduction. A loop whose bounds differ
+    between copies is copied unchanged.
     """
 
     name = "unroll-tiles"

@@ -1,4 +1,4 @@
-"""Which values of a body differ between the iterations of a loop that is to disappear."""
+"""The values of a body that differ between iterations of a loop to be unrolled or vectorized."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _uses(block: Block) -> Iterable[SSAValue]:
 
 
 def _spread_loop(op: ForOp, varying: set[SSAValue]) -> None:
-    """A carried value varies if its start does or what the body makes of it."""
+    """A carried value varies if its initial value does or the value that the body yields."""
     arguments = op.body.block.args[1:]
     last = op.body.block.last_op
     assert isinstance(last, YieldOp)

@@ -1,4 +1,4 @@
-"""What generated C is compiled for: the targets, a file a family, and what is asked of them."""
+"""The targets that C is generated for, one file per family, and queries about them."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from lowerdeck.lowering.targets.c99 import C99
 from lowerdeck.lowering.targets.x86 import X86_64, X86_64_V3, X86_64_V4
 
 TARGETS: list[Target] = [X86_64_V4, X86_64_V3, X86_64, AARCH64, C99]
-"""All of them; `native` is the first one that runs here."""
+"""All targets; `native` is the first one that runs on this machine."""
 
 NATIVE = "native"
-"""The name of the machine that compiles."""
+"""The name of the machine that runs the compiler."""
 
 _NATIVE_FLAGS = ("-march=native", "-mtune=generic", "-mprefer-vector-width=512")
 """
-Tuned for some processors (AMD's), gcc takes some sums' multiply-adds apart, those of one sum in a
-loop and not those of eight side by side: columns of equal weights would have unequal sums.
+When tuned for some processors (AMD's), gcc splits the multiply-adds of some sums: those of a single
+sum in a loop, but not those of eight adjacent sums, so columns of equal weights would have unequal
+sums.
 """
 
 FLAGS = (
@@ -34,15 +35,15 @@ FLAGS = (
     "-Wno-ignored-optimization-argument",
 )
 """
-What the generated C is compiled with for every target; any C99 compiler and flags will do.
+The flags for the generated C on every target; any C99 compiler and flags will do.
 
-Predictive commoning (of gcc) keeps what a loop loads for its next turns, which takes the registers
-that sums are in. Clang knows nothing of it, and is not to say so.
+Predictive commoning (of gcc) keeps values that a loop loads for its next iterations, which takes
+registers from the accumulators. Clang does not know the option, and must not warn about it.
 """
 
 
 def target_names() -> list[str]:
-    """What may be compiled for."""
+    """The names of the targets."""
     return [NATIVE, *(target.name for target in TARGETS)]
 
 
@@ -64,7 +65,7 @@ def target_named(name: str) -> Target:
 
 
 def obstacle(name: str) -> str | None:
-    """Why code for a target cannot run on this machine; None if it can."""
+    """The reason why code for a target cannot run on this machine; None if it can."""
     return None if name == NATIVE else _obstacle(target_named(name))
 
 
@@ -83,7 +84,7 @@ def _cpu_features() -> set[str]:
 
 
 def _cpu_lines() -> list[str]:
-    """What the system says of its CPUs' features; empty if it says nothing."""
+    """The CPU features that the system reports; empty if it reports none."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -98,7 +99,7 @@ def compiler_flags(name: str) -> list[str]:
 
 def machine_key(name: str) -> str:
     """
-    What identifies the machines that code for a target runs on: for `native` the architecture and
+    The identity of the machines that code for a target runs on: for `native` the architecture and
     the features of this CPU, else the target itself.
     """
     if name != NATIVE:

@@ -1,4 +1,4 @@
-"""64-bit Arm with NEON, which every one has."""
+"""64-bit Arm with NEON, which is always present."""
 
 from __future__ import annotations
 

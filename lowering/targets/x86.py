@@ -38,4 +38,4 @@ X86_64 = Target(
     flags=("-march=x86-64",),
     architectures=_MACHINES,
 )
-"""SSE2, which every one has."""
+"""SSE2, which is always present."""
