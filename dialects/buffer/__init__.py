@@ -1,6 +1,6 @@
 """
 The `buffer` dialect: memory is explicit. Kernels are loop nests over buffers, and the entry
-function calls them in order. What is printed as C is decided here.
+function calls them in order. This level decides everything that is printed as C.
 """
 
 from xdsl.ir import Dialect

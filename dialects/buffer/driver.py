@@ -56,13 +56,13 @@ from lowerdeck.dialects.dims import Expr, ExprLike, product
 @irdl_op_definition
 class WeightOp(IRDLOperation):
     """
-    A constant buffer; `offset` is its byte offset in the weights once they are laid out.
+    A constant buffer; `offset` is its byte offset in the weights, after these are laid out.
 
-    With a `layout`, `value` is the tensor of dimensions `dims` in C order, and is yet to be packed.
+    With a `layout`, `value` is the tensor of dimensions `dims` in C order, and is not packed yet.
 
     Constraints:
 
-    - (C1) `layout` and `dims` come together, and the buffer is what the layout makes of the tensor.
+    - (C1) `layout` and `dims` occur together, and the buffer has the shape of the tensor's storage.
     - (C2) the blob has exactly the bytes of the tensor or, packed, of the buffer; or it is elided.
 
     Example:
@@ -98,7 +98,7 @@ class WeightOp(IRDLOperation):
             raise VerifyException(problem)
 
     def problem(self) -> str | None:
-        """Which constraint does not hold, and why."""
+        """The label of the violated constraint, and the reason."""
         type_ = ref_type(self.result)
         elements = type_.elements
         if self.layout is not None and self.dims is not None:
@@ -116,12 +116,12 @@ class WeightOp(IRDLOperation):
 @irdl_op_definition
 class AllocOp(IRDLOperation):
     """
-    A buffer for intermediate values. `offset` is its byte offset in the workspace once memory is
-    planned. One whose size depends on data is `dynamic`: it comes from the caller's allocator and
-    is given back at the end of the enclosing block.
+    A buffer for intermediate values. `offset` is its byte offset in the workspace, after memory is
+    planned. A buffer whose size depends on data is `dynamic`: it comes from the caller's allocator
+    and is released at the end of the enclosing block.
 
-    A buffer that has more elements than the value in it, because a layout pads some axes, says in
-    `unpadded` how many the value has.
+    If the buffer has more elements than the value in it, because a layout pads some axes,
+    `unpadded` is the number of elements of the value.
 
     Example:
 
@@ -152,7 +152,7 @@ class AllocOp(IRDLOperation):
 
     @property
     def unpadded_bytes(self) -> Expr:
-        """Bytes that the value takes in C order."""
+        """The size in bytes of the value in C order."""
         type_ = ref_type(self.result)
         return type_.bytes if self.unpadded is None else self.unpadded.data[0] * type_.item_size
 
@@ -220,7 +220,7 @@ class CopyOp(IRDLOperation):
 class CallOp(IRDLOperation):
     """
     Run a kernel on buffers; `symbols` are the values of its dimension symbols, and `multiply_adds`
-    is how much its convolutions and matrix products compute.
+    is the number of multiply-adds of its convolutions and matrix products.
 
     Constraints:
 
@@ -265,7 +265,7 @@ class CallOp(IRDLOperation):
 @irdl_op_definition
 class BindOp(IRDLOperation, MakesSymbols):
     """
-    The integers of a buffer become the values of symbols, to the end of the enclosing block.
+    Bind symbols to the integers of a buffer, to the end of the enclosing block.
 
     Example:
 
@@ -289,7 +289,7 @@ class BindOp(IRDLOperation, MakesSymbols):
 
     @property
     def made_symbols(self) -> list[str]:
-        """The symbols, one an element."""
+        """The symbols, one per element."""
         return [name.data for name in self.symbols]
 
 
@@ -298,7 +298,7 @@ class RequireOp(IRDLOperation):
     """
     End the run with status SHAPE_MISMATCH unless `left predicate right`, where the predicate is eq,
     le, or broadcast: left equals right or is 1. The predicate index is le for elements that are
-    taken by index, and ends the run with INDEX_OUT_OF_RANGE.
+    selected by index, and ends the run with INDEX_OUT_OF_RANGE.
 
     Example:
 
@@ -328,7 +328,7 @@ class RequireOp(IRDLOperation):
 @irdl_op_definition
 class BarrierOp(IRDLOperation):
     """
-    Every thread waits here for all the others.
+    Every thread waits here for all others.
 
     Example:
 
@@ -348,7 +348,7 @@ class BarrierOp(IRDLOperation):
 @irdl_op_definition
 class CheckStatusOp(IRDLOperation):
     """
-    End the run if a kernel before this set its status; threads agree on it first.
+    End the run if an earlier kernel has set its status; threads agree on the status first.
 
     Example:
 
@@ -368,15 +368,15 @@ class CheckStatusOp(IRDLOperation):
 @irdl_op_definition
 class MarkOp(IRDLOperation):
     """
-    Take the time. What has passed since the last mark is added to the times of `slot`, if given.
+    Read the clock. The time since the last mark is added to that of `slot`, if given.
 
     A slot is described for people: by the `kernel` that was called, or `copy`, the model's `nodes`
-    that it comes from, the `shapes` of its buffers and the sum of their `bytes`; of a call also by
-    the kernel's `schedule` and its `multiply_adds`, if there are any.
+    that it originates from, the `shapes` of its buffers and the sum of their `bytes`; for a call
+    also by the kernel's `schedule` and its `multiply_adds`, if there are any.
 
     Constraints:
 
-    - (C1) `slot`, `kernel`, `nodes`, `shapes` and `bytes` come together, the others with these.
+    - (C1) `slot`, `kernel`, `nodes`, `shapes` and `bytes` occur together, the others with these.
     - (C2) `bytes` and `multiply_adds` are one expression each, and `slot` is not negative.
 
     Example:
@@ -441,8 +441,8 @@ class OnceOp(IRDLOperation):
 class ShareOp(IRDLOperation, MakesSymbols):
     """
     Run the region for every part of a loop: in it, the symbols `part.number` and `part.count` are
-    the number of the part, from 0, and how many there are. Threads take parts until none is left,
-    so a part must not touch what another one writes.
+    the number of the part, from 0, and the number of parts. Threads take parts until none is left,
+    so a part must not touch data that another one writes.
 
     Example:
 
@@ -471,17 +471,18 @@ class ShareOp(IRDLOperation, MakesSymbols):
 @irdl_op_definition
 class SectionOp(IRDLOperation, MakesSymbols):
     """
-    Ops of the driver in a row that are a function of their own, so that none gets too long.
+    Consecutive ops of the driver that form a separate function, so that none is too long.
 
     The region's arguments are the buffers in `arguments`, and `symbols` the dimension symbols from
     outside that it uses. The results are the buffers that the region yields, and `result_symbols`
-    symbols that it makes, to the end of the enclosing block. Dynamic buffers made in the region
-    belong to the enclosing block. What ends the run in it ends the run of the model.
+    symbols that it defines, to the end of the enclosing block. Dynamic buffers allocated in the
+    region belong to the enclosing block. An error that ends the run in a section ends the run of
+    the model.
 
     Constraints:
 
     - (C1) the region's arguments have the types of `arguments`.
-    - (C2) the region ends with `buffer.yield`, which gives buffers of the result types, each once.
+    - (C2) the region ends with `buffer.yield` of buffers of the result types, each once.
 
     Example:
 
@@ -539,16 +540,16 @@ class SectionOp(IRDLOperation, MakesSymbols):
 @irdl_op_definition
 class IfOp(IRDLOperation, MakesSymbols):
     """
-    Run one of two regions, chosen by the i1 in a buffer of one element.
+    Run one of two regions, selected by the i1 in a buffer of one element.
 
-    The results are the buffers that the region yields: dynamic ones that it owns (of its own, or
-    results of control flow in it), each once, which are not given back at its end but with the
-    enclosing block. `result_symbols` are dimensions of the results, which get their values from
-    those of the yielded buffers.
+    The results are the buffers that the region yields: dynamic ones that it owns (its own, or
+    results of control flow in it), each once, which are not released at its end but with the
+    enclosing block. `result_symbols` are dimensions of the results, bound to those of the yielded
+    buffers.
 
     Constraints:
 
-    - (C1) both regions end with `buffer.yield`, which gives buffers of the result types, but for
+    - (C1) both regions end with `buffer.yield` of buffers of the result types, except for
       dimensions that are one of `result_symbols`, each buffer once.
 
     Example:
@@ -606,18 +607,18 @@ class IfOp(IRDLOperation, MakesSymbols):
 @irdl_op_definition
 class LoopOp(IRDLOperation, MakesSymbols):
     """
-    Run the body while the i1 in `condition` holds and fewer than the i64 in `trip_count` iterations
-    were made.
+    Run the body while the i1 in `condition` holds and fewer iterations than the i64 in `trip_count`
+    have run.
 
     `iteration` names the symbol for the iteration number in the body, `count` the one for the
-    number of iterations made, to the end of the enclosing block. The region's arguments are, for
-    each pair of buffers in `slots`, the current and the next value; after each iteration the two
-    swap roles. The results are the current ones after the loop.
+    number of iterations that ran, to the end of the enclosing block. The region's arguments are,
+    for each pair of buffers in `slots`, the current and the next value; after each iteration the
+    two are swapped. The results are the current ones after the loop.
 
     Values that change their size follow the pairs: `owned` are dynamic buffers of the enclosing
-    block, which the loop takes over. The body yields the next ones, which are dynamic buffers that
-    it owns, each once; after each iteration they take the place of the current ones, which are
-    given back. `carried_symbols` are dimensions of the arguments in the body, `result_symbols` the
+    block, of which the loop takes ownership. The body yields the next ones, which are dynamic
+    buffers that it owns, each once; after each iteration they replace the current ones, which are
+    released. `carried_symbols` are dimensions of the arguments in the body, `result_symbols` the
     same dimensions of the results.
 
     Constraints:
@@ -625,10 +626,10 @@ class LoopOp(IRDLOperation, MakesSymbols):
     - (C1) `slots` are pairs of buffers of the same type.
     - (C2) the region's first arguments have the types of `slots`.
     - (C3) `carried_symbols` and `result_symbols` have the same length.
-    - (C4) the other arguments have the types of `owned`, but for dimensions that are one of
+    - (C4) the other arguments have the types of `owned`, except for dimensions that are one of
       `carried_symbols`.
-    - (C5) the region ends with `buffer.yield`, which gives buffers of the types of these arguments,
-      but for dimensions that are one of `carried_symbols`, each buffer once.
+    - (C5) the region ends with `buffer.yield` of buffers of the types of these arguments, except
+      for dimensions that are one of `carried_symbols`, each buffer once.
     - (C6) the results for owned buffers have the types of these arguments, with `result_symbols`
       in place of `carried_symbols`.
 
@@ -735,7 +736,7 @@ def _substituted(value: SSAValue, values: Mapping[str, Expr]) -> RefType:
 
 
 def made_dims(values: Sequence[SSAValue], names: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Where a dimension of a buffer is one of the symbols: number of the value, axis, symbol."""
+    """The buffer dimensions that are one of the symbols: number of the value, axis, symbol."""
     for number, value in enumerate(values):
         for axis, dim in enumerate(ref_type(value).dims.data):
             if str(dim) in names:
@@ -743,7 +744,7 @@ def made_dims(values: Sequence[SSAValue], names: Sequence[str]) -> Iterator[tupl
 
 
 def _require_one(exprs: DimsAttr | None, what: str, label: str) -> None:
-    """A property that is there is one expression."""
+    """A property, if present, is one expression."""
     fits = exprs is None or len(exprs.data) == 1
     require(fits, lambda: f"{what} is {exprs}, not one expression", label)
 
@@ -759,7 +760,7 @@ def _require_yields(region: Region, values: Sequence[SSAValue], made: set[str], 
 def _require_same(
     found: Sequence[SSAValue], expected: Sequence[SSAValue], made: set[str], what: str, label: str
 ) -> None:
-    """The types are the same, but for dimensions that are one of `made` in `expected`."""
+    """The types are equal, except for dimensions that are one of `made` in `expected`."""
     counts = f"{what}: found {len(found)} buffers, expected {len(expected)}"
     require(len(found) == len(expected), counts, label)
     for value, other in zip(found, expected, strict=True):

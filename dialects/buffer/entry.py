@@ -1,4 +1,4 @@
-"""The entry function: what runs a model, and what is known of it as a whole."""
+"""The entry function: it runs a model, and holds the facts about the model as a whole."""
 
 from __future__ import annotations
 
@@ -30,27 +30,28 @@ Names = ArrayAttr[StringAttr]
 @irdl_op_definition
 class EntryOp(IRDLOperation):
     """
-    The function that runs the model: it calls kernels in order, and branches and loops around them.
+    The function that runs the model: it calls kernels in order, with the branches and loops around
+    them.
 
     The region's arguments are the buffers of the model's inputs, then those of its outputs; callers
     know them by the tensors' names, `inputs` and `outputs`. The model also has the inputs `unused`,
     which no output needs.
 
-    `takes_pool` says that it is for a pool of threads, and `parallel` that every thread runs it,
-    because there is something that they share. `workspace` is the bytes of planned memory, and
-    `weights` those of the constants with their header. How good the plan is, if all sizes are
-    numbers, `live` says, the largest sum of bytes of buffers in use at once, and `row_major`, the
-    same for the values in them in C order, without the padding of layouts. With `profile`, it takes
+    `takes_pool` says that it takes a thread pool, and `parallel` that every thread runs it, because
+    they share work. `workspace` is the size of planned memory in bytes, and `weights` that of the
+    constants with their header. If all sizes are constants, two numbers measure the quality of the
+    plan: `live`, the largest sum of bytes of buffers live at the same time, and `row_major`, the
+    same for their values in C order, without the padding of layouts. With `profile`, it measures
     the time of calls and copies.
 
     Constraints:
 
     - (C1) the region's arguments are buffers, one for each of `inputs`, then of `outputs`.
     - (C2) the region ends with `buffer.return`.
-    - (C3) there is no other entry function beside it.
+    - (C3) it is the only entry function.
     - (C4) `workspace` is one expression of symbols that are dimensions of inputs.
     - (C5) `weights`, `live` and `row_major` are not negative.
-    - (C6) what is `parallel` takes a pool.
+    - (C6) a `parallel` entry function takes a pool.
     - (C7) the slots of the marks are 0, 1, ..., each once; without `profile` there are no marks.
 
     Example:
@@ -109,13 +110,13 @@ class EntryOp(IRDLOperation):
 
     @property
     def symbols(self) -> frozenset[str]:
-        """The symbols that have values when it begins: those that are a dimension of an input."""
+        """The symbols that are defined at its start: the dimensions of inputs."""
         dims = (dim for argument in self.input_args for dim in ref_type(argument).dims.data)
         return frozenset(str(dim) for dim in dims if str(dim) in dim.symbols)
 
     @property
     def marks(self) -> list[MarkOp]:
-        """Those with a slot, in the order of these."""
+        """The marks with a slot, in slot order."""
         marks = [op for op in self.walk() if isinstance(op, MarkOp) and op.slot is not None]
         return sorted(marks, key=lambda op: -1 if op.slot is None else op.slot.data)
 

@@ -1,5 +1,5 @@
 """
-The `core` dialect: what several frameworks spell differently is one op here.
+The `core` dialect: one op for what several frameworks spell differently.
 
 Value semantics, numpy broadcasting, explicit windows, structured control flow. The docstring of an
 op is its specification; `lowerdeck.dialects.interpret.core` executes it.

@@ -38,14 +38,14 @@ class AttentionOp(CoreOp):
         weight[b, h, t, :] = exp(score - m) / sum_s(exp(score - m)), m the maximum along s
         result[b, t, h, e] = sum_s(weight[b, h, t, s] * value[b, s, h, e])
 
-    Heads are the dimension before the last, as the columns of a matrix product lie: splitting them
-    off and joining the results again are reshapes.
+    Heads are the dimension before the last, as in the columns of a matrix product: splitting the
+    heads and joining the results again are reshapes.
 
     Constraints:
 
     - (C1) all operands are f32, or all are f64: half precision would round between the steps.
     - (C2) query, key and value have the same rank, at least 3, and agree in B..., H, and D or S;
-      nothing of them broadcasts.
+      none of them broadcasts.
     - (C3) the mask broadcasts to [B..., H, T, S] and does not exceed it.
 
     Example:
@@ -82,7 +82,7 @@ class AttentionOp(CoreOp):
 
     @property
     def score_dims(self) -> tuple[Expr, ...]:
-        """[B..., H, T, S]: what the mask broadcasts to."""
+        """[B..., H, T, S]: the shape that the mask broadcasts to."""
         *batch, queries, heads, _ = dims_of(self.query)
         return (*batch, heads, queries, dims_of(self.key)[-3])
 

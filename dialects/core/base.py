@@ -1,4 +1,4 @@
-"""What all `core` ops share: inferred result types, one assembly format, and its verification."""
+"""Common parts of all `core` ops: inferred result types, assembly format and its verification."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from lowerdeck.dialects.dims import Expr, parse_exprs
 from lowerdeck.dialects.numbers import dense_ints
 
 TYPES = "attr-dict `:` functional-type(operands, results)"
-"""How most formats end: `{other properties} : (types of operands) -> types of results`."""
+"""The end of most formats: `{other properties} : (types of operands) -> types of results`."""
 
 FORMAT = f"operands {TYPES}"
 """`core.name %a, %b {properties} : (types of operands) -> types of results`."""
@@ -69,13 +69,13 @@ class CoreOp(IRDLOperation, ABC):
     """
     An op whose result types follow from its operands and properties.
 
-    Subclasses define `infer`; building, verification and `infer-shapes` all use it. That is why
-    element types and ranks are checked there and not by constraints of the definition, which
-    building does not see.
+    Subclasses define `infer`; building, verification and `infer-shapes` all use it. Element types
+    and ranks are therefore checked there and not by constraints of the definition, which builders
+    do not check.
 
     Constraints:
 
-    - (T1) each result has the type that operands and properties give.
+    - (T1) each result has the type inferred from operands and properties.
     - (T2) each dimension is a number or has identity: an expression in `#core.tensor<dims = ...>`.
     - (T3) a result has at most 64 dimensions.
     """
@@ -104,7 +104,7 @@ class CoreOp(IRDLOperation, ABC):
 
     @abstractmethod
     def infer(self) -> Sequence[Attribute]:
-        """The result types; VerifyException if the operands do not fit."""
+        """The result types; VerifyException if the operand types are invalid."""
 
     def refine(self) -> bool:
         """Set the result types to the inferred ones; True if one of them changed."""
@@ -116,7 +116,7 @@ class CoreOp(IRDLOperation, ABC):
         return changed
 
     def _inferred(self) -> Sequence[Attribute]:
-        """`infer`; VerifyException if a result has more dimensions than there can be."""
+        """`infer`; VerifyException if a result has more than the maximum number of dimensions."""
         types = self.infer()
         for type_ in types:
             if isinstance(type_, TensorType) and (rank := len(type_.shape)) > MAX_RANK:
@@ -126,7 +126,7 @@ class CoreOp(IRDLOperation, ABC):
         return types
 
     def with_operands(self, operands: Sequence[SSAValue]) -> Self:
-        """The same op of other operands, which give its result types; in no block yet."""
+        """The same op with other operands, which determine its result types; not in a block yet."""
         new = type(self).create(
             operands=operands,
             result_types=self.result_types,
@@ -161,13 +161,13 @@ class SameTypeOp(CoreOp, ABC):
 
 
 def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:
-    """`array<i64: ...>`; VerifyException for a number of more bits."""
+    """`array<i64: ...>`; VerifyException for an integer that does not fit."""
     return dense_ints(list(values))
 
 
 def require(condition: bool, message: str | Callable[[], str], label: str = "") -> None:
     """
-    VerifyException with `message` unless `condition`. One that prints types is better given as a
+    VerifyException with `message` unless `condition`. A message that prints types should be a
     function: printing takes longer than most checks.
 
     `label` is that of the constraint in the op's docstring, such as C1; the message ends with it.

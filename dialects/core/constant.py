@@ -41,7 +41,7 @@ from lowerdeck.dialects.dims import ExprLike, product
 @irdl_op_definition
 class ConstantOp(CoreOp):
     """
-    A constant tensor: its values, or where its bytes are.
+    A constant tensor: its values, or the location of its bytes.
 
     Constraints:
 
@@ -103,7 +103,7 @@ class ConstantOp(CoreOp):
 
     @property
     def _is_readable(self) -> bool:
-        """True if the values are few and every one has a decimal form that reads back exactly."""
+        """True if there are few values, each with a decimal form that parses to the same bits."""
         blob = self.value.data
         element = element_type(self.result)
         if blob.file is not None or not 0 < blob.size <= INLINE_BYTES:
@@ -174,8 +174,8 @@ class BindSymbolsOp(CoreOp, MakesSymbols):
     """
     Give names to integers that are only known at run time.
 
-    The symbols stand for the elements in C order from here to the end of the enclosing block, in
-    every type and expression. The op defines symbols, so it is dead only if nothing uses them.
+    The symbols denote the elements in C order from here to the end of the enclosing block, in every
+    type and expression. The op defines symbols, so it is dead only if nothing uses them.
 
     Constraints:
 
@@ -201,7 +201,7 @@ class BindSymbolsOp(CoreOp, MakesSymbols):
 
     @property
     def made_symbols(self) -> list[str]:
-        """The symbols, one an element."""
+        """The symbols, one per element."""
         return [name.data for name in self.symbols]
 
     def infer(self) -> Sequence[Attribute]:

@@ -1,4 +1,4 @@
-"""Structured control flow, and kernels: the regions that become one C function each."""
+"""Structured control flow, and kernels: regions that become one C function each."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ Symbols: TypeAlias = ArrayAttr[StringAttr]
 @irdl_op_definition
 class YieldOp(IRDLOperation):
     """
-    The values that a region gives to its op.
+    The values that a region returns to its op.
 
     Example:
 
@@ -115,8 +115,8 @@ def with_own_dims(type_: Attribute, value: SSAValue, axes: Mapping[int, str]) ->
 
 def unequal_dims(regions: Sequence[Region]) -> list[tuple[int, int]]:
     """
-    The dimensions of yielded values, as (value, axis), that a `core.if` has to make a symbol for:
-    the regions name them differently, or by a symbol that they made.
+    The dimensions of yielded values, as (value, axis), for which a `core.if` has to define a
+    symbol: the regions use different expressions, or a symbol that they define themselves.
     """
     inner = {name for region in regions for name in symbols_made_within(region)}
     found: list[tuple[int, int]] = []
@@ -132,16 +132,16 @@ def unequal_dims(regions: Sequence[Region]) -> list[tuple[int, int]]:
 @irdl_op_definition
 class IfOp(IRDLOperation, MakesSymbols):
     """
-    The values of one of two regions, chosen by an i1 tensor of one element; the other is not run.
+    The values of one of two regions, selected by an i1 tensor of one element; the other is not run.
 
     The regions may yield tensors of different sizes. Such a dimension of a result is a symbol of
-    `result_symbols`, which the op makes for the ops after it: it stands for the dimension of the
-    value that was yielded.
+    `result_symbols`, which the op defines for the ops after it: it denotes the dimension of the
+    yielded value.
 
     Constraints:
 
-    - (C1) both regions yield values of the result types, but for the dimensions that are one of
-      `result_symbols`; before infer-shapes a type may have no rank where another has one.
+    - (C1) both regions yield values of the result types, except for the dimensions that are one of
+      `result_symbols`; before infer-shapes a type may be unranked where another has a rank.
     - (C2) each of `result_symbols` is one dimension of one result, by itself.
     - (C3) the condition is i1.
     - (C4) both regions end with `core.yield`.
@@ -198,7 +198,7 @@ class IfOp(IRDLOperation, MakesSymbols):
 
     @property
     def made_dims(self) -> list[dict[int, str]]:
-        """For each result the symbols that this op makes for its dimensions, by axis."""
+        """For each result the symbols that this op defines for its dimensions, by axis."""
         return made_dims(self.results, self.made_symbols)
 
     def verify_(self) -> None:
@@ -217,35 +217,35 @@ class IfOp(IRDLOperation, MakesSymbols):
 @irdl_op_definition
 class LoopOp(IRDLOperation, MakesSymbols):
     """
-    Run the region while the condition holds and fewer than `trip_count` iterations were made.
+    Run the region while the condition holds and fewer than `trip_count` iterations have run.
 
     The region's arguments are the iteration number (an i64 scalar) and the carried values. It
     yields the next condition (i1; only if the loop has a `condition` operand), the next carried
-    values, and one value a scan output. The results are the final carried values and the scan
+    values, and one value per scan output. The results are the final carried values and the scan
     outputs: the yielded values of all iterations, stacked along a new first dimension. Without
     iterations the results are the initial values and empty scans.
 
-    `iteration` names the symbol that stands for the iteration number in the region; `count` the one
-    that stands for the number of iterations made in the types of the scan outputs.
+    `iteration` names the symbol for the iteration number in the region; `count` the symbol for the
+    number of iterations that ran, in the types of the scan outputs.
 
-    A carried value may change its size. A dimension of it that does is, in the region, a symbol of
-    `carried_symbols`, which is made anew at the start of each iteration: the dimension of the value
-    that the iteration was given. After the loop it is the symbol at the same place of
+    A carried value may change its size. In the region, a dimension that changes is a symbol of
+    `carried_symbols`, which is defined again at the start of each iteration: the dimension of the
+    value that the iteration receives. After the loop it is the symbol at the same position of
     `result_symbols`: the dimension of the final value, which is the initial one if there was no
-    iteration. Initial and yielded value may have any dimension there.
+    iteration. The initial and the yielded value may have any dimension there.
 
     Constraints:
 
     - (C1) trip_count is an i64, the condition an i1 tensor of one element.
-    - (C2) initial, argument, yielded and result type of a carried value are the same, but for the
-      dimensions that are one of `carried_symbols` in the argument; before infer-shapes a type may
-      have no rank where another has one.
+    - (C2) initial, argument, yielded and result type of a carried value are the same, except for
+      the dimensions that are one of `carried_symbols` in the argument; before infer-shapes a type
+      may be unranked where another has a rank.
     - (C3) a scan output has its yielded type with `count` in front.
     - (C4) each of `carried_symbols` is one dimension of one carried argument, by itself, and the
-      same dimension of the result is its partner in `result_symbols`.
+      same dimension of the result is the corresponding symbol of `result_symbols`.
     - (C5) the region's first argument is `tensor<i64>`.
-    - (C6) the region ends with `core.yield`, which gives the condition, the carried values and one
-      value a scan output.
+    - (C6) the region ends with `core.yield` of the condition, the carried values and one value per
+      scan output.
 
     Example:
 
@@ -416,8 +416,8 @@ class LoopOp(IRDLOperation, MakesSymbols):
 
 class KernelBody(IRDLOperation, ABC):
     """
-    A kernel, on every level: straight-line ops, how the arguments and what they yield lie in
-    memory, and by which strategy they run.
+    A kernel, on every level: straight-line ops, the memory layouts of the arguments and the yielded
+    values, and the strategy that computes them.
     """
 
     sym_name = prop_def(SymbolNameConstraint())
@@ -431,17 +431,17 @@ class KernelBody(IRDLOperation, ABC):
         """True if an argument is a constant of the model."""
 
     def layout(self, value: SSAValue) -> LayoutAttr:
-        """How an argument of the body, or a value that it yields, lies in memory."""
+        """The memory layout of an argument of the body, or of a yielded value."""
         return self.layout_at(next(k for k, other in enumerate(self._stored()) if other is value))
 
     def layout_at(self, position: int) -> LayoutAttr:
-        """The layout of an argument or, counted behind these, of a value that is yielded."""
+        """The layout of an argument or, counted after these, of a yielded value."""
         if self.layouts is not None:
             return self.layouts.data[position]
         return LayoutAttr.row_major(rank_of(self._stored()[position]))
 
     def _stored(self) -> list[SSAValue]:
-        """The values that lie in memory."""
+        """The values that are in memory."""
         return [*self.body.block.args, *yielded(self.body)]
 
     def _require_layouts(self, label: str) -> None:
@@ -474,21 +474,22 @@ class KernelBody(IRDLOperation, ABC):
 @irdl_op_definition
 class KernelOp(KernelBody):
     """
-    Straight-line ops that become one C function. Arguments are all it uses; no control flow inside.
+    Straight-line ops that become one C function, isolated from above; no control flow inside.
 
-    `layouts` says how each input, then each result lies in memory; without it all are row-major.
-    `schedule` says by which strategy the kernel runs, and how; without it in plain loops. Nothing
-    has to be done for a `view`: its result is part of the memory of its input, or the other way
-    round. The input `in_place` is changed where it lies, and is the result from there on.
+    `layouts` gives the memory layout of each input, then of each result; without it all are
+    row-major. `schedule` gives the strategy of the kernel and its parameters; without it, the
+    kernel runs in plain loops. A `view` needs no code: its result is part of the memory of its
+    input, or the other way around. The input `in_place` is updated in its own memory, and is the
+    result from there on.
 
     Constraints:
 
     - (C1) the region's arguments have the types of the inputs.
-    - (C2) the region ends with `core.yield`, which gives values of the result types.
+    - (C2) the region ends with `core.yield` of values of the result types.
     - (C3) `layouts` has one layout of the right rank for each input and result.
     - (C4) no op in the region has a region.
-    - (C5) what `schedule` asks for ahead is an input.
-    - (C6) a `view` cuts a slice out of its input, or joins its inputs, and does nothing else.
+    - (C5) the operand that `schedule` prefetches is an input.
+    - (C6) a `view` slices its input, or concatenates its inputs, and does nothing else.
     - (C7) `in_place` is an input of the type and the layout of the only result.
 
     Example:
@@ -522,7 +523,7 @@ class KernelOp(KernelBody):
 
     @property
     def moved(self) -> SliceOp | ConcatOp | None:
-        """The slice or concatenation of its inputs that is all that the kernel does."""
+        """The slice or concatenation of its inputs that is the kernel's only op."""
         op, *rest = self.body.block.ops
         if not isinstance(op, SliceOp | ConcatOp) or len(rest) != 1:
             return None
@@ -567,14 +568,14 @@ def _joined_types(regions: Sequence[Region], symbols: Sequence[str]) -> list[Att
 def _but_for(
     types: Sequence[Attribute], values: Sequence[SSAValue], made: Sequence[Mapping[int, str]]
 ) -> list[Attribute]:
-    """What the types of values have to be, if dimensions that the op makes may be any."""
+    """The expected types of values, if dimensions that the op defines may have any value."""
     if not any(made) or not len(types) == len(values) == len(made):
         return list(types)
     return [with_own_dims(*triple) for triple in zip(types, values, made, strict=True)]
 
 
 def _agree(types: Sequence[Attribute], expected: Sequence[Attribute]) -> bool:
-    """True if types are equal, but for tensors the rank of which infer-shapes has yet to find."""
+    """True if types are equal, ignoring tensors whose rank infer-shapes has yet to find."""
     return len(types) == len(expected) and all(map(_may_be_equal, types, expected))
 
 

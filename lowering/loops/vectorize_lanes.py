@@ -1,4 +1,4 @@
-"""`vectorize-lanes`: a loop over lanes disappears, and what depends on it becomes vectors."""
+"""`vectorize-lanes`: a lane loop is replaced by vectors."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from lowerdeck.lowering.loops.varying import is_varying, varying_values
 _I32 = IntegerType(32)
 
 _ELEMENTS = (f32, f64, _I32, IntegerType(8), IntegerType(16))
-"""What vectors are made of; masks, and what goes by them, have lanes of 32 bits."""
+"""Element types of vectors; masks, and ops that depend on them, have lanes of 32 bits."""
 
 WIDENED = (IntegerType(8), IntegerType(16))
-"""What is loaded only to become i32 at once."""
+"""Element types that are loaded only to be widened to i32 immediately."""
 
 _PLAIN: frozenset[type[Operation]] = frozenset(
     {
@@ -63,15 +63,15 @@ _PLAIN: frozenset[type[Operation]] = frozenset(
         arith.ShRUIOp,
     }
 )
-"""Ops that apply to vectors as they are, lane by lane."""
+"""Ops that apply to vectors unchanged, lane by lane."""
 
 
 class NotVectorizableError(Exception):
-    """An op has no form for vectors here."""
+    """An op has no vector form here."""
 
 
 class Vectorizer:
-    """Copies the body of a loop over lanes, with vectors in place of what varies in it."""
+    """Copies the body of a loop over lanes, with vectors in place of values that vary in it."""
 
     def __init__(self, loop: ForOp, lanes: int) -> None:
         self._lanes = lanes
@@ -89,7 +89,7 @@ class Vectorizer:
 
     def body(self) -> tuple[Block, list[SSAValue]]:
         """
-        The ops that stand for the loop, and the values that stand for its results;
+        The ops that replace the loop, and the values that replace its results;
         NotVectorizableError if there are none.
         """
         block = Block()
@@ -108,7 +108,7 @@ class Vectorizer:
         block.add_op(total)
         if reduction.kind == "add" or not reduction.keeps_nan:
             return total.result
-        # The extremum of lanes passes over NaN; their sum, with zeros for numbers, does not.
+        # The extremum of lanes skips NaN; their sum, with zeros for numbers, does not.
         zero = arith.ConstantOp(FloatAttr(0.0, f32))
         zeros = BroadcastOp(zero.result, vector_type(f32, self._lanes))
         is_number = vector.CompareOp("eq", terms, terms)
@@ -170,7 +170,7 @@ class Vectorizer:
         return [self.vector(operand, cloner, block) for operand in op.operands]
 
     def vector(self, value: SSAValue, cloner: Cloner, block: Block) -> SSAValue:
-        """What stands for a value, as a vector: the same in all lanes if it does not vary."""
+        """The vector that replaces a value: the same in all lanes if it does not vary."""
         new = cloner.value(value)
         if lanes_of(new.type):
             return new
@@ -284,7 +284,7 @@ class Vectorizer:
             regions.append(Region(block))
         return scf.IfOp(cloner.value(op.cond), types, regions[0], regions[1])
 
-    # Forms of ops that vectors have no direct counterpart of
+    # Forms of ops without a direct vector counterpart
 
     def extremum(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """NaN if one operand is, at the least cost: a constant cannot be NaN."""
@@ -366,7 +366,7 @@ class Vectorizer:
 
 
 def is_widened(op: LoadOp) -> bool:
-    """True if a narrow integer is loaded of which only the i32 is used."""
+    """True if a narrow integer is loaded and used only as i32."""
     return op.result.type in WIDENED and all(
         isinstance(use.operation, arith.ExtSIOp | arith.ExtUIOp)
         and use.operation.result.type == _I32
@@ -434,7 +434,7 @@ _FORMS: Mapping[type[Operation], Callable[[Vectorizer, Operation, Cloner, Block]
 
 
 def vectorize(loop: ForOp) -> bool:
-    """Replace a loop over lanes by vectors; False, and nothing changes, if that cannot be."""
+    """Replace a loop over lanes by vectors; False, without any change, if that is impossible."""
     lower, upper, step = (bound.value for bound in loop.range.data)
     if lower != 0 or step != 1 or upper is None or upper < 2 or upper & (upper - 1):
         return False
@@ -449,15 +449,15 @@ def vectorize(loop: ForOp) -> bool:
 @dataclass(frozen=True)
 class VectorizeLanesPass(ModulePass):
     """
-    Replace each loop of mode `lanes` by vectors of as many lanes as it has iterations.
+    Replace each loop of mode `lanes` by vectors with as many lanes as the loop has iterations.
 
-    Its iterations are independent, and their number is a power of two. What varies with its index
-    becomes a vector: an access at unit stride a vector in memory, arithmetic that of the lanes,
-    and a loop in the body carries vectors. The rest stays as it is, and is put into all lanes where
-    a vector meets it. What the loop carries are reductions, whose terms in all lanes are combined
-    at once. Narrow integers are loaded where only their i32 is used. If an op has no form for
-    vectors (an access at another stride, another value that is not 32 bits wide), the loop stays
-    what it is.
+    Its iterations are independent, and the trip count is a power of two. Values that vary with its
+    index become vectors: a unit-stride access becomes a vector access, arithmetic applies lane by
+    lane, and a loop in the body carries vectors. All other values stay scalar, and are broadcast
+    where a vector op uses them. Values that the loop carries are reductions, whose terms in all
+    lanes are combined at once. Narrow integers are loaded only where their i32 is the only use. If
+    an op has no vector form (an access at another stride, any other value that is not 32 bits
+    wide), the loop stays unchanged.
     """
 
     name = "vectorize-lanes"

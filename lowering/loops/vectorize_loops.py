@@ -1,4 +1,4 @@
-"""`vectorize-loops`: lanes for the loops of kernels that have no schedule."""
+"""`vectorize-loops`: vectors for the loops of kernels without a schedule."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
 from lowerdeck.passes.context import options_of
 
 LONGEST_CHAIN = 1 << 14
-"""Terms that one lane of f32 may add up; sums of more stay in f64."""
+"""The maximum number of terms that one f32 lane may add up; longer sums stay in f64."""
 
 _MEMORY_TYPES = (f32, IntegerType(32))
 
@@ -56,14 +56,14 @@ def pieces_of(size: Expr, lanes: int, fewest: int) -> Iterator[Piece]:
         if count != 0:
             yield Piece(start, count, lanes)
         start = size // lanes * lanes
-        # Where the size is not known there is one kind of short vectors.
+        # If the size is unknown there is only one kind of short vectors.
         lanes = lanes // 2 if size.value is not None or lanes == fewest else fewest
     if size - start != 0:
         yield Piece(start, size - start, 1)
 
 
 class Accesses:
-    """Where a loop reads and writes if `lanes` of its iterations are one."""
+    """The accesses of a loop if `lanes` of its iterations are combined to one."""
 
     def __init__(self, loop: ForOp, lanes: int, indices: Indices) -> None:
         self._indices = indices
@@ -84,8 +84,9 @@ class Accesses:
 
     def are_side_by_side(self) -> bool:
         """
-        True if what varies between lanes lies side by side, and no lane touches what another one
-        writes: then the last index is the same in all accesses to a buffer but for the lane.
+        True if accesses that vary between lanes are contiguous, and no lane touches elements that
+        another one writes: then the last index is the same in all accesses to a buffer, except for
+        the lane.
         """
         bases: dict[SSAValue, set[Expr | None]] = {}
         written: set[SSAValue] = set()
@@ -117,7 +118,7 @@ class Accesses:
 
 
 class LoopVectorizer:
-    """Puts vectors in place of one loop, whose carried values are reductions."""
+    """Replaces one loop, whose carried values are reductions, by vectors."""
 
     def __init__(
         self, loop: ForOp, lanes: int, limits: Limits, reductions: Sequence[Reduction]
@@ -141,7 +142,7 @@ class LoopVectorizer:
         self._pieces = list(pieces_of(self._indices.extent(self._lower, upper), lanes, fewest))
 
     def rewrite(self) -> bool:
-        """False, and nothing changes, if there are too few iterations or an op has no vectors."""
+        """False, without any change, for too few iterations or an op without vector form."""
         if self._pieces[0].lanes == 1 or self._longest_chain() > LONGEST_CHAIN:
             return False
         loop, block = self._loop, Block()
@@ -216,7 +217,7 @@ class LoopVectorizer:
         self._for(count, body, [], block, parallel=parallel)
 
     def _tile(self, piece: Piece, start: Expr, side_by_side: int, block: Block) -> None:
-        """Vectors that become one body: their sums need not wait for each other."""
+        """Vectors that are merged into one body: their sums need not wait for each other."""
         if side_by_side == 1:
             self._vector(piece, start, block)
             return
@@ -246,7 +247,7 @@ class LoopVectorizer:
         return new
 
     def _scalars(self, piece: Piece, totals: list[SSAValue], block: Block) -> list[SSAValue]:
-        """The iterations as they are."""
+        """The iterations as scalars."""
         loop = self._loop
         body = Block(arg_types=[IndexType(), *(total.type for total in totals)])
         number = self._indices.symbol(body.args[0])
@@ -277,7 +278,7 @@ class LoopVectorizer:
         return self._lower + piece.start + number * piece.lanes + lane
 
     def _iteration(self, place: Expr, carried: Sequence[SSAValue], block: Block) -> list[SSAValue]:
-        """The body of the loop at an index; what it carries on."""
+        """The body of the loop at an index; returns the carried values."""
         cloner = Demoter(self._indices, moved={self._index: place})
         cloner.values.update(zip(self._loop.body.block.args[1:], carried, strict=True))
         for op in self._loop.body.block.ops:
@@ -319,7 +320,7 @@ class LoopVectorizer:
         inits: Sequence[Sequence[SSAValue]],
         block: Block,
     ) -> list[SSAValue]:
-        """Chains that wait only each for itself, combined."""
+        """Independent chains, combined at the end."""
         chains, width = len(inits), len(self._reductions)
         flat = [value for values in inits for value in values]
         body = Block(arg_types=[IndexType(), *(value.type for value in flat)])
@@ -385,7 +386,7 @@ def _sums_in_f64(loop: ForOp) -> bool:
 
 
 def _trips(loop: ForOp) -> int:
-    """How often a loop runs, with the loops in it that sum too; 0 if that is not known."""
+    """The trip count of a loop, including nested sums; 0 if it is unknown."""
     lower, upper, _ = loop.range.data
     own = (upper - lower).value or 0
     inner = [_trips(op) for op in loop.body.block.ops if isinstance(op, ForOp) and _sums_in_f64(op)]
@@ -393,7 +394,7 @@ def _trips(loop: ForOp) -> int:
 
 
 def vectorize_loop(loop: ForOp, lanes: int, limits: Limits) -> bool:
-    """Replace a loop by vectors of at most `lanes` lanes; False, and nothing changes, if not."""
+    """Replace a loop by vectors of at most `lanes` lanes; False, without any change, if not."""
     if loop.mode is not None or loop.range.data[2] != 1:
         return False
     if any(isinstance(op, scf.IfOp) and _gives_f64(op) for op in loop.walk()):
@@ -424,7 +425,7 @@ def _gives_f64(op: scf.IfOp) -> bool:
 
 
 def vectorize_loops(block: Block, lanes: int, limits: Limits) -> None:
-    """The outermost loops of a block that can be vectors."""
+    """Vectorize the outermost loops of a block that can be vectorized."""
     for op in list(block.ops):
         if isinstance(op, ForOp):
             if not vectorize_loop(op, lanes, limits):
@@ -438,13 +439,13 @@ def vectorize_loops(block: Block, lanes: int, limits: Limits) -> None:
 @dataclass(frozen=True)
 class VectorizeLoopsPass(ModulePass):
     """
-    Vectors for the loops of kernels that have no `schedule`: the outermost ones whose iterations
-    read and write side by side and are independent of each other, but for reductions.
+    Vectors for the loops of kernels without a `schedule`: the outermost ones whose iterations have
+    contiguous accesses and are independent of each other, except for reductions.
 
     A reduction (a sum, or an extremum, of f32) has partial results in the lanes, in several chains,
-    which are combined after the loop. Sums in f64 of terms in f32 are made so too, and where lanes
-    are results, what is computed from them in f64 is computed in f32. What remains of a loop is
-    done in shorter vectors, then one by one.
+    which are combined after the loop. f64 sums of f32 terms are computed in this way, too, and if
+    the lanes are results, values computed from them in f64 are computed in f32. The remainder of a
+    loop is computed in shorter vectors, then one by one.
 
     `lanes` is that of the target by default.
     """

@@ -57,7 +57,7 @@ def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
         return [scalars.add(b, values[0], scalars.cast(b, weight, element, f64))]
 
     total = b.carry(keys, [b.floating(0.0, f64)], add_value)[0]
-    # The largest score alone has the weight 1: less is there only without keys, and then 0 is due.
+    # The largest score alone has the weight 1: the sum is less only without keys; 0 is due then.
     return scalars.maximum(b, total, b.floating(0.5, f64), f64)
 
 

@@ -1,4 +1,4 @@
-"""Building the body of a kernel: loops, accesses and scalar values, with indices as expressions."""
+"""Builder for the body of a kernel: loops, accesses and scalars, with indices as expressions."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class KernelBuilder:
 
     Indices are expressions over loop variables and dimension symbols; the builder turns them into
     operands d0, d1, ... and function symbols s0, s1, ... (`symbols` lists the latter's names).
-    Buffers are accessed at indices of the tensor that they hold; `layouts` says of those that are
-    not in C order where that is.
+    Buffers are accessed at indices of the tensor that they hold; `layouts` maps these to the
+    storage of buffers that are not in C order.
     """
 
     def __init__(self, block: Block) -> None:
@@ -70,7 +70,7 @@ class KernelBuilder:
         self._known.pop()
 
     def recall(self, key: Hashable) -> SSAValue | None:
-        """What was remembered under a key in one of the open blocks, so that it is visible here."""
+        """The value remembered under a key in one of the open blocks, and so visible here."""
         return next((known[key] for known in reversed(self._known) if key in known), None)
 
     def remember(self, key: Hashable, value: SSAValue) -> SSAValue:
@@ -91,11 +91,11 @@ class KernelBuilder:
         return index
 
     def value_of(self, index: Expr) -> SSAValue:
-        """The value that `index` made an expression of."""
+        """The value that an expression returned by `index` stands for."""
         return self._indices.value_of(index)
 
     def bound(self, exprs: Sequence[ExprLike]) -> tuple[list[Expr], list[SSAValue]]:
-        """The expressions over dK and sK, and the operands that the dK stand for."""
+        """The expressions over dK and sK, and the operands for the dK."""
         values = self._indices.simplified(exprs)
         renamed, operands = self._indices.operands_in(values)
         for name in sorted({name for value in values for name in value.symbols} - renamed.keys()):
@@ -116,7 +116,7 @@ class KernelBuilder:
         return self.index(self.add(arith.IndexCastOp(value, IndexType())))
 
     def checked(self, value: SSAValue, bound: ExprLike) -> Expr:
-        """An i64 from data as an index into a dimension; out of range ends the run."""
+        """An i64 from data as an index into a dimension; an index out of range ends the run."""
         exprs, operands = self.bound([bound])
         return self.index(self.add(CheckIndexOp(value, exprs[0], operands)))
 
@@ -144,7 +144,7 @@ class KernelBuilder:
         self.append(StoreOp(value, ref, *self.bound(self._place(ref, at))))
 
     def scratch(self, element: Attribute, dims: Sequence[ExprLike]) -> SSAValue:
-        """A small buffer that only the innermost open block knows."""
+        """A small buffer that is visible only in the innermost open block."""
         return self.add(ScratchOp(RefType.of(element, dims)))
 
     def transpose(self, ref: SSAValue) -> None:
@@ -152,7 +152,7 @@ class KernelBuilder:
         self.append(TransposeOp(ref))
 
     def store_border(self, value: SSAValue, ref: SSAValue, place: Sequence[ExprLike]) -> None:
-        """Set what lies at an index of the storage, which no index of the tensor stands for."""
+        """Store to an index of the storage that corresponds to no index of the tensor."""
         self.append(StoreOp(value, ref, *self.bound(place), border=True))
 
     def _place(self, ref: SSAValue, at: Sequence[ExprLike]) -> Sequence[ExprLike]:
@@ -194,7 +194,7 @@ class KernelBuilder:
     def nest(self, sizes: Sequence[ExprLike], *, parallel: bool = False) -> Generator[list[Expr]]:
         """
         Nested loops over all indices of a shape, the outermost one parallel if asked; a dimension
-        of one needs no loop.
+        of size one needs no loop.
         """
         if not sizes:
             yield []
@@ -210,8 +210,8 @@ class KernelBuilder:
         self, sizes: Sequence[tuple[str, ExprLike]], *, parallel: bool = False
     ) -> Generator[list[Expr]]:
         """
-        Nested loops with labels that are independent of each other, for a schedule to cut and
-        order; a dimension of one needs no loop.
+        Nested loops with labels that are independent of each other, for a schedule to tile and
+        reorder; a dimension of size one needs no loop.
         """
         if not sizes:
             yield []
@@ -275,7 +275,7 @@ class KernelBuilder:
         on_false: Callable[[], SSAValue],
         type_: Attribute,
     ) -> SSAValue:
-        """One of two values, of which only the chosen one is computed."""
+        """One of two values; only the selected one is computed."""
         blocks: list[Block] = []
         for build in (on_true, on_false):
             blocks.append(Block())
@@ -324,8 +324,8 @@ class KernelBuilder:
 
 def _keep_apart(block: Block) -> None:
     """
-    Make the loads of a branch volatile: vectorizing, gcc 12 makes masked loads of pairs of them,
-    with a wrong mask.
+    Make the loads of a branch volatile: when vectorizing, gcc 12 turns pairs of them into masked
+    loads with a wrong mask.
     """
     for op in block.ops:
         if isinstance(op, LoadOp):

@@ -1,4 +1,4 @@
-"""How the channels (dimension 1) of a kernel's inputs follow those of its result."""
+"""The relation between the channels (dimension 1) of a kernel's inputs and those of its result."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class MixedChannelsError(Exception):
 
 @dataclass
 class Links:
-    """What is known of one kernel: values follow the channels of the result at a distance."""
+    """The facts about one kernel: values follow the channels of the result at an offset."""
 
     offsets: dict[SSAValue, int] = field(default_factory=dict[SSAValue, int])
     """Channel c of the result needs channel c + offset of a value."""
     constants: set[SSAValue] = field(default_factory=set[SSAValue])
-    """Values of fewer dimensions that vary along the channels: only constants may."""
+    """Values of lower rank that vary along the channels: only constants may."""
 
     def add(self, value: SSAValue, offset: int) -> None:
-        """MixedChannelsError if the value is needed at another distance, too."""
+        """MixedChannelsError if the value is also needed at another offset."""
         if self.offsets.setdefault(value, offset) != offset:
             raise MixedChannelsError
 
@@ -61,9 +61,9 @@ def _link_rule(*ops: type[Operation]) -> Callable[[R], R]:
 def channel_offsets(kernel: KernelBody) -> dict[int, int] | None:
     """
     The inputs whose channels follow those of the only result, by position: channel c of the result
-    needs channel c + offset. Constants, and inputs that do not vary along the channels, are none of
-    them; neither is what a convolution reads, but for depthwise ones. None if channels are mixed
-    otherwise.
+    needs channel c + offset. Not included are constants, inputs that do not vary along the
+    channels, and inputs of convolutions other than depthwise ones. None if channels are mixed in
+    any other way.
     """
     results = yielded(kernel.body)
     if len(results) != 1 or not _has_channels(results[0]):
@@ -94,7 +94,7 @@ def channel_offsets(kernel: KernelBody) -> dict[int, int] | None:
 
 
 def _has_channels(value: SSAValue) -> bool:
-    """True for a number of channels, more than one, and something behind them."""
+    """True for a constant number of channels, more than one, with dimensions after them."""
     dims = dims_of(value)
     return len(dims) > 2 and (dims[1].value or 0) > 1
 
@@ -118,7 +118,7 @@ def _link_none(links: Links, op: ConstantOp | IotaOp, offset: int) -> None:
 
 @_link_rule(*ELEMENTWISE, BroadcastOp, SliceOp, PadOp, GatherOp, TransposeOp, ConcatOp)
 def _link_map(links: Links, op: HasIndexMaps, offset: int) -> None:
-    """Channel c of the result needs channel c + distance of an operand, by its index maps."""
+    """Channel c of the result needs channel c + offset of an operand, by its index maps."""
     at = any_index(dims_of(op.results[0]))
     if isinstance(op, PadOp) and (op.begin.data[1] != 0 or op.end.data[1] != 0):
         raise MixedChannelsError

@@ -1,9 +1,9 @@
 """
 Convolutions and matrix products in plain loops.
 
-Floats of full precision and integers accumulate in a row of the output buffer, so that the inner
-loop runs along it at unit stride; half precision accumulates one element at a time in f32. Factors
-that are narrower than their sums are widened where they are read, and zero points subtracted there.
+Full-precision floats and integers accumulate in a row of the output buffer, so that the inner loop
+runs along it at unit stride; half precision accumulates one element at a time in f32. Factors that
+are narrower than the accumulator are widened, and zero points subtracted, where they are loaded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _add_product(
 
 
 def factor_element(k: KernelLowering, op: ContractionOp, number: int, at: Index) -> SSAValue:
-    """An element of a factor as it is multiplied: in the type of sums, without its zero point."""
+    """A factor's element as multiplied: in the accumulation type, without its zero point."""
     value, to = op.factors[number], element_type(op.results[0])
     result = k.element(value, at)
     if element_type(value) == to and not op.zero_points:
@@ -56,7 +56,7 @@ def _is_zero(value: SSAValue) -> bool:
 
 
 def _divisor(channels: Expr) -> Expr:
-    """Channels of a group; where there are none, no element is ever computed."""
+    """Channels of a group; if there are none, no element is ever computed."""
     return Expr.const(1) if channels == 0 else channels
 
 

@@ -14,7 +14,7 @@ from lowerdeck.dialects.intervals import Interval, interval, simplified
 
 @dataclass(frozen=True)
 class _Index:
-    """An index value, and the how many-th it is."""
+    """An index value and its number."""
 
     number: int
     value: SSAValue
@@ -22,14 +22,14 @@ class _Index:
 
 class IndexSymbols:
     """
-    Symbols that stand for index values: loop variables, and what is computed of them. They are
-    called as no dimension is, and expressions of different ops can be put together.
+    Symbols for index values: loop variables, and values computed from them. Their names differ from
+    those of all dimensions, so that expressions of different ops can be combined.
     """
 
     def __init__(self) -> None:
         self._indices: dict[str, _Index] = {}
         self.ranges: dict[str, Interval] = {}
-        """Where symbols lie, as far as it is known."""
+        """The known ranges of symbols."""
 
     def new(self, value: SSAValue) -> Expr:
         """A symbol for an index value."""
@@ -49,13 +49,13 @@ class IndexSymbols:
             self.ranges[str(symbol)] = (first[0], last[1] - 1)
 
     def simplified(self, exprs: Iterable[ExprLike]) -> list[Expr]:
-        """The same values wherever symbols are in their ranges."""
+        """Simplified expressions, equal wherever symbols are in their ranges."""
         return [simplified(Expr.of(expr), self.ranges) for expr in exprs]
 
     def operands_in(self, exprs: Sequence[Expr]) -> tuple[dict[str, Expr], list[SSAValue]]:
         """
-        The index values in expressions, in the order in which they became symbols, and what their
-        symbols are once they are operands: d0, d1, ...
+        The index values in expressions, in the order in which they became symbols, and the
+        expressions for their symbols as operands: d0, d1, ...
         """
         found = {name: self._indices.get(name) for expr in exprs for name in expr.symbols}
         used = sorted((i.number, name, i.value) for name, i in found.items() if i is not None)

@@ -3,9 +3,9 @@ The state of lowering one kernel, whose straight-line `core` ops become a loop n
 
 Most ops are *maps*: element i of the result is an expression of elements of the operands. They need
 no loops of their own; `element` builds that expression wherever a consumer asks for it, so a chain
-of maps is one nest. A kernel has at most one op that is not a map, its *anchor* (two where a
-strategy takes both). The plain loops of an anchor (`@anchor`), or those of the strategy that the
-kernel's schedule names, call `finish` for every element, where the maps behind it follow.
+of maps is one nest. A kernel has at most one op that is not a map, its root op or *anchor* (two
+where a strategy takes both). The plain loops of a root op (`@anchor`), or those of the strategy
+that the kernel's schedule names, call `finish` for every element, which applies the epilogue.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ M = TypeVar("M", bound=MapRule)
 MAPS: dict[type[Operation], MapRule] = {}
 ANCHORS: dict[type[Operation], AnchorRule] = {}
 ACCUMULATING: set[type[Operation]] = set()
-"""Anchors that accumulate in the output buffer, so the maps behind them must keep its type."""
+"""Root ops that accumulate in the output buffer, so the maps after them must keep its type."""
 ALONE: set[type[Operation]] = set()
-"""Anchors that write the result themselves, so no maps follow them in their kernel."""
+"""Root ops that write the result themselves, so no maps follow them in their kernel."""
 
 
 A = TypeVar("A", bound=AnchorRule)
 
 
 def map_rule(*ops: type[Operation]) -> Callable[[M], M]:
-    """Register how one element of a map's result is computed."""
+    """Register the rule that computes one element of a map's result."""
 
     def register(rule: M) -> M:
         MAPS.update(dict.fromkeys(ops, rule))
@@ -111,7 +111,7 @@ class KernelLowering:
         self.builder.append(ReturnOp())
         remove_unused(self.block)
         if self.kernel.in_place is not None:
-            # It lies where the result does.
+            # It has the layout of the result.
             self.block.erase_arg(self.block.args[self.kernel.in_place.data])
         name = self.kernel.sym_name.data
         outputs = len(self.outputs) + self._scratch
@@ -121,7 +121,7 @@ class KernelLowering:
         return func
 
     def lower_plain(self) -> None:
-        """The plain loops of the anchor, or over the elements of the results of maps."""
+        """The plain loops of the root op, or over the elements of the results of maps."""
         anchors = [op for op in self.kernel.body.block.ops if type(op) in ANCHORS]
         if len(anchors) > 1:
             raise LoweringError(anchors[1], "is the second anchor of its kernel; run form-kernels")
@@ -137,20 +137,20 @@ class KernelLowering:
                     self.builder.store(self.element(root, at), output, at)
 
     def layout_of(self, value: SSAValue) -> LayoutAttr:
-        """How an argument of the kernel lies in memory; row-major for what is computed in it."""
+        """The memory layout of an argument of the kernel; row-major for computed values."""
         if value in self.inputs:
             return self.kernel.layout(value)
         return LayoutAttr.row_major(len(dims_of(value)))
 
     def output_layout(self, number: int = 0) -> LayoutAttr:
-        """How a result lies in memory."""
+        """The memory layout of a result."""
         return self.kernel.layout_at(len(self.inputs) + number)
 
     def output_nests(self, number: int) -> Iterator[AbstractContextManager[list[Expr]]]:
         """
-        Independent loops over all elements of a result, as they lie in memory, and over what is
-        padded at the end of its last block of channels: two nests without that, if inputs have no
-        such padding to read.
+        Independent loops over all elements of a result in storage order, including the padding at
+        the end of its last channel block; two nests without that padding, if inputs have no
+        padding to read there.
         """
         dims, layout = dims_of(self.roots[number]), self.output_layout(number)
         block = layout.inner(1) if layout.rank > 1 else 1
@@ -168,9 +168,9 @@ class KernelLowering:
         self, layout: LayoutAttr, dims: Sequence[Expr]
     ) -> AbstractContextManager[list[Expr]]:
         """
-        Independent loops over all elements of a tensor, as they lie in memory; yields the index in
-        the tensor. Loops are labeled `d0`, `d1`, ... by dimension of the storage; a block that lies
-        innermost is a loop over lanes.
+        Independent loops over all elements of a tensor in storage order; yields the index in the
+        tensor. Loops are labeled `d0`, `d1`, ... by dimension of the storage; the loop over an
+        innermost block is a loop over lanes.
         """
         inside = layout.padded((0,) * layout.rank, (0,) * layout.rank)
         return self._storage_nest(inside, inside.dims(dims))
@@ -178,7 +178,7 @@ class KernelLowering:
     def _rest_nest(
         self, layout: LayoutAttr, dims: Sequence[Expr], first: int
     ) -> AbstractContextManager[list[Expr]]:
-        """As `nest_over`, for the channels from `first` on, which are fewer than a block."""
+        """Like `nest_over`, for the channels from `first` on, which are fewer than a block."""
         begin = (0, -first, *([0] * (layout.rank - 2)))
         inside = layout.padded(begin, (0,) * layout.rank)
         sizes = inside.dims(dims)
@@ -199,8 +199,8 @@ class KernelLowering:
 
     def has_padding_to_read(self, number: int) -> bool:
         """
-        True if channels of a result beyond the last one, up to a multiple of its block, need
-        nothing beyond the end of an input: all that varies along the channels has the same blocks.
+        True if result channels beyond the last one, up to a multiple of its block, need no element
+        beyond the end of an input: all values that vary along the channels have the same blocks.
         """
         if (offsets := channel_offsets(self.kernel)) is None:
             return False
@@ -218,7 +218,7 @@ class KernelLowering:
         return True
 
     def _fill_border(self, number: int) -> None:
-        """Set the border of a result to zero: loops that share no element."""
+        """Set the border of a result to zero, in loops that share no element."""
         dims, layout = dims_of(self.roots[number]), self.output_layout(number)
         spans = [(Expr.const(0), size) for size in layout.dims(dims)]
         outer = {piece.axis: piece for piece in layout.data.pieces if piece.size is None}
@@ -275,32 +275,33 @@ class KernelLowering:
         return self.element(value, broadcast_index(at, dims_of(value), dims))
 
     def bind(self, value: SSAValue, rule: Callable[[Index], SSAValue]) -> None:
-        """Say how an element of a value of the kernel is computed from here on."""
+        """Set the rule that computes an element of a value of the kernel from here on."""
         self._bound[value] = rule
 
     def scratch(self, element: Attribute, dims: Sequence[int]) -> SSAValue:
         """
-        A buffer for use within the kernel: one more output, behind the results, that is never read.
+        A workspace buffer within the kernel: one more output, after the results, that is never
+        read.
         """
         self._scratch += 1
         return self.block.insert_arg(RefType.of(element, dims), len(self.block.args))
 
     def finish(self, op: Operation, at: Index, value: SSAValue) -> None:
-        """The anchor's element at `at` is `value`: compute what follows from it and store that."""
+        """The root op's element at `at` is `value`: apply the epilogue to it and store it."""
         self.builder.store(self.finished(op, at, value), self.outputs[0], at)
 
     def finished(self, op: Operation, at: Index, value: SSAValue) -> SSAValue:
-        """What follows from the anchor's element at `at`, which is `value`."""
+        """The epilogue applied to the root op's element at `at`, which is `value`."""
         self._bound[op.results[0]] = lambda _: value
         return self.element(self.roots[0], at)
 
     def finish_in_place(self, op: Operation, at: Index) -> None:
-        """The anchor's element at `at` lies in the output buffer: compute what follows from it."""
+        """The root op's element at `at` is in the output buffer: apply the epilogue to it."""
         self._bound[op.results[0]] = lambda where: self.builder.load(self.outputs[0], where)
         self.builder.store(self.element(self.roots[0], at), self.outputs[0], at)
 
     def has_epilogue(self, op: Operation) -> bool:
-        """True if maps follow the anchor."""
+        """True if maps follow the root op."""
         return self.roots[0] is not op.results[0]
 
 

@@ -1,4 +1,4 @@
-"""Maps: ops of which one element is an expression of elements of the operands."""
+"""Maps: ops whose result elements are expressions of elements of the operands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MOVES: tuple[type[CoreOp], ...] = (
     core.ReshapeOp,
     core.SliceOp,
 )
-"""Maps of one result each element of which is an element of their operand."""
+"""One-result maps whose result elements are elements of their operand."""
 
 
 @map_rule(*ELEMENTWISE)
@@ -73,13 +73,13 @@ def lower_iota(k: KernelLowering, op: IotaOp, at: Index) -> SSAValue:
 
 @map_rule(*MOVES)
 def lower_move(k: KernelLowering, op: MovesElements, at: Index) -> SSAValue:
-    """The element that it is."""
+    """The operand element that it moves."""
     return k.element(op.operands[0], op.operand_index(0, at))
 
 
 @map_rule(core.PadOp)
 def lower_pad(k: KernelLowering, op: core.PadOp, at: Index) -> SSAValue:
-    """Inside the input its element, outside what the mode says."""
+    """Inside the input its element, outside the value that the mode defines."""
     inner, dims = op.operand_index(0, at), dims_of(op.input)
     if op.mode.data is not PadMode.CONSTANT:
         return k.element(op.input, inner)
@@ -139,13 +139,13 @@ def lower_gather_nd(k: KernelLowering, op: core.GatherNdOp, at: Index) -> SSAVal
 
 
 def _with_data(index: Sequence[Expr | None], positions: Sequence[Expr]) -> list[Expr]:
-    """The index with what comes from data, in order."""
+    """The index with the components from data filled in, in order."""
     data = iter(positions)
     return [next(data) if part is None else part for part in index]
 
 
 def data_index(k: KernelLowering, indices: SSAValue, at: Index, bound: Expr) -> Expr:
-    """The checked index that an element of a tensor of indices stands for."""
+    """The checked index that an element of an index tensor denotes."""
     key = ("index", indices, tuple(at), bound)
     value = k.element(indices, at)
     wide = scalars.cast(k.builder, value, element_type(indices), i64)

@@ -36,7 +36,7 @@ from lowerdeck.lowering.nests.taps import window_count, window_range
 
 
 def sum_type(element: Attribute) -> Attribute:
-    """The element type that sums of an element type are made in."""
+    """The accumulation type of sums of an element type."""
     return f64 if is_float(element) else element
 
 
@@ -51,7 +51,7 @@ def _start(b: KernelBuilder, kind: ReduceKind, element: Attribute) -> SSAValue:
 def _combine(
     b: KernelBuilder, kind: ReduceKind, total: SSAValue, value: SSAValue, element: Attribute
 ) -> SSAValue:
-    """`total` with one more element."""
+    """`total` combined with one more element."""
     if kind in (ReduceKind.MAX, ReduceKind.MIN):
         choose = scalars.maximum if kind == ReduceKind.MAX else scalars.minimum
         return choose(b, total, scalars.widen(b, value), element)
@@ -133,7 +133,7 @@ def lower_arg_reduce(k: KernelLowering, op: ArgReduceOp) -> None:
 def _or_first_nan(
     b: KernelBuilder, wins: SSAValue, value: SSAValue, best: SSAValue, *, last: bool
 ) -> SSAValue:
-    """A NaN wins over numbers, and over an earlier NaN if the last one is asked for."""
+    """A NaN wins over numbers, and over an earlier NaN if the last one is requested."""
     is_nan = b.add(arith.CmpfOp(value, value, "uno"))
     if last:
         return b.add(arith.OrIOp(wins, is_nan))
@@ -158,7 +158,7 @@ def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
             return scalars.widen(b, k.element(op.input, place(position)))
 
         def larger(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            # NaN makes the sum NaN, so that it may be passed over here.
+            # NaN makes the sum NaN, so the maximum may skip it.
             value = value_at(position)
             is_larger = scalars.compare(b, "gt", value, values[0], element)
             return [b.add(arith.SelectOp(is_larger, value, values[0]))]
@@ -181,7 +181,7 @@ def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
 def _divider(
     b: KernelBuilder, total: SSAValue, element: Attribute
 ) -> Callable[[SSAValue], SSAValue]:
-    """How elements are divided by a sum in f64: f32 by multiplying with the reciprocal."""
+    """The division by an f64 sum: for f32 a multiplication by the reciprocal."""
     if element == f32:
         reciprocal = b.add(arith.DivfOp(b.floating(1.0, f64), total))
         factor = scalars.cast(b, reciprocal, f64, f32)
@@ -199,8 +199,8 @@ def _divider(
 @anchor(LayerNormOp)
 def lower_layer_norm(k: KernelLowering, op: LayerNormOp) -> None:
     """
-    Mean, then variance around it, then the normalized elements. Sums are made in f64, elements
-    computed in f32 if they are that, else in f64.
+    Mean, then variance around it, then the normalized elements. Sums are computed in f64, f32
+    elements in f32 and all others in f64.
     """
     b, dims, axis = k.builder, dims_of(op.input), op.axis.data
     element = element_type(op.input)

@@ -64,14 +64,14 @@ def constant(b: KernelBuilder, value: float, element: Attribute) -> SSAValue:
 
 
 def lowest(b: KernelBuilder, element: Attribute) -> SSAValue:
-    """What is below every element: -infinity, or the smallest integer."""
+    """The lower bound of all elements: -infinity, or the smallest integer."""
     if is_float(element):
         return constant(b, -python_math.inf, element)
     return constant(b, 0 if is_unsigned(element) else -(1 << (bit_width(element) - 1)), element)
 
 
 def highest(b: KernelBuilder, element: Attribute) -> SSAValue:
-    """What is above every element: infinity, or the largest integer."""
+    """The upper bound of all elements: infinity, or the largest integer."""
     if is_float(element):
         return constant(b, python_math.inf, element)
     width = bit_width(element)
@@ -306,7 +306,7 @@ def _magnitude(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute)
 
 
 def _integer_power(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
-    """In i64, which every integer is a residue of, so that signs are read once."""
+    """Computed in i64, of which every integer result is a residue, so that signs are read once."""
     x, y = (cast(b, value, element, i64) for value in values)
     if element != ui64:
         return cast(b, b.add(math.IPowIOp(x, y)), i64, element)

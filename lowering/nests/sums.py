@@ -23,15 +23,15 @@ def sum_over_channels(
     part: tuple[Expr, int] | None = None,
 ) -> SSAValue:
     """
-    The sum over blocks of channels, taps within `bounds`, channels of a block; the channels that
-    make up no block come last. `sizes`: how many channels, channels of a block, and taps. With
+    The sum over channel blocks, taps within `bounds`, and channels of a block; channels that do not
+    fill a block come last. `sizes`: the number of channels, channels of a block, and taps. With
     `part` only so many blocks from the first one on.
     """
     channels, block, taps = sizes
     whole, rest = channels // block, channels % block
 
     def add_blocks(first: Expr, count: int, value: SSAValue) -> SSAValue:
-        """The products of `count` blocks of input channels more."""
+        """Add the products of `count` more input channel blocks."""
         return b.carry_nest(
             [(Expr.const(0), Expr.const(count)), *bounds, (Expr.const(0), Expr.const(block))],
             [value],
@@ -51,7 +51,7 @@ def sum_over_channels(
 
 
 PART = 192
-"""Products that are added up one by one, before their sum goes to the total."""
+"""The number of products added one by one before their sum is added to the total."""
 
 
 def sum_in_parts(
@@ -62,7 +62,7 @@ def sum_in_parts(
     add: Callable[[Expr, int, SSAValue], SSAValue],
 ) -> SSAValue:
     """
-    A sum of `count` terms, of which `part` are added up from zero at a time: rounding errors grow
+    A sum of `count` terms, accumulated from zero in parts of `part` terms: rounding errors grow
     with the length of a sum, and those of the parts cancel. `add` adds a number of terms from the
     first one on to a value.
     """

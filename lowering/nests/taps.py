@@ -1,4 +1,4 @@
-"""What is combined over the taps of a window."""
+"""Reductions over the taps of a window."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 from lowerdeck.lowering.nests.builder import KernelBuilder
 
 UNROLLED_TAPS = 25
-"""How many taps stand side by side at most."""
+"""The maximum number of unrolled taps."""
 
 Bounds = tuple[Expr, Expr]
 
@@ -26,10 +26,10 @@ def add_taps(
     most: int,
 ) -> SSAValue:
     """
-    `add` one tap after the other to a value, for all taps within bounds from the first to the last.
+    Apply `add` to a value, tap by tap, for all taps within bounds from the first to the last.
 
-    The inner dimensions are unrolled as far as their bounds are known and no more than `most` taps
-    come to stand side by side.
+    The inner dimensions are unrolled as long as their bounds are known and there are no more than
+    `most` unrolled taps.
     """
     loops = unrolled_from(bounds, most)
 
@@ -86,7 +86,7 @@ def position_range(
 
 
 def window_count(op: PoolOp, at: Sequence[Expr], bounds: Sequence[Bounds]) -> Expr:
-    """The number that an average divides by."""
+    """The divisor of an average."""
     if not op.count_pads.value.data:
         return product(upper - lower for lower, upper in bounds)
     strides, dilations = ints(op.strides), ints(op.dilations)
