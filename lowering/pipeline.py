@@ -34,6 +34,7 @@ PASSES: dict[str, PassFactory] = {
     "bufferize": lazy("lowering.buffers.bufferize", "BufferizePass"),
     "lower-kernels": lazy("lowering.buffers.lower_kernels", "LowerKernelsPass"),
     "expand-math": lazy("lowering.buffers.expand_math", "ExpandMathPass"),
+    "peel": lazy("lowering.loops.peel", "PeelPass"),
     "vectorize-loops": lazy("lowering.loops.vectorize_loops", "VectorizeLoopsPass"),
     "tile": lazy("lowering.loops.tile", "TilePass"),
     "vectorize-lanes": lazy("lowering.loops.vectorize_lanes", "VectorizeLanesPass"),
@@ -53,6 +54,7 @@ ALL_PASSES: MutableMapping[str, PassFactory] = ChainMap(PASSES, core_pipeline.PA
 """Every pass of the compiler, by name."""
 
 _SCHEDULING = [
+    "peel",
     "vectorize-loops",
     "tile",
     "vectorize-lanes",
