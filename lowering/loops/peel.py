@@ -28,8 +28,8 @@ Values = NDArray[np.int64]
 MOST_PARTS = 8
 """Parts that a loop is cut into at most."""
 
-FEWEST_ITERATIONS = 2
-"""Iterations that a part has at least, on average."""
+FEWEST_BY_TESTS, FEWEST_BY_INDICES = 2, 4
+"""Iterations that a part has at least, on average: a test costs more than an index that bends."""
 
 MOST_ITERATIONS = 1 << 16
 """Of loops that are looked at, one iteration after the other."""
@@ -60,8 +60,9 @@ class Peeler:
         places = np.arange(lower, upper, dtype=np.int64)
         cuts = sorted(self._changes(places) if by_tests else self._bends(places))
         count = len(cuts) + 1
+        fewest = count * (FEWEST_BY_TESTS if by_tests else FEWEST_BY_INDICES)
         is_much = count * sum(1 for _ in self._loop.body.walk()) > self._most_ops
-        if not cuts or count > MOST_PARTS or size < count * FEWEST_ITERATIONS or is_much:
+        if not cuts or count > MOST_PARTS or size < fewest or is_much:
             return []
         block = Block()
         parts = [
@@ -107,7 +108,7 @@ class Peeler:
         cuts: set[int] = set()
         for op in self._loop.body.walk():
             test = _test_of(op, self._indices)
-            if test is None or test[0].symbols != {str(self._index)}:
+            if test is None or test[0].symbols != frozenset([str(self._index)]):
                 continue
             passes = _passes(op, _of(test[0], places), test[1])
             if passes is not None:
@@ -121,7 +122,7 @@ class Peeler:
                 if atom.kind == "symbol":
                     continue
                 names = Expr((((atom,), 1),)).symbols
-                if names == {str(self._index)}:
+                if names == frozenset([str(self._index)]):
                     yield atom
                 elif str(self._index) in names:
                     for argument in atom.args:

@@ -1,0 +1,58 @@
+"""Padding in all modes, of every shape of border, for all targets and widths of elements."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.tensor import PadOp
+
+from .programs import symbol, typed  # noqa: TID251  (these are tests, not sources)
+from .targets import EVERY_TARGET, suite_for  # noqa: TID251
+from .test_layouts import add  # noqa: TID251
+
+MODES = ("constant", "reflect", "edge", "wrap")
+
+BORDERS: list[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]] = [
+    ((37,), (5,), (3,)),
+    ((9,), (8,), (8,)),
+    ((5, 40), (0, 3), (0, 0)),
+    ((4, 35), (3, 0), (1, 20)),
+    ((3, 2, 6, 19), (0, 0, 2, 3), (0, 0, 1, 4)),
+    ((3, 4, 5, 6), (2, 1, 1, 2), (1, 3, 2, 5)),
+    ((1, 33), (0, 30), (0, 30)),
+]
+"""Shapes, with what is added before and behind each dimension."""
+
+
+def _body(begin: tuple[int, ...], end: tuple[int, ...], mode: str, value: Any = None) -> Any:
+    def pad(x: SSAValue) -> PadOp:
+        filler = None if value is None else ConstantOp.of(value).result
+        return PadOp(x, begin, end, filler, mode)
+
+    return pad
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_borders(tmp_path: Path, target: str) -> None:
+    """Of known sizes, cut and not; and of sizes known only at run time."""
+    suite = suite_for(target, tmp_path)
+    rng = np.random.default_rng(0)
+    for (shape, begin, end), mode in product(BORDERS, MODES):
+        x = rng.standard_normal(shape).astype(np.float32)
+        value = np.float32(-0.0) if mode == "constant" else None
+        body = _body(begin, end, mode, value)
+        add(suite, target, [typed(x.dtype, *shape)], body, x)
+        if len(shape) == 2:
+            add(suite, target, [typed(x.dtype, symbol("n"), shape[1])], body, x)
+    for dtype in (np.uint8, np.bool_, np.int16, np.int64, np.float16, np.float64):
+        x = rng.integers(0, 2, (3, 70)).astype(dtype)
+        for mode in MODES:
+            add(suite, target, [typed(dtype, 3, 70)], _body((1, 2), (2, 33), mode), x)
+    suite.check()
