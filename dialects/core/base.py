@@ -125,12 +125,17 @@ class CoreOp(IRDLOperation, ABC):
                 )
         return types
 
-    def with_operands(self, operands: Sequence[SSAValue]) -> Self:
-        """The same op with other operands, which determine its result types; not in a block yet."""
+    def with_operands(
+        self, operands: Sequence[SSAValue], properties: Mapping[str, Attribute] | None = None
+    ) -> Self:
+        """
+        The same op with other operands, and with other values of some properties, which determine
+        its result types; not in a block yet.
+        """
         new = type(self).create(
             operands=operands,
             result_types=self.result_types,
-            properties=dict(self.properties),
+            properties={**self.properties, **(properties or {})},
             attributes=dict(self.attributes),
         )
         new.refine()

@@ -135,7 +135,7 @@ class Bufferizer:
             # Even an empty output has dimensions to be written once they are known.
             known = all(dim.symbols <= self.static_symbols for dim in ref_type(output).dims.data)
             if known and value not in self._destinations:
-                self._destinations[value] = output
+                self._aim(value, output, self.function.body.block)
         self._lower_block(self.function.body.block)
         for value, output in zip(self.returned, self.outputs, strict=True):
             if self.refs[value] is not output:
@@ -240,6 +240,29 @@ class Bufferizer:
             self._add(driver.CopyOp(ref, target))
         self.refs[value] = ref if target is None else target
 
+    def _aim(self, value: SSAValue, target: SSAValue, block: Block) -> None:
+        """Let the kernel of a block that makes a value write it to `target`, in any shape."""
+        self._destinations[value] = target
+        reshape = value.owner
+        if not isinstance(reshape, ReshapeOp):
+            return
+        source = reshape.input
+        inside = isinstance(source.owner, KernelOp | ReshapeOp) and source.owner.parent is block
+        if inside and source not in self._destinations:
+            view = driver.ViewOp(target, _ref(source))
+            self._add(view)
+            self._aim(source, view.result, block)
+
+    def _reshape(self, op: ReshapeOp) -> None:
+        """A view, unless what is viewed has been computed in a view of where the result belongs."""
+        source, target = self.refs[op.input], self._destinations.get(op.result)
+        if target is not None and _views(source, target):
+            self.refs[op.result] = self._destinations.pop(op.result)
+            return
+        view = driver.ViewOp(source, _ref(op.result))
+        self._add(view, op)
+        self._place(op.result, view.result)
+
     # Ops
 
     def _lower_block(self, block: Block) -> None:
@@ -253,9 +276,7 @@ class Bufferizer:
                     self._add(weight, op)
                     self._place(op.result, weight.result)
                 case ReshapeOp():
-                    view = driver.ViewOp(self.refs[op.input], _ref(op.result))
-                    self._add(view, op)
-                    self._place(op.result, view.result)
+                    self._reshape(op)
                 case KernelOp() if op.view is not None:
                     self._lower_view(op)
                 case KernelOp():
@@ -440,9 +461,9 @@ class Bufferizer:
         """Let the kernel that computes a carried value write it directly to the next slot."""
         for value, target in zip(values, following, strict=True):
             owner = value.owner
-            inside = isinstance(owner, KernelOp) and owner.parent is op.body.block
+            inside = isinstance(owner, KernelOp | ReshapeOp) and owner.parent is op.body.block
             if inside and value not in self._destinations:
-                self._destinations[value] = target
+                self._aim(value, target, op.body.block)
 
     def _scalar(self, value: SSAValue) -> SSAValue:
         """The buffer of a tensor of one element, as a scalar."""
@@ -487,6 +508,15 @@ class Bufferizer:
             )
             self._add(part)
             self._add(driver.CopyOp(self.refs[value], part.result))
+
+
+def _views(ref: SSAValue, whole: SSAValue) -> bool:
+    """True for a buffer that is another one in other dimensions."""
+    while isinstance(ref.owner, driver.ViewOp) and ref.owner.offset.data[0] == 0:
+        ref = ref.owner.source
+        if ref is whole:
+            return True
+    return False
 
 
 def _split(made: Sequence[Mapping[int, str]]) -> tuple[list[int], list[int]]:

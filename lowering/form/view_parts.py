@@ -16,7 +16,7 @@ from lowerdeck.dialects.buffer.types import row_major
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
@@ -77,6 +77,10 @@ class Places:
         self.prefixes: dict[SSAValue, Place] = {}
         """Concatenations whose parts are adjacent parts of a larger one."""
 
+    def has(self, value: SSAValue) -> bool:
+        """True for a part that is computed in place, whatever its shape."""
+        return _source(value) in self.parts
+
     def update(self, other: Places) -> None:
         """Add the places of another block."""
         self.parts.update(other.parts)
@@ -93,15 +97,15 @@ class Places:
             return []
         copied: list[int] = []
         for number, (value, offset) in enumerate(zip(kernel.inputs, offsets, strict=True)):
-            if value in self.parts or not _is_movable(value, kernel):
+            if self.has(value) or not _is_movable(value, kernel):
                 copied.append(number)
             else:
-                self.parts[value] = Place(result, offset)
+                self.parts[_source(value)] = Place(result, offset)
         return copied
 
     def _common(self, kernel: KernelOp, offsets: Sequence[Expr]) -> Place | None:
         """The place in another whole where all parts have the same offsets as in this one."""
-        places = [self.parts.get(value) for value in kernel.inputs]
+        places = [self.parts.get(_source(value)) for value in kernel.inputs]
         first = places[0]
         if first is None:
             return None
@@ -112,17 +116,35 @@ class Places:
         return Place(first.whole, start)
 
 
+def _source(value: SSAValue) -> SSAValue:
+    """The value that a chain of reshapes begins with, in the same memory."""
+    while isinstance(value.owner, ReshapeOp):
+        value = value.owner.input
+    return value
+
+
+def _leaves_block(value: SSAValue) -> bool:
+    """True if a value or a reshape of it is yielded or returned."""
+    return any(
+        _leaves_block(use.operation.result)
+        if isinstance(use.operation, ReshapeOp)
+        else use.operation.has_trait(IsTerminator)
+        for use in value.uses
+    )
+
+
 def _is_movable(value: SSAValue, kernel: KernelOp) -> bool:
     """True if a kernel of this block computes the value and can write it to any location."""
-    owner = value.owner
+    source = _source(value)
+    owner = source.owner
     if not isinstance(owner, KernelOp) or owner.parent is not kernel.parent:
         return False
     if owner.view is not None and isinstance(owner.moved, SliceOp):
         return False
-    if any(use.operation.has_trait(IsTerminator) for use in value.uses):
+    if _leaves_block(source):
         # A value that leaves its block has a location of its own.
         return False
-    return list(kernel.inputs).count(value) == 1
+    return [_source(other) for other in kernel.inputs].count(source) == 1
 
 
 def find_places(block: Block) -> Places:
@@ -172,7 +194,7 @@ class PartViewer:
         offsets = _offsets(kernel, op)
         if offsets is None or not all(d.symbols <= self._symbols for d in dims_of(op.result)):
             return
-        if not any(value in places.parts or _is_movable(value, kernel) for value in kernel.inputs):
+        if not any(places.has(value) or _is_movable(value, kernel) for value in kernel.inputs):
             return
         kernel.view = UnitAttr()
         for number in places.join(kernel, offsets):

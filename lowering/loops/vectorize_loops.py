@@ -22,7 +22,7 @@ from lowerdeck.dialects.buffer.kernel import (
 )
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import f32, f64
-from lowerdeck.dialects.dims import Expr, ExprLike
+from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.loops.demote import Demoter
 from lowerdeck.lowering.loops.indices import Cloner, Indices
@@ -178,14 +178,8 @@ class LoopVectorizer:
 
     def _longest_chain(self) -> int:
         """The most terms that one lane adds up where the source sums in f64."""
-        longest = max(
-            (_trips(op) for op in self._loop.walk() if isinstance(op, ForOp) and _sums_in_f64(op)),
-            default=0,
-        )
-        if self._loop.inits and _sums_in_f64(self._loop):
-            piece = self._pieces[0]
-            longest = max(longest, (piece.count.value or 0) // self._chains)
-        return longest
+        inner = (op for op in self._loop.body.walk() if isinstance(op, ForOp) and _sums_in_f64(op))
+        return max(map(_trips, inner), default=0)
 
     def _piece(self, piece: Piece, totals: list[SSAValue], block: Block) -> list[SSAValue]:
         if piece.lanes == 1:
@@ -291,6 +285,22 @@ class LoopVectorizer:
 
     def _partial_results(
         self, piece: Piece, totals: list[SSAValue], block: Block
+    ) -> list[SSAValue]:
+        """Partial results of as many terms as one lane may add up, combined in a loop."""
+        most, count = LONGEST_CHAIN * self._chains, piece.count
+        if not _sums_in_f64(self._loop) or (count.value is not None and count.value <= most):
+            return self._partial_result(piece, totals, block)
+        body = Block(arg_types=[IndexType(), *(total.type for total in totals)])
+        number = self._indices.symbol(body.args[0])
+        rounds = (count + (most - 1)) // most
+        self._indices.limit(number, 0, rounds)
+        done = number * most
+        part = Piece(piece.start + done * piece.lanes, minimum(count - done, most), piece.lanes)
+        body.add_op(YieldOp(self._partial_result(part, body.args[1:], body)))
+        return list(self._for(rounds, body, totals, block).results)
+
+    def _partial_result(
+        self, piece: Piece, totals: Sequence[SSAValue], block: Block
     ) -> list[SSAValue]:
         """Each lane combines its own terms, in several chains; then they are combined."""
         body, lane = self._lane_body(piece, totals)

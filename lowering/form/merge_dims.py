@@ -1,0 +1,379 @@
+"""`merge-dims`: dimensions next to each other that a kernel treats alike become one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TypeAlias
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import IntAttr, ModuleOp
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.disjoint_set import DisjointSet
+
+from lowerdeck.dialects.core.base import CoreOp, int_array
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.enums import PadMode
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    GatherOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+    ints,
+)
+from lowerdeck.dialects.core.types import DimsAttr, dims_of
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.passes.context import recorder_of
+
+Joint: TypeAlias = tuple[SSAValue, int]
+"""Two dimensions of a value next to each other, by the number of the first one."""
+
+
+class Joints:
+    """Which dimensions of the values of a kernel are one with the next, and with which others."""
+
+    def __init__(self, values: Sequence[SSAValue]) -> None:
+        self._joints: list[Joint] = [
+            (value, axis) for value in values for axis in range(len(dims_of(value)) - 1)
+        ]
+        self._sets = DisjointSet[Joint | None]([None, *self._joints])
+
+    def link(self, one: Joint, other: Joint) -> None:
+        """Both stay apart, or neither does."""
+        self._sets.union_left(one, other)
+
+    def split(self, value: SSAValue, *axes: int) -> None:
+        """These dimensions are not one with those behind them; there may be none behind them."""
+        for axis in axes:
+            if 0 <= axis < len(dims_of(value)) - 1:
+                self._sets.union_left(None, (value, axis))
+
+    def are_one(self, joint: Joint) -> bool:
+        """True if nothing keeps the two apart."""
+        return not self._sets.connected(None, joint)
+
+    def groups(self, value: SSAValue) -> list[list[int]]:
+        """The dimensions of a value, those that become one side by side."""
+        groups: list[list[int]] = []
+        for axis in range(len(dims_of(value))):
+            if axis and self.are_one((value, axis - 1)):
+                groups[-1].append(axis)
+            else:
+                groups.append([axis])
+        return groups
+
+    def group_of(self, value: SSAValue, axis: int) -> int:
+        """What number the dimension has of which `axis` becomes a part."""
+        return next(k for k, group in enumerate(self.groups(value)) if axis in group)
+
+    def dims(self, value: SSAValue) -> list[Expr]:
+        """The dimensions that a value has afterwards."""
+        dims = dims_of(value)
+        return [product([dims[axis] for axis in group]) for group in self.groups(value)]
+
+    def scaled(self, value: SSAValue, places: Sequence[Expr]) -> DimsAttr:
+        """
+        Places along the dimensions of a value, in elements of what these become. Only the first of
+        each has one that is not zero.
+        """
+        dims = dims_of(value)
+        return DimsAttr.of(
+            [
+                places[first] * product([dims[axis] for axis in rest])
+                for first, *rest in self.groups(value)
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class _Rule:
+    """How an op sees dimensions, and what of its properties changes with them."""
+
+    join: Callable[[Joints, CoreOp], None]
+    properties: Callable[[Joints, CoreOp], Mapping[str, Attribute]]
+
+
+def _unchanged(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    return {}
+
+
+def _join_broadcast(joints: Joints, op: CoreOp) -> None:
+    """Two dimensions are one where each operand has both, or is repeated along both."""
+    result = op.results[0]
+    dims = dims_of(result)
+    for operand in op.operands:
+        skipped = len(dims) - len(dims_of(operand))
+        repeats = _repeats(dims_of(operand), dims)
+        for axis, (outer, inner) in enumerate(pairwise(repeats)):
+            if axis >= skipped:
+                joints.link((result, axis), (operand, axis - skipped))
+            if outer != inner:
+                joints.split(result, axis)
+
+
+def _repeats(own: Sequence[Expr], dims: Sequence[Expr]) -> list[bool]:
+    """
+    Along which dimensions of a result an operand is repeated; one of a single element goes with
+    the one before it, and the first ones with what follows.
+    """
+    missing = [Expr.const(1)] * (len(dims) - len(own))
+    pairs = list(zip([*missing, *own], dims, strict=True))
+    is_repeated = next((one != whole for one, whole in pairs if whole != 1), False)
+    found: list[bool] = []
+    for one, whole in pairs:
+        is_repeated = is_repeated if one == whole == 1 else one != whole
+        found.append(is_repeated)
+    return found
+
+
+def _join_transpose(joints: Joints, op: CoreOp) -> None:
+    assert isinstance(op, TransposeOp)
+    order = ints(op.permutation)
+    follows = {axis: other for axis, other in pairwise(order) if other == axis + 1}
+    for axis, source in enumerate(order[:-1]):
+        if source in follows:
+            joints.link((op.result, axis), (op.input, source))
+        else:
+            joints.split(op.result, axis)
+    joints.split(op.input, *(axis for axis in range(len(order)) if axis not in follows))
+
+
+def _transposed(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    assert isinstance(op, TransposeOp)
+    order = ints(op.permutation)
+    firsts = [order[group[0]] for group in joints.groups(op.result)]
+    return {"permutation": int_array([joints.group_of(op.input, axis) for axis in firsts])}
+
+
+def _join_slice(joints: Joints, op: CoreOp) -> None:
+    """Whole lines of what is cut with a step of one."""
+    assert isinstance(op, SliceOp)
+    starts, steps = op.starts.data, op.steps.data
+    whole, part = dims_of(op.input), dims_of(op.result)
+    for axis in range(len(whole) - 1):
+        joints.link((op.result, axis), (op.input, axis))
+        is_whole = starts[axis + 1] == 0 and whole[axis + 1] == part[axis + 1]
+        if not is_whole or steps[axis] != 1 or steps[axis + 1] != 1:
+            joints.split(op.result, axis)
+
+
+def _sliced(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    assert isinstance(op, SliceOp)
+    return {
+        "starts": joints.scaled(op.input, op.starts.data),
+        "sizes": DimsAttr.of(joints.dims(op.result)),
+        "steps": DimsAttr.of([op.steps.data[group[0]] for group in joints.groups(op.input)]),
+    }
+
+
+def _join_pad(joints: Joints, op: CoreOp) -> None:
+    """Whole lines of what is padded with a constant; nothing that is mirrored or repeated."""
+    assert isinstance(op, PadOp)
+    pads = list(zip(op.begin.data, op.end.data, strict=True))
+    for axis, (outer, inner) in enumerate(pairwise(pads)):
+        joints.link((op.result, axis), (op.input, axis))
+        moves = any(pad != 0 for pad in inner)
+        mirrors = op.mode.data is not PadMode.CONSTANT and any(pad != 0 for pad in outer)
+        if moves or mirrors:
+            joints.split(op.result, axis)
+
+
+def _padded(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    assert isinstance(op, PadOp)
+    return {
+        "begin": joints.scaled(op.input, op.begin.data),
+        "end": joints.scaled(op.input, op.end.data),
+    }
+
+
+def _join_concat(joints: Joints, op: CoreOp) -> None:
+    """What is joined and whole lines of it, or one of it."""
+    assert isinstance(op, ConcatOp)
+    axis, dims = op.axis.data, dims_of(op.result)
+    for operand in op.inputs:
+        for k, (one, other) in enumerate(zip(dims_of(operand), dims, strict=True)):
+            if k + 1 < len(dims):
+                joints.link((op.result, k), (operand, k))
+            if k != axis and one != other:
+                joints.split(op.result, k - 1, k)
+    if any(dim != 1 for dim in dims[:axis]):
+        joints.split(op.result, axis - 1)
+
+
+def _join_reduce(joints: Joints, op: CoreOp) -> None:
+    """Reduced dimensions, and those that stay, each among themselves."""
+    assert isinstance(op, ReduceOp | ArgReduceOp)
+    axes = ints(op.axes) if isinstance(op, ReduceOp) else [op.axis.data]
+    rank, keeps = len(dims_of(op.input)), bool(op.keep_dims.value.data)
+    stay = [axis for axis in range(rank) if keeps or axis not in axes]
+    for axis in range(rank - 1):
+        if (axis in axes) != (axis + 1 in axes):
+            joints.split(op.input, axis)
+    for at, (axis, following) in enumerate(pairwise(stay)):
+        if following == axis + 1:
+            joints.link((op.result, at), (op.input, axis))
+        else:
+            joints.split(op.result, at)
+
+
+def _reduced(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    assert isinstance(op, ReduceOp)
+    axes = {joints.group_of(op.input, axis) for axis in ints(op.axes)}
+    return {"axes": int_array(sorted(axes))}
+
+
+def _join_along(joints: Joints, op: CoreOp) -> None:
+    """Every dimension but the one that the op goes along."""
+    assert isinstance(op, SoftmaxOp | CumulativeOp)
+    for axis in range(len(dims_of(op.input)) - 1):
+        joints.link((op.result, axis), (op.input, axis))
+    joints.split(op.input, op.axis.data - 1, op.axis.data)
+
+
+def _join_gather(joints: Joints, op: CoreOp) -> None:
+    """Those of the indices, those before and those behind what is gathered along."""
+    assert isinstance(op, GatherOp)
+    axis, rank = op.axis.data, len(dims_of(op.indices))
+    joints.split(op.input, axis - 1, axis)
+    joints.split(op.result, axis - 1, axis + rank - 1)
+    for k in range(len(dims_of(op.input)) - 1):
+        if k + 1 < axis:
+            joints.link((op.result, k), (op.input, k))
+        elif k > axis:
+            joints.link((op.result, k + rank - 1), (op.input, k))
+    for k in range(rank - 1):
+        joints.link((op.result, axis + k), (op.indices, k))
+
+
+def _axis(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    assert isinstance(op, ArgReduceOp | SoftmaxOp | CumulativeOp | ConcatOp | GatherOp)
+    return {"axis": IntAttr(joints.group_of(op.operands[0], op.axis.data))}
+
+
+def _broadcast_dims(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    return {"dims": DimsAttr.of(joints.dims(op.results[0]))}
+
+
+_RULES: Mapping[type[Operation], _Rule] = {
+    **dict.fromkeys(ELEMENTWISE, _Rule(_join_broadcast, _unchanged)),
+    BroadcastOp: _Rule(_join_broadcast, _broadcast_dims),
+    TransposeOp: _Rule(_join_transpose, _transposed),
+    SliceOp: _Rule(_join_slice, _sliced),
+    PadOp: _Rule(_join_pad, _padded),
+    ConcatOp: _Rule(_join_concat, _axis),
+    ReduceOp: _Rule(_join_reduce, _reduced),
+    ArgReduceOp: _Rule(_join_reduce, _axis),
+    SoftmaxOp: _Rule(_join_along, _axis),
+    CumulativeOp: _Rule(_join_along, _axis),
+    GatherOp: _Rule(_join_gather, _axis),
+}
+
+
+def joints_of(kernel: KernelOp) -> Joints | None:
+    """Which dimensions become one; None if none does, or the kernel has an op without a rule."""
+    if kernel.view is not None or not all(layout.is_row_major for layout in _layouts(kernel)):
+        return None
+    ops = [op for op in kernel.body.block.ops if not isinstance(op, YieldOp)]
+    values = [*kernel.body.block.args, *(result for op in ops for result in op.results)]
+    joints = Joints(values)
+    for op in ops:
+        rule = _RULES.get(type(op))
+        if rule is not None:
+            assert isinstance(op, CoreOp)
+            rule.join(joints, op)
+        elif isinstance(op, ConstantOp):
+            joints.split(op.result, *range(len(dims_of(op.result))))
+        else:
+            return None
+    merges = any(len(joints.dims(value)) < len(dims_of(value)) for value in values)
+    return joints if merges else None
+
+
+def _layouts(kernel: KernelOp) -> Iterator[LayoutAttr]:
+    return map(kernel.layout_at, range(len(kernel.inputs) + len(kernel.results)))
+
+
+def merge_dims(kernel: KernelOp, joints: Joints) -> None:
+    """Reshape what a kernel reads and what it gives, so that it has fewer dimensions."""
+    arguments = kernel.body.block.args
+    inputs = [
+        _reshaped(value, joints.dims(argument), kernel)
+        for value, argument in zip(kernel.inputs, arguments, strict=True)
+    ]
+    block = Block(arg_types=[value.type for value in inputs])
+    values: dict[SSAValue, SSAValue] = dict(zip(arguments, block.args, strict=True))
+    for op in kernel.body.block.ops:
+        operands = [values[operand] for operand in op.operands]
+        if isinstance(op, YieldOp):
+            new: Operation = YieldOp(operands)
+        else:
+            assert isinstance(op, CoreOp)
+            new = op.with_operands(operands, _properties(joints, op))
+        for old, result in zip(op.results, new.results, strict=True):
+            result.name_hint = old.name_hint
+            values[old] = result
+        new.location = op.location
+        block.add_op(new)
+    replacement = KernelOp(kernel.sym_name.data, inputs, Region(block))
+    replacement.location = kernel.location
+    Rewriter.insert_op(replacement, InsertPoint.before(kernel))
+    results = [
+        _reshaped(new, dims_of(old), kernel)
+        for new, old in zip(replacement.results, kernel.results, strict=True)
+    ]
+    for old, result in zip(kernel.results, replacement.results, strict=True):
+        result.name_hint = old.name_hint
+    Rewriter.replace_op(kernel, [], results)
+
+
+def _properties(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    rule = _RULES.get(type(op))
+    return {} if rule is None else rule.properties(joints, op)
+
+
+def _reshaped(value: SSAValue, dims: Sequence[Expr], kernel: KernelOp) -> SSAValue:
+    """A value with other dimensions, before a kernel; what has been reshaped is so only once."""
+    while list(dims_of(value)) != list(dims) and isinstance(value.owner, ReshapeOp):
+        value = value.owner.input
+    if list(dims_of(value)) == list(dims):
+        return value
+    reshape = ReshapeOp(value, dims)
+    reshape.location = kernel.location
+    Rewriter.insert_op(reshape, InsertPoint.before(kernel))
+    return reshape.result
+
+
+@dataclass(frozen=True)
+class MergeDimsPass(ModulePass):
+    """
+    f(x : a x b x c) -> reshape(f(reshape(x) : a x bc)) : a x b x c
+        [values row-major; f treats b and c alike: maps of equal shapes or of one element along
+         both, both reduced or neither, whole lines cut out, joined, padded, moved or gathered]
+
+    Loops become fewer and longer, so that vectors and threads have more side by side.
+    """
+
+    name = "merge-dims"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        recorder = recorder_of(ctx)
+        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+            joints = joints_of(kernel)
+            if joints is not None and recorder.decide(
+                self.name, "merge-dims", [kernel], "what is treated alike is one dimension"
+            ):
+                merge_dims(kernel, joints)
+        for reshape in [r for r in op.walk(reverse=True) if isinstance(r, ReshapeOp)]:
+            if not any(reshape.result.uses):
+                Rewriter.erase_op(reshape)

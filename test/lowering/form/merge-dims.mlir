@@ -1,0 +1,141 @@
+// RUN: opt-tool %s --pass-pipeline=form-kernels,merge-dims --split-input-file | filecheck %s
+
+// A map of equal shapes has one dimension, and so has what follows it: both are reshaped once.
+// CHECK-LABEL: @maps
+// CHECK-NEXT:    %[[X:.+]] = core.reshape %x [24]
+// CHECK-NEXT:    %[[Y:.+]] = core.reshape %y [24]
+// CHECK-NEXT:    %[[A:.+]] = core.kernel @add_0(%[[X]], %[[Y]])
+// CHECK:         %[[Z:.+]] = core.reshape %[[A]] [2, 3, 4]
+// CHECK-NEXT:    func.return %[[Z]]
+func.func @maps(%x: tensor<2x3x4xf32>, %y: tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %a = core.add %x, %y : (tensor<2x3x4xf32>, tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
+  func.return %a : tensor<2x3x4xf32>
+}
+
+// -----
+
+// What repeats along some dimensions keeps these apart from the others; a dimension of one goes with any.
+// CHECK-LABEL: @channels
+// CHECK:         core.add {{.*}} : (tensor<3x20xf32>, tensor<3x1xf32>) -> tensor<3x20xf32>
+// CHECK-LABEL: @rows
+// CHECK:         core.add {{.*}} : (tensor<6x5xf32>, tensor<5xf32>) -> tensor<6x5xf32>
+// CHECK-LABEL: @both
+// CHECK-NOT:     core.reshape
+func.func @channels(%x: tensor<1x3x4x5xf32>, %y: tensor<3x1x1xf32>) -> tensor<1x3x4x5xf32> {
+  %a = core.add %x, %y : (tensor<1x3x4x5xf32>, tensor<3x1x1xf32>) -> tensor<1x3x4x5xf32>
+  func.return %a : tensor<1x3x4x5xf32>
+}
+func.func @rows(%x: tensor<2x3x5xf32>, %y: tensor<5xf32>) -> tensor<2x3x5xf32> {
+  %a = core.add %x, %y : (tensor<2x3x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
+  func.return %a : tensor<2x3x5xf32>
+}
+func.func @both(%x: tensor<2x1x5xf32>, %y: tensor<1x3x1xf32>) -> tensor<2x3x5xf32> {
+  %a = core.add %x, %y : (tensor<2x1x5xf32>, tensor<1x3x1xf32>) -> tensor<2x3x5xf32>
+  func.return %a : tensor<2x3x5xf32>
+}
+
+// -----
+
+// Open dimensions are one with others if they are the same for all; two that may be one are not.
+// CHECK-LABEL: @open
+// CHECK:         core.add {{.*}} -> tensor<?xf32, #core.tensor<dims = [n * 15]>>
+// CHECK-LABEL: @unknown
+// CHECK-NOT:     core.reshape
+func.func @open(%x: tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>, %y: tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>) -> tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>> {
+  %a = core.add %x, %y : (tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>, tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>) -> tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>
+  func.return %a : tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>
+}
+func.func @unknown(%x: tensor<5x?xf32, #core.tensor<dims = [5, n]>>, %y: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %a = core.add %x, %y : (tensor<5x?xf32, #core.tensor<dims = [5, n]>>, tensor<5x7xf32>) -> tensor<5x7xf32>
+  func.return %a : tensor<5x7xf32>
+}
+
+// -----
+
+// Reduced dimensions and those that stay, each among themselves; what lies between keeps them apart.
+// CHECK-LABEL: @inner
+// CHECK:         core.reduce sum %{{.*}} [1] : (tensor<6x20xf32>) -> tensor<6xf32>
+// CHECK-LABEL: @kept
+// CHECK:         core.reduce max %{{.*}} [1] {keep_dims = true} : (tensor<2x12x5xf32>) -> tensor<2x1x5xf32>
+// CHECK-LABEL: @apart
+// CHECK:         core.reduce sum %{{.*}} [0, 2] : (tensor<2x3x20xf32>) -> tensor<3xf32>
+// CHECK-LABEL: @along
+// CHECK:         core.softmax %{{.*}} axis 1 : (tensor<2x3x20xf32>) -> tensor<2x3x20xf32>
+func.func @inner(%x: tensor<2x3x4x5xf32>) -> tensor<2x3xf32> {
+  %r = core.reduce sum %x [2, 3] : (tensor<2x3x4x5xf32>) -> tensor<2x3xf32>
+  func.return %r : tensor<2x3xf32>
+}
+func.func @kept(%x: tensor<2x3x4x5xf32>) -> tensor<2x1x1x5xf32> {
+  %r = core.reduce max %x [1, 2] {keep_dims = true} : (tensor<2x3x4x5xf32>) -> tensor<2x1x1x5xf32>
+  func.return %r : tensor<2x1x1x5xf32>
+}
+func.func @apart(%x: tensor<2x3x4x5xf32>) -> tensor<3xf32> {
+  %r = core.reduce sum %x [0, 2, 3] : (tensor<2x3x4x5xf32>) -> tensor<3xf32>
+  func.return %r : tensor<3xf32>
+}
+func.func @along(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32> {
+  %r = core.softmax %x axis 1 : (tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32>
+  func.return %r : tensor<2x3x4x5xf32>
+}
+
+// -----
+
+// What moves together; whole lines that are cut, padded with a constant, joined and gathered.
+// CHECK-LABEL: @transpose
+// CHECK:         core.transpose %{{.*}} [0, 2, 1] : (tensor<2x3x20xf32>) -> tensor<2x20x3xf32>
+// CHECK-LABEL: @slice
+// CHECK:         core.slice %{{.*}} [0, 20] [2, 40] [1, 1] : (tensor<2x80xf32>) -> tensor<2x40xf32>
+// CHECK-LABEL: @steps
+// CHECK:         core.slice %{{.*}} [0, 1, 0] [2, 2, 20] [1, 2, 1] : (tensor<2x4x20xf32>) -> tensor<2x2x20xf32>
+// CHECK-LABEL: @pad
+// CHECK:         core.pad constant %{{.*}} [0, 20] [0, 40] : (tensor<2x60xf32>) -> tensor<2x120xf32>
+// CHECK-LABEL: @mirrored
+// CHECK:         core.pad reflect %{{.*}} [0, 1, 0] [0, 2, 0] : (tensor<2x3x20xf32>) -> tensor<2x6x20xf32>
+// CHECK-LABEL: @concat
+// CHECK:         core.concat {{.*}} axis 1 : (tensor<2x60xf32>, tensor<2x20xf32>) -> tensor<2x80xf32>
+// CHECK-LABEL: @concat_one
+// CHECK:         core.concat {{.*}} axis 0 : (tensor<15xf32>, tensor<5xf32>) -> tensor<20xf32>
+// CHECK-LABEL: @gather
+// CHECK:         core.gather {{.*}} axis 1 : (tensor<6x4x35xf32>, tensor<6xi64>) -> tensor<6x6x35xf32>
+func.func @transpose(%x: tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32> {
+  %r = core.transpose %x [0, 2, 3, 1] : (tensor<2x3x4x5xf32>) -> tensor<2x4x5x3xf32>
+  func.return %r : tensor<2x4x5x3xf32>
+}
+func.func @slice(%x: tensor<2x4x4x5xf32>) -> tensor<2x2x4x5xf32> {
+  %r = core.slice %x [0, 1, 0, 0] [2, 2, 4, 5] [1, 1, 1, 1] : (tensor<2x4x4x5xf32>) -> tensor<2x2x4x5xf32>
+  func.return %r : tensor<2x2x4x5xf32>
+}
+func.func @steps(%x: tensor<2x4x4x5xf32>) -> tensor<2x2x4x5xf32> {
+  %r = core.slice %x [0, 1, 0, 0] [2, 2, 4, 5] [1, 2, 1, 1] : (tensor<2x4x4x5xf32>) -> tensor<2x2x4x5xf32>
+  func.return %r : tensor<2x2x4x5xf32>
+}
+func.func @pad(%x: tensor<2x3x4x5xf32>) -> tensor<2x6x4x5xf32> {
+  %r = core.pad constant %x [0, 1, 0, 0] [0, 2, 0, 0] : (tensor<2x3x4x5xf32>) -> tensor<2x6x4x5xf32>
+  func.return %r : tensor<2x6x4x5xf32>
+}
+func.func @mirrored(%x: tensor<2x3x4x5xf32>) -> tensor<2x6x4x5xf32> {
+  %r = core.pad reflect %x [0, 1, 0, 0] [0, 2, 0, 0] : (tensor<2x3x4x5xf32>) -> tensor<2x6x4x5xf32>
+  func.return %r : tensor<2x6x4x5xf32>
+}
+func.func @concat(%x: tensor<2x3x4x5xf32>, %y: tensor<2x1x4x5xf32>) -> tensor<2x4x4x5xf32> {
+  %r = core.concat %x, %y axis 1 : (tensor<2x3x4x5xf32>, tensor<2x1x4x5xf32>) -> tensor<2x4x4x5xf32>
+  func.return %r : tensor<2x4x4x5xf32>
+}
+func.func @concat_one(%x: tensor<1x3x5xf32>, %y: tensor<1x1x5xf32>) -> tensor<1x4x5xf32> {
+  %r = core.concat %x, %y axis 1 : (tensor<1x3x5xf32>, tensor<1x1x5xf32>) -> tensor<1x4x5xf32>
+  func.return %r : tensor<1x4x5xf32>
+}
+func.func @gather(%x: tensor<2x3x4x5x7xf32>, %i: tensor<2x3xi64>) -> tensor<2x3x2x3x5x7xf32> {
+  %r = core.gather %x, %i axis 2 : (tensor<2x3x4x5x7xf32>, tensor<2x3xi64>) -> tensor<2x3x2x3x5x7xf32>
+  func.return %r : tensor<2x3x2x3x5x7xf32>
+}
+
+// -----
+
+// An op without a rule keeps all dimensions.
+// CHECK-LABEL: @scores
+// CHECK-NOT:     core.reshape
+func.func @scores(%x: tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xi64>) {
+  %v, %i = core.top_k %x [1] axis 2 : (tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xi64>)
+  func.return %v, %i : tensor<2x3x1xf32>, tensor<2x3x1xi64>
+}

@@ -1,0 +1,111 @@
+"""Kernels whose dimensions have become fewer compute what they did before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.interpret import Interpreter, find_function
+from lowerdeck.lowering.pipeline import PASSES
+from lowerdeck.passes.context import LowerdeckContext
+
+from .programs import module_of, typed  # noqa: TID251  (these are tests, not the folder of sources)
+
+SHAPES = [
+    shape for rank in (2, 3, 4) for shape in product((1, 2, 3), repeat=rank) if max(shape) > 1
+]
+
+
+def _shape(value: SSAValue) -> list[int]:
+    return [dim.value or 0 for dim in dims_of(value)]
+
+
+def _any_op(rng: Random, x: SSAValue, i: SSAValue) -> SSAValue:
+    """An op of each kind that a rule is there for, along any axes of a value."""
+    shape = _shape(x)
+    rank = len(shape)
+    axis = rng.randrange(rank)
+    axes = sorted(rng.sample(range(rank), rng.randint(1, rank)))
+    match rng.randrange(12):
+        case 0:
+            smaller = [dim if rng.random() < 0.5 else 1 for dim in shape]
+            part = t.SliceOp(x, [0] * rank, smaller).result
+            return e.AddOp(x, part).result
+        case 1:
+            return t.TransposeOp(x, rng.sample(range(rank), rank)).result
+        case 2:
+            step = rng.choice([1, 1, 2, -1])
+            size = rng.randint(1, -(-shape[axis] // abs(step)))
+            reach = (size - 1) * abs(step)
+            first = rng.randint(0, shape[axis] - 1 - reach) + (reach if step < 0 else 0)
+            starts = [first if k == axis else 0 for k in range(rank)]
+            sizes = [size if k == axis else dim for k, dim in enumerate(shape)]
+            steps = [step if k == axis else 1 for k in range(rank)]
+            return t.SliceOp(x, starts, sizes, steps).result
+        case 3:
+            mode = rng.choice(["constant", "edge"])
+            begin, end = ([rng.choice([0, 0, 1]) for _ in shape] for _ in range(2))
+            return t.PadOp(x, begin, end, mode=mode).result
+        case 4:
+            return t.ConcatOp([x, x, x][: rng.randint(1, 3)], axis).result
+        case 5:
+            return ReduceOp(rng.choice(["sum", "max", "prod"]), x, axes, rng.random() < 0.5).result
+        case 6:
+            return ArgReduceOp("max", x, axis, rng.random() < 0.5).result
+        case 7:
+            return SoftmaxOp(x, axis).result
+        case 8:
+            return CumulativeOp("sum", x, axis, reverse=rng.random() < 0.5).result
+        case 9:
+            return t.GatherOp(x, i, axis).result
+        case 10:
+            return t.BroadcastOp(x, [rng.randint(1, 2), *shape]).result
+        case _:
+            return e.CompareOp("lt", x, e.NegOp(x).result).result
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_any_op(part: int) -> None:
+    merged = 0
+    for seed, shape in list(enumerate(SHAPES * 4))[part::4]:
+        rng, numbers = Random(seed), np.random.default_rng(seed)
+        places = rng.choice([(), (2,), (2, 2), (1, 2)])
+
+        def body(x: SSAValue, i: SSAValue, rng: Random = rng) -> list[SSAValue]:
+            first = _any_op(rng, x, i)
+            return [first, _any_op(rng, x, i)]
+
+        x = numbers.standard_normal(shape).astype(np.float32)
+        i = numbers.integers(-min(shape), min(shape), places)
+        module = module_of([typed(np.float32, *shape), typed(np.int64, *places)], body)
+        expected = Interpreter().call(find_function(module, "main"), [x, i])
+        context = LowerdeckContext()
+        PASSES["form-kernels"]()().apply(context, module)
+        ranks = _ranks(module.walk())
+        PASSES["merge-dims"]()().apply(context, module)
+        module.verify()
+        merged += _ranks(module.walk()) < ranks
+        found = Interpreter().call(find_function(module, "main"), [x, i])
+        for one, other in zip(expected, found, strict=True):
+            np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-6)
+    assert merged > len(SHAPES) // 3
+
+
+def _ranks(ops: Iterator[object]) -> int:
+    """The number of dimensions of what all kernels read and give."""
+    return sum(
+        len(dims_of(value))
+        for op in ops
+        if isinstance(op, KernelOp)
+        for value in (*op.inputs, *op.results)
+    )
