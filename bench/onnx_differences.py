@@ -183,6 +183,12 @@ KNOWN: tuple[Difference, ...] = (
         "without training mode the given mean and variance are used",
         lambda call: 9 <= call.opset < 14,
     ),
+    Difference(
+        "reference",
+        ("BatchNormalization",),
+        "a variance of f32 is computed with in the type of the input",
+        lambda call: len({x.dtype for x in call.inputs if is_array(x)}) > 1,
+    ),
     Difference("reference", ("LRN",), "the window ends after its last channel"),
     Difference("onnxruntime", ("LRN",), "a window has no part of what left it", _holds_no_number),
     Difference(
