@@ -61,6 +61,24 @@ buffer.func @load_c4_type {
 
 // -----
 
+// CHECK: op 'buffer.load': a stride is that of a vector, from 2 to 4 (C5)
+buffer.func @load_c5_scalar {
+^bb0(%x : !buffer.ref<[4, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32 {stride = #builtin.int<2>}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.load': a stride is that of a vector, from 2 to 4 (C5)
+buffer.func @load_c5_far {
+^bb0(%x : !buffer.ref<[64] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[64] x f32> -> vector<4xf32> {stride = #builtin.int<5>}
+  buffer.return
+} {outputs = #builtin.int<1>}
+
+// -----
+
 // CHECK: op 'buffer.load': 'd0' has no operand (C2)
 buffer.func @load_c2_operand {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
