@@ -121,19 +121,23 @@ def _join_broadcast(joints: Joints, op: CoreOp) -> None:
                 joints.split(result, axis)
 
 
-def _repeats(own: Sequence[Expr], dims: Sequence[Expr]) -> list[bool]:
+def _repeats(own: Sequence[Expr], dims: Sequence[Expr]) -> list[bool | Expr]:
     """
     Along which dimensions of a result an operand is repeated; one of a single element goes with
-    the one before it, and the first ones with what follows.
+    the one before it, and the first ones with what follows. Where only the run shows whether the
+    operand is repeated, the dimension is like no other: it stands for itself.
     """
     missing = [Expr.const(1)] * (len(dims) - len(own))
-    pairs = list(zip([*missing, *own], dims, strict=True))
-    is_repeated = next((one != whole for one, whole in pairs if whole != 1), False)
-    found: list[bool] = []
-    for one, whole in pairs:
-        is_repeated = is_repeated if one == whole == 1 else one != whole
-        found.append(is_repeated)
-    return found
+    found: list[bool | Expr] = []
+    for one, whole in zip([*missing, *own], dims, strict=True):
+        if whole == 1 and found:
+            found.append(found[-1])
+        elif one in (whole, 1):
+            found.append(one != whole)
+        else:
+            found.append(Expr.symbol(f"axis.{len(found)}"))
+    first = next((k for k, whole in enumerate(dims) if whole != 1), 0)
+    return [found[first]] * first + found[first:]
 
 
 def _join_transpose(joints: Joints, op: CoreOp) -> None:

@@ -484,7 +484,12 @@ def test_pieces_of_blocks(tmp_path: Path, target: str) -> None:
     def layer(x: SSAValue, array: Array, pad: int) -> SSAValue:
         weight = ConstantOp.of(array).result
         bias = ConstantOp.of(np.ones(len(array), np.float32)).result
-        options = {"strides": [1], "dilations": [1], "pads_begin": [pad], "pads_end": [pad]}
+        options: dict[str, Any] = {
+            "strides": [1],
+            "dilations": [1],
+            "pads_begin": [pad],
+            "pads_end": [pad],
+        }
         return ConvOp(x, weight, bias, **options, groups=1).result
 
     def body(x: SSAValue) -> SSAValue:

@@ -314,7 +314,12 @@ def linear_program(random: Random) -> tuple[ModuleOp, dict[str, Any]]:
     shape = (2, 4, 5) if kind != "matmul" else (3, 4)
     block = Block(arg_types=[tensor(f32, shape)])
     x: SSAValue = block.args[0]
-    window = {"strides": [1], "dilations": [1], "pads_begin": [1], "pads_end": [0]}
+    window: dict[str, Any] = {
+        "strides": [1],
+        "dilations": [1],
+        "pads_begin": [1],
+        "pads_end": [0],
+    }
     bias = constant(6) if random.random() < 0.5 else None
     if kind == "conv":
         y = add(ConvOp(x, constant(6, 4 // groups, 2), bias, **window, groups=groups))

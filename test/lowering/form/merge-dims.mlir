@@ -41,12 +41,18 @@ func.func @both(%x: tensor<2x1x5xf32>, %y: tensor<1x3x1xf32>) -> tensor<2x3x5xf3
 // CHECK:         core.add {{.*}} -> tensor<?xf32, #core.tensor<dims = [n * 15]>>
 // CHECK-LABEL: @unknown
 // CHECK-NOT:     core.reshape
+// CHECK-LABEL: @unknown_beside_one
+// CHECK-NOT:     core.reshape
 func.func @open(%x: tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>, %y: tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>) -> tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>> {
   %a = core.add %x, %y : (tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>, tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>) -> tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>
   func.return %a : tensor<?x3x5xf32, #core.tensor<dims = [n, 3, 5]>>
 }
 func.func @unknown(%x: tensor<5x?xf32, #core.tensor<dims = [5, n]>>, %y: tensor<5x7xf32>) -> tensor<5x7xf32> {
   %a = core.add %x, %y : (tensor<5x?xf32, #core.tensor<dims = [5, n]>>, tensor<5x7xf32>) -> tensor<5x7xf32>
+  func.return %a : tensor<5x7xf32>
+}
+func.func @unknown_beside_one(%x: tensor<?x1xf32, #core.tensor<dims = [n, 1]>>, %y: tensor<5x7xf32>) -> tensor<5x7xf32> {
+  %a = core.add %x, %y : (tensor<?x1xf32, #core.tensor<dims = [n, 1]>>, tensor<5x7xf32>) -> tensor<5x7xf32>
   func.return %a : tensor<5x7xf32>
 }
 
