@@ -137,7 +137,7 @@ def _repeats(own: Sequence[Expr], dims: Sequence[Expr]) -> list[bool | Expr]:
         else:
             found.append(Expr.symbol(f"axis.{len(found)}"))
     first = next((k for k, whole in enumerate(dims) if whole != 1), 0)
-    return [found[first]] * first + found[first:]
+    return found[first : first + 1] * first + found[first:]
 
 
 def _join_transpose(joints: Joints, op: CoreOp) -> None:
