@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -16,7 +17,7 @@ from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import assumed_shape, is_constant, the
-from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, row_labels, tiled_axis
+from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, row_labels
 
 ROWS = 8
 """Rows of the right matrix that are added up before the result takes their sum."""
@@ -42,16 +43,15 @@ class StreamedMatmul(Strategy):
             return
         if {element_type(v) for v in (op.lhs, op.rhs, op.result, kernel.results[0])} != {f32}:
             return
-        if dims_of(op.result)[tiled_axis(op)] != 1 or is_constant(kernel, op.rhs):
+        if dims_of(op.result)[-2] != 1 or is_constant(kernel, op.rhs):
             return
-        depth, columns = assumed_shape(op.rhs)[-2:]
+        *batch, depth, columns = assumed_shape(op.rhs)
         if columns < target.lanes:
             return
+        matrices = max(prod(assumed_shape(op.result)[:-2]), prod(batch))
         # Beside the lines of the matrix, the sums so far are read and written once for some rows.
-        # Where there are few columns, each waits for the sum before.
-        costs, vectors = target.costs, -(-columns // target.lanes)
-        group = vectors * (ROWS * costs.l2_line_cycles + 3)
-        cycles = depth / ROWS * max(group, ROWS * costs.latency_cycles + costs.row_cycles)
+        line = target.costs.l2_line_cycles + 3 / ROWS
+        cycles = matrices * depth * -(-columns // target.lanes) * line
         yield Candidate(cycles, Schedule(self.name, lanes=((COLUMN, target.lanes),)))
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:

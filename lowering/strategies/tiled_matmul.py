@@ -69,7 +69,7 @@ class TiledMatmul(Strategy):
         target = _for_elements(target, element, element_type(op.rhs))
         if not (layout_out(kernel).is_row_major and layout_in(kernel, op.rhs).is_row_major):
             return
-        axis = tiled_axis(op)
+        axis = _tiled_axis(op)
         dims = dims_of(op.result)
         rows, columns, depth = map(_number, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
         labels = row_labels(len(dims))
@@ -144,7 +144,7 @@ def _number(dim: Expr) -> int:
     return ASSUMED_SIZE if dim.value is None else dim.value
 
 
-def tiled_axis(op: MatmulOp) -> int:
+def _tiled_axis(op: MatmulOp) -> int:
     """The rows; with only one row, the matrices of a batch that share the same right matrix."""
     dims, right = dims_of(op.result), dims_of(op.rhs)
     rows = axis = len(dims) - 2

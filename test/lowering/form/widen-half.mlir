@@ -3,11 +3,11 @@
 
 // Factors and the bias become f32, constants at once; the sum is rounded where it ends.
 // CHECK-LABEL: @conv
-// CHECK:         core.cast %x to f32
-// CHECK-NEXT:    core.constant {{.*}} : tensor<2x1x1xf32>
-// CHECK-NEXT:    core.cast %b to f32
-// CHECK-NEXT:    core.conv {{.*}} -> tensor<1x2x4xf32>
-// CHECK-NEXT:    core.cast %{{.*}} to f16
+// CHECK-DAG:     %[[X:.*]] = core.cast %x to f32
+// CHECK-DAG:     %[[W:.*]] = core.constant {{.*}} : tensor<2x1x1xf32>
+// CHECK-DAG:     %[[B:.*]] = core.cast %b to f32
+// CHECK:         %[[Y:.*]] = core.conv %[[X]], %[[W]], %[[B]]
+// CHECK-NEXT:    core.cast %[[Y]] to f16
 // SCALAR-LABEL: @conv
 // SCALAR-NOT:    core.cast
 func.func @conv(%x: tensor<1x1x4xf16>, %b: tensor<2xf16>) -> tensor<1x2x4xf16> {
@@ -20,12 +20,12 @@ func.func @conv(%x: tensor<1x1x4xf16>, %b: tensor<2xf16>) -> tensor<1x2x4xf16> {
 
 // What is added up in f32 stays so; f64 is left alone.
 // CHECK-LABEL: @products
-// CHECK:         core.cast %x to f32
-// CHECK:         core.matmul {{.*}} -> tensor<2x2xf32>
+// CHECK:         %[[X:.*]] = core.cast %x to f32
+// CHECK:         %[[Y:.*]] = core.matmul
 // CHECK-NOT:     core.cast
-// CHECK:         func.return
+// CHECK:         func.return %[[Y]]
 func.func @products(%x: tensor<2x3xbf16>, %w: tensor<3x2xbf16>, %d: tensor<2x2xf64>) -> (tensor<2x2xf32>, tensor<2x2xf64>) {
-  %y = core.matmul %x, %w in f32 : (tensor<2x3xbf16>, tensor<3x2xbf16>) -> tensor<2x2xf32>
+  %y = core.matmul %x, %w {accumulator = f32} : (tensor<2x3xbf16>, tensor<3x2xbf16>) -> tensor<2x2xf32>
   %z = core.matmul %d, %d : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
   func.return %y, %z : tensor<2x2xf32>, tensor<2x2xf64>
 }
