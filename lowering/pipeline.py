@@ -24,8 +24,6 @@ from lowerdeck.passes.options import CompileOptions, OptionError
 from lowerdeck.passes.provenance import source_file
 
 PASSES: dict[str, PassFactory] = {
-    "widen-half": lazy("lowering.form.widen_half", "WidenHalfPass"),
-    "repeat-channels": lazy("lowering.form.repeat_channels", "RepeatChannelsPass"),
     "split-products": lazy("lowering.form.split_products", "SplitProductsPass"),
     "form-kernels": lazy("lowering.form.form_kernels", "FormKernelsPass"),
     "fuse-epilogue": lazy("lowering.form.fuse_epilogue", "FuseEpiloguePass"),
@@ -70,8 +68,6 @@ may lie over operands, which the loops as they are then decide."""
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [
-        "widen-half",
-        "repeat-channels",
         "split-products",
         "form-kernels",
         "fuse-epilogue",

@@ -180,8 +180,7 @@ class MinfOp(_ExtremumOp):
 class ConvertOp(IRDLOperation):
     """
     Signed integers to floats of the same width, rounded once; floats to signed integers, toward
-    zero, where what does not fit is any value; integers to wider ones, signed unless `unsigned`; or
-    floats to others, rounded to nearest, halves to even.
+    zero, where what does not fit is any value; or integers to wider ones, signed unless `unsigned`.
 
     Constraints:
 

@@ -1009,11 +1009,8 @@ def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
 
 
 def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
-    target = scalar_of(op.result.type)
-    if target in _SHORT:
-        return f"{a}.astype({_SHORT[target]})"
     source = f"{a}.view(np.u{_memory_dtype(scalar_of(op.input.type)).name})" if op.unsigned else a
-    return f"{source}.astype(np.{_memory_dtype(target).name})"
+    return f"{source}.astype(np.{_memory_dtype(scalar_of(op.result.type)).name})"
 
 
 def _reduce_lanes(op: vector.ReduceOp, a: str) -> str:

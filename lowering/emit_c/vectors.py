@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, bf16, f16, f32, f64
+from xdsl.dialects.builtin import IntegerType, f32, f64
 from xdsl.ir import Attribute, Operation
 
 from lowerdeck.dialects.buffer import kernel
@@ -33,8 +33,6 @@ from lowerdeck.lowering.targets.base import Builtin, Target
 _STEMS: dict[Attribute, tuple[str, str, int]] = {
     f32: ("f32", "float", 4),
     f64: ("f64", "double", 8),
-    f16: ("f16", "uint16_t", 2),
-    bf16: ("bf16", "uint16_t", 2),
     IntegerType(8): ("i8", "int8_t", 1),
     IntegerType(16): ("i16", "int16_t", 2),
     IntegerType(32): ("i32", "int32_t", 4),
@@ -53,8 +51,8 @@ _EXTREMA: dict[type[_IntegerExtremum], str] = {
     arith.MinUIOp: "minui",
 }
 
-HALVES = (f16, bf16)
-"""What is computed with in f32: vectors of them are read, written and converted only."""
+VECTORIZABLE = frozenset(_STEMS)
+"""The scalar types that vectors have a C form for."""
 
 
 def vector_name(type_: Attribute) -> str:
@@ -95,14 +93,11 @@ def _(op: MinfOp) -> str:
 
 @function_name.register
 def _(op: ConvertOp) -> str | None:
-    """For integers that become wider ones, and to half precision and from it."""
-    source, target = scalar_of(op.input.type), scalar_of(op.result.type)
-    if source in HALVES or target in HALVES:
-        return f"{vector_name(op.input.type)}_to_{_STEMS[target][0]}"
-    if source not in _NARROW:
+    """For integers that become wider ones."""
+    if scalar_of(op.input.type) not in _NARROW:
         return None
     sign = "i" if op.unsigned is None else "u"
-    return f"{vector_name(op.result.type)}_of_{sign}{_STEMS[source][0][1:]}"
+    return f"{vector_name(op.result.type)}_of_{sign}{_STEMS[scalar_of(op.input.type)][0][1:]}"
 
 
 @function_name.register
@@ -195,7 +190,7 @@ def _definition(scalar: Attribute, lanes: int) -> str:
     name, width = f"lowerdeck_{stem}x{lanes}", size * lanes
     width_of = f"__attribute__((vector_size({width})))"
     unsigned = f"typedef u{c_type} lowerdeck_u{stem[1:]}x{lanes} {width_of};\n"
-    if not isinstance(scalar, IntegerType):
+    if scalar in (f32, f64):
         unsigned = ""
     return unsigned + (
         f"typedef {c_type} {name} __attribute__((vector_size({width})));\n"
@@ -218,8 +213,6 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
     What no operator stands for, by name: loads with strides, selection, extrema, combinations of
     all lanes.
     """
-    if scalar in HALVES:
-        return _conversions(scalar, lanes, target)
     name = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}"
     found = {
         f"{name}_load{stride}": _Function(_load(scalar, lanes, stride))
@@ -247,65 +240,6 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
         text = _combination(name, lanes, kind, f"{function}({{0}}, {{1}})")
         found[f"{name}_reduce_{kind}"] = _Function(text, frozenset({function}))
     return found | {_transpose_name(lanes): _Function(_transpose(lanes))}
-
-
-def _conversions(half: Attribute, lanes: int, target: Target) -> dict[str, _Function]:
-    """From vectors of f32 and to them, as the functions of the runtime convert one value."""
-    stem = _STEMS[half][0]
-    narrow, wide = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_f32x{lanes}"
-    pairs = f"lowerdeck_i16x{lanes}"
-    found: dict[str, _Function] = {}
-    for old, new, suffix in ((narrow, wide, "f32"), (wide, narrow, stem)):
-        plain = _CONVERSIONS[stem, suffix].format(
-            narrow=narrow, wide=wide, u32=f"lowerdeck_u32x{lanes}"
-        )
-        builtin = (target.widening_of_f16 if new == wide else target.narrowing_to_f16).get(lanes)
-        if stem == "f16" and builtin is not None:
-            call = builtin.call.format(f"({pairs})x" if new == wide else "x", wide, pairs)
-            plain = (
-                f"#if defined({builtin.macro}) && !defined(__clang__)\n"
-                f"  return ({new}){call};\n#else\n{plain}#endif\n"
-            )
-        name = f"{old}_to_{suffix}"
-        found[name] = _Function(f"static inline {new} {name}({old} x) {{\n{plain}}}\n")
-    return found
-
-
-_CONVERSIONS = {
-    ("bf16", "f32"): "  return ({wide})(__builtin_convertvector(x, {u32}) << 16);\n",
-    # To nearest, halves to even. What is no number stays none.
-    ("bf16", "bf16"): """  const {u32} bits = ({u32})x, nan = ({u32})(x != x);
-  const {u32} nearest = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  const {u32} half = (nan & (bits >> 16 | 0x40u)) | (~nan & nearest);
-  return __builtin_convertvector(half, {narrow});
-""",
-    # The exponent is moved by the difference of biases. Subnormal ones are what is left of a float
-    # between 1/2 and 1 that ends with their bits.
-    (
-        "f16",
-        "f32",
-    ): """  const {u32} bits = __builtin_convertvector(x, {u32}) << 16;
-  const {u32} twice = bits + bits;
-  const {wide} normal = ({wide})((twice >> 4) + 0x70000000u) * 0x1p-112f;
-  const {wide} small = ({wide})((twice >> 17) | 0x3f000000u) - 0.5f;
-  const {u32} is_small = ({u32})(twice < 0x08000000u);
-  const {u32} size = (is_small & ({u32})small) | (~is_small & ({u32})normal);
-  return ({wide})((bits & 0x80000000u) | size);
-""",
-    # Adding a power of two rounds to as many bits as are left; what is too large becomes infinite
-    # before that.
-    ("f16", "f16"): """  const {u32} bits = ({u32})x, twice = bits + bits;
-  const {wide} size = ({wide})(twice >> 1) * 0x1p+112f * 0x1p-110f;
-  const {u32} own = twice & 0xff000000u, is_small = ({u32})(own < 0x71000000u);
-  const {u32} exponent = (is_small & 0x71000000u) | (~is_small & own);
-  const {u32} rounded = ({u32})(({wide})((exponent >> 1) + 0x07800000u) + size);
-  const {u32} number = ((rounded >> 13) & 0x7c00u) + (rounded & 0xfffu);
-  const {u32} nan = ({u32})(twice > 0xff000000u);
-  const {u32} half = (bits >> 16 & 0x8000u) | (nan & 0x7e00u) | (~nan & number);
-  return __builtin_convertvector(half, {narrow});
-""",
-}
-"""By half precision and what is made."""
 
 
 def _transpose(lanes: int) -> str:

@@ -14,8 +14,6 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     VectorType,
-    bf16,
-    f16,
     f32,
     f64,
     i1,
@@ -42,9 +40,6 @@ _ELEMENTS = (f32, f64, _I32, IntegerType(8), IntegerType(16))
 
 WIDENED = (IntegerType(8), IntegerType(16))
 """Element types that are loaded only to be widened to i32 immediately."""
-
-_HALVES = (f16, bf16)
-"""Read, written and converted only: nothing else is computed in them."""
 
 _PLAIN: frozenset[type[Operation]] = frozenset(
     {
@@ -218,12 +213,9 @@ class Vectorizer:
             for index in op.indices
         ):
             raise NotVectorizableError
-        known = (*_ELEMENTS, *_HALVES)
-        if op.result.type not in known and not is_widened(op):
+        if op.result.type not in _ELEMENTS and not is_widened(op):
             raise NotVectorizableError
         place, step = self._place(op, cloner)
-        if step != 1 and op.result.type in _HALVES:
-            raise NotVectorizableError
         exprs, operands = self._indices.write(place)
         return LoadOp(cloner.value(op.ref), exprs, operands, self._lanes, step)
 
@@ -235,11 +227,9 @@ class Vectorizer:
             raise NotVectorizableError
         place, step = self._place(op, cloner)
         exprs, operands = self._indices.write(place)
-        if step != 1:
+        if op.value.type not in _ELEMENTS or step != 1:
             raise NotVectorizableError
         value = self.vector(op.value, cloner, block)
-        if scalar_of(value.type) not in (*_ELEMENTS, *_HALVES):
-            raise NotVectorizableError
         border = op.border is not None
         return StoreOp(value, cloner.value(op.ref), exprs, operands, border=border)
 
@@ -374,19 +364,6 @@ class Vectorizer:
         (a,) = self._vectors(op, cloner, block)
         return vector.ConvertOp(a, self._vector_type(op.results[0].type))
 
-    def widen_float(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
-        """Half precision to f32."""
-        (a,) = self._vectors(op, cloner, block)
-        return vector.ConvertOp(a, self._vector_type(op.results[0].type))
-
-    def narrow_float(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
-        """f32 to half precision."""
-        (a,) = self._vectors(op, cloner, block)
-        type_ = op.results[0].type
-        if scalar_of(a.type) != f32 or type_ not in _HALVES:
-            raise NotVectorizableError
-        return vector.ConvertOp(a, vector_type(type_, self._lanes))
-
 
 def is_widened(op: LoadOp) -> bool:
     """True if a narrow integer is loaded and used only as i32."""
@@ -453,8 +430,6 @@ _FORMS: Mapping[type[Operation], Callable[[Vectorizer, Operation, Cloner, Block]
     arith.ExtSIOp: Vectorizer.widen,
     arith.ExtUIOp: Vectorizer.widen,
     arith.SIToFPOp: Vectorizer.convert,
-    arith.ExtFOp: Vectorizer.widen_float,
-    arith.TruncFOp: Vectorizer.narrow_float,
 }
 
 

@@ -21,7 +21,7 @@ from lowerdeck.dialects.buffer.kernel import (
     value_type,
 )
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+from lowerdeck.dialects.core.types import f32, f64
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.loops.demote import Demoter
@@ -36,7 +36,7 @@ from lowerdeck.passes.context import options_of
 LONGEST_CHAIN = 1 << 14
 """The maximum number of terms that one f32 lane may add up; longer sums stay in f64."""
 
-_MEMORY_TYPES = (f16, bf16, f32, IntegerType(32))
+_MEMORY_TYPES = (f32, IntegerType(32))
 
 
 @dataclass(frozen=True)

@@ -17,12 +17,11 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import TransposeOp
-from lowerdeck.dialects.core.types import bf16, dims_of, element_type, f16, f32
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
-from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import assumed_shape, blocked_constants, layout_out
@@ -35,8 +34,8 @@ tensor along which inputs are contiguous."""
 
 class MapSquares(Strategy):
     """
-    For one result of f32 or half precision that is contiguous along another dimension than every
-    input that has both dimensions, as the plain loops show.
+    For one result of f32 that is contiguous along another dimension than every input that has both
+    dimensions, as the plain loops show.
     """
 
     name = "map_squares"
@@ -113,17 +112,15 @@ def _strip(k: KernelLowering, at: dict[int, Expr], along: int, across: int, lane
 
 def _square(k: KernelLowering, at: dict[int, Expr], along: int, across: int, side: int) -> None:
     """A square of elements, from the index on."""
-    b, element = k.builder, element_type(k.roots[0])
+    b = k.builder
     square = b.scratch(f32, [side, side])
     with b.loop(side, mode="unroll") as row, b.loop(side, mode="lanes") as lane:
         place = {**at, along: at[along] + lane, across: at[across] + row}
-        value = scalars.widen(b, k.element(k.roots[0], _index(place)))
-        b.store(value, square, [row, lane])
+        b.store(k.element(k.roots[0], _index(place)), square, [row, lane])
     b.transpose(square)
     with b.loop(side, mode="unroll") as row, b.loop(side, mode="lanes") as lane:
         place = {**at, along: at[along] + row, across: at[across] + lane}
-        value = scalars.narrow(b, b.load(square, [row, lane]), element)
-        b.store(value, k.outputs[0], _index(place))
+        b.store(b.load(square, [row, lane]), k.outputs[0], _index(place))
 
 
 def _store(k: KernelLowering, at: dict[int, Expr]) -> None:
@@ -137,7 +134,7 @@ def _index(at: dict[int, Expr]) -> list[Expr]:
 def _may_be_across(kernel: KernelOp) -> bool:
     """True if the order of dimensions changes within the kernel, or by layouts."""
     result = kernel.layout_at(len(kernel.inputs))
-    if element_type(kernel.results[0]) not in (f32, f16, bf16) or result.rank < 2:
+    if element_type(kernel.results[0]) != f32 or result.rank < 2:
         return False
     inputs = [kernel.layout_at(number) for number in range(len(kernel.inputs))]
     return any(isinstance(op, TransposeOp) for op in kernel.body.block.ops) or any(

@@ -44,10 +44,6 @@ COLUMN = "n"
 are those over the matrices of a batch."""
 
 
-FEW_ROWS = 4
-"""Of the left matrix: the right one is read once for all of them."""
-
-
 class TiledMatmul(Strategy):
     """
     Panels of columns are the outer loop if the right matrix is larger than the left one, so that
@@ -79,8 +75,7 @@ class TiledMatmul(Strategy):
         if _size(op.rhs) > _size(op.lhs):
             orders.reverse()
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
-        ways = product_tiles(target, rows, columns, depth, is_strided=not is_packed)
-        for cycles, (height, count) in ways:
+        for cycles, (height, count) in product_tiles(target, rows, columns, depth):
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
                 # If each panel is read only once, the hardware prefetcher finds the next one.
@@ -162,32 +157,23 @@ def product_tiles(
     columns: int,
     depth: int,
     vectors: Iterable[int] | None = None,
-    *,
-    is_strided: bool = False,
 ) -> Scored[tuple[int, int]]:
     """
     Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice.
-    With `is_strided`, the rows of a panel lie apart.
     """
     if vectors is None:
         # A panel is read once for each row tile: it has to stay in the L2 cache.
         vector_bytes = depth * target.lanes * 4
         panel_vectors = target.l2_bytes // 2 // vector_bytes
         most = min(target.limits.stream_vectors, columns // target.lanes, panel_vectors)
-        if is_strided and rows <= FEW_ROWS:
-            # It is read once, from memory: the longer its rows, the better.
-            most = min(target.registers // 2 // max(rows, 1), columns // target.lanes)
         vectors = range(1, max(1, most) + 1)
-    is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.l2_bytes
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
-        # Each row of a panel has to be found by itself.
-        apart = depth * target.costs.row_cycles if is_far and count * target.lanes < columns else 0
         return sum(
             _trips(row)
             * _trips(column)
-            * (_cycles(row.count, column.count, depth, target, is_last=rows <= height) + apart)
+            * _cycles(row.count, column.count, depth, target, is_last=rows <= height)
             for row in parts_of(Expr.const(rows), height, 1)
             for column in parts_of(Expr.const(columns), count, target.lanes)
         )
