@@ -1,5 +1,6 @@
 """
-Small models that together reach all kernels and all forms of the driver: what fuzz_c.py runs.
+Small models that together reach all kernels and all forms of the entry function: what fuzz_c.py
+runs.
 
 Inputs are open wherever the operators allow it. Numbers that say how long a loop runs are bounded:
 a model that runs as many steps as it is told is right.

@@ -41,13 +41,13 @@ PASSES: dict[str, PassFactory] = {
     "vectorize-lanes": lazy("lowering.loops.vectorize_lanes", "VectorizeLanesPass"),
     "unroll-tiles": lazy("lowering.loops.unroll_tiles", "UnrollTilesPass"),
     "prefetch": lazy("lowering.loops.prefetch", "PrefetchPass"),
-    "compute-in-place": lazy("lowering.driver.compute_in_place", "ComputeInPlacePass"),
+    "compute-in-place": lazy("lowering.entry.compute_in_place", "ComputeInPlacePass"),
     "pack-weights": lazy("lowering.buffers.pack_weights", "PackWeightsPass"),
-    "parallelize": lazy("lowering.driver.parallelize", "ParallelizePass"),
-    "plan-memory": lazy("lowering.driver.plan_memory", "PlanMemoryPass"),
-    "open-outputs": lazy("lowering.driver.open_outputs", "OpenOutputsPass"),
-    "split-driver": lazy("lowering.driver.split_driver", "SplitDriverPass"),
-    "instrument": lazy("lowering.driver.instrument", "InstrumentPass"),
+    "parallelize": lazy("lowering.entry.parallelize", "ParallelizePass"),
+    "plan-memory": lazy("lowering.entry.plan_memory", "PlanMemoryPass"),
+    "open-outputs": lazy("lowering.entry.open_outputs", "OpenOutputsPass"),
+    "split-entry": lazy("lowering.entry.split_entry", "SplitEntryPass"),
+    "instrument": lazy("lowering.entry.instrument", "InstrumentPass"),
 }
 """Every pass of lowering, by name."""
 
@@ -161,7 +161,7 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     # After that, so that it finds the barriers and what each call turned out to be.
     timed = ["instrument"] if options.profile else []
     # Last, for no pass has to look into the parts then.
-    return [*_SCHEDULING, *shared, "plan-memory", *timed, "open-outputs", "split-driver"]
+    return [*_SCHEDULING, *shared, "plan-memory", *timed, "open-outputs", "split-entry"]
 
 
 def phases_to(phase: str) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
 from xdsl.utils.exceptions import PassFailedException
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
@@ -93,7 +93,7 @@ def violations(module: ModuleOp, phase: str) -> Iterator[str]:
         elif isinstance(op, kernel.KernelOp):
             text = "has no loops; lower-kernels should have made them"
             yield f"{describe(op)}: the kernel @{op.sym_name.data} {text}"
-        elif isinstance(op, driver.WeightOp) and (problem := _weight_problem(op)) is not None:
+        elif isinstance(op, entry_ops.WeightOp) and (problem := _weight_problem(op)) is not None:
             yield f"{describe(op)}: {problem}"
     # Models may name dimensions freely; legalization checks the names.
     yield from _Definitions(own is _CORE).visit(module)
@@ -129,8 +129,8 @@ def _problems(op: Operation, phase: str) -> Iterator[str]:
         yield f"'{op.name}' is not in a kernel; form-kernels should have put it into one"
 
 
-def _weight_problem(op: driver.WeightOp) -> str | None:
-    """The violation of a driver constant, if any: kernels read all bytes of their buffers."""
+def _weight_problem(op: entry_ops.WeightOp) -> str | None:
+    """The violation of a weight, if any: kernels read all bytes of their buffers."""
     if op.layout is not None:
         return "a constant is not in its layout; pack-weights should have packed it"
     problem = op.problem()

@@ -5,7 +5,8 @@ function calls them in order. This level decides everything that is printed as C
 
 from xdsl.ir import Dialect
 
-from lowerdeck.dialects.buffer.driver import (
+from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp
+from lowerdeck.dialects.buffer.entry_ops import (
     AllocOp,
     BarrierOp,
     BindOp,
@@ -22,7 +23,6 @@ from lowerdeck.dialects.buffer.driver import (
     ViewOp,
     WeightOp,
 )
-from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp
 from lowerdeck.dialects.buffer.enums import ENUMERATIONS
 from lowerdeck.dialects.buffer.kernel import (
     ApplyOp,

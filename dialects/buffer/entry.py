@@ -18,7 +18,7 @@ from xdsl.irdl import (
 )
 from xdsl.traits import IsolatedFromAbove, MemoryWriteEffect
 
-from lowerdeck.dialects.buffer.driver import MarkOp
+from lowerdeck.dialects.buffer.entry_ops import MarkOp
 from lowerdeck.dialects.buffer.kernel import ReturnOp
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require

@@ -275,7 +275,7 @@ class ReturnOp(IRDLOperation):
 class YieldOp(IRDLOperation):
     """
     The values that a loop carries to its next iteration (all are read before any is assigned), or
-    that control flow of the driver gives.
+    that control flow of the entry function gives.
 
     Example:
 
@@ -556,7 +556,8 @@ class CheckIndexOp(IRDLOperation):
     An i64 that comes from data, as an index into a dimension of `bound[0]` elements.
 
     A negative one counts from the end. If it is outside of -bound .. bound - 1, the run ends with
-    the status INDEX_OUT_OF_RANGE; the result is then 0, which the driver has made sure exists.
+    the status INDEX_OUT_OF_RANGE; the result is then 0, which the entry function has made sure
+    exists.
 
     Constraints:
 

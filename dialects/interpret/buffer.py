@@ -30,7 +30,7 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer import driver, kernel, vector
+from lowerdeck.dialects.buffer import entry_ops, kernel, vector
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.operands import by_operand, by_parameter
@@ -74,7 +74,7 @@ def run_entry(
 
     InterpretError if an input is missing or does not fit, if dimensions or an index from data do
     not fit, or if memory is accessed outside of a buffer; StepLimitError after `max_steps` ops of
-    the driver and iterations of loops.
+    the entry function and iterations of loops.
     """
     entry = find_entry(module)
     if entry is None:
@@ -179,7 +179,7 @@ class Machine:
             raise InterpretError(f"{describe(op)}: a buffer is used before it is made")
         return self._memory[value]
 
-    def _allocate(self, op: driver.AllocOp, symbols: Mapping[str, int]) -> Array:
+    def _allocate(self, op: entry_ops.AllocOp, symbols: Mapping[str, int]) -> Array:
         type_ = ref_type(op.result)
         dtype = _memory_dtype(type_.element)
         size = python_math.prod(self._sizes(type_, symbols, op)) * dtype.itemsize
@@ -195,7 +195,7 @@ class Machine:
         memory[:] = POISON
         return memory.view(dtype)
 
-    # The driver
+    # The entry function
 
     def _run_yielding(
         self, block: Block, symbols: Mapping[str, int]
@@ -226,9 +226,9 @@ class Machine:
 
     @_run_op.register(kernel.YieldOp)
     @_run_op.register(kernel.ReturnOp)
-    @_run_op.register(driver.BarrierOp)
-    @_run_op.register(driver.CheckStatusOp)
-    @_run_op.register(driver.MarkOp)
+    @_run_op.register(entry_ops.BarrierOp)
+    @_run_op.register(entry_ops.CheckStatusOp)
+    @_run_op.register(entry_ops.MarkOp)
     @_run_op.register(OpenOutputOp)
     def _(self, op: Operation, symbols: dict[str, int]) -> None:
         """
@@ -237,17 +237,17 @@ class Machine:
         """
 
     @_run_op.register
-    def _(self, op: driver.OnceOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.OnceOp, symbols: dict[str, int]) -> None:
         self._run_block(op.body.block, symbols)
 
     @_run_op.register
-    def _(self, op: driver.ShareOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.ShareOp, symbols: dict[str, int]) -> None:
         for part in range(SIMULATED_PARTS):
             numbers = {kernel.PART: part, kernel.PARTS: SIMULATED_PARTS}
             self._run_block(op.body.block, {**symbols, **numbers})
 
     @_run_op.register
-    def _(self, op: driver.SectionOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.SectionOp, symbols: dict[str, int]) -> None:
         block, last = op.body.block, op.body.block.last_op
         for argument, value in zip(block.args, op.arguments, strict=True):
             self._memory[argument] = self._buffer(value, symbols, op)
@@ -259,7 +259,7 @@ class Machine:
         symbols.update({name: scope[name] for name in names_in(op.result_symbols)})
 
     @_run_op.register
-    def _(self, op: driver.WeightOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.WeightOp, symbols: dict[str, int]) -> None:
         if (problem := op.problem()) is not None:
             raise InterpretError(f"{describe(op)}: {problem}")
         type_ = ref_type(op.result)
@@ -267,7 +267,7 @@ class Machine:
         array.flags.writeable = False
         self._memory[op.result] = array
 
-    def _constant(self, op: driver.WeightOp) -> Array:
+    def _constant(self, op: entry_ops.WeightOp) -> Array:
         """The bytes of a constant; once they have a place in the weights, those at that place."""
         if op.layout is not None and op.dims is not None:
             dims = [dim.evaluate({}) for dim in op.dims.data]
@@ -290,17 +290,17 @@ class Machine:
             return
         self._weights = _fresh(entry.weights.data)
         for op in entry.walk():
-            if isinstance(op, driver.WeightOp) and op.offset is not None:
+            if isinstance(op, entry_ops.WeightOp) and op.offset is not None:
                 start, data = op.offset.data[0].evaluate({}), op.value.data.data
                 part = self._weights[start : start + len(data)]
                 part[:] = np.frombuffer(data, np.uint8)[: part.size]
 
     @_run_op.register
-    def _(self, op: driver.AllocOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.AllocOp, symbols: dict[str, int]) -> None:
         self._memory[op.result] = self._allocate(op, symbols)
 
     @_run_op.register
-    def _(self, op: driver.ViewOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.ViewOp, symbols: dict[str, int]) -> None:
         source = self._buffer(op.source, symbols, op)
         start = op.offset.data[0].evaluate(symbols)
         count = python_math.prod(self._sizes(ref_type(op.result), symbols, op))
@@ -311,7 +311,7 @@ class Machine:
         self._memory[op.result] = source[start : start + count]
 
     @_run_op.register
-    def _(self, op: driver.CopyOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.CopyOp, symbols: dict[str, int]) -> None:
         source = self._buffer(op.source, symbols, op)
         target = self._buffer(op.target, symbols, op)
         if source.size != target.size:
@@ -321,7 +321,7 @@ class Machine:
         target[:] = source
 
     @_run_op.register
-    def _(self, op: driver.CallOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.CallOp, symbols: dict[str, int]) -> None:
         name = op.callee.root_reference.data
         if name not in self._callees:
             raise InterpretError(f"{describe(op)}: there is no kernel @{name}")
@@ -344,14 +344,14 @@ class Machine:
             raise InterpretError(f"{describe(op)}: @{name}: {error}") from error
 
     @_run_op.register
-    def _(self, op: driver.BindOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.BindOp, symbols: dict[str, int]) -> None:
         values = self._buffer(op.source, symbols, op)
         element = ref_type(op.source).element
         numbers = values.view(numpy_dtype(element)).tolist()
         symbols.update(zip(op.made_symbols, map(_wrapped_to_i64, numbers), strict=True))
 
     @_run_op.register
-    def _(self, op: driver.RequireOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.RequireOp, symbols: dict[str, int]) -> None:
         left, right = op.left.data[0].evaluate(symbols), op.right.data[0].evaluate(symbols)
         holds = {
             Requirement.EQ: left == right,
@@ -366,7 +366,7 @@ class Machine:
             )
 
     @_run_op.register
-    def _(self, op: driver.IfOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.IfOp, symbols: dict[str, int]) -> None:
         holds = bool(self._buffer(op.condition, symbols, op)[0])
         block = (op.then_region if holds else op.else_region).block
         buffers, sizes = self._run_yielding(block, symbols)
@@ -374,7 +374,7 @@ class Machine:
         symbols.update(_made(op.results, op.made_symbols, sizes))
 
     @_run_op.register
-    def _(self, op: driver.LoopOp, symbols: dict[str, int]) -> None:
+    def _(self, op: entry_ops.LoopOp, symbols: dict[str, int]) -> None:
         slots = [self._buffer(slot, symbols, op) for slot in op.slots]
         trips = None if op.trip_count is None else self._buffer(op.trip_count, symbols, op)
         limit = None if trips is None else int(trips[0])
@@ -406,7 +406,7 @@ def _made(
     values: Sequence[SSAValue], names: Sequence[str], sizes: Sequence[Sequence[int]]
 ) -> Iterator[tuple[str, int]]:
     """The symbols that control flow makes for dimensions of buffers, and what they stand for."""
-    for number, axis, name in driver.made_dims(values, names):
+    for number, axis, name in entry_ops.made_dims(values, names):
         yield name, sizes[number][axis]
 
 

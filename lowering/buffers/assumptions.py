@@ -1,5 +1,6 @@
 """
-Assumptions of ops about dimensions that cannot be proved: the driver checks them at run time.
+Assumptions of ops about dimensions that cannot be proved: the entry function checks them at run
+time.
 """
 
 from __future__ import annotations

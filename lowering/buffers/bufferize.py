@@ -12,7 +12,7 @@ from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
@@ -83,7 +83,7 @@ class Called:
 
 @dataclass
 class Scope:
-    """A block of the driver under construction."""
+    """A block of the entry function under construction."""
 
     block: Block
     checked: set[tuple[Expr, str, Expr]] = field(default_factory=set[tuple[Expr, str, Expr]])
@@ -139,7 +139,7 @@ class Bufferizer:
         self._lower_block(self.function.body.block)
         for value, output in zip(self.returned, self.outputs, strict=True):
             if self.refs[value] is not output:
-                self._add(driver.CopyOp(self.refs[value], output))
+                self._add(entry_ops.CopyOp(self.refs[value], output))
         self._add(kernel.ReturnOp())
         block = self._scopes[0].block
         remove_unused(block)
@@ -169,7 +169,7 @@ class Bufferizer:
         self, type_: RefType, *, dynamic: bool = False, unpadded: Expr | None = None
     ) -> SSAValue:
         is_dynamic = dynamic or not self._is_planned(type_)
-        op = driver.AllocOp(type_, dynamic=is_dynamic, unpadded=unpadded)
+        op = entry_ops.AllocOp(type_, dynamic=is_dynamic, unpadded=unpadded)
         self._add(op)
         if op.dynamic.value.data:
             self._scopes[-1].owned.add(op.result)
@@ -180,7 +180,7 @@ class Bufferizer:
         owned, ref = self._scopes[-1].owned, self.refs[value]
         if copies or ref not in owned:
             ref = self._alloc(_ref(value), dynamic=True)
-            self._add(driver.CopyOp(self.refs[value], ref))
+            self._add(entry_ops.CopyOp(self.refs[value], ref))
         owned.remove(ref)
         return ref
 
@@ -209,7 +209,7 @@ class Bufferizer:
             owner = place.whole.owner
             assert isinstance(owner, KernelOp)
             self._buffer_for(place.whole, owner.layout_at(len(owner.inputs)))
-        view = driver.ViewOp(self.refs[place.whole], _ref(value, layout), place.offset)
+        view = entry_ops.ViewOp(self.refs[place.whole], _ref(value, layout), place.offset)
         self._add(view)
         return view.result
 
@@ -220,7 +220,7 @@ class Bufferizer:
             return self.refs[value]
         key = (value, layout)
         if key not in self._packed:
-            weight = driver.WeightOp(
+            weight = entry_ops.WeightOp(
                 value.owner.value, _ref(value, layout), (layout, dims_of(value))
             )
             weight.location = value.owner.location
@@ -237,7 +237,7 @@ class Bufferizer:
         """`ref` holds a value: it becomes its buffer, or is copied to the value's destination."""
         target = self._destinations.pop(value, None)
         if target is not None:
-            self._add(driver.CopyOp(ref, target))
+            self._add(entry_ops.CopyOp(ref, target))
         self.refs[value] = ref if target is None else target
 
     def _aim(self, value: SSAValue, target: SSAValue, block: Block) -> None:
@@ -249,7 +249,7 @@ class Bufferizer:
         source = reshape.input
         inside = isinstance(source.owner, KernelOp | ReshapeOp) and source.owner.parent is block
         if inside and source not in self._destinations:
-            view = driver.ViewOp(target, _ref(source))
+            view = entry_ops.ViewOp(target, _ref(source))
             self._add(view)
             self._aim(source, view.result, block)
 
@@ -259,7 +259,7 @@ class Bufferizer:
         if target is not None and _views(source, target):
             self.refs[op.result] = self._destinations.pop(op.result)
             return
-        view = driver.ViewOp(source, _ref(op.result))
+        view = entry_ops.ViewOp(source, _ref(op.result))
         self._add(view, op)
         self._place(op.result, view.result)
 
@@ -272,7 +272,7 @@ class Bufferizer:
                 self._check(op, assumption)
             match op:
                 case ConstantOp():
-                    weight = driver.WeightOp(op.value, _ref(op.result))
+                    weight = entry_ops.WeightOp(op.value, _ref(op.result))
                     self._add(weight, op)
                     self._place(op.result, weight.result)
                 case ReshapeOp():
@@ -282,7 +282,7 @@ class Bufferizer:
                 case KernelOp():
                     self._lower_kernel(op)
                 case BindSymbolsOp():
-                    self._add(driver.BindOp(self.refs[op.input], op.made_symbols), op)
+                    self._add(entry_ops.BindOp(self.refs[op.input], op.made_symbols), op)
                 case IfOp():
                     self._lower_if(op)
                 case LoopOp():
@@ -298,7 +298,7 @@ class Bufferizer:
         if self._is_certain(*assumption):
             return
         self._scopes[-1].checked.add(assumption)
-        self._add(driver.RequireOp(*assumption), op)
+        self._add(entry_ops.RequireOp(*assumption), op)
 
     def _is_certain(self, left: Expr, predicate: str, right: Expr) -> bool:
         """True if the relation holds for all possible iteration numbers."""
@@ -330,7 +330,7 @@ class Bufferizer:
             for number, result in enumerate(op.results)
         ]
         work = multiply_adds_of_kernel(op)
-        self._add(driver.CallOp(name, [*inputs, *outputs], symbols, work), op)
+        self._add(entry_ops.CallOp(name, [*inputs, *outputs], symbols, work), op)
 
     def _lower_view(self, op: KernelOp) -> None:
         """A slice, or a concatenation whose parts have been computed in place."""
@@ -343,7 +343,7 @@ class Bufferizer:
         elif isinstance(moved, SliceOp):
             if (offset := offset_of_slice(op, moved)) is None:
                 raise LoweringError(op, "is marked as a view, but its slice has gaps")
-            view = driver.ViewOp(self.refs[op.inputs[0]], _ref(result, layout), offset)
+            view = entry_ops.ViewOp(self.refs[op.inputs[0]], _ref(result, layout), offset)
             self._add(view, op)
             self._place(result, view.result)
 
@@ -356,10 +356,10 @@ class Bufferizer:
                 self._lower_block(region.block)
                 values = yielded(region)
                 for k, buffer in zip(fixed, buffers, strict=True):
-                    self._add(driver.CopyOp(self.refs[values[k]], buffer))
+                    self._add(entry_ops.CopyOp(self.refs[values[k]], buffer))
                 scope.yields = [self._take(values[k]) for k in moved]
             regions.append(Region(scope.block))
-        new = driver.IfOp(
+        new = entry_ops.IfOp(
             self.refs[op.condition],
             regions[0],
             regions[1],
@@ -377,12 +377,12 @@ class Bufferizer:
         slots: list[SSAValue] = []
         for value in (op.inits[k] for k in fixed):
             pair = [self._alloc(_ref(value)), self._alloc(_ref(value))]
-            self._add(driver.CopyOp(self.refs[value], pair[0]))
+            self._add(entry_ops.CopyOp(self.refs[value], pair[0]))
             slots.extend(pair)
         condition = None
         if op.condition is not None:
             condition = self._alloc(RefType.of(i1, []))
-            self._add(driver.CopyOp(self._scalar(op.condition), condition))
+            self._add(entry_ops.CopyOp(self._scalar(op.condition), condition))
         scans = self._scan_buffers(op)
         iteration = op.iteration.data if op.iteration else self._symbol("iteration")
         self._ranges[iteration] = (0, _last_iteration(op))
@@ -401,12 +401,12 @@ class Bufferizer:
             self._lower_block(op.body.block)
             for value, target in zip(nexts, following, strict=True):
                 if self.refs[value] is not target:
-                    self._add(driver.CopyOp(self.refs[value], target))
+                    self._add(entry_ops.CopyOp(self.refs[value], target))
             self._store_scans(op, scans, Expr.symbol(iteration))
             if condition is not None and op.yielded_condition is not None:
-                self._add(driver.CopyOp(self._scalar(op.yielded_condition), condition))
+                self._add(entry_ops.CopyOp(self._scalar(op.yielded_condition), condition))
             scope.yields = [self._take(op.yielded_carried[k]) for k in moved]
-        loop = driver.LoopOp(
+        loop = entry_ops.LoopOp(
             None if op.trip_count is None else self._scalar(op.trip_count),
             condition,
             slots,
@@ -423,7 +423,7 @@ class Bufferizer:
         for k, ref in zip(moved, loop.owned_results, strict=True):
             self._place_owned(op.results[k], ref)
         for result, scan in zip(op.results[len(op.inits) :], scans, strict=True):
-            view = driver.ViewOp(scan, _ref(result))
+            view = entry_ops.ViewOp(scan, _ref(result))
             self._add(view, op)
             self._place(result, view.result)
 
@@ -435,7 +435,7 @@ class Bufferizer:
             if not updates:
                 continue
             homes[k] = self._alloc(_ref(op.inits[k]))
-            self._add(driver.CopyOp(self.refs[op.inits[k]], homes[k]))
+            self._add(entry_ops.CopyOp(self.refs[op.inits[k]], homes[k]))
             self.refs[op.carried_args[k]] = homes[k]
             for kernel_op, position in updates:
                 kernel_op.in_place = IntAttr(position)
@@ -470,7 +470,7 @@ class Bufferizer:
         ref = self.refs[value]
         if not ref_type(ref).dims.data:
             return ref
-        view = driver.ViewOp(ref, RefType.of(ref_type(ref).element, []))
+        view = entry_ops.ViewOp(ref, RefType.of(ref_type(ref).element, []))
         self._add(view)
         return view.result
 
@@ -497,22 +497,22 @@ class Bufferizer:
         if isinstance(owner, ConstantOp):
             return Expr.const(max(int(owner.array.reshape(())), 0))
         name = self._symbol("trips")
-        self._add(driver.BindOp(self._scalar(trip_count), [name]))
+        self._add(entry_ops.BindOp(self._scalar(trip_count), [name]))
         return maximum(Expr.symbol(name), 0)
 
     def _store_scans(self, op: LoopOp, scans: Iterable[SSAValue], iteration: Expr) -> None:
         for value, scan in zip(op.yielded_scans, scans, strict=True):
             dims = dims_of(value)
-            part = driver.ViewOp(
+            part = entry_ops.ViewOp(
                 scan, RefType.of(element_type(value), dims), iteration * product(dims)
             )
             self._add(part)
-            self._add(driver.CopyOp(self.refs[value], part.result))
+            self._add(entry_ops.CopyOp(self.refs[value], part.result))
 
 
 def _views(ref: SSAValue, whole: SSAValue) -> bool:
     """True for a buffer that is another one in other dimensions."""
-    while isinstance(ref.owner, driver.ViewOp) and ref.owner.offset.data[0] == 0:
+    while isinstance(ref.owner, entry_ops.ViewOp) and ref.owner.offset.data[0] == 0:
         ref = ref.owner.source
         if ref is whole:
             return True

@@ -11,7 +11,7 @@ from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in, yielded
 from lowerdeck.lowering.errors import LoweringError
@@ -57,18 +57,18 @@ class KernelsLowering:
         )
         Rewriter.replace_op(op, [function] if first is function else [])
 
-    def call(self, op: driver.CallOp) -> None:
+    def call(self, op: entry_ops.CallOp) -> None:
         """Call the function of a kernel, with workspace and a check of the status after it."""
         if (found := self.lowered.get(op.callee.root_reference.data)) is None:
             return
-        workspace = [driver.AllocOp(type_) for type_ in found.workspace]
-        call = driver.CallOp(
+        workspace = [entry_ops.AllocOp(type_) for type_ in found.workspace]
+        call = entry_ops.CallOp(
             found.name,
             [*op.arguments, *(alloc.result for alloc in workspace)],
             [op.symbols.data[number] for number in found.symbols],
             multiply_adds=op.multiply_adds,
         )
-        checks = [driver.CheckStatusOp()] if found.can_fail else []
+        checks = [entry_ops.CheckStatusOp()] if found.can_fail else []
         for new in (call, *checks):
             new.location = op.location
         Rewriter.replace_op(op, [*workspace, call, *checks])
@@ -99,5 +99,5 @@ class LowerKernelsPass(ModulePass):
             if isinstance(kernel_op, kernel.KernelOp):
                 lowering.lower(kernel_op)
         for call in list(op.walk()):
-            if isinstance(call, driver.CallOp):
+            if isinstance(call, entry_ops.CallOp):
                 lowering.call(call)

@@ -11,7 +11,7 @@ from xdsl.ir import Attribute, Operation
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
-from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.layout import LayoutAttr
@@ -22,7 +22,7 @@ Packing: TypeAlias = tuple[BlobAttr, LayoutAttr, DimsAttr, Attribute]
 """All that the packed bytes depend on: bytes, layout, dimensions and element type of a tensor."""
 
 
-def pack(op: driver.WeightOp, packed: dict[Packing, BlobAttr]) -> None:
+def pack(op: entry_ops.WeightOp, packed: dict[Packing, BlobAttr]) -> None:
     """Convert the bytes of a constant to its layout; identical tensors are packed once."""
     if op.layout is None or op.dims is None:
         return
@@ -41,11 +41,11 @@ def pack(op: driver.WeightOp, packed: dict[Packing, BlobAttr]) -> None:
 def sort_by_use(entry: EntryOp) -> None:
     """Sort the constants of the entry function's own block by their first use."""
     block = entry.body.block
-    weights = [op for op in block.ops if isinstance(op, driver.WeightOp)]
+    weights = [op for op in block.ops if isinstance(op, entry_ops.WeightOp)]
     found: dict[Operation, None] = {}
     for op in entry.walk():
         for operand in op.operands:
-            if isinstance(operand.owner, driver.WeightOp):
+            if isinstance(operand.owner, entry_ops.WeightOp):
                 found[operand.owner] = None
     ordered = [op for op in found if op.parent is block]
     ordered += [op for op in weights if op not in found]
@@ -70,6 +70,6 @@ class PackWeightsPass(ModulePass):
         if (entry := find_entry(op)) is None:
             return
         for weight in entry.walk():
-            if isinstance(weight, driver.WeightOp):
+            if isinstance(weight, entry_ops.WeightOp):
                 pack(weight, packed)
         sort_by_use(entry)

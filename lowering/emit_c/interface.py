@@ -78,7 +78,7 @@ class Interface:
     """The constants are part of the C, so that none need be loaded."""
     target: str
     slots: tuple[dict[str, object], ...] | None = None
-    """What the driver takes the time of, for JSON; None if it takes none."""
+    """What the entry function takes the time of, for JSON; None if it takes none."""
     live: int | None = None
     """The largest sum of bytes of buffers in use at once; None if it is no number."""
     row_major: int | None = None

@@ -13,20 +13,20 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.blob import Blob
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.lowering.abi import ABI
-from lowerdeck.lowering.driver.parallelize import may_lag
-from lowerdeck.lowering.driver.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.emit_c import interface
-from lowerdeck.lowering.emit_c.driver import DriverWriter, Threads
+from lowerdeck.lowering.emit_c.entry import EntryWriter, Threads
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
 from lowerdeck.lowering.emit_c.kernels import emit_kernel, needs_status
 from lowerdeck.lowering.emit_c.vectors import prelude
 from lowerdeck.lowering.emit_c.writer import CWriter
+from lowerdeck.lowering.entry.parallelize import may_lag
+from lowerdeck.lowering.entry.plan_memory import WEIGHTS_HEADER
 from lowerdeck.lowering.targets import target_named
 
 _NUMBERS_A_LINE = 6
@@ -115,7 +115,7 @@ def _weights(entry: EntryOp) -> tuple[list[tuple[int, Blob]], int]:
     size = _number(entry.weights)
     found: dict[int, Blob] = {}
     for op in entry.walk():
-        if isinstance(op, driver.WeightOp):
+        if isinstance(op, entry_ops.WeightOp):
             start = None if op.offset is None else op.offset.data[0].value
             if start is None or size is None:
                 raise PassFailedException("constants have no place; run plan-memory before emit-c")
@@ -147,7 +147,7 @@ def _interface(
         raise PassFailedException("memory is not planned; run plan-memory before emit-c")
     taken = names_of_model(name)
     inputs, outputs = map(ref_type, entry.input_args), map(ref_type, entry.output_args)
-    allocations = (op for op in entry.walk() if isinstance(op, driver.AllocOp))
+    allocations = (op for op in entry.walk() if isinstance(op, entry_ops.AllocOp))
     return Interface(
         name=name,
         inputs=make_ports(names_in(entry.inputs), list(inputs), taken),
@@ -171,7 +171,7 @@ def _number(attribute: IntAttr | None) -> int | None:
     return None if attribute is None else attribute.data
 
 
-def _slot(mark: driver.MarkOp) -> dict[str, object]:
+def _slot(mark: entry_ops.MarkOp) -> dict[str, object]:
     """What a mark says of its slot, for JSON."""
     entries: dict[str, object] = {}
     for name, exprs in (("bytes", mark.bytes), ("multiply_adds", mark.multiply_adds)):
@@ -220,7 +220,7 @@ def _driver(
     sections: dict[Operation, str] = {
         op: identifier(f"{i.name}_section", reserved)
         for op in entry.walk()
-        if isinstance(op, driver.SectionOp)
+        if isinstance(op, entry_ops.SectionOp)
     }
     with_status = frozenset(f.sym_name.data for f in kernels if needs_status(f))
     clock = None if i.slots is None else identifier("last_mark", reserved)
@@ -232,7 +232,7 @@ def _driver(
     ports: dict[SSAValue, interface.Port] = dict(
         zip(entry.body.block.args, (*i.inputs, *i.outputs), strict=True)
     )
-    w = DriverWriter(c, i.name, names, with_status, threads, clock, sections, ports=ports)
+    w = EntryWriter(c, i.name, names, with_status, threads, clock, sections, ports=ports)
     interface.read_dimensions(i, c)
     if i.workspace != 0:
         aligned = "((uintptr_t)args->workspace + 63) & ~(uintptr_t)63"
@@ -240,7 +240,7 @@ def _driver(
     if i.weights_size:
         c.line("const unsigned char *const weights = (const unsigned char *)args->weights;")
     # A kernel that checks indices may have lost its loops: those of a tensor without elements.
-    if with_status or any(isinstance(op, driver.CheckStatusOp) for op in entry.walk()):
+    if with_status or any(isinstance(op, entry_ops.CheckStatusOp) for op in entry.walk()):
         c.line("int status = LOWERDECK_OK;")
     if clock is not None:
         c.line(f"int64_t {clock} = 0;")
@@ -268,7 +268,7 @@ def _driver(
 
 
 def _entry(i: Interface) -> str:
-    """NAME_run: the checks, the driver, and release of what it allocated."""
+    """NAME_run: the checks, the entry function, and release of what it allocated."""
     return f"""int {i.name}_run({i.name}_args *args) {{
   if (args == NULL) return LOWERDECK_ERROR_NULL;
 {_use_embedded_weights(i)}  int status = {i.name}_check(args);
@@ -292,7 +292,7 @@ def _use_embedded_weights(i: Interface) -> str:
 
 
 def _parallel_entry(i: Interface) -> str:
-    """NAME_run of a driver that every thread of the pool runs."""
+    """NAME_run of an entry function that every thread of the pool runs."""
     return f"""typedef struct {i.name}_job {{
   {i.name}_args *args;
   lowerdeck_memory memory;

@@ -55,7 +55,7 @@ LARGEST_BLOCK = 16
 Op = TypeVar("Op", bound=Operation)
 
 _DRIVER_OPS = (BindSymbolsOp, ReshapeOp, KernelOp)
-"""Ops of `core` that the driver executes without a kernel."""
+"""Ops of `core` that the entry function executes without a kernel."""
 
 
 @dataclass
@@ -269,8 +269,9 @@ class FormKernelsPass(ModulePass):
     which other ops such a chain follows. A reduction absorbs the maps before it and attention the
     slices; so does a concatenation whose parts end within blocks of channels, for it copies them
     anyway. Constants of one element become literals. A split becomes slices. Reshapes, control flow
-    and symbols stay outside: the driver executes them without a kernel. A concatenation whose parts
-    are contiguous in memory, one after the other, stays alone, for they may be computed in place.
+    and symbols stay outside: the entry function executes them without a kernel. A concatenation
+    whose parts are contiguous in memory, one after the other, stays alone, for they may be computed
+    in place.
     """
 
     name = "form-kernels"

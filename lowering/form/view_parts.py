@@ -173,7 +173,7 @@ class PartViewer:
 
     def __init__(self, symbols: frozenset[str]) -> None:
         self._symbols = symbols
-        """The symbols that are defined at the start of the driver."""
+        """The symbols that are defined at the start of the entry function."""
         self._copies = 0
 
     def mark(self, block: Block) -> None:
@@ -245,7 +245,8 @@ class ViewPartsPass(ModulePass):
 
     Contiguity depends on the layout: slices may cut the outermost dimension of the storage whose
     size is not one, but not blocks. Concatenations none of whose parts can be computed in place
-    stay unchanged, and so do those whose dimensions are defined only after the driver has started.
+    stay unchanged, and so do those whose dimensions are defined only after the entry function has
+    started.
     """
 
     name = "view-parts"

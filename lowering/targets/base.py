@@ -73,8 +73,8 @@ class Costs:
     """
     shared_steps_in_loops: float = 4.0
     """
-    Factor on this threshold for a kernel in a loop of the driver: an iteration usually begins with
-    the data that the previous one ended with, and threads wait there, too.
+    Factor on this threshold for a kernel in a loop of the entry function: an iteration usually
+    begins with the data that the previous one ended with, and threads wait there, too.
     """
     shared_steps_of_run: float = 16.0
     """

@@ -32,9 +32,9 @@ from lowerdeck.dialects.dims import Expr, ExprLike
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.dialects.interpret.errors import InterpretError
-from lowerdeck.lowering.driver.parallelize import ParallelizePass
-from lowerdeck.lowering.driver.split_driver import MOST_STATEMENTS, SplitDriverPass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.entry.parallelize import ParallelizePass
+from lowerdeck.lowering.entry.split_entry import MOST_STATEMENTS, SplitEntryPass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
@@ -110,7 +110,7 @@ class Program:
     """What is done to kernels before they run."""
     threads: int = 1
     most_statements: int = MOST_STATEMENTS
-    """Of a function of the driver."""
+    """Of a function of the entry function."""
     may_fail: bool = False
     """True if dimensions may turn out not to fit; then all three ways must find that out."""
     is_refused: bool = False
@@ -156,7 +156,7 @@ class Program:
             **{pass_.name: pass_ for pass_ in self.scheduling},
             # However small: these kernels have a few elements.
             "parallelize": ParallelizePass(worth=0),
-            "split-driver": SplitDriverPass(self.most_statements),
+            "split-entry": SplitEntryPass(self.most_statements),
         }
         observer = _Runs(runs)
         context = LowerdeckContext(options=CompileOptions(target="c99", threads=self.threads))

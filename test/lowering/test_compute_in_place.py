@@ -15,15 +15,15 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.reduce import CumulativeOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.dialects.interpret.buffer import run_entry
-from lowerdeck.lowering.driver import compute_in_place
-from lowerdeck.lowering.driver.parallelize import ParallelizePass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.entry import compute_in_place
+from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
@@ -104,7 +104,7 @@ class _Saved(Observer):
 
 
 def _buffers(module: ModuleOp) -> int:
-    return sum(isinstance(op, driver.AllocOp) for op in module.walk())
+    return sum(isinstance(op, entry_ops.AllocOp) for op in module.walk())
 
 
 def inputs_of(seed: int) -> list[Array]:

@@ -1,4 +1,4 @@
-"""C of kernels and drivers that lowering makes rarely or not at all, run beside the interpreter."""
+"""C that lowering makes rarely or not at all, run beside the interpreter."""
 
 from __future__ import annotations
 

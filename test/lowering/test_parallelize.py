@@ -1,4 +1,4 @@
-"""Threads that share a driver never touch what another one writes without a barrier in between."""
+"""Threads that share work never touch what another one writes without a barrier in between."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from xdsl.builder import ImplicitBuilder
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core import elementwise as e
@@ -21,8 +21,8 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import CountNonzeroOp, NonzeroOp
 from lowerdeck.dialects.core.types import i64, tensor
-from lowerdeck.lowering.driver.aliases import Roots, find_roots
-from lowerdeck.lowering.driver.parallelize import ParallelizePass, is_done_once, may_lag
+from lowerdeck.lowering.entry.aliases import Roots, find_roots
+from lowerdeck.lowering.entry.parallelize import ParallelizePass, is_done_once, may_lag
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
 
@@ -58,7 +58,7 @@ class Touch:
 def _bytes_of(root: SSAValue) -> range | None:
     """Where in the workspace a buffer lies, if it does."""
     owner = root.owner
-    if not isinstance(owner, driver.AllocOp) or owner.offset is None:
+    if not isinstance(owner, entry_ops.AllocOp) or owner.offset is None:
         return None
     start = owner.offset.data[0].value
     size = ref_type(root).bytes.value
@@ -68,18 +68,18 @@ def _bytes_of(root: SSAValue) -> range | None:
 
 
 def paths(block: Block) -> Iterator[list[Operation]]:
-    """The orders in which a driver may run its ops: each branch, and loops up to two times."""
+    """The orders in which ops may run: each branch, and loops up to two times."""
     found: list[list[Operation]] = [[]]
     for op in block.ops:
         match op:
-            case driver.IfOp():
+            case entry_ops.IfOp():
                 regions = [list(paths(region.block)) for region in op.regions]
                 ways = [[op, *way] for region in regions for way in region]
-            case driver.LoopOp():
+            case entry_ops.LoopOp():
                 body = list(paths(op.body.block))
                 once = [[op, *way, op] for way in body]
                 ways = [[op], *once, *([*a, *b[1:]] for a in once for b in once)]
-            case driver.OnceOp() | driver.ShareOp():
+            case entry_ops.OnceOp() | entry_ops.ShareOp():
                 ways = list(paths(op.body.block))
             case _:
                 ways = [[op]]
@@ -95,16 +95,16 @@ def touches(op: Operation, roots: Roots, functions: dict[str, kernel.FuncOp]) ->
         return [Touch(op, root, writes, by_first) for value in values for root in roots[value]]
 
     match op:
-        case driver.CallOp():
+        case entry_ops.CallOp():
             split = len(op.arguments) - functions[op.callee.root_reference.data].outputs.data
             return of(op.arguments[:split], False) + of(op.arguments[split:], True)
-        case driver.CopyOp():
+        case entry_ops.CopyOp():
             return of([op.source], False) + of([op.target], True)
-        case driver.BindOp():
+        case entry_ops.BindOp():
             return of([op.source], False)
-        case driver.IfOp():
+        case entry_ops.IfOp():
             return of([op.condition], False)
-        case driver.LoopOp():
+        case entry_ops.LoopOp():
             return of([v for v in (op.trip_count, op.condition) if v is not None], False)
         case _:
             return []
@@ -112,12 +112,12 @@ def touches(op: Operation, roots: Roots, functions: dict[str, kernel.FuncOp]) ->
 
 def waits(op: Operation) -> bool:
     """True for ops at which all threads meet."""
-    shares = isinstance(op, driver.AllocOp) and bool(op.dynamic.value.data)
-    return shares or isinstance(op, driver.BarrierOp | driver.CheckStatusOp)
+    shares = isinstance(op, entry_ops.AllocOp) and bool(op.dynamic.value.data)
+    return shares or isinstance(op, entry_ops.BarrierOp | entry_ops.CheckStatusOp)
 
 
 def races(module: ModuleOp) -> list[str]:
-    """What threads may do to each other on any path through the driver."""
+    """What threads may do to each other on any path through the entry function."""
     functions = kernel.functions_of(module)
     entry = find_entry(module)
     assert entry is not None
@@ -134,7 +134,7 @@ def races(module: ModuleOp) -> list[str]:
 
 
 def lowered(module: ModuleOp, *, planned: bool) -> ModuleOp:
-    """With a driver that threads share."""
+    """With an entry function that threads share."""
     context = LowerdeckContext()
     for name in ("form-kernels", "fuse-epilogue", "bufferize", "lower-kernels"):
         ALL_PASSES[name]()().apply(context, module)
@@ -169,8 +169,8 @@ def test_control_flow() -> None:
     assert not races(module)
     entry = find_entry(module)
     assert entry is not None
-    around = {type(op.parent_op()) for op in entry.walk() if isinstance(op, driver.CallOp)}
-    assert around == {driver.OnceOp, driver.ShareOp}
+    around = {type(op.parent_op()) for op in entry.walk() if isinstance(op, entry_ops.CallOp)}
+    assert around == {entry_ops.OnceOp, entry_ops.ShareOp}
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -206,7 +206,7 @@ def test_first_thread_waits_for_nobody_but_others() -> None:
     entry = find_entry(module)
     assert entry is not None
     assert entry.parallel is not None
-    assert len([op for op in entry.walk() if isinstance(op, driver.BarrierOp)]) == 2
+    assert len([op for op in entry.walk() if isinstance(op, entry_ops.BarrierOp)]) == 2
 
 
 @pytest.mark.parametrize("computed", [False, True])

@@ -8,10 +8,10 @@ import time
 import pytest
 from xdsl.dialects.builtin import f32
 
-from lowerdeck.dialects.buffer.driver import AllocOp
+from lowerdeck.dialects.buffer.entry_ops import AllocOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.driver.placement import Buffer, largest_sum, place
+from lowerdeck.lowering.entry.placement import Buffer, largest_sum, place
 
 
 def buffer(size: int, start: int, end: int) -> Buffer:

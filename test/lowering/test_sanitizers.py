@@ -25,8 +25,8 @@ from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, LayerNormOp, MatmulOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.types import f32, i64, tensor
-from lowerdeck.lowering.driver.parallelize import ParallelizePass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
 

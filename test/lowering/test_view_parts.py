@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.reduce import SoftmaxOp
@@ -56,9 +56,9 @@ def test_random_chains(tmp_path: Path, threads: int) -> None:
     for program, _, _ in suite.lowered:
         entry = find_entry(program.module)
         assert entry is not None
-        views += sum(isinstance(op, driver.ViewOp) for op in entry.walk())
+        views += sum(isinstance(op, entry_ops.ViewOp) for op in entry.walk())
         calls = [
-            op.callee.root_reference.data for op in entry.walk() if isinstance(op, driver.CallOp)
+            op.callee.root_reference.data for op in entry.walk() if isinstance(op, entry_ops.CallOp)
         ]
         concats += sum("concat" in name for name in calls)
     assert views > 100

@@ -17,12 +17,12 @@ from xdsl.passes import ModulePass
 
 from lowerdeck import lowering
 from lowerdeck.dialects.blob import Blob, BlobAttr
-from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.lowering.buffers import pack_weights
-from lowerdeck.lowering.driver import plan_memory
 from lowerdeck.lowering.emit_c.module import MAGIC, CArtifact
+from lowerdeck.lowering.entry import plan_memory
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.lowering.targets import obstacle, target_names
 from lowerdeck.tools.lowerdeck import main as lowerdeck_main
@@ -167,7 +167,7 @@ def test_every_format_is_checked_down_to_the_c(
 def spoil_constant(module: ModuleOp) -> None:
     """Change the sign of the first number of the first constant."""
     for op in module.walk():
-        if isinstance(op, ConstantOp | driver.WeightOp):
+        if isinstance(op, ConstantOp | entry_ops.WeightOp):
             data = np.frombuffer(op.value.data.data, np.uint8).copy()
             data[3] ^= 0x80
             op.properties["value"] = BlobAttr(Blob.of(data))
@@ -184,7 +184,7 @@ PASSES_TO_SPOIL = [
         "tile",
         "vectorize-lanes",
         "plan-memory",
-        "split-driver",
+        "split-entry",
     ),
 ]
 
@@ -212,7 +212,7 @@ def test_a_pass_after_which_nothing_runs(
     class_ = ALL_PASSES["expand-math"]()
 
     def wrong(self: ModulePass, ctx: Context, op: ModuleOp) -> None:
-        for call in [inner for inner in op.walk() if isinstance(inner, driver.CallOp)]:
+        for call in [inner for inner in op.walk() if isinstance(inner, entry_ops.CallOp)]:
             call.operands = call.operands[::-1]
 
     monkeypatch.setattr(class_, "apply", wrong)
@@ -229,7 +229,7 @@ def pack_by_bytes_and_layout(monkeypatch: pytest.MonkeyPatch) -> None:
     """Constants of the same bytes in the same layout are packed once, whatever their shapes."""
     right, known = pack_weights.pack, dict[Any, BlobAttr]()
 
-    def wrong(op: driver.WeightOp, packed: dict[Any, BlobAttr]) -> None:
+    def wrong(op: entry_ops.WeightOp, packed: dict[Any, BlobAttr]) -> None:
         key = (op.value, op.layout)
         if op.layout is None:
             return
@@ -273,7 +273,7 @@ def test_constants_in_one_place_are_found(
     def wrong(run: Any) -> int:
         size = right(run)
         for op in run.walk():
-            if isinstance(op, driver.WeightOp):
+            if isinstance(op, entry_ops.WeightOp):
                 op.properties["offset"] = DimsAttr.of([plan_memory.WEIGHTS_HEADER])
         return size
 

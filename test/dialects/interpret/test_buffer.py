@@ -95,8 +95,8 @@ buffer.entry ["x", "w"] -> ["y"] {
 
 def run_kernel(layouts: str, body: str, size: int = 3) -> list[float]:
     """
-    What the driver writes to y for x = [1, 2, 3]; @changed takes the first of the last row of w
-    from it, which is 10, and w lies column by column.
+    What the entry function writes to y for x = [1, 2, 3]; @changed takes the first of the last row
+    of w from it, which is 10, and w lies column by column.
     """
     text = KERNEL.replace("LAYOUTS", layouts).replace("BODY", body).replace("SIZE", str(size))
     context = Context()

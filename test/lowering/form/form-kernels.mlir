@@ -105,7 +105,7 @@ func.func @around(%x: tensor<2x3xf32>) -> (tensor<2xf32>, tensor<2x1xf32>) {
 
 // -----
 
-// The driver reshapes and decides; kernels form inside of branches.
+// The entry function reshapes and decides; kernels form inside of branches.
 // CHECK-LABEL: @driver
 func.func @driver(%x: tensor<2x3xf32>, %c: tensor<i1>) -> tensor<6xf32> {
   // CHECK-NEXT: core.reshape

@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels | filecheck %s
 
 // Two dimensions with different names may be equal or one of them 1: the index is clamped, and the
-// driver checks.
+// entry function checks.
 
 // CHECK: buffer.func @add_0
 // CHECK: buffer.for <[0, max(s0, s1), 1]>

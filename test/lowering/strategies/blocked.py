@@ -18,8 +18,8 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import dims_of
-from lowerdeck.lowering.driver.parallelize import ParallelizePass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.context import LowerdeckContext

@@ -20,8 +20,8 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.lowering.driver.parallelize import ParallelizePass
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
 from lowerdeck.lowering.strategies.bands import BAND, Bands, Geometry, estimates, plans
 from lowerdeck.lowering.strategies.base import Setting

@@ -10,11 +10,11 @@ from xdsl.dialects.builtin import ModuleOp, StringAttr, SymbolRefAttr
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.lowering.driver.aliases import find_roots
-from lowerdeck.lowering.driver.overwriting import Overwriting
+from lowerdeck.lowering.entry.aliases import find_roots
+from lowerdeck.lowering.entry.overwriting import Overwriting
 from lowerdeck.passes.context import recorder_of
 from lowerdeck.passes.recorder import Recorder
 
@@ -40,12 +40,12 @@ class _Memory:
         self._merged: dict[SSAValue, SSAValue] = {}
         self.number = {op: number for number, op in enumerate(entry.walk())}
         for op in entry.walk():
-            if not isinstance(op, driver.ViewOp):
+            if not isinstance(op, entry_ops.ViewOp):
                 for root in {root for value in op.operands for root in self._roots[value]}:
                     self._use(root, op)
 
     def _use(self, root: SSAValue, op: Operation) -> None:
-        if not isinstance(root.owner, driver.AllocOp) or root.owner.dynamic.value.data:
+        if not isinstance(root.owner, entry_ops.AllocOp) or root.owner.dynamic.value.data:
             return
         block = root.owner.parent
         place = None if block is None else block.find_ancestor_op_in_block(op)
@@ -74,7 +74,7 @@ class _Memory:
 
 
 def operand_to_overwrite(
-    call: driver.CallOp, function: kernel.FuncOp, memory: _Memory, overwriting: Overwriting
+    call: entry_ops.CallOp, function: kernel.FuncOp, memory: _Memory, overwriting: Overwriting
 ) -> int | None:
     """
     The position of a call operand that the only result may overwrite: a whole planned buffer of
@@ -82,7 +82,7 @@ def operand_to_overwrite(
     """
     arguments, number = list(call.arguments), memory.number[call]
     result = arguments[-1]
-    if function.outputs.data != 1 or not isinstance(result.owner, driver.AllocOp):
+    if function.outputs.data != 1 or not isinstance(result.owner, entry_ops.AllocOp):
         return None
     own = memory.whole(result)
     if own is None or own.block is not call.parent or own.first != number:
@@ -138,7 +138,7 @@ class ComputeInPlacePass(ModulePass):
             _change(functions[name], kinds, functions)
 
 
-Kinds = dict[int | None, list[driver.CallOp]]
+Kinds = dict[int | None, list[entry_ops.CallOp]]
 """The calls of a function by the operand that each overwrites."""
 
 
@@ -149,7 +149,7 @@ def _calls_by_kind(entry: EntryOp, functions: Mapping[str, kernel.FuncOp]) -> di
         found: dict[str, Kinds] = {}
         memory = _Memory(entry)
         for call in entry.walk():
-            if not isinstance(call, driver.CallOp):
+            if not isinstance(call, entry_ops.CallOp):
                 continue
             name = call.callee.root_reference.data
             operand = None
@@ -183,7 +183,7 @@ def _allowed(kinds: Kinds, recorder: Recorder) -> Kinds:
     return allowed
 
 
-def _redirect(call: driver.CallOp, operand: int) -> None:
+def _redirect(call: entry_ops.CallOp, operand: int) -> None:
     """The result of a call becomes the buffer of an operand, which is no longer an argument."""
     arguments = list(call.arguments)
     result, kept = arguments[-1], arguments.pop(operand)

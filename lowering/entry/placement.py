@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, maximum
 
@@ -21,7 +21,7 @@ _TRIES = 40
 class Buffer:
     """One planned buffer: its size in bytes, rounded up, and its live range."""
 
-    op: driver.AllocOp
+    op: entry_ops.AllocOp
     size: Expr
     start: int
     end: int

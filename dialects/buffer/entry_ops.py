@@ -471,7 +471,7 @@ class ShareOp(IRDLOperation, MakesSymbols):
 @irdl_op_definition
 class SectionOp(IRDLOperation, MakesSymbols):
     """
-    Consecutive ops of the driver that form a separate function, so that none is too long.
+    Consecutive ops of the entry function that form a separate function, so that none is too long.
 
     The region's arguments are the buffers in `arguments`, and `symbols` the dimension symbols from
     outside that it uses. The results are the buffers that the region yields, and `result_symbols`

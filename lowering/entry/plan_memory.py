@@ -11,14 +11,14 @@ from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.blob import Blob
-from lowerdeck.dialects.buffer import driver
+from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Atom, Expr, maximum
-from lowerdeck.lowering.driver.aliases import find_roots
-from lowerdeck.lowering.driver.parallelize import is_done_once
-from lowerdeck.lowering.driver.placement import Buffer, largest_sum, place
+from lowerdeck.lowering.entry.aliases import find_roots
+from lowerdeck.lowering.entry.parallelize import is_done_once
+from lowerdeck.lowering.entry.placement import Buffer, largest_sum, place
 
 ALIGNMENT = 64
 """In bytes; a cache line, and the widest vector."""
@@ -29,11 +29,11 @@ WEIGHTS_HEADER = 64
 
 class Lifetimes:
     """
-    Numbers the ops of the driver and finds the live range of each buffer.
+    Numbers the ops of the entry function and finds the live range of each buffer.
 
-    If threads share the driver, some may still be at an op while others have reached the next
-    barrier, so a buffer that any of them uses stays live up to there. Only the ops of the first
-    thread between two barriers run one after the other.
+    If threads share the entry function, some may still be at an op while others have reached the
+    next barrier, so a buffer that any of them uses stays live up to there. Only the ops of the
+    first thread between two barriers run one after the other.
     """
 
     def __init__(self, entry: EntryOp) -> None:
@@ -50,21 +50,21 @@ class Lifetimes:
         used: set[SSAValue] = set()
         for op in block.ops:
             self._position += 1
-            if isinstance(op, driver.AllocOp):
+            if isinstance(op, entry_ops.AllocOp):
                 self._define(op)
-            elif isinstance(op, driver.BarrierOp):
+            elif isinstance(op, entry_ops.BarrierOp):
                 self._meet()
             before = self._since_barrier.copy()
             for region in op.regions:
                 inner = self._visit(region.block)
                 used |= inner
-                if isinstance(op, driver.LoopOp):
+                if isinstance(op, entry_ops.LoopOp):
                     # The next iteration uses them again, so they stay live to the end of the loop.
                     self._position += 1
                     self._use(root for root in inner if self._is_older(root, op))
             # A region may not have run, or with other barriers.
             self._since_barrier.add(before)
-            if not isinstance(op, driver.ViewOp):
+            if not isinstance(op, entry_ops.ViewOp):
                 used |= self._use_operands(op)
         return used
 
@@ -83,16 +83,16 @@ class Lifetimes:
             self._use(self._since_barrier.roots)
         self._since_barrier = _Unfinished()
 
-    def _define(self, op: driver.AllocOp) -> None:
+    def _define(self, op: entry_ops.AllocOp) -> None:
         if op.dynamic.value.data:
             return
         size = ref_type(op.result).bytes.ceildiv(ALIGNMENT) * ALIGNMENT
         if not is_never_negative(ref_type(op.result).bytes):
-            # The driver refuses such dimensions, but only after earlier kernels have run.
+            # The entry function refuses such dimensions, but only after earlier kernels have run.
             size = maximum(size, 0)
         self.buffers[op.result] = Buffer(op, size, self._position, self._position)
 
-    def _is_older(self, root: SSAValue, loop: driver.LoopOp) -> bool:
+    def _is_older(self, root: SSAValue, loop: entry_ops.LoopOp) -> bool:
         owner = root.owner
         return isinstance(owner, Operation) and not loop.is_ancestor(owner)
 
@@ -137,7 +137,7 @@ def lay_out_weights(entry: EntryOp) -> int:
     offsets: dict[Blob, int] = {}
     end = WEIGHTS_HEADER
     for op in entry.walk():
-        if not isinstance(op, driver.WeightOp):
+        if not isinstance(op, entry_ops.WeightOp):
             continue
         blob = op.value.data
         if blob not in offsets:

@@ -1,4 +1,4 @@
-"""`split-driver`: a driver that is too long becomes several functions."""
+"""`split-entry`: an entry function that is too long becomes several functions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Block, BlockArgument, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.types import DimsAttr
-from lowerdeck.lowering.driver.statements import CALL_OF_SECTION, statements, statements_of_block
+from lowerdeck.lowering.entry.statements import CALL_OF_SECTION, statements, statements_of_block
 
 MOST_STATEMENTS = 2000
 """Per C function: the compile time more than doubles when the length of a function doubles."""
@@ -27,12 +27,12 @@ _NONE: frozenset[str] = frozenset()
 def used_symbols(op: Operation) -> frozenset[str]:
     """The symbols that an op and its nested ops need from outside, and those it defines itself."""
     properties = op.properties.values()
-    if isinstance(op, driver.CallOp | driver.MarkOp):
+    if isinstance(op, entry_ops.CallOp | entry_ops.MarkOp):
         # The other properties only describe the op to people.
-        properties = [op.symbols] if isinstance(op, driver.CallOp) else []
+        properties = [op.symbols] if isinstance(op, entry_ops.CallOp) else []
     attributes = [*properties, *op.operand_types, *op.result_types]
     used = _symbols_of(attributes)
-    if isinstance(op, driver.SectionOp):
+    if isinstance(op, entry_ops.SectionOp):
         return used.union(names_in(op.symbols))
     for region in op.regions:
         inside = _used_in(region.block.ops) | _symbols_of(region.block.arg_types)
@@ -97,9 +97,9 @@ class BlockSplitter:
                 start, size = number, 0
             if stays:
                 start = number + 1
-            elif not isinstance(op, driver.WeightOp):
+            elif not isinstance(op, entry_ops.WeightOp):
                 size += self._cost[number]
-                size += sum(isinstance(value.owner, driver.WeightOp) for value in op.operands)
+                size += sum(isinstance(value.owner, entry_ops.WeightOp) for value in op.operands)
         yield range(start, len(self._ops))
 
     def _parts(self, run: range) -> Iterator[range]:
@@ -114,14 +114,14 @@ class BlockSplitter:
     def _members(self, run: range) -> list[Operation]:
         """The ops of a run except constants, which are copied into every section."""
         ops = self._ops[run.start : run.stop]
-        return [op for op in ops if not isinstance(op, driver.WeightOp)]
+        return [op for op in ops if not isinstance(op, entry_ops.WeightOp)]
 
     def _length(self, run: range) -> int:
         """Statements of the section."""
         members = self._members(run)
         given = len(self._results(members, run)) + len(self._result_symbols(members, run))
         constants = {
-            value for value in _needed(members) if isinstance(value.owner, driver.WeightOp)
+            value for value in _needed(members) if isinstance(value.owner, entry_ops.WeightOp)
         }
         return 1 + sum(self._cost[self._place[op]] for op in members) + given + len(constants)
 
@@ -157,10 +157,10 @@ class BlockSplitter:
         members = self._members(run)
         results, symbols = self._results(members, run), self._result_symbols(members, run)
         needed = list(dict.fromkeys(_needed(members)))
-        constants = [value for value in needed if isinstance(value.owner, driver.WeightOp)]
-        arguments = [value for value in needed if not isinstance(value.owner, driver.WeightOp)]
+        constants = [value for value in needed if isinstance(value.owner, entry_ops.WeightOp)]
+        arguments = [value for value in needed if not isinstance(value.owner, entry_ops.WeightOp)]
         body = Block(arg_types=[value.type for value in arguments])
-        section = driver.SectionOp(
+        section = entry_ops.SectionOp(
             arguments,
             Region(body),
             result_types=[ref_type(result) for result in results],
@@ -171,7 +171,7 @@ class BlockSplitter:
         self._block.insert_op_before(section, members[0])
         inner: dict[SSAValue, SSAValue] = dict(zip(arguments, body.args, strict=True))
         for value in constants:
-            assert isinstance(value.owner, driver.WeightOp)
+            assert isinstance(value.owner, entry_ops.WeightOp)
             if all(self._place_of(use.operation) in run for use in value.uses):
                 value.owner.detach()
                 body.add_op(value.owner)
@@ -192,9 +192,9 @@ def _opens_output(op: Operation) -> bool:
     """True for an op that fills an output of data-dependent size, or checks its capacity."""
     if isinstance(op, OpenOutputOp):
         return True
-    copy = op.body.block.first_op if isinstance(op, driver.OnceOp) else op
+    copy = op.body.block.first_op if isinstance(op, entry_ops.OnceOp) else op
     return (
-        isinstance(copy, driver.CopyOp)
+        isinstance(copy, entry_ops.CopyOp)
         and isinstance(copy.target, BlockArgument)
         and isinstance(copy.target.block.parent_op(), EntryOp)
         and any(dim.value is None for dim in ref_type(copy.target).dims.data)
@@ -215,7 +215,7 @@ def _needed(members: Sequence[Operation]) -> Iterator[SSAValue]:
 def _same_function(op: Operation) -> Iterator[Operation]:
     """An op and its nested ops, except those of sections, which are isolated from above."""
     yield op
-    if not isinstance(op, driver.SectionOp):
+    if not isinstance(op, entry_ops.SectionOp):
         for region in op.regions:
             for inner in region.block.ops:
                 yield from _same_function(inner)
@@ -234,7 +234,7 @@ def fit(block: Block, room: int, limit: int) -> None:
     """
     for op in list(block.ops):
         size = statements(op)
-        if op.regions and not isinstance(op, driver.SectionOp) and size > limit:
+        if op.regions and not isinstance(op, entry_ops.SectionOp) and size > limit:
             blocks = [region.block for region in op.regions]
             around = size - sum(map(statements_of_block, blocks))
             for inner in blocks:
@@ -245,7 +245,7 @@ def fit(block: Block, room: int, limit: int) -> None:
 
 def _erase_unused_weights(block: Block) -> None:
     for op in list(block.ops):
-        if isinstance(op, driver.WeightOp) and not op.result.uses:
+        if isinstance(op, entry_ops.WeightOp) and not op.result.uses:
             op.detach()
             op.erase()
 
@@ -259,19 +259,19 @@ def _around_body(entry: EntryOp) -> int:
 
 
 @dataclass(frozen=True)
-class SplitDriverPass(ModulePass):
+class SplitEntryPass(ModulePass):
     """
-    Split a long driver into functions, so that none has more than `limit` C statements.
+    Split a long entry function into several, so that none has more than `limit` C statements.
 
     Consecutive ops become a `buffer.section`, first in the blocks of control flow that is too long
     by itself. A section takes the values it uses as arguments, and returns those that others use;
-    it has its own constants. A driver that is short enough stays unchanged.
+    it has its own constants. An entry function that is short enough stays unchanged.
 
     Three things cannot be split: a single op with that many operands, the pointers of as many
     inputs and outputs, and copies to outputs whose sizes depend on data.
     """
 
-    name = "split-driver"
+    name = "split-entry"
 
     limit: int = MOST_STATEMENTS
 

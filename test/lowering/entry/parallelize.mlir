@@ -273,7 +273,7 @@ buffer.entry ["x", "trips"] -> ["y", "z"] {
 
 // -----
 
-// One thread would leave the driver without the others.
+// One thread would leave the entry function without the others.
 // CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.once
 // CHECK:         buffer.loop

@@ -1,4 +1,4 @@
-"""`parallelize`: every thread runs the driver, and the threads share the parallel loops."""
+"""`parallelize`: every thread runs the entry function, and the threads share the parallel loops."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
-from lowerdeck.lowering.driver.aliases import Roots, find_roots, outside_sections
-from lowerdeck.lowering.driver.serial_runs import gather_runs
+from lowerdeck.lowering.entry.aliases import Roots, find_roots, outside_sections
+from lowerdeck.lowering.entry.serial_runs import gather_runs
 from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, steps_of_block
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.intervals import are_independent
@@ -25,8 +25,8 @@ from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Costs
 from lowerdeck.passes.context import options_of
 
-_AT_ONCE = (driver.WeightOp, driver.AllocOp, driver.ViewOp, driver.RequireOp)
-"""Ops of the driver that do not access memory."""
+_AT_ONCE = (entry_ops.WeightOp, entry_ops.AllocOp, entry_ops.ViewOp, entry_ops.RequireOp)
+"""Ops of the entry function that do not access memory."""
 
 
 def parallel_loops(function: kernel.FuncOp) -> list[kernel.ForOp]:
@@ -171,7 +171,7 @@ class Pending:
 
 @dataclass(frozen=True)
 class BufferAccess:
-    """The buffers that an op of the driver reads and writes, as roots, and the threads that do."""
+    """The buffers that an op reads and writes, as roots, and the threads that do."""
 
     reads: frozenset[SSAValue]
     writes: frozenset[SSAValue]
@@ -196,32 +196,32 @@ class DriverSplitter:
         """
         for op in list(block.ops):
             match op:
-                case driver.CallOp():
+                case entry_ops.CallOp():
                     self._split_call(op, pending)
-                case driver.CopyOp():
-                    self._meet(_within(driver.OnceOp, op), self._access_of_first(op), pending)
-                case driver.OnceOp():
+                case entry_ops.CopyOp():
+                    self._meet(_within(entry_ops.OnceOp, op), self._access_of_first(op), pending)
+                case entry_ops.OnceOp():
                     self._meet(op, self._access_of_first(op), pending)
-                case driver.BindOp():
+                case entry_ops.BindOp():
                     self._meet(op, self._read_by_all([op.source]), pending)
-                case driver.AllocOp() if op.dynamic.value.data:
+                case entry_ops.AllocOp() if op.dynamic.value.data:
                     # The first thread shares the pointer; all others wait for it.
                     pending.clear()
-                case driver.CheckStatusOp():
+                case entry_ops.CheckStatusOp():
                     pending.clear()
-                case driver.IfOp():
+                case entry_ops.IfOp():
                     self._split_if(op, pending)
-                case driver.LoopOp():
+                case entry_ops.LoopOp():
                     self._split_loop(op, pending)
                 case _:
                     assert not op.regions
 
-    def _split_call(self, op: driver.CallOp, pending: Pending) -> None:
+    def _split_call(self, op: entry_ops.CallOp, pending: Pending) -> None:
         reads, writes = self._touched(op)
         part = (Expr.symbol(kernel.PART), Expr.symbol(kernel.PARTS))
         op.properties["symbols"] = DimsAttr((*op.symbols.data, *part))
         access = BufferAccess(self._rooted(reads), self._rooted(writes), by_first=False)
-        self._meet(_within(driver.ShareOp, op), access, pending)
+        self._meet(_within(entry_ops.ShareOp, op), access, pending)
 
     def _access_of_first(self, op: Operation) -> BufferAccess:
         """The accesses of an op and all nested ops, executed by the first thread."""
@@ -236,28 +236,28 @@ class DriverSplitter:
     def _touched(self, op: Operation) -> tuple[Sequence[SSAValue], Sequence[SSAValue]]:
         """The buffers that an op itself reads and writes."""
         match op:
-            case driver.CallOp():
+            case entry_ops.CallOp():
                 function = self._functions[op.callee.root_reference.data]
                 first_output = len(op.arguments) - function.outputs.data
                 return op.arguments[:first_output], op.arguments[first_output:]
-            case driver.CopyOp():
+            case entry_ops.CopyOp():
                 return [op.source], [op.target]
-            case driver.BindOp():
+            case entry_ops.BindOp():
                 return [op.source], []
-            case driver.IfOp():
+            case entry_ops.IfOp():
                 return [op.condition], []
-            case driver.LoopOp():
+            case entry_ops.LoopOp():
                 return [value for value in (op.trip_count, op.condition) if value is not None], []
             case _:
                 return [], []
 
-    def _split_if(self, op: driver.IfOp, pending: Pending) -> None:
+    def _split_if(self, op: entry_ops.IfOp, pending: Pending) -> None:
         self._meet(op, self._read_by_all([op.condition]), pending)
         for region in op.regions:
             self._split_region(region, pending.copy())
         pending.clear()
 
-    def _split_loop(self, op: driver.LoopOp, pending: Pending) -> None:
+    def _split_loop(self, op: entry_ops.LoopOp, pending: Pending) -> None:
         self._meet(op, self._read_by_all(self._touched(op)[0]), pending)
         # In later iterations only the condition has been read since the barrier at the end of the
         # body; in the first one, also what came before. Without iterations, that is still pending.
@@ -269,7 +269,7 @@ class DriverSplitter:
         last = region.block.last_op
         assert last is not None
         if not pending.is_empty:
-            region.block.insert_op_before(driver.BarrierOp(), last)
+            region.block.insert_op_before(entry_ops.BarrierOp(), last)
 
     def _meet(self, op: Operation, access: BufferAccess, pending: Pending) -> None:
         """Put a barrier before the op if its access needs one."""
@@ -279,7 +279,7 @@ class DriverSplitter:
                 op = op.prev_op
             parent = op.parent
             assert parent is not None
-            parent.insert_op_before(driver.BarrierOp(), op)
+            parent.insert_op_before(entry_ops.BarrierOp(), op)
             pending.clear()
         pending.add(access)
 
@@ -290,7 +290,7 @@ class DriverSplitter:
         return frozenset(root for value in values for root in self._roots[value])
 
 
-def _within(kind: type[driver.OnceOp | driver.ShareOp], op: Operation) -> Operation:
+def _within(kind: type[entry_ops.OnceOp | entry_ops.ShareOp], op: Operation) -> Operation:
     """Wrap the op in a region, at its position."""
     parent = op.parent
     assert parent is not None
@@ -306,18 +306,18 @@ def _within(kind: type[driver.OnceOp | driver.ShareOp], op: Operation) -> Operat
 @dataclass(frozen=True)
 class ParallelizePass(ModulePass):
     """
-    Let every thread run the driver.
+    Let every thread run the entry function.
 
     A kernel that consists of parallel loops, none of which touches the stores of another, takes
     the number of a part and the number of parts as symbols, and computes one part of each loop;
     threads share the parts of a call. Kernels that are too small for that, or contain other ops,
     are left to the first thread, and so are copies. There is a barrier before an op that reads or
     writes data that other threads may not have finished, or overwrites data that they may still
-    read, and at the end of every region. All threads meet after the end of the driver.
+    read, and at the end of every region. All threads meet after the end of the entry function.
 
-    Consecutive ops of the first thread form one region, with the branches and loops of the driver
-    in which nothing is shared. A driver that shares nothing at all stays unchanged, for one thread,
-    and so does one with little work.
+    Consecutive ops of the first thread form one region, with the branches and loops of the entry
+    function in which nothing is shared. An entry function that shares nothing at all stays
+    unchanged, for one thread, and so does one with little work.
 
     Which thread takes a part does not affect the result: each element is computed by the part that
     its index belongs to.
@@ -337,7 +337,7 @@ class ParallelizePass(ModulePass):
         costs = target_named(options_of(ctx).target).costs
         fewest = costs.shared_steps if self.worth is None else self.worth
         steps = {name: steps_of_block(f.body.block, costs) for name, f in functions.items()}
-        calls = (op for op in entry.walk() if isinstance(op, driver.CallOp))
+        calls = (op for op in entry.walk() if isinstance(op, entry_ops.CallOp))
         total = sum(steps[call.callee.root_reference.data] for call in calls)
         if not repeated and total < fewest * costs.shared_steps_of_run:
             return
@@ -347,10 +347,10 @@ class ParallelizePass(ModulePass):
             if loops and steps[name] >= worth:
                 split_function(function, [collapsed(loop) for loop in loops], costs)
 
-        def is_shared(call: driver.CallOp) -> bool:
+        def is_shared(call: entry_ops.CallOp) -> bool:
             return functions[call.callee.root_reference.data].parallel is not None
 
-        if not any(isinstance(op, driver.CallOp) and is_shared(op) for op in entry.walk()):
+        if not any(isinstance(op, entry_ops.CallOp) and is_shared(op) for op in entry.walk()):
             return
         gather_runs(entry.body.block, is_shared)
         DriverSplitter(functions, find_roots(entry)).split(entry.body.block, Pending())
@@ -359,7 +359,8 @@ class ParallelizePass(ModulePass):
 
 def may_lag(entry: EntryOp) -> bool:
     """
-    True if a thread may reach an op of the driver late, when others are past barriers after it.
+    True if a thread may reach an op of the entry function late, when others are past barriers after
+    it.
 
     Such a thread finds no part left, and the data that its control flow reads must be unchanged:
     weights and inputs. No result of control flow and no memory from an allocator is passed on.
@@ -367,20 +368,22 @@ def may_lag(entry: EntryOp) -> bool:
     inputs = entry.input_args
     for op in entry.walk():
         match op:
-            case driver.AllocOp() if op.dynamic.value.data:
+            case entry_ops.AllocOp() if op.dynamic.value.data:
                 return False
-            case driver.IfOp():
+            case entry_ops.IfOp():
                 read = [op.condition]
-            case driver.LoopOp():
+            case entry_ops.LoopOp():
                 read = [value for value in (op.trip_count, op.condition) if value is not None]
-            case driver.BindOp():
+            case entry_ops.BindOp():
                 read = [op.source]
             case _:
                 read = []
         if is_done_once(op):
             continue
         read = [outside_sections(value) for value in read]
-        if not all(value in inputs or isinstance(value.owner, driver.WeightOp) for value in read):
+        if not all(
+            value in inputs or isinstance(value.owner, entry_ops.WeightOp) for value in read
+        ):
             return False
     return True
 
@@ -388,17 +391,17 @@ def may_lag(entry: EntryOp) -> bool:
 def is_done_once(op: Operation) -> bool:
     """True if only the first thread executes the op."""
     parent = op.parent_op()
-    while parent is not None and not isinstance(parent, driver.OnceOp):
+    while parent is not None and not isinstance(parent, entry_ops.OnceOp):
         parent = parent.parent_op()
     return parent is not None
 
 
 def _called_in_loops(entry: EntryOp) -> set[str]:
-    """The kernels called in loops of the driver."""
+    """The kernels called in loops of the entry function."""
     return {
         call.callee.root_reference.data
         for loop in entry.walk()
-        if isinstance(loop, driver.LoopOp)
+        if isinstance(loop, entry_ops.LoopOp)
         for call in loop.body.walk()
-        if isinstance(call, driver.CallOp)
+        if isinstance(call, entry_ops.CallOp)
     }

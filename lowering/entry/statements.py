@@ -1,4 +1,4 @@
-"""An upper bound on the number of C statements for the ops of a driver."""
+"""An upper bound on the number of C statements for the ops of an entry function."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from functools import singledispatch
 
 from xdsl.ir import Block, Operation
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import OpenOutputOp
 from lowerdeck.dialects.core.control_flow import names_in
 
@@ -31,14 +31,14 @@ def statements_of_block(block: Block) -> int:
     return sum(map(statements, block.ops))
 
 
-def statements_of_section(op: driver.SectionOp) -> int:
+def statements_of_section(op: entry_ops.SectionOp) -> int:
     """The statements of the function of a section."""
     return statements_of_block(op.body.block) + 1 + len(op.results) + len(op.made_symbols)
 
 
 @singledispatch
 def statements(op: Operation) -> int:
-    """The C statements of an op of the driver, with its nested ops."""
+    """The C statements of an op of the entry function, with its nested ops."""
     return 1
 
 
@@ -55,51 +55,51 @@ def _(op: OpenOutputOp) -> int:
 
 
 @statements.register
-def _(op: driver.AllocOp) -> int:
+def _(op: entry_ops.AllocOp) -> int:
     """From the allocator: size, test, pointer, test."""
     return 6 if op.dynamic.value.data else 1
 
 
 @statements.register
-def _(op: driver.CheckStatusOp) -> int:
+def _(op: entry_ops.CheckStatusOp) -> int:
     """Threads agree; a test."""
     return 3
 
 
-@statements.register(driver.RequireOp)
-@statements.register(driver.MarkOp)
-def _(op: driver.RequireOp | driver.MarkOp) -> int:
+@statements.register(entry_ops.RequireOp)
+@statements.register(entry_ops.MarkOp)
+def _(op: entry_ops.RequireOp | entry_ops.MarkOp) -> int:
     """A condition and the statement that it guards."""
     return 2
 
 
 @statements.register
-def _(op: driver.BindOp) -> int:
+def _(op: entry_ops.BindOp) -> int:
     return _SYMBOL * len(op.made_symbols)
 
 
-@statements.register(driver.OnceOp)
-@statements.register(driver.ShareOp)
-def _(op: driver.OnceOp | driver.ShareOp) -> int:
+@statements.register(entry_ops.OnceOp)
+@statements.register(entry_ops.ShareOp)
+def _(op: entry_ops.OnceOp | entry_ops.ShareOp) -> int:
     """A condition, or the parts and a loop over them."""
     return 2 + statements_of_block(op.body.block)
 
 
 @statements.register
-def _(op: driver.SectionOp) -> int:
+def _(op: entry_ops.SectionOp) -> int:
     """A separate function: only the call counts here, with variables for its results."""
     return CALL_OF_SECTION + len(op.results) + len(op.made_symbols)
 
 
 @statements.register
-def _(op: driver.IfOp) -> int:
+def _(op: entry_ops.IfOp) -> int:
     """A result is declared, assigned in two places and used."""
     around = 1 + 4 * len(op.results) + _SIZE * len(op.made_symbols) + 2 * _SCOPE
     return around + sum(statements_of_block(region.block) for region in op.regions)
 
 
 @statements.register
-def _(op: driver.LoopOp) -> int:
+def _(op: entry_ops.LoopOp) -> int:
     """Variables, the loop, the body, and the assignments for the next iteration at its end."""
     own = _PAIR * (len(op.slots) // 2) + 4 * len(op.owned)
     sizes = (_SIZE + _SYMBOL) * len(names_in(op.carried_symbols))

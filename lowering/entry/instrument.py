@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, Unit
 from xdsl.ir import Attribute, Block, Operation
 from xdsl.passes import ModulePass
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.buffer.kernel import functions_of
 from lowerdeck.dialects.buffer.types import ref_type
@@ -18,10 +18,10 @@ from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.provenance import source_names
 
-_FREE = (driver.WeightOp, driver.ViewOp, driver.RequireOp)
+_FREE = (entry_ops.WeightOp, entry_ops.ViewOp, entry_ops.RequireOp)
 """Ops too short to be worth a mark."""
 
-_CLOSING = (driver.BarrierOp, driver.CheckStatusOp)
+_CLOSING = (entry_ops.BarrierOp, entry_ops.CheckStatusOp)
 """Ops whose time belongs to the call before them: there, threads wait for the slowest one."""
 
 
@@ -41,18 +41,18 @@ class Marker:
                 continue
             if (timed := _timed(op)) is not None:
                 if not is_marked:
-                    block.insert_op_before(driver.MarkOp(), op)
-                block.insert_op_after(driver.MarkOp(self._new_slot(timed)), _end(op))
+                    block.insert_op_before(entry_ops.MarkOp(), op)
+                block.insert_op_after(entry_ops.MarkOp(self._new_slot(timed)), _end(op))
                 is_marked = True
             elif not _is_free(op):
                 for region in op.regions:
                     self.mark(region.block)
                 is_marked = False
 
-    def _new_slot(self, op: driver.CallOp | driver.CopyOp) -> dict[str, Attribute]:
+    def _new_slot(self, op: entry_ops.CallOp | entry_ops.CopyOp) -> dict[str, Attribute]:
         name, entries = _described(op)
         outputs = 1
-        if isinstance(op, driver.CallOp) and name in self.functions:
+        if isinstance(op, entry_ops.CallOp) and name in self.functions:
             schedule = self.functions[name].schedule
             entries["schedule"] = StringAttr("" if schedule is None else str(schedule.data))
             outputs = self.functions[name].outputs.data
@@ -63,18 +63,20 @@ class Marker:
         return {"slot": IntAttr(self.slots - 1), **entries}
 
 
-def _timed(op: Operation) -> driver.CallOp | driver.CopyOp | None:
+def _timed(op: Operation) -> entry_ops.CallOp | entry_ops.CopyOp | None:
     """The call or copy that an op is, or the only one in a region for one thread or to share."""
     inner = op
-    if isinstance(op, driver.OnceOp | driver.ShareOp):
+    if isinstance(op, entry_ops.OnceOp | entry_ops.ShareOp):
         inner, *others = op.body.block.ops
         if len(others) > 1:
             return None
-    return inner if isinstance(inner, driver.CallOp | driver.CopyOp) else None
+    return inner if isinstance(inner, entry_ops.CallOp | entry_ops.CopyOp) else None
 
 
 def _is_free(op: Operation) -> bool:
-    return isinstance(op, _FREE) or (isinstance(op, driver.AllocOp) and not op.dynamic.value.data)
+    return isinstance(op, _FREE) or (
+        isinstance(op, entry_ops.AllocOp) and not op.dynamic.value.data
+    )
 
 
 def _end(op: Operation) -> Operation:
@@ -84,11 +86,11 @@ def _end(op: Operation) -> Operation:
     return op
 
 
-def _described(op: driver.CallOp | driver.CopyOp) -> tuple[str, dict[str, Attribute]]:
+def _described(op: entry_ops.CallOp | entry_ops.CopyOp) -> tuple[str, dict[str, Attribute]]:
     """The kernel's name, and the work and memory traffic of a call."""
     moved = sum((ref_type(operand).bytes for operand in op.operands), Expr.const(0))
     entries: dict[str, Attribute] = {"bytes": DimsAttr.of([moved])}
-    if isinstance(op, driver.CopyOp):
+    if isinstance(op, entry_ops.CopyOp):
         return "copy", entries
     if op.multiply_adds is not None:
         entries["multiply_adds"] = op.multiply_adds

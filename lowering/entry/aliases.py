@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp
 
 Roots = Mapping[SSAValue, frozenset[SSAValue]]
@@ -28,22 +28,22 @@ def find_roots(entry: EntryOp) -> Roots:
 def _visit(block: Block, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
     for op in block.ops:
         match op:
-            case driver.AllocOp() | driver.WeightOp():
+            case entry_ops.AllocOp() | entry_ops.WeightOp():
                 roots[op.result] = frozenset([op.result])
-            case driver.ViewOp():
+            case entry_ops.ViewOp():
                 roots[op.result] = roots[op.source]
-            case driver.LoopOp():
+            case entry_ops.LoopOp():
                 _visit_loop(op, roots)
-            case driver.IfOp():
+            case entry_ops.IfOp():
                 _visit_if(op, roots)
-            case driver.SectionOp():
+            case entry_ops.SectionOp():
                 _visit_section(op, roots)
             case _:
                 for region in op.regions:
                     _visit(region.block, roots)
 
 
-def _visit_loop(op: driver.LoopOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
+def _visit_loop(op: entry_ops.LoopOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
     arguments = op.body.block.args
     for number, result in enumerate(op.results[: len(op.slots) // 2]):
         pair = slice(2 * number, 2 * number + 2)
@@ -58,7 +58,7 @@ def _visit_loop(op: driver.LoopOp, roots: dict[SSAValue, frozenset[SSAValue]]) -
         roots[result] = roots[argument] | roots[value]
 
 
-def _visit_if(op: driver.IfOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
+def _visit_if(op: entry_ops.IfOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
     for region in op.regions:
         _visit(region.block, roots)
     yields = [_yielded(region.block.last_op) for region in op.regions]
@@ -66,7 +66,7 @@ def _visit_if(op: driver.IfOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> No
         roots[result] = _union(values, roots)
 
 
-def _visit_section(op: driver.SectionOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
+def _visit_section(op: entry_ops.SectionOp, roots: dict[SSAValue, frozenset[SSAValue]]) -> None:
     for argument, value in zip(op.body.block.args, op.arguments, strict=True):
         roots[argument] = roots[value]
     _visit(op.body.block, roots)
@@ -77,7 +77,7 @@ def _visit_section(op: driver.SectionOp, roots: dict[SSAValue, frozenset[SSAValu
 def outside_sections(value: SSAValue) -> SSAValue:
     """The value that an argument of a section stands for; any other value itself."""
     while isinstance(value, BlockArgument) and isinstance(
-        section := value.block.parent_op(), driver.SectionOp
+        section := value.block.parent_op(), entry_ops.SectionOp
     ):
         value = section.arguments[value.index]
     return value

@@ -1,6 +1,6 @@
 // RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels,parallelize --split-input-file | filecheck %s
 
-// Kernels too small to be shared: the driver stays one for one thread.
+// Kernels too small to be shared: the entry function stays one for one thread.
 // CHECK-LABEL: buffer.entry
 // CHECK-NOT:     buffer.once
 // CHECK-COUNT-3: buffer.call @softmax

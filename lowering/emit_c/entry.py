@@ -1,4 +1,4 @@
-"""The driver as C: buffers become pointers, kernels are called in order."""
+"""The entry function as C: buffers become pointers, kernels are called in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial, singledispatch
 
 from xdsl.ir import Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import OpenOutputOp
 from lowerdeck.dialects.buffer.enums import Requirement
 from lowerdeck.dialects.buffer.types import RefType, ref_type
@@ -31,8 +31,8 @@ class Threads:
 
 
 @dataclass
-class DriverWriter:
-    """The writer of the driver function, and what its calls need to know."""
+class EntryWriter:
+    """The writer of the entry function, and what its calls need to know."""
 
     c: CWriter
     name: str
@@ -131,25 +131,25 @@ class DriverWriter:
 
 
 @singledispatch
-def emit(op: Operation, w: DriverWriter) -> None:
+def emit(op: Operation, w: EntryWriter) -> None:
     """Append the C form of `op`."""
     raise LoweringError(op, "has no C form; lower it before emit-c")
 
 
 @emit.register(kernel.YieldOp)
 @emit.register(kernel.ReturnOp)
-def _(op: Operation, w: DriverWriter) -> None:
+def _(op: Operation, w: EntryWriter) -> None:
     """Written by the op that the block belongs to."""
 
 
-def _offset(op: driver.WeightOp | driver.AllocOp, w: DriverWriter) -> str:
+def _offset(op: entry_ops.WeightOp | entry_ops.AllocOp, w: EntryWriter) -> str:
     if op.offset is None:
         raise LoweringError(op, "has no offset; run plan-memory before emit-c")
     return w.expr(op.offset.data[0])
 
 
 @emit.register
-def _(op: driver.WeightOp, w: DriverWriter) -> None:
+def _(op: entry_ops.WeightOp, w: EntryWriter) -> None:
     """A pointer into the weights."""
     w.constant.add(op.result)
     start = f"{w.c.use('weights')} + {_offset(op, w)}"
@@ -157,7 +157,7 @@ def _(op: driver.WeightOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.AllocOp, w: DriverWriter) -> None:
+def _(op: entry_ops.AllocOp, w: EntryWriter) -> None:
     """A pointer into the workspace, or memory from the allocator."""
     type_ = w.pointer_type(op.result)
     if ref_type(op.result).bytes == 0 and not op.dynamic.value.data:
@@ -179,14 +179,14 @@ def _(op: driver.AllocOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: OpenOutputOp, w: DriverWriter) -> None:
+def _(op: OpenOutputOp, w: EntryWriter) -> None:
     """The dimensions for the caller, a look at the room, and the pointer."""
     write_output_dims(w.ports[op.output], w.c, w.first_only)
     w.port(op.output)
 
 
 @emit.register
-def _(op: driver.ViewOp, w: DriverWriter) -> None:
+def _(op: entry_ops.ViewOp, w: EntryWriter) -> None:
     """The same pointer, moved."""
     if op.source in w.constant:
         w.constant.add(op.result)
@@ -196,14 +196,14 @@ def _(op: driver.ViewOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.CopyOp, w: DriverWriter) -> None:
+def _(op: entry_ops.CopyOp, w: EntryWriter) -> None:
     """A copy of all bytes."""
     size = w.bytes(ref_type(op.source))
     w.c.line(f"lowerdeck_copy({w.c.value(op.target)}, {w.c.value(op.source)}, {size});")
 
 
 @emit.register
-def _(op: driver.CallOp, w: DriverWriter) -> None:
+def _(op: entry_ops.CallOp, w: EntryWriter) -> None:
     """A call."""
     callee = op.callee.root_reference.data
     arguments = [w.c.value(argument) for argument in op.arguments]
@@ -219,7 +219,7 @@ def _source_comment(op: Operation) -> str:
 
 
 @emit.register
-def _(op: driver.CheckStatusOp, w: DriverWriter) -> None:
+def _(op: entry_ops.CheckStatusOp, w: EntryWriter) -> None:
     """A look at the status."""
     if w.threads is not None:
         w.c.line(f"{w.status} = lowerdeck_team_agree({w.team}, {w.status});")
@@ -227,7 +227,7 @@ def _(op: driver.CheckStatusOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.BarrierOp, w: DriverWriter) -> None:
+def _(op: entry_ops.BarrierOp, w: EntryWriter) -> None:
     """A barrier; there is none to print for one thread."""
     if w.threads is None:
         return
@@ -238,7 +238,7 @@ def _(op: driver.BarrierOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.MarkOp, w: DriverWriter) -> None:
+def _(op: entry_ops.MarkOp, w: EntryWriter) -> None:
     """The first thread's clock."""
     slot = -1 if op.slot is None else op.slot.data
     assert w.clock is not None
@@ -247,7 +247,7 @@ def _(op: driver.MarkOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.OnceOp, w: DriverWriter) -> None:
+def _(op: entry_ops.OnceOp, w: EntryWriter) -> None:
     """What the first thread does."""
     if w.threads is None:
         w.block(op.body.block)
@@ -257,7 +257,7 @@ def _(op: driver.OnceOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.ShareOp, w: DriverWriter) -> None:
+def _(op: entry_ops.ShareOp, w: EntryWriter) -> None:
     """A loop over the parts that the thread takes; one thread takes the whole."""
     w.c.sizes |= {kernel.PART, kernel.PARTS}
     if w.threads is None:
@@ -272,7 +272,7 @@ def _(op: driver.ShareOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.BindOp, w: DriverWriter) -> None:
+def _(op: entry_ops.BindOp, w: EntryWriter) -> None:
     """Symbols from the elements of a buffer."""
     for number, name in enumerate(op.made_symbols):
         # The least number is none that is known.
@@ -280,7 +280,7 @@ def _(op: driver.BindOp, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.RequireOp, w: DriverWriter) -> None:
+def _(op: entry_ops.RequireOp, w: EntryWriter) -> None:
     """A test of dimensions."""
     left, right = w.size(op.left.data[0]), w.size(op.right.data[0])
     predicate = op.predicate.data
@@ -307,7 +307,7 @@ class _Parameter:
 
 
 @emit.register
-def _(op: driver.SectionOp, w: DriverWriter) -> None:
+def _(op: entry_ops.SectionOp, w: EntryWriter) -> None:
     """The call of a function; what it makes for others goes through pointers."""
     inner = replace(
         w, c=CWriter(w.c.reserved), in_section=True, may_end=False, constant=set[SSAValue]()
@@ -327,7 +327,7 @@ def _(op: driver.SectionOp, w: DriverWriter) -> None:
     w.end_run(f"{end} != LOWERDECK_OK", end)
 
 
-def _context_of(w: DriverWriter) -> list[_Parameter]:
+def _context_of(w: EntryWriter) -> list[_Parameter]:
     """What any op may refer to."""
     found = [
         _Parameter(f"{w.name}_args *", "args", partial(w.c.use, "args")),
@@ -345,7 +345,7 @@ def _context_of(w: DriverWriter) -> list[_Parameter]:
     return found
 
 
-def _handed_in(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> list[_Parameter]:
+def _handed_in(op: entry_ops.SectionOp, w: EntryWriter, inner: EntryWriter) -> list[_Parameter]:
     """Buffers and symbols from outside."""
     found: list[_Parameter] = []
     for value, argument in zip(op.arguments, op.body.block.args, strict=True):
@@ -359,7 +359,7 @@ def _handed_in(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> li
     return found
 
 
-def _handed_out(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> list[_Parameter]:
+def _handed_out(op: entry_ops.SectionOp, w: EntryWriter, inner: EntryWriter) -> list[_Parameter]:
     """Buffers and symbols that the section makes for others: variables of its caller."""
     found: list[_Parameter] = []
 
@@ -381,7 +381,7 @@ def _handed_out(op: driver.SectionOp, w: DriverWriter, inner: DriverWriter) -> l
     return found
 
 
-def _define(op: driver.SectionOp, parameters: Sequence[_Parameter], w: DriverWriter) -> None:
+def _define(op: entry_ops.SectionOp, parameters: Sequence[_Parameter], w: EntryWriter) -> None:
     """Add the function to the definitions."""
     list_ = ", ".join(f"{each.type}{each.name}" for each in parameters) or "void"
     type_, last = ("int", ["  return LOWERDECK_OK;"]) if w.may_end else ("void", [])
@@ -390,13 +390,14 @@ def _define(op: driver.SectionOp, parameters: Sequence[_Parameter], w: DriverWri
 
 
 @emit.register
-def _(op: driver.IfOp, w: DriverWriter) -> None:
+def _(op: entry_ops.IfOp, w: EntryWriter) -> None:
     """A C `if`."""
     c, names = w.c, op.made_symbols
     for result in op.results:
         c.line(f"{w.pointer_type(result)}{c.declare(result, 'b')} = NULL;")
     sizes = [
-        _Size(n, axis, name, c.fresh(name)) for n, axis, name in driver.made_dims(op.results, names)
+        _Size(n, axis, name, c.fresh(name))
+        for n, axis, name in entry_ops.made_dims(op.results, names)
     ]
     for size in sizes:
         c.line(f"int64_t {size.variable} = 0;")
@@ -423,7 +424,7 @@ class _Size:
 
 
 def _hand_on(
-    block: Block, targets: Sequence[SSAValue], sizes: Sequence[_Size], w: DriverWriter
+    block: Block, targets: Sequence[SSAValue], sizes: Sequence[_Size], w: EntryWriter
 ) -> None:
     """At the end of a block: variables get the buffers that it yields, and their sizes."""
     values = _yielded(block)
@@ -441,14 +442,14 @@ def _yielded(block: Block) -> Sequence[SSAValue]:
 
 def _allocates(op: Operation) -> bool:
     """True if the op leaves dynamic buffers to its block."""
-    if isinstance(op, driver.AllocOp):
+    if isinstance(op, entry_ops.AllocOp):
         return bool(op.dynamic.value.data)
-    if isinstance(op, driver.SectionOp):
+    if isinstance(op, entry_ops.SectionOp):
         return any(map(_allocates, op.body.block.ops))
-    return isinstance(op, driver.IfOp) and bool(op.results)
+    return isinstance(op, entry_ops.IfOp) and bool(op.results)
 
 
-def _scope(block: Block, w: DriverWriter) -> None:
+def _scope(block: Block, w: EntryWriter) -> None:
     """A block whose allocations are released at its end, but for those that it yields."""
     mark = w.c.fresh("mark") if any(map(_allocates, block.ops)) else None
     if mark is None:
@@ -468,7 +469,7 @@ def _scope(block: Block, w: DriverWriter) -> None:
 
 
 @emit.register
-def _(op: driver.LoopOp, w: DriverWriter) -> None:
+def _(op: entry_ops.LoopOp, w: EntryWriter) -> None:
     """
     A C `for`; pairs of slots are pairs of pointers that swap at the end of the body, where owned
     buffers give way to the next ones.
@@ -508,14 +509,16 @@ def _(op: driver.LoopOp, w: DriverWriter) -> None:
         w.symbol(name, size.variable)
 
 
-def _declare_owned(op: driver.LoopOp, w: DriverWriter) -> list[_Size]:
+def _declare_owned(op: entry_ops.LoopOp, w: EntryWriter) -> list[_Size]:
     """The variables for owned buffers and for their sizes that change, in the order of symbols."""
     for argument, result, value in zip(op.owned_args, op.owned_results, op.owned, strict=True):
         name = w.c.declare(argument, "owned")
         w.c.line(f"{w.pointer_type(argument)}{name} = {w.c.value(value)};")
         w.c.alias(result, name)
     names = names_in(op.carried_symbols)
-    made = sorted(driver.made_dims(op.owned_args, names), key=lambda place: names.index(place[2]))
+    made = sorted(
+        entry_ops.made_dims(op.owned_args, names), key=lambda place: names.index(place[2])
+    )
     sizes = [_Size(number, axis, name, w.c.fresh(name)) for number, axis, name in made]
     for size in sizes:
         dim = ref_type(op.owned[size.number]).dims.data[size.axis]

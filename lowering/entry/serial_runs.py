@@ -1,4 +1,4 @@
-"""Consecutive ops of a driver that only the first thread executes become one `buffer.once`."""
+"""Consecutive ops that only the first thread executes become one `buffer.once`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from xdsl.ir import Block, BlockArgument, Operation, Region
 
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.types import ref_type
 
-IsShared = Callable[[driver.CallOp], bool]
+IsShared = Callable[[entry_ops.CallOp], bool]
 
-_POINTERS = (driver.WeightOp, driver.AllocOp, driver.ViewOp)
+_POINTERS = (entry_ops.WeightOp, entry_ops.AllocOp, entry_ops.ViewOp)
 """Ops that name memory; those that are also used elsewhere are moved before the run."""
 
 
@@ -41,24 +41,24 @@ def _gather_inside(op: Operation, is_shared: IsShared) -> None:
 
 def _may_join(op: Operation, is_shared: IsShared) -> bool:
     match op:
-        case driver.WeightOp() | driver.ViewOp() | driver.RequireOp():
+        case entry_ops.WeightOp() | entry_ops.ViewOp() | entry_ops.RequireOp():
             return True
-        case driver.AllocOp():
+        case entry_ops.AllocOp():
             return not op.dynamic.value.data
-        case driver.CallOp():
+        case entry_ops.CallOp():
             return not is_shared(op)
-        case driver.CopyOp():
+        case entry_ops.CopyOp():
             return not _opens_output(op)
-        case driver.IfOp():
+        case entry_ops.IfOp():
             return op.result_symbols is None and _is_serial(op, is_shared)
-        case driver.LoopOp():
+        case entry_ops.LoopOp():
             names = (op.count, op.result_symbols)
             return names == (None, None) and _is_serial(op, is_shared)
         case _:
             return False
 
 
-def _opens_output(op: driver.CopyOp) -> bool:
+def _opens_output(op: entry_ops.CopyOp) -> bool:
     """True if the target's size may be unknown until now: all threads check its capacity."""
     return isinstance(op.target, BlockArgument) and any(
         dim.value is None for dim in ref_type(op.target).dims.data
@@ -66,14 +66,14 @@ def _opens_output(op: driver.CopyOp) -> bool:
 
 
 def _is_serial(op: Operation, is_shared: IsShared) -> bool:
-    """True if an op's regions contain no barrier, and no thread can leave the driver in them."""
+    """True if an op's regions contain no barrier, and no thread can leave the run in them."""
     for inner in op.walk():
         match inner:
-            case driver.CallOp():
+            case entry_ops.CallOp():
                 serial = not is_shared(inner)
-            case driver.AllocOp():
+            case entry_ops.AllocOp():
                 serial = not inner.dynamic.value.data
-            case driver.RequireOp() | driver.CheckStatusOp():
+            case entry_ops.RequireOp() | entry_ops.CheckStatusOp():
                 serial = False
             case _:
                 serial = True
@@ -86,7 +86,7 @@ def _close(run: Sequence[Operation], is_shared: IsShared) -> None:
     """Put a run into one region, or into several around control flow that others need."""
     outer = _needed_outside(run)
     for number, op in enumerate(run):
-        if op in outer and not isinstance(op, (*_POINTERS, driver.RequireOp)):
+        if op in outer and not isinstance(op, (*_POINTERS, entry_ops.RequireOp)):
             _close(run[:number], is_shared)
             _gather_inside(op, is_shared)
             _close(run[number + 1 :], is_shared)
@@ -98,7 +98,7 @@ def _close(run: Sequence[Operation], is_shared: IsShared) -> None:
     block = first.parent
     assert block is not None
     last = kernel.YieldOp()
-    once = driver.OnceOp(Region(Block([last])))
+    once = entry_ops.OnceOp(Region(Block([last])))
     once.location = inner[0].location
     block.insert_op_before(once, first)
     for op in run:
@@ -114,7 +114,7 @@ def _needed_outside(run: Sequence[Operation]) -> set[Operation]:
     members, outer = set(run), set[Operation]()
     for op in reversed(run):
         users = {_in_block(use.operation, op.parent) for r in op.results for use in r.uses}
-        always = isinstance(op, driver.WeightOp | driver.RequireOp)
+        always = isinstance(op, entry_ops.WeightOp | entry_ops.RequireOp)
         if always or not users <= members or users & outer:
             outer.add(op)
     return outer

@@ -1,4 +1,4 @@
-"""Drivers in sections compute the same, and no function is longer than it may be."""
+"""Entry functions in sections compute the same, and no function is longer than it may be."""
 
 # Bodies of programs are lambdas, and numpy's limits have no types.
 # pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
@@ -18,7 +18,7 @@ from xdsl.builder import ImplicitBuilder
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 import lowerdeck
-from lowerdeck.dialects.buffer import driver, kernel
+from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import OpenOutputOp, find_entry
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -26,16 +26,16 @@ from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import GatherOp
 from lowerdeck.dialects.core.types import i64, static_shape, tensor
-from lowerdeck.lowering.driver.parallelize import ParallelizePass, may_lag
-from lowerdeck.lowering.driver.split_driver import MOST_STATEMENTS, SplitDriverPass
-from lowerdeck.lowering.driver.statements import (
+from lowerdeck.lowering.emit_c import entry as emit_c_entry
+from lowerdeck.lowering.emit_c.entry import EntryWriter
+from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.entry.parallelize import ParallelizePass, may_lag
+from lowerdeck.lowering.entry.split_entry import MOST_STATEMENTS, SplitEntryPass
+from lowerdeck.lowering.entry.statements import (
     statements,
     statements_of_block,
     statements_of_section,
 )
-from lowerdeck.lowering.emit_c import driver as emit_c_driver
-from lowerdeck.lowering.emit_c.driver import DriverWriter
-from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
@@ -60,16 +60,16 @@ from .test_changing_sizes import (  # noqa: TID251
 from .test_random_programs import STATE, ControlFlow  # noqa: TID251
 
 LIMIT = 24
-"""Drivers of small programs are longer."""
+"""Entry functions of small programs are longer."""
 
 _OF_ARGUMENTS = 40
-"""More than the statements of a driver's function for its ports."""
+"""More than the statements of an entry function for its ports."""
 
 
 def printed_statements(
     artifact: CArtifact, name: str = r"\w+_(?:driver|section\w*)"
 ) -> dict[str, int]:
-    """For each function of the driver, or of another name, how many statements are printed."""
+    """For each function of a run, or of another name, how many statements are printed."""
     functions = re.findall(
         rf"^(?:static|LOWERDECK_KERNEL) \w+ ({name})\([^\n]*\) \{{\n(.*?)^\}}",
         artifact.files[f"{artifact.name}.c"],
@@ -91,7 +91,7 @@ def check_lengths(suite: Suite, limit: int) -> None:
     for module, artifact in lowered.values():
         entry = find_entry(module)
         assert entry is not None
-        sections = [op for op in entry.walk() if isinstance(op, driver.SectionOp)]
+        sections = [op for op in entry.walk() if isinstance(op, entry_ops.SectionOp)]
         printed = printed_statements(artifact)
         own = printed.pop(f"{artifact.name}_driver")
         assert own <= statements_of_block(entry.body.block) + _OF_ARGUMENTS
@@ -99,7 +99,7 @@ def check_lengths(suite: Suite, limit: int) -> None:
         for number, section in enumerate(sections):
             name = f"{artifact.name}_section{f'_{number + 1}' if number else ''}"
             assert printed[name] <= statements_of_section(section)
-            work = [op for op in section.body.block.ops if not isinstance(op, driver.WeightOp)]
+            work = [op for op in section.body.block.ops if not isinstance(op, entry_ops.WeightOp)]
             # The one that is not the end.
             assert len(work) == 2 or printed[name] <= limit
         count += len(sections)
@@ -152,7 +152,7 @@ def test_each_op_prints_no_more_than_is_counted(
 ) -> None:
     printed: set[type[Operation]] = set()
 
-    def emit_and_count(op: Operation, w: DriverWriter) -> None:
+    def emit_and_count(op: Operation, w: EntryWriter) -> None:
         start = len(w.c.lines)
         emit(op, w)
         # What opens an output is counted with the arguments.
@@ -160,8 +160,8 @@ def test_each_op_prints_no_more_than_is_counted(
         assert statements_in("\n".join(w.c.lines[start:])) <= count, op
         printed.add(type(op))
 
-    emit = emit_c_driver.emit
-    monkeypatch.setattr(emit_c_driver, "emit", emit_and_count)
+    emit = emit_c_entry.emit
+    monkeypatch.setattr(emit_c_entry, "emit", emit_and_count)
     closed: list[tuple[Any, list[Any]]] = [
         (grows, [trips(3), numbers(2, 3)]),
         (swaps, [trips(3), numbers(5), numbers(2), numbers(1)]),
@@ -181,7 +181,7 @@ def test_each_op_prints_no_more_than_is_counted(
             module = module_of(types, body)
             program = Program("p", module, inputs, threads=threads, most_statements=limit)
             program.lower([])
-    missing = statements.registry.keys() - printed - {object, kernel.ReturnOp, driver.MarkOp}
+    missing = statements.registry.keys() - printed - {object, kernel.ReturnOp, entry_ops.MarkOp}
     assert {op.__name__ for op in missing} <= ({"ShareOp", "OnceOp"} if threads == 1 else set())
 
 
@@ -237,7 +237,7 @@ def chain(x: Any, length: int) -> Any:
 
 
 def test_long_chain(tmp_path: Path) -> None:
-    """No function is longer than allowed, the driver's own neither."""
+    """No function is longer than allowed, the entry function's own neither."""
     suite = Suite(tmp_path)
     x = np.arange(24, dtype=np.float32).reshape(3, 8)
     for threads in (1, 2):
@@ -249,12 +249,12 @@ def test_long_chain(tmp_path: Path) -> None:
 
 
 def test_default_limit() -> None:
-    """As long as a driver may be, its C has no sections."""
+    """As long as an entry function may be, its C has no sections."""
 
     def lower(length: int) -> int:
         program = Program("p", module_of([typed(np.float32, 3, 8)], lambda x: chain(x, length)), [])
         context = LowerdeckContext()
-        for name in ("form-kernels", "bufferize", "lower-kernels", "plan-memory", "split-driver"):
+        for name in ("form-kernels", "bufferize", "lower-kernels", "plan-memory", "split-entry"):
             ALL_PASSES[name]()().apply(context, program.module)
         return len(printed_statements(emit_c(program.module, "p", "c99")))
 
@@ -289,7 +289,7 @@ def test_two_threads_and_a_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     graph = helper.make_graph(nodes, "chain", ports[:1], ports[1:])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-    monkeypatch.setitem(ALL_PASSES, "split-driver", lambda: partial(SplitDriverPass, LIMIT))
+    monkeypatch.setitem(ALL_PASSES, "split-entry", lambda: partial(SplitEntryPass, LIMIT))
     compiled = lowerdeck.compile(model, profile=True, cache=False, threads=2)
     x = np.random.default_rng(0).standard_normal((64, 64)).astype(np.float32)
     profile = compiled.profile({"v0": x})
@@ -318,9 +318,9 @@ def test_late_threads(computed: bool) -> None:
         ALL_PASSES[name]()().apply(context, module)
     ParallelizePass(worth=64).apply(context, module)
     ALL_PASSES["plan-memory"]()().apply(context, module)
-    SplitDriverPass(LIMIT).apply(context, module)
+    SplitEntryPass(LIMIT).apply(context, module)
     entry = find_entry(module)
     assert entry is not None
-    loops = [op for op in entry.walk() if isinstance(op, driver.LoopOp)]
-    assert all(isinstance(loop.parent_op(), driver.SectionOp) for loop in loops)
+    loops = [op for op in entry.walk() if isinstance(op, entry_ops.LoopOp)]
+    assert all(isinstance(loop.parent_op(), entry_ops.SectionOp) for loop in loops)
     assert may_lag(entry) is not computed

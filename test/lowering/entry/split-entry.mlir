@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,lower-kernels,plan-memory,split-driver{limit=27}' --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,lower-kernels,plan-memory,split-entry{limit=27}' --split-input-file | filecheck %s
 
 // 15 ops, and 12 statements around them: as long as it may be.
 // CHECK-LABEL: buffer.entry
