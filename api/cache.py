@@ -213,7 +213,7 @@ def _is_made_from(dependencies: Mapping[str, Sequence[Any]], sources: Sources) -
 
 
 class Scratch:
-    """A new folder in the cache, which may become an entry; nobody removes it while it is open."""
+    """A new folder in the cache, a future entry; it is never removed while it is open."""
 
     def __init__(self, path: str, lock: int) -> None:
         self.path = path
@@ -239,7 +239,7 @@ def new_scratch() -> Scratch | None:
 
 
 def _locked(folder: str) -> int | None:
-    """A descriptor that holds the lock of a folder; None if somebody else has it, or it is gone."""
+    """A descriptor that holds the lock of a folder; None if another owner has it, or it is gone."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:

@@ -177,7 +177,7 @@ def key_of(model: str, graph: str, options: CompileOptions, *others: str) -> str
 
 
 def _compile_apart(path: str, options: CompileOptions) -> Model:
-    """A model that nobody else finds."""
+    """A model compiled in a temporary folder of its own."""
     folder = tempfile.TemporaryDirectory(prefix="lowerdeck-")
     _generate_and_build(path, folder.name, options)
     return Model(folder.name, threads=options.threads, owner=folder)

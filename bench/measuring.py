@@ -65,8 +65,8 @@ def alternate(contenders: Mapping[str, Contender], plan: Plan) -> dict[str, list
     """
     The seconds of all counted runs, by contender.
 
-    The order is drawn anew for each round, so that everybody follows each other one alike often: it
-    matters what the one before has left in the caches.
+    The order is drawn again for each round, so that each contender follows each other equally
+    often: the state in which the previous one leaves the caches matters.
     """
     times: dict[str, list[float]] = {name: [] for name in contenders}
     rng = random.Random(0)

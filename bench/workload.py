@@ -1,4 +1,4 @@
-"""How much a model asks for, whoever runs it: multiply-adds, and bytes in use at once."""
+"""The work of a model, whatever runs it: multiply-adds, and bytes in use at once."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def parse_float32(parser: Parser) -> float:
 
 
 def dense_ints(values: Sequence[int] | NDArray[Any]) -> DenseArrayBase[Any]:
-    """`array<i64: ...>`; VerifyException for a number of more bits."""
+    """`array<i64: ...>`; VerifyException for a number that does not fit."""
     try:
         data = np.array(values, "<i8").tobytes()
     except OverflowError:

@@ -1,4 +1,4 @@
-"""Readers of model files, one framework to a package."""
+"""Readers of model files, one package per framework."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def load_model(
     **options: OptionValue,
 ) -> ModuleOp:
     """
-    The module of a model file or folder, whose format is recognized by its content.
+    The module of a model file or folder, whose format is detected from its content.
 
     `outputs` and `input_shapes` are those of the frontend's own import; `options` are those that
     the framework declares (`dialects/frameworks.py`). IR text is parsed with the dialects of
-    `context`. FrontendError lists everything that prevents the import; InternalError for a fault of
-    the importer.
+    `context`. FrontendError lists everything that prevents the import; InternalError reports a bug
+    in the importer.
     """
     from lowerdeck.dialects.errors import working_on
 
@@ -56,9 +56,9 @@ def read_request(
     options: Mapping[str, OptionValue],
 ) -> tuple[Framework | None, Request]:
     """
-    The framework of a model (None for IR text), and what its frontend is asked for.
+    The framework of a model (None for IR text), and the request to its frontend.
 
-    FrontendError if the format is not known, or lists the options that are not for it.
+    FrontendError if the format is unknown, or lists the options that do not apply to it.
     """
     from lowerdeck.frontends.detect import detect_format
 
@@ -93,8 +93,8 @@ def _check_options(
 
 def model_files(path: str | os.PathLike[str], **options: OptionValue) -> list[str]:
     """
-    The files that a model is read from: first the one with its graph, then others that it may need,
-    as far as their names follow from those of the model and the options.
+    The files of a model: first the one with its graph, then others that it may need, as far as
+    their names follow from those of the model and the options.
 
     FrontendError if it is a folder without a model.
     """

@@ -1,4 +1,4 @@
-"""Recognizes the format of a model file by what is in it; the suffix only settles doubts."""
+"""Detects the format of a model file from its content; the suffix only resolves ambiguities."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from lowerdeck.frontends.frontend import IR_TEXT, FileFormat, frontends, graph_f
 from lowerdeck.frontends.wire import outline
 
 HEAD_BYTES = 4096
-"""Of a file are looked at to tell whether it is text."""
+"""The bytes of a file that are inspected to tell whether it is text."""
 
 _IR_BEGINNINGS = ("builtin.module", "module", "func.func", '"builtin', "!")
 
 
 def detect_format(path: str) -> str:
-    """The format of a model, a file or folder; FrontendError if it is none that is known."""
+    """The format of a model, a file or folder; FrontendError if it is unknown."""
     try:
         if os.path.isdir(path):
             return _folder_format(path)
@@ -43,7 +43,7 @@ def is_text(path: str) -> bool:
 
 
 def is_text_head(head: bytes) -> bool:
-    """True if what a file begins with is text."""
+    """True if the beginning of a file is text."""
     return not any(byte < 0x20 and byte not in b"\t\n\r\f" for byte in head)
 
 
@@ -60,7 +60,7 @@ def _advice(path: str) -> list[str]:
 
 
 def _folder_format(path: str) -> str:
-    """OSError or FrontendError if the folder is no model."""
+    """OSError or FrontendError if the folder is not a model."""
     with_folders = [known for known in _formats() if known.folder_files]
     for known in with_folders:
         if any(os.path.isfile(os.path.join(path, name)) for name in known.folder_files):

@@ -1,4 +1,4 @@
-"""The one exception of all frontends: everything that is wrong with a model, at once."""
+"""The exception of all frontends, which lists everything that is wrong with a model at once."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Problem:
 
 
 _SHOWN = 50
-"""Problems that a message shows; the others repeat them."""
+"""The maximum number of problems in a message."""
 
 
 class FrontendError(ModelError):
     """
-    A model that cannot be imported; `problems` lists all reasons, the message has one a line: the
-    first 50 and how many there are.
+    A model that cannot be imported; `problems` lists all reasons; the message has one per line: the
+    first 50 and the total number.
     """
 
     def __init__(self, problems: Iterable[Problem]) -> None:

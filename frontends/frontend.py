@@ -1,4 +1,4 @@
-"""What the reader of one framework's models gives: formats, an import, an inventory."""
+"""The interface of a framework's reader: formats, an import, an inventory of operators."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def _never(outline: Outline) -> bool:
 @dataclass(frozen=True)
 class FileFormat:
     """
-    One kind of files. A file is of it if its content says so, or else its suffix.
+    One kind of file. A file has this format if its content says so, or else its suffix.
 
-    A folder is of it if it holds one of `folder_files`.
+    A folder has it if it contains one of `folder_files`.
     """
 
     name: str
@@ -39,7 +39,7 @@ class FileFormat:
 
 @dataclass(frozen=True)
 class Request:
-    """A model, and what of it is wanted."""
+    """A model, and the user's requests for it."""
 
     path: str
     format: str
@@ -47,7 +47,7 @@ class Request:
     """Names of tensors to return in place of the model's own outputs."""
     input_shapes: Mapping[str, Sequence[int]] | None = None
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Values of the framework's options, those that were given."""
+    """Values of the framework's options, as far as they were given."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Use:
     domain: str = ""
     opset: int | None = None
     function: str = ""
-    """Whose function the operator is, if it is replaced by one: `the model`."""
+    """The owner of the function that replaces the operator, if there is one: `the model`."""
 
 
 def _no_files(path: str, options: Mapping[str, OptionValue]) -> list[str]:
@@ -72,22 +72,22 @@ def _no_advice(path: str) -> str | None:
 
 @dataclass(frozen=True)
 class Frontend:
-    """How the models of a framework are read."""
+    """The reader of a framework's models."""
 
     files: str
-    """What its models are, for messages: `onnx (.onnx)`."""
+    """A description of its models for messages: `onnx (.onnx)`."""
     formats: tuple[FileFormat, ...]
     """In the order in which content is compared with them."""
     load: Callable[[Request], ModuleOp]
     """The module; FrontendError lists everything that prevents the import."""
     inventory: Callable[[Request], Iterable[Use]]
-    """The operators of the nodes, also of such that no import knows."""
+    """The operators of the nodes, including those that the import does not support."""
     other_files: Callable[[str, Mapping[str, OptionValue]], list[str]] = _no_files
     """The files that a model may need besides that with its graph, as far as names tell."""
     advice: Callable[[str], str | None] = _no_advice
-    """How a path that is not a model is related to one, and what to give instead."""
+    """How a path that is not a model is related to one, and what to pass instead."""
     messages: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The protobuf messages that are models, with the suffix of files that hold them."""
+    """The protobuf messages that are models, with the suffix of files that contain them."""
 
 
 def frontend_of(framework: Framework) -> Frontend:
@@ -96,7 +96,7 @@ def frontend_of(framework: Framework) -> Frontend:
 
 
 def frontends() -> list[Frontend]:
-    """Those of all frameworks."""
+    """The frontends of all frameworks."""
     return [frontend_of(framework) for framework in FRAMEWORKS.values()]
 
 

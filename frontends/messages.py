@@ -1,4 +1,4 @@
-"""What holds for protobuf messages of any framework."""
+"""Checks of protobuf messages for all frameworks."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from google.protobuf.message import Message
 
 def is_all_text(message: Message, but: Collection[str] = ()) -> bool:
     """
-    True if all strings in `message` are text, those in fields named in `but` apart.
+    True if all strings in `message` are text, except those in fields named in `but`.
 
-    Protobuf does not see to it.
+    Protobuf does not check this.
     """
     for field, value in message.ListFields():
         if field.name in but:

@@ -61,10 +61,10 @@ def _shortened(error: Exception) -> str:
 
 
 _STRING = re.compile(r'//[^\n]*|"(?:[^"\\\n\v\f]|\\(?:["nt\\]|[0-9A-Fa-f]{2}))*(?P<end>"?)')
-"""A comment, or a string as far as it goes."""
+"""A comment, or a string up to its end or the end of the text."""
 
 _DIMENSIONS = re.compile(rf"<(?:(?:[0-9]+|\?)x){{{MAX_RANK + 1}}}")
-"""A type of more dimensions than there can be."""
+"""A type with more dimensions than are allowed."""
 
 
 def parse_module(
@@ -73,11 +73,11 @@ def parse_module(
     """
     The module in a text; ParseError or VerifyException if it is not well-formed.
 
-    For some of that, such as numbers that are too large for their type, the parser of xDSL has no
-    error of its own but whatever Python raises; those get the place where the parser is.
+    For some malformed text, such as numbers that are too large for their type, xDSL's parser raises
+    whatever Python raises instead of its own error; such errors get the current parser position.
     """
     for match in _STRING.finditer(text):
-        # The lexer of xDSL takes exponential time to find that a string has no end.
+        # The lexer of xDSL takes exponential time to find that a string is unterminated.
         if match["end"] == "":
             span = Span(match.start(), match.start() + 1, Input(text, name))
             raise ParseError(span, "the string does not end, or has an escape that is none")

@@ -1,5 +1,5 @@
 """
-A look at a serialized model before protobuf sees it: weights stay where they are.
+A scan of a serialized model before protobuf parses it: weights stay in the file.
 
 `detach` copies a message except for the large fields that a format's table names, each of which
 becomes a reference into the file. protobuf then holds kilobytes instead of the whole model.
@@ -34,11 +34,11 @@ class ScanError(ValueError):
 @dataclass(frozen=True)
 class Holder:
     """
-    A kind of message that holds large fields.
+    A kind of message with large fields.
 
-    `references` maps the number of each to what stands for a range (offset, size) of the file:
+    `references` maps the number of each to the replacement for a range (offset, size) of the file:
     serialized fields of the message, or nothing. A message with one of the fields `unless` stays
-    as it is; the fields `dropped` are left out where a reference is put.
+    unchanged; the fields `dropped` are omitted where a reference is inserted.
     """
 
     references: Mapping[int, Callable[[int, int], bytes]]
@@ -49,7 +49,7 @@ class Holder:
 @dataclass(frozen=True)
 class Format:
     """
-    Where a kind of file has its large fields.
+    The locations of large fields in a kind of file.
 
     `nested` has the fields through which holders are reached, by kind of message, and the kind of
     message that each leads to; `root` is the kind of the whole file.
@@ -64,9 +64,9 @@ class _Field(NamedTuple):
     number: int
     wire: int
     start: int
-    """Where the field begins, tag included."""
+    """The start of the field, tag included."""
     body: int
-    """Where its payload begins (of a LENGTH field, after the length)."""
+    """The start of its payload (of a LENGTH field, after the length)."""
     end: int
 
 
@@ -171,13 +171,13 @@ def read_varint(data: bytes | memoryview, position: int, end: int) -> tuple[int,
     raise ScanError(f"byte {position}: a number ends too late")
 
 
-# Fields to stand for a range
+# Fields that represent a range
 
 
 def range_field(number: int) -> Callable[[int, int], bytes]:
     """
-    What stands for a range as a field that the message does not declare: protobuf keeps it, and
-    `range_of` reads it.
+    The representation of a range as a field that the message does not declare: protobuf keeps it,
+    and `range_of` reads it.
     """
 
     def refer(offset: int, size: int) -> bytes:
@@ -187,7 +187,7 @@ def range_field(number: int) -> Callable[[int, int], bytes]:
 
 
 def range_of(message: Message, number: int) -> tuple[int, int] | None:
-    """The range that stands for a field of `message`, from `range_field`."""
+    """The range, from `range_field`, that represents a field of `message`."""
     for unknown in UnknownFieldSet(message):
         if unknown.field_number == number and isinstance(unknown.data, bytes):
             offset, _, size = unknown.data.partition(b",")
@@ -224,11 +224,11 @@ def _tag(number: int) -> bytes:
     return _varint(number << 3 | LENGTH)
 
 
-# What a file is
+# The outline of a file
 
 
 _OUTLINE_FIELDS = 4096
-"""Fields that an outline looks at."""
+"""The maximum number of fields in an outline."""
 
 
 @dataclass(frozen=True)
@@ -238,14 +238,14 @@ class Outline:
     data: memoryview
     fields: tuple[_Field, ...]
     is_whole: bool
-    """True if nothing is wrong with what was read."""
+    """True if no error was found in the fields read."""
 
     def first(self, number: int) -> int | None:
         """The wire type of the first field of this number, or None."""
         return next((field_.wire for field_ in self.fields if field_.number == number), None)
 
     def count(self, number: int) -> int:
-        """How many fields there are of this number."""
+        """The number of fields with this number."""
         return sum(field_.number == number for field_ in self.fields)
 
     def inside(self, number: int) -> Outline:

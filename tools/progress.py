@@ -1,4 +1,4 @@
-"""Says what is being done when it takes long and somebody is watching."""
+"""Progress messages for steps that take long, shown on a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ONNX: files, as the register of frameworks knows them."""
+"""The registration of the ONNX frontend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One-to-one import of onnx models: nothing is decided here."""
+"""One-to-one import of ONNX models, without any decisions."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _same(function: onnx.FunctionProto, node: onnx.NodeProto) -> onnx.FunctionPr
 
 
 _UNKNOWN = ("none", "null", "nan", "unk", "unknown")
-"""Words in place of a dimension's name that say that it has none, in lower case."""
+"""Placeholders for an unknown dimension that exporters write as its name, in lower case."""
 
 
 class _Importer:
@@ -185,8 +185,8 @@ class _Importer:
 
 def _is_name(text: str) -> bool:
     """
-    False for what exporters write for a dimension that is not known: dimensions of one name are
-    equal, but two of them are not equal because both are `?`, `-1` or `None`.
+    False for placeholders that exporters write for an unknown dimension: dimensions with the same
+    name are equal, but two of them are not equal because both are `?`, `-1` or `None`.
     """
     return any(c.isalpha() for c in text) and text.lower() not in _UNKNOWN
 

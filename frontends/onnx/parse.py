@@ -65,7 +65,7 @@ FORMAT = Format(
         )
     },
 )
-"""Where a ModelProto has its large tensors."""
+"""The locations of large tensors in a ModelProto."""
 
 _REMARKS = frozenset({"doc_string", "metadata_props", "producer_name", "producer_version"})
 """Fields that the import does not read."""
@@ -91,7 +91,7 @@ def _parse(path: str) -> onnx.ModelProto:
 
 
 def check_model(file: str, model: onnx.ModelProto) -> None:
-    """FrontendError unless the model's names are text and this onnx knows its versions."""
+    """FrontendError unless names are text and this onnx version supports the model's versions."""
     if not is_all_text(model, but=_REMARKS):
         message = "is damaged: a name in it is not UTF-8 text; get a fresh copy"
         raise FrontendError.of_file(file, message)
@@ -187,7 +187,7 @@ class TensorLoader:
         return file, start, size
 
     def _resolve(self, location: str) -> str:
-        """The file of external data, which may not lead out of the model's folder."""
+        """The file of external data, which must be inside the model's folder."""
         assert self.path is not None
         if not location or "\0" in location:
             raise ValueError("its external data names no file")

@@ -1,5 +1,5 @@
 """
-Any tensor of a graph may be an input: a Placeholder takes the place of what computes it.
+Any tensor of a graph may be an input: a Placeholder replaces the node that computes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef, TensorShapePro
 
 @dataclass(frozen=True)
 class Feed:
-    """An input: its name, and its shape as far as it is known (None: as the graph has it)."""
+    """An input: its name, and its shape if known (None: the shape that the graph gives)."""
 
     name: str
     shape: TensorShapeProto | None = None
@@ -24,13 +24,13 @@ class Feed:
 
 @dataclass(frozen=True)
 class Fed:
-    """A graph all inputs of which are placeholders."""
+    """A graph whose inputs are all placeholders."""
 
     graph: Graph
     names: Mapping[str, str]
-    """The names of the inputs that are not called as their placeholders are."""
+    """The names of the inputs that differ from those of their placeholders."""
     moved: Mapping[Port, Port]
-    """The placeholders that stand for one output of several."""
+    """The placeholders that replace one output of several."""
 
 
 def with_feeds(
@@ -39,7 +39,7 @@ def with_feeds(
     """
     The graph in which each port is the output of a placeholder.
 
-    What cannot be an input is reported: name and operator of the node, and a message.
+    Tensors that cannot be inputs are reported: name and operator of the node, and a message.
     """
     made: dict[str, NodeDef] = {}
     moved: dict[Port, Port] = {}
@@ -105,7 +105,7 @@ def _unused(base: str, taken: set[str]) -> str:
 
 
 def _reading(node: NodeDef, moved: Mapping[Port, Port]) -> NodeDef:
-    """The node with other inputs in place of those that are fed."""
+    """The node with its fed inputs replaced."""
     texts = {str(port): new.node for port, new in moved.items()}
     texts |= {port.node: new.node for port, new in moved.items() if port.index == 0}
     if texts.keys().isdisjoint(node.input):

@@ -1,4 +1,4 @@
-"""TensorFlow: graphs, SavedModels and checkpoints, as the register of frameworks knows them."""
+"""The registration of the TensorFlow frontend: graphs, SavedModels and checkpoints."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _is_graph(fields: Outline) -> bool:
 
 
 def _is_node(fields: Outline) -> bool:
-    """True for what a GraphDef has in its field 1: a NodeDef with a name and an operator."""
+    """True for field 1 of a GraphDef: a NodeDef with a name and an operator."""
     return fields.is_whole and fields.first(1) == fields.first(2) == LENGTH
 
 

@@ -1,10 +1,10 @@
 """
 TensorArrays that are used through an old flow.
 
-The flow of an array stands for what was written so far, and orders what is done with the array.
-Edges that carry no flow order, too: a node that runs after a write sees what that wrote, whatever
-flow it was given. Such a node gets the flow of the last write before it; where that need not have
-run, or did in another iteration, the node is refused.
+The flow of an array stands for all writes so far, and orders the accesses to the array. Edges that
+carry no flow order accesses, too: a node that runs after a write sees its result, whatever flow it
+receives. Such a node gets the flow of the last write before it; if that write may not have run, or
+ran in another iteration, the node is refused.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ def _names(*stems: str) -> frozenset[str]:
 MAKERS = _names("")
 """The operators that make an array."""
 READERS = _names("Close", "Concat", "Gather", "Pack", "Read", "Size")
-"""Those that leave it as it is."""
+"""Operators that do not change an array."""
 WRITERS = _names("Scatter", "Split", "Unpack", "Write")
-"""Those that write elements."""
+"""Operators that write elements."""
 
 
 _PAUSES = (kinds.Merge, kinds.Enter, kinds.Exit, kinds.NextIteration)
-"""Kinds of nodes that may run where not all of their sources have, in this iteration."""
+"""Kinds of nodes that may run although not all of their sources have, in this iteration."""
 
 
 def refresh_flows(nodes: Sequence[Node], frames: Mapping[Node, Frame]) -> list[Problem]:
     """
-    Let each use of a TensorArray see all that was written before it; those that cannot.
+    Let each use of a TensorArray see all earlier writes; returns the uses that cannot.
 
     `frames` are those of the nodes.
     """
@@ -54,7 +54,7 @@ def refresh_flows(nodes: Sequence[Node], frames: Mapping[Node, Frame]) -> list[P
 
 
 class _Writes:
-    """Which writes run before a node, and which of them it sees; sets of writes are bits."""
+    """The writes that run before a node, and those that it sees; sets of writes are bit masks."""
 
     def __init__(
         self, nodes: Sequence[Node], uses: Sequence[Node], frames: Mapping[Node, Frame]
@@ -84,8 +84,8 @@ class _Writes:
 
     def _before_in_iteration(self, frame: Frame) -> dict[Node, int]:
         """
-        The writes before each node in one iteration of a frame: an array that is made there is
-        another one in the next.
+        The writes before each node in one iteration of a frame: an array that is created there is a
+        different one in the next iteration.
         """
         around = _around(frame)
 
@@ -99,7 +99,7 @@ class _Writes:
         return _reaching(self._nodes, {**self._bits, **back}, before)
 
     def look(self) -> None:
-        """Find out which writes the flow of each node comes from."""
+        """Find the writes that the flow of each node comes from."""
         self._seen = _reaching(self._nodes, self._bits, _flow_sources)
 
     def missed(self, node: Node) -> int:
@@ -107,7 +107,7 @@ class _Writes:
         return self._before[node] & ~self._seen[node]
 
     def renew(self, node: Node) -> bool:
-        """Give a node the flow of the last write before it; False if there is no such one."""
+        """Give a node the flow of the last write before it; False if there is none."""
         for write in _surely_before(node):
             bit = self._bits.get(write, 0)
             if bit and not self._before[node] & ~(self._seen[write] | bit):
@@ -116,7 +116,7 @@ class _Writes:
         return False
 
     def problem(self, node: Node) -> Problem:
-        """What is wrong with a node that does not see all writes before it."""
+        """The error for a node that does not see all writes before it."""
         missed = self.missed(node)
         names = ", ".join(f"'{w.name}'" for w in self._writes if self._bits[w] & missed)
         return Problem(
@@ -128,7 +128,7 @@ class _Writes:
 
 
 def _around(frame: Frame) -> list[Frame]:
-    """A frame and those that it is in."""
+    """A frame and its enclosing frames."""
     frames = [frame]
     while (parent := frames[-1].parent) is not None:
         frames.append(parent)
@@ -138,9 +138,9 @@ def _around(frame: Frame) -> list[Frame]:
 def _reaching(
     nodes: Sequence[Node], bits: Mapping[Node, int], sources: Callable[[Node], Sequence[Node]]
 ) -> dict[Node, int]:
-    """For each node the bits of the nodes from which a way of one step or more leads to it."""
+    """For each node the bits of the nodes with a nonempty path to it."""
     found = dict.fromkeys(nodes, 0)
-    # Nodes are after what they need, but for cycles: a sweep for each level of those.
+    # Nodes follow their operands, except in cycles: one sweep for each nesting level of those.
     changed = True
     while changed:
         changed = False
@@ -168,21 +168,21 @@ def _surely_before(node: Node) -> list[Node]:
 
 
 def _handle_sources(node: Node) -> list[Node]:
-    """Where the handle of an array comes from."""
+    """The sources of the handle of an array."""
     if _is(node, READERS | WRITERS):
         return [node.inputs[0].node]
     return _forwarded(node)
 
 
 def _flow_sources(node: Node) -> list[Node]:
-    """Where the flow that a node is given comes from."""
+    """The sources of the flow that a node receives."""
     if _is(node, READERS | WRITERS):
         return [node.inputs[-1].node]
     return _forwarded(node)
 
 
 def _forwarded(node: Node) -> list[Node]:
-    """The nodes whose values a node may give."""
+    """The nodes whose values a node may forward."""
     if node.is_a(kinds.Merge):
         return [value.node for value in node.inputs]
     is_same = node.is_a(FORWARDING) or node.is_a(kinds.Enter | kinds.Exit)

@@ -1,4 +1,4 @@
-"""What Merges stand for: choices between values, by values that tell which of them is alive."""
+"""The meaning of Merges: choices between values, by values that tell which of them is alive."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lowerdeck.passes.control_flow.truths import Truths
 
 
 class Analysis(Protocol):
-    """What choices ask of the analysis of their frame; `Flow` says what it all is."""
+    """The part of a frame's analysis that choices need; `Flow` documents it."""
 
     predicates: Predicates
     frame: Frame
@@ -57,7 +57,7 @@ class Choices:
         self._unmerged: dict[Node, str] = {}
 
     def unmerged(self, node: Node) -> str | None:
-        """Why a Merge cannot become a choice, if it cannot."""
+        """The reason why a Merge cannot become a choice, if it cannot."""
         return self._unmerged.get(node)
 
     def decided(self, predicate: int, origin: Node) -> Value | None:

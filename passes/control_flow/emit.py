@@ -27,7 +27,7 @@ Values = Mapping[Value, SSAValue]
 
 
 class Emitter:
-    """Carries plans out; `arguments` are the values of Placeholders."""
+    """Executes plans; `arguments` are the values of Placeholders."""
 
     def __init__(self, loops: Mapping[Node, Loop], arguments: Values) -> None:
         self._loops = loops
@@ -154,7 +154,7 @@ def _equal(index: SSAValue, number: SSAValue) -> Tf1Op:
 
 
 def _truth(value: SSAValue, block: Block, node: Node) -> SSAValue:
-    """Whether a value counts as true: a scalar Boolean is as it is."""
+    """Whether a value counts as true: a scalar Boolean is returned unchanged."""
     if value.type == tensor(i1, []):
         return value
     to_bool = known_class("ToBool")([value], {"T": dtype_attr(value)})

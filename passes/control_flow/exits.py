@@ -1,8 +1,8 @@
 """
-Loops that end in several ways, of which each has Exits of its own.
+Loops that end in several ways, each with its own Exits.
 
-Such a loop gives one more result, the number of the way in which it ended. An Exit is alive where
-that is one of its ways; for the others the loop gives a value in its place that is not used.
+Such a loop has one more result, the number of the exit path that it took. An Exit is alive if that
+is one of its paths; for the others the loop yields a placeholder value that is not used.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ def part_exits(
     flow: Flow, ended: int, loop: Node, exits: Sequence[Node], ends: Sequence[Value]
 ) -> tuple[tuple[Value, ...], list[Node], list[int]] | None:
     """
-    What a loop gives, the nodes around it that its Exits read from now on, and the ways it ends.
+    The results of a loop, the nodes around it that its Exits read from now on, and its exit paths.
 
-    `ends` is what the Exits take, and `ended` when the loop is over. None, and nothing is changed,
-    if every Exit is alive then, or if nothing tells the ways apart.
+    `ends` is what the Exits take, and `ended` when the loop is over. None, without any change, if
+    every Exit is alive then, or if nothing distinguishes the paths.
     """
     predicates = flow.predicates
     alive = [flow.alive(end) for end in ends]
@@ -55,7 +55,7 @@ def part_exits(
 
 
 def _ways(predicates: Predicates, ended: int, alive: Sequence[int]) -> list[int]:
-    """Predicates that exclude each other, of which one holds at the end and tells what is alive."""
+    """Disjoint predicates, one of which holds at the end and determines which values are alive."""
     ways = [ended]
     for when in dict.fromkeys(alive):
         sides = (when, predicates.negate(when))

@@ -1,10 +1,10 @@
 """
-What is known of the nodes of one frame: when they are alive, and what their values stand for.
+The facts about the nodes of one frame: when they are alive, and what their values stand for.
 
-The analysis takes the view of one iteration: NextIterations lead nowhere, and loops inside are
-single nodes. That is acyclic. What an Enter brings in is alive when it is outside, a loop variable
-when its first value is. The loop runs where all of that is there, its `context`; with less, there
-is only what a first iteration makes of it.
+The analysis covers one iteration: NextIterations lead nowhere, and inner loops are single nodes,
+so the graph is acyclic. The value of an Enter is alive when it is alive outside, a loop variable
+when its initial value is. The loop runs when all of these are alive, its `context`; otherwise only
+the nodes of a first iteration that do not need the missing values run.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from lowerdeck.passes.order import post_order
 
 
 class Loops(Ways, Protocol):
-    """What the analysis of a frame asks about the loops in it."""
+    """The queries of a frame's analysis about its inner loops."""
 
     def frame_of(self, node: Node) -> Frame:
-        """The frame that has become a node."""
+        """The frame that has been collapsed to a node."""
         ...
 
     def leave(self, inner: Flow) -> list[Node]:
@@ -51,8 +51,8 @@ class Flow:
         outer: Flow | None = None,
     ) -> None:
         """
-        `loops` knows the frames inside; `context` is when all that goes into the frame is alive,
-        and `outer` what is known around it.
+        `loops` knows the inner frames; `context` is when all values that enter the frame are alive,
+        and `outer` the analysis of the enclosing frame.
         """
         self.frame = frame
         self.predicates = predicates
@@ -62,7 +62,7 @@ class Flow:
         self.identities = Identities(
             numbering, self.stands_for, None if outer is None else outer.identities
         )
-        """What values are computed from."""
+        """The operands that values are computed from."""
         self.truths = Truths(
             predicates,
             self.stands_for,
@@ -72,12 +72,12 @@ class Flow:
         )
         """When Boolean values are true."""
         self.choices = Choices(self)
-        """What Merges stand for."""
+        """The meaning of Merges."""
         self.outer = outer
         self.inner: dict[Node, Flow] = {}
-        """What is known of the loops inside, by their nodes."""
+        """The analyses of inner loops, by their nodes."""
         self.cyclic: list[Node] = []
-        """Nodes of a cycle through a loop inside; if there are any, nothing else is known."""
+        """Nodes of a cycle through an inner loop; if there are any, nothing else is known."""
         self._alive: dict[Node, int] = {}
         self._stands_for: dict[Value, Value] = {}
         self._tests: dict[tuple[Value, int], Node] = {}
@@ -90,7 +90,7 @@ class Flow:
             self._order[node] = position
             self._visit(node)
 
-    # What is asked
+    # Queries
 
     def alive(self, value: Value) -> int:
         """When a value is alive, within an iteration of this frame."""
@@ -101,15 +101,15 @@ class Flow:
         return self._alive[node]
 
     def arrives(self, node: Node) -> int:
-        """When all that a node takes is alive; an Enter takes it from this frame."""
+        """When all operands of a node are alive; those of an Enter are from this frame."""
         data = (self.alive(value) for value in node.inputs)
         return self.predicates.all([*data, *(self._alive[source] for source in node.controls)])
 
     def stands_for(self, value: Value) -> Value:
-        """The value behind Switches, Merges, and all else that only forwards it."""
+        """The value behind Switches, Merges, and other nodes that only forward it."""
         return self._stands_for.get(value, value)
 
-    # What is made
+    # New nodes
 
     def make(
         self,
@@ -119,7 +119,7 @@ class Flow:
         alive: int,
         result: SSAValue | None = None,
     ) -> Node:
-        """A node that the graph does not have, made for one that it has."""
+        """A node that the graph does not contain, created for one that it contains."""
         node = Node(kind, origin.op, list(inputs), [], origin.index, result)
         self._alive[node] = alive
         return node
@@ -135,7 +135,7 @@ class Flow:
         return Value(self.make(kinds.Truth(holds), origin, [], self.context), 0)
 
     def anything(self, like: Value) -> Value:
-        """Some value of the type of another one, for where it is not used."""
+        """Any value of the type of another one, where it is not used."""
         node = like.node
         made = self.make(kinds.Anything(like.output), node, [], self.context, node.result)
         return Value(made, 0)
