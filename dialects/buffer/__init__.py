@@ -39,6 +39,7 @@ from lowerdeck.dialects.buffer.kernel import (
 )
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import (
+    AnyOp,
     CompareOp,
     ConvertOp,
     MaxfOp,
@@ -64,6 +65,7 @@ Buffer = Dialect(
         ScratchOp,
         RemfOp,
         CompareOp,
+        AnyOp,
         SelectOp,
         MaxfOp,
         MinfOp,

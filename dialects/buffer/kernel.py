@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     StringAttr,
     SymbolNameConstraint,
     UnitAttr,
+    i1,
 )
 from xdsl.ir import Attribute, Region, SSAValue
 from xdsl.irdl import (
@@ -76,10 +77,18 @@ _TRUTH = {truth: BoolAttr.from_bool(truth) for truth in (False, True)}
 PART, PARTS = "part.number", "part.count"
 """The symbols of a part that threads take; no dimension's name has a dot."""
 
+EXACT = "exact"
+"""Arithmetic in f64 with this attribute is there for its digits: it is never done in f32."""
+
 
 def value_type(element: Attribute) -> Attribute:
     """The type of a loaded element: integers lose their sign."""
     return IntegerType(element.width.data) if isa(element, IntegerType) else element
+
+
+def lane_type(element: Attribute) -> Attribute:
+    """The type of a lane of loaded elements: a truth value is the byte that it is in memory."""
+    return IntegerType(8) if element == i1 else value_type(element)
 
 
 @irdl_op_definition
@@ -393,7 +402,8 @@ class LoadOp(IRDLOperation):
     - (C1) there is one expression a dimension of the buffer.
     - (C2) these name operands dK that there are and symbols sK, nothing else.
     - (C3) the elements of a vector lie side by side along the last dimension.
-    - (C4) the result, or a lane of it, has the buffer's element type, without a sign.
+    - (C4) the result, or a lane of it, has the buffer's element type, without a sign; a lane of
+      truth values is a byte.
     - (C5) only a vector has a stride, which is from 2 to 4.
 
     Example:
@@ -423,20 +433,21 @@ class LoadOp(IRDLOperation):
         lanes: int = 0,
         stride: int = 1,
     ):
-        type_ = value_type(ref_type(ref).element)
+        element = ref_type(ref).element
+        type_ = vector_type(lane_type(element), lanes) if lanes else value_type(element)
         super().__init__(
             operands=[ref, indices],
             properties={
                 "map": DimsAttr.of(map),
                 "stride": IntAttr(stride) if stride > 1 else None,
             },
-            result_types=[vector_type(type_, lanes) if lanes else type_],
+            result_types=[type_],
         )
 
     def verify_(self) -> None:
         _require_access(self.ref, self.map.data, self.indices)
         _require_lanes(self.ref, self.result.type, "C3")
-        fits = scalar_of(self.result.type) == value_type(ref_type(self.ref).element)
+        fits = _fits(self.result.type, ref_type(self.ref).element)
         require(fits, lambda: f"a load from {self.ref.type} does not give {self.result.type}", "C4")
         if self.stride is not None:
             fits = lanes_of(self.result.type) > 0 and 2 <= self.stride.data <= LARGEST_STRIDE
@@ -466,7 +477,8 @@ class StoreOp(IRDLOperation):
     - (C1) there is one expression a dimension of the buffer.
     - (C2) these name operands dK that there are and symbols sK, nothing else.
     - (C3) the elements of a vector lie side by side along the last dimension.
-    - (C4) the value, or a lane of it, has the buffer's element type, without a sign.
+    - (C4) the value, or a lane of it, has the buffer's element type, without a sign; a lane of
+      truth values is a byte, 0 or 1.
 
     Example:
 
@@ -504,7 +516,7 @@ class StoreOp(IRDLOperation):
     def verify_(self) -> None:
         _require_access(self.ref, self.map.data, self.indices)
         _require_lanes(self.ref, self.value.type, "C3")
-        fits = scalar_of(self.value.type) == value_type(ref_type(self.ref).element)
+        fits = _fits(self.value.type, ref_type(self.ref).element)
         require(fits, lambda: f"cannot store {self.value.type} to {self.ref.type}", "C4")
 
     @property
@@ -646,6 +658,11 @@ class RemfOp(IRDLOperation):
 
     def __init__(self, lhs: SSAValue, rhs: SSAValue):
         super().__init__(operands=[lhs, rhs], result_types=[lhs.type])
+
+
+def _fits(type_: Attribute, element: Attribute) -> bool:
+    """True if a value of a type is an element of a buffer, or some of them."""
+    return scalar_of(type_) == (lane_type if lanes_of(type_) else value_type)(element)
 
 
 def _require_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValue]) -> None:

@@ -2,7 +2,8 @@
 Vectors in kernels: what `arith` and `math` do not say of them.
 
 A vector is `vector<N x T>` of one dimension, N lanes, never more than the target has. `arith` and
-`math` apply to it lane by lane. A mask is a vector of i32, each lane 0 or -1.
+`math` apply to it lane by lane. A mask is a vector of integers, each lane 0 or -1, as wide as what
+it is a comparison of.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from typing import ClassVar, cast
 
 from xdsl.dialects.builtin import (
     AnyFloatConstr,
+    FixedBitwidthType,
     IndexType,
     IntegerType,
     UnitAttr,
     VectorType,
     f32,
+    i1,
 )
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
@@ -35,16 +38,13 @@ from xdsl.irdl import (
 )
 from xdsl.traits import MemoryReadEffect, MemoryWriteEffect, Pure
 from xdsl.utils.exceptions import VerifyException
-from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.buffer.enums import LaneReduction, LaneReductionAttr
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.core.base import require
 from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
-from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.core.types import DimsAttr, is_float
 from lowerdeck.dialects.dims import ExprLike, constants
-
-_I32 = IntegerType(32)
 
 LARGEST_STRIDE = 4
 """Between the elements of two lanes that are loaded: of more, one by one is not slower."""
@@ -71,42 +71,89 @@ def scalar_of(type_: Attribute) -> Attribute:
     return cast("VectorType[Attribute]", type_).element_type
 
 
+def lane_bits(type_: Attribute) -> int:
+    """The width of a lane, or of a scalar; 0 if that is not fixed."""
+    scalar = scalar_of(type_)
+    return scalar.bitwidth if isinstance(scalar, FixedBitwidthType) else 0
+
+
+def mask_type(compared: Attribute) -> VectorType[Attribute]:
+    """The mask that comparing vectors of a type gives."""
+    return vector_type(IntegerType(lane_bits(compared)), lanes_of(compared))
+
+
 @irdl_op_definition
 class CompareOp(IRDLOperation):
     """
-    A mask: -1 in each lane where `lhs predicate rhs` holds (never for NaN, but for `ne`).
+    A mask: -1 in each lane where `lhs predicate rhs` holds (never for NaN, but for `ne`). Integers
+    have signs unless they are `unsigned`.
 
     Constraints:
 
-    - (C1) the result is a vector of i32 with the lanes of the operands.
+    - (C1) the result is a vector of integers with the lanes of the operands, and as wide.
+    - (C2) only integers are `unsigned`.
 
-    Example:
+    Examples:
 
     ```mlir
     %m = buffer.compare lt %x, %y : vector<8xf32> -> vector<8xi32>
+    %n = buffer.compare unsigned gt %a, %b : vector<8xi8> -> vector<8xi8>
     ```
     """
 
     name = "buffer.compare"
     T: ClassVar = VarConstraint("T", AnyAttr())
     predicate = prop_def(PredicateAttr)
+    unsigned = opt_prop_def(UnitAttr)
     lhs = operand_def(T)
     rhs = operand_def(T)
     result = result_def(VectorType)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(Pure())
-    assembly_format = "$predicate $lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
+    assembly_format = (
+        "(`unsigned` $unsigned^)? $predicate $lhs `,` $rhs attr-dict "
+        "`:` type($lhs) `->` type($result)"
+    )
 
-    def __init__(self, predicate: Predicate | str, lhs: SSAValue, rhs: SSAValue):
+    def __init__(
+        self, predicate: Predicate | str, lhs: SSAValue, rhs: SSAValue, *, unsigned: bool = False
+    ):
         super().__init__(
             operands=[lhs, rhs],
-            properties={"predicate": PredicateAttr(Predicate(predicate))},
-            result_types=[vector_type(_I32, lanes_of(lhs.type))],
+            properties={
+                "predicate": PredicateAttr(Predicate(predicate)),
+                "unsigned": UnitAttr() if unsigned else None,
+            },
+            result_types=[mask_type(lhs.type)],
         )
 
     def verify_(self) -> None:
-        fits = self.result.type == vector_type(_I32, lanes_of(self.lhs.type))
+        fits = self.result.type == mask_type(self.lhs.type)
         require(fits, lambda: f"a comparison of {self.lhs.type} does not give a mask", "C1")
+        is_integer = not is_float(scalar_of(self.lhs.type))
+        require(self.unsigned is None or is_integer, "unsigned lanes of floats", "C2")
+
+
+@irdl_op_definition
+class AnyOp(IRDLOperation):
+    """
+    True if a lane of a mask is -1.
+
+    Example:
+
+    ```mlir
+    %b = buffer.any %m : vector<8xi32>
+    ```
+    """
+
+    name = "buffer.any"
+    mask = operand_def(VectorType)
+    result = result_def(i1)
+    traits = traits_def(Pure())
+    assembly_format = "$mask attr-dict `:` type($mask)"
+
+    def __init__(self, mask: SSAValue):
+        super().__init__(operands=[mask], result_types=[i1])
 
 
 @irdl_op_definition
@@ -179,13 +226,14 @@ class MinfOp(_ExtremumOp):
 @irdl_op_definition
 class ConvertOp(IRDLOperation):
     """
-    Signed integers to floats of the same width, rounded once; floats to signed integers, toward
-    zero, where what does not fit is any value; or integers to wider ones, signed unless `unsigned`.
+    Lanes of another type: integers to wider ones, or cut off; integers to floats, rounded once;
+    floats to integers, toward zero, where what does not fit is any value; floats to other floats,
+    rounded once. The integers have signs unless they are `unsigned`.
 
     Constraints:
 
     - (C1) the result has as many lanes as the input.
-    - (C2) only integers that become wider ones are `unsigned`.
+    - (C2) where there are no integers, nothing is `unsigned`.
 
     Examples:
 
@@ -216,9 +264,8 @@ class ConvertOp(IRDLOperation):
         fits = lanes_of(self.input.type) == lanes_of(self.result.type)
         require(fits, "a conversion keeps the lanes", "C1")
         types = [scalar_of(value.type) for value in (self.input, self.result)]
-        widths = [type_.width.data for type_ in types if isa(type_, IntegerType)]
         require(
-            self.unsigned is None or (len(widths) == 2 and widths[0] < widths[1]),
+            self.unsigned is None or not all(map(is_float, types)),
             lambda: f"unsigned lanes of {types[0]} as {types[1]}",
             "C2",
         )

@@ -643,7 +643,10 @@ class _KernelWriter:
     def _(self, op: kernel.LoadOp) -> None:
         type_ = op.result.type
         if lanes_of(type_):
-            self._line(f"{self._declare(op.result)} = {self._vector(op)}.copy()")
+            text = f"{self._vector(op)}.copy()"
+            if ref_type(op.ref).element == i1:
+                text += ".view(np.int8)"
+            self._line(f"{self._declare(op.result)} = {text}")
             return
         text = self._element(op)
         if type_ == i1:
@@ -808,6 +811,12 @@ def _float_power(a: np.float64, b: np.float64) -> np.float64:
     return np.power(np.array([a, a]), np.array([b, b]))[0]
 
 
+def _lanes_as(lanes: Array, dtype: np.dtype[Any]) -> Array:
+    """As numpy converts; of a float that does not fit any integer may come."""
+    with np.errstate(all="ignore"):
+        return lanes.astype(dtype)
+
+
 def _halves(combine: Callable[[Any, Any], Any]) -> Callable[[Array], Any]:
     """All lanes combined: halves upon each other, as the generated C does it."""
 
@@ -834,6 +843,7 @@ _NAMESPACE: dict[str, Any] = {
     "to_unsigned": _to_unsigned,
     "f64_to_bf16": _f64_to_bf16,
     "maximum": _maximum,
+    "lanes_as": _lanes_as,
     "reduce_add": _halves(np.add),
     "reduce_mul": _halves(np.multiply),
     "reduce_max": _halves(np.fmax),
@@ -983,7 +993,7 @@ def _function(name: str) -> Form:
 def _splat(op: Operation, a: str) -> str:
     type_ = op.results[0].type
     dtype = _memory_dtype(scalar_of(type_)).name
-    return f"np.full({lanes_of(type_)}, {a}, np.{dtype})"
+    return f"np.full({lanes_of(type_)}, {a}, np.dtype('{dtype}'))"
 
 
 def _reinterpret(op: Operation, a: str) -> str:
@@ -1005,12 +1015,24 @@ _LANE_PREDICATES = {
 
 
 def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
-    return f"-({a} {_LANE_PREDICATES[op.predicate.data]} {b}).astype(np.int32)"
+    if op.unsigned:
+        a, b = _unsigned_lanes(a, op.lhs.type), _unsigned_lanes(b, op.lhs.type)
+    mask = _memory_dtype(scalar_of(op.result.type)).name
+    return f"-({a} {_LANE_PREDICATES[op.predicate.data]} {b}).astype(np.{mask})"
+
+
+def _unsigned_lanes(text: str, type_: Attribute) -> str:
+    return f"{text}.view(np.u{_memory_dtype(scalar_of(type_)).name})"
 
 
 def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
-    source = f"{a}.view(np.u{_memory_dtype(scalar_of(op.input.type)).name})" if op.unsigned else a
-    return f"{source}.astype(np.{_memory_dtype(scalar_of(op.result.type)).name})"
+    source, target = scalar_of(op.input.type), scalar_of(op.result.type)
+    name = _memory_dtype(target).name
+    if op.unsigned is None:
+        return f"lanes_as({a}, np.dtype('{name}'))"
+    if isinstance(source, IntegerType):
+        return f"lanes_as({_unsigned_lanes(a, op.input.type)}, np.dtype('{name}'))"
+    return f"lanes_as({a}, np.dtype('u{name}')).view(np.{name})"
 
 
 def _reduce_lanes(op: vector.ReduceOp, a: str) -> str:
@@ -1086,6 +1108,7 @@ _FORMS: dict[type[Operation], Form] = {
     math.FmaOp: _plain("{0} * {1} + {2}"),
     arith.BitcastOp: _reinterpret,
     vector.ReduceOp: _reduce_lanes,
+    vector.AnyOp: _plain("bool({0}.any())"),
 }
 
 
@@ -1116,5 +1139,9 @@ _LANE_FORMS: dict[type[Operation], Form] = {
     vector.MaxfOp: _plain("np.where({0} > {1}, {0}, {1})"),
     vector.MinfOp: _plain("np.where({0} < {1}, {0}, {1})"),
     vector.ConvertOp: _convert_lanes,
+    math.SqrtOp: _plain("np.sqrt({0})"),
+    math.FloorOp: _plain("np.floor({0})"),
+    math.CeilOp: _plain("np.ceil({0})"),
+    math.RoundEvenOp: _plain("np.rint({0})"),
 }
 """What differs for vectors: they are arrays, whose integers wrap around by themselves."""

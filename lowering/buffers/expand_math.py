@@ -9,25 +9,29 @@ without. exp is right where its result is subnormal and zero from 2^-126.5 down.
 from __future__ import annotations
 
 import math as python_math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import FloatAttr, IntegerAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import FuncOp
-from lowerdeck.dialects.core.types import f32
-
-I32 = IntegerType(32)
-
-ROUND = 1.5 * 2**23
-"""Numbers near this have no fraction, and their bits are those of this plus an integer."""
-
-MANTISSA_BITS, EXPONENT_BIAS = 23, 127
-SIGN, MAGNITUDE = -(1 << 31), (1 << 31) - 1
+from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.lowering.buffers.expansion import (
+    EXPONENT_BIAS,
+    MANTISSA_BITS,
+    ROUND,
+    Constants,
+    Expansion,
+    mark_exact,
+)
+from lowerdeck.lowering.buffers.functions_by_f64 import BY_F64
+from lowerdeck.lowering.buffers.functions_of_f64 import OF_F64
+from lowerdeck.lowering.nests.lower import remove_unused
 
 LOG2_E = 1.44269504
 LN2_HIGH, LN2_LOW = 0.693145751953125, 1.42860682030941723e-6
@@ -69,94 +73,11 @@ TWO_THIRDS_BITS = 0x3F2AAAAB
 SMALLEST_NORMAL, SUBNORMAL_SHIFT = 2.0**-126, 23
 
 
-@dataclass(eq=False)
-class Constants:
-    """The constants of a function, each made once, ahead of everything else."""
-
-    function: FuncOp
-
-    def __post_init__(self) -> None:
-        self._known: dict[Attribute, SSAValue] = {}
-
-    def get(self, value: FloatAttr | IntegerAttr) -> SSAValue:
-        """The value of an attribute."""
-        if value not in self._known:
-            op = arith.ConstantOp(value)
-            block = self.function.body.block
-            first = block.first_op
-            assert first is not None
-            block.insert_op_before(op, first)
-            self._known[value] = op.result
-        return self._known[value]
-
-
-class Expansion:
-    """Builds what takes the place of one op."""
-
-    def __init__(self, constants: Constants) -> None:
-        self._constants = constants
-        self.ops: list[Operation] = []
-
-    def add(self, op: Operation) -> SSAValue:
-        """Append an op with one result."""
-        self.ops.append(op)
-        return op.results[0]
-
-    def real(self, value: float) -> SSAValue:
-        """A constant in f32."""
-        return self._constants.get(FloatAttr(value, f32))
-
-    def integer(self, value: int) -> SSAValue:
-        """A constant in i32."""
-        return self._constants.get(IntegerAttr(value, I32))
-
-    def fma(self, a: SSAValue, b: SSAValue, c: SSAValue) -> SSAValue:
-        """a * b + c"""
-        return self.add(math.FmaOp(a, b, c))
-
-    def polynomial(self, x: SSAValue, coefficients: Sequence[float]) -> SSAValue:
-        """c0 + c1 x + c2 x^2 + ..., from the last to the first."""
-        total = self.real(coefficients[-1])
-        for coefficient in coefficients[-2::-1]:
-            total = self.fma(total, x, self.real(coefficient))
-        return total
-
-    def bits(self, x: SSAValue) -> SSAValue:
-        """A number's bits as an integer."""
-        return self.add(arith.BitcastOp(x, I32))
-
-    def number(self, bits: SSAValue) -> SSAValue:
-        """The number with these bits."""
-        return self.add(arith.BitcastOp(bits, f32))
-
-    def choose(
-        self, predicate: str, a: SSAValue, b: SSAValue, yes: SSAValue, no: SSAValue
-    ) -> SSAValue:
-        """a predicate b ? yes : no"""
-        return self.add(arith.SelectOp(self.add(arith.CmpfOp(a, b, predicate)), yes, no))
-
-    def split_sign(self, x: SSAValue) -> tuple[SSAValue, SSAValue]:
-        """The sign's bit and the magnitude."""
-        bits = self.bits(x)
-        sign = self.add(arith.AndIOp(bits, self.integer(SIGN)))
-        return sign, self.number(self.add(arith.AndIOp(bits, self.integer(MAGNITUDE))))
-
-    def with_sign(self, sign: SSAValue, magnitude: SSAValue) -> SSAValue:
-        """What `split_sign` took apart."""
-        return self.number(self.add(arith.OrIOp(self.bits(magnitude), sign)))
-
-    def power_of_two(self, shifted: SSAValue) -> SSAValue:
-        """2^n for `shifted` = ROUND + n: zero for n = -127."""
-        width = self.integer(MANTISSA_BITS)
-        exponent = self.add(arith.ShLIOp(self.bits(shifted), width))
-        one = self.integer(EXPONENT_BIAS << MANTISSA_BITS)
-        return self.number(self.add(arith.AddiOp(exponent, one)))
-
-    def reduced(self, x: SSAValue, shifted: SSAValue, scale: float) -> SSAValue:
-        """x - n ln(2) / scale for `shifted` = ROUND + n."""
-        n = self.add(arith.SubfOp(shifted, self.real(ROUND)))
-        rest = self.fma(n, self.real(-LN2_HIGH / scale), x)
-        return self.fma(n, self.real(-LN2_LOW / scale), rest)
+def _reduced(e: Expansion, x: SSAValue, shifted: SSAValue, scale: float) -> SSAValue:
+    """x - n ln(2) / scale for `shifted` = ROUND + n."""
+    n = e.minus(shifted, e.real(ROUND))
+    rest = e.fma(n, e.real(-LN2_HIGH / scale), x)
+    return e.fma(n, e.real(-LN2_LOW / scale), rest)
 
 
 def expand_exp(e: Expansion, x: SSAValue) -> SSAValue:
@@ -169,7 +90,7 @@ def expand_exp(e: Expansion, x: SSAValue) -> SSAValue:
     x = e.add(arith.MaximumfOp(x, e.real(-88.0)))
     shifted = e.fma(x, e.real(LOG2_E), e.real(ROUND))
     shifted = e.add(arith.MinimumfOp(shifted, e.real(ROUND + EXPONENT_BIAS)))
-    p = e.polynomial(e.reduced(x, shifted, 1.0), EXP_LONG)
+    p = e.polynomial(_reduced(e, x, shifted, 1.0), EXP_LONG)
     return e.add(arith.MulfOp(p, e.power_of_two(shifted)))
 
 
@@ -177,7 +98,7 @@ def _small_exp(e: Expansion, x: SSAValue, factor: float) -> tuple[SSAValue, SSAV
     """p and s with exp(factor x) = p s, for a power of two and |factor x| < 87."""
     shifted = e.fma(x, e.real(LOG2_E * factor), e.real(ROUND))
     coefficients = [c * factor**k for k, c in enumerate(EXP_SHORT)]
-    p = e.polynomial(e.reduced(x, shifted, factor), coefficients)
+    p = e.polynomial(_reduced(e, x, shifted, factor), coefficients)
     return p, e.power_of_two(shifted)
 
 
@@ -245,21 +166,28 @@ def expand_log(e: Expansion, x: SSAValue) -> SSAValue:
     return e.choose("ogt", x, zero, result, special)
 
 
-EXPANSIONS: dict[type[Operation], Callable[[Expansion, SSAValue], SSAValue]] = {
-    math.ExpOp: expand_exp,
-    math.TanhOp: expand_tanh,
-    math.ErfOp: expand_erf,
-    math.LogOp: expand_log,
+Expand: TypeAlias = Callable[..., SSAValue]
+
+EXPANSIONS: Mapping[tuple[type[Operation], Attribute], Expand] = {
+    (math.ExpOp, f32): expand_exp,
+    (math.TanhOp, f32): expand_tanh,
+    (math.ErfOp, f32): expand_erf,
+    (math.LogOp, f32): expand_log,
+    **{(op, f32): expand for op, expand in BY_F64.items()},
+    **{(op, f64): expand for op, expand in OF_F64.items()},
 }
 
 
 def expand_function(function: FuncOp) -> None:
     """Expand all of a kernel."""
-    constants = Constants(function)
-    found = [op for op in function.walk() if type(op) in EXPANSIONS and op.results[0].type == f32]
-    for op in found:
-        expansion = Expansion(constants)
-        result = EXPANSIONS[type(op)](expansion, op.operands[0])
+    constants, is_expanded = Constants(function), False
+    for op in list(function.walk()):
+        if not op.results or (expand := EXPANSIONS.get((type(op), op.results[0].type))) is None:
+            continue
+        is_expanded = True
+        expansion = Expansion(constants, f32 if op.results[0].type == f32 else f64)
+        result = expand(expansion, *op.operands)
+        mark_exact(expansion.ops)
         block = op.parent
         assert block is not None
         block.insert_ops_before(expansion.ops, op)
@@ -268,15 +196,20 @@ def expand_function(function: FuncOp) -> None:
         op.results[0].replace_all_uses_with(result)
         op.detach()
         op.erase()
+    if is_expanded:
+        remove_unused(function.body.block)
 
 
 @dataclass(frozen=True)
 class ExpandMathPass(ModulePass):
     """
-    Rewrite `math.exp`, `math.tanh`, `math.erf` and `math.log` of f32 in every kernel to arithmetic
-    without branches, at most 1.4 ulp off; 1 / (1 + exp(-x)) is then at most 2.5 ulp off.
+    Rewrite functions in every kernel to arithmetic, which has a vector form for every op.
 
-    NaN, infinities and the sign of zero come out as the C library has them. f64 stays as it is.
+    Of f32, all of them: exp, tanh, erf and log are at most 1.4 ulp off, which makes
+    1 / (1 + exp(-x)) at most 2.5 ulp off; the others are computed in f64, and rounded once. Of f64,
+    exp, log, tanh, sin, cos and atan, at most 1.5 ulp off; the others stay as they are.
+
+    NaN, infinities and the sign of zero come out as the C library has them.
     """
 
     name = "expand-math"

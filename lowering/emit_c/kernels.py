@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from functools import singledispatch
 
 from xdsl.dialects import arith, math, scf
-from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr, IntegerType
+from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel, vector
 from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import lanes_of
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.dialects.dims import Expr
@@ -412,9 +412,11 @@ def _binary(operator: str) -> Form:
 
 
 def _library(name: str) -> Form:
-    """A function of the C library, in the precision of the result."""
+    """A function of the C library, in the precision of the result; for vectors, our own."""
 
     def form(op: Operation, *operands: str) -> str:
+        if lanes_of(op.results[0].type):
+            return _vector_function(op, *operands)
         suffix = "" if op.results[0].type == f64 else "f"
         return f"{name}{suffix}({', '.join(operands)})"
 
@@ -493,13 +495,20 @@ def _reinterpret(op: Operation, a: str) -> str:
     source, target = op.operands[0].type, op.results[0].type
     if lanes_of(target):
         return f"({value_c_type(target)}){a}"
-    if (source, target) == (f32, IntegerType(32)):
+    if source == f32:
         return f"(int32_t)lowerdeck_bits({a})"
+    if source == f64:
+        return f"(int64_t)lowerdeck_f64_bits({a})"
+    if target == f64:
+        return f"lowerdeck_f64_from_bits((uint64_t){a})"
     return f"lowerdeck_from_bits((uint32_t){a})"
 
 
 def _compare_lanes(op: vector.CompareOp, a: str, b: str) -> str:
     operator = _LANE_PREDICATES[op.predicate.data]
+    if op.unsigned:
+        name = unsigned_name(op.lhs.type)
+        a, b = f"({name}){a}", f"({name}){b}"
     return f"({value_c_type(op.result.type)})({a} {operator} {b})"
 
 
@@ -519,9 +528,14 @@ def _vector_function(op: Operation, *operands: str) -> str:
 
 
 def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
-    if function_name(op) is not None:
-        return _vector_function(op, a)
-    return f"__builtin_convertvector({a}, {value_c_type(op.result.type)})"
+    if (name := function_name(op)) is not None:
+        return f"{name}({a})"
+    target = value_c_type(op.result.type)
+    if op.unsigned is None:
+        return f"__builtin_convertvector({a}, {target})"
+    if not is_float(scalar_of(op.input.type)):
+        return f"__builtin_convertvector(({unsigned_name(op.input.type)}){a}, {target})"
+    return f"({target})__builtin_convertvector({a}, {unsigned_name(op.result.type)})"
 
 
 def _remainder(op: Operation, a: str, b: str) -> str:
@@ -575,6 +589,7 @@ _EXPRESSIONS: dict[type[Operation], Form] = {
     vector.MaxfOp: _vector_function,
     vector.MinfOp: _vector_function,
     vector.ConvertOp: _convert_lanes,
+    vector.AnyOp: _vector_function,
     vector.ReduceOp: _vector_function,
     math.AbsFOp: _library("fabs"),
     math.ExpOp: _library("exp"),

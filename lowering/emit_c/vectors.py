@@ -7,17 +7,19 @@ as far as its kernels use them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
+from itertools import product
 
-from xdsl.dialects import arith
-from xdsl.dialects.builtin import IntegerType, f32, f64
+from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.vector import (
     LARGEST_STRIDE,
+    AnyOp,
     ConvertOp,
     MaxfOp,
     MinfOp,
@@ -28,19 +30,21 @@ from lowerdeck.dialects.buffer.vector import (
     scalar_of,
     vector_type,
 )
-from lowerdeck.lowering.targets.base import Builtin, Target
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+from lowerdeck.lowering.targets.base import Target
 
 _STEMS: dict[Attribute, tuple[str, str, int]] = {
     f32: ("f32", "float", 4),
     f64: ("f64", "double", 8),
+    f16: ("f16", "uint16_t", 2),
+    bf16: ("bf16", "uint16_t", 2),
     IntegerType(8): ("i8", "int8_t", 1),
     IntegerType(16): ("i16", "int16_t", 2),
     IntegerType(32): ("i32", "int32_t", 4),
     IntegerType(64): ("i64", "int64_t", 8),
 }
+"""What vectors are called by the scalars in them, these in C, and their bytes."""
 
-_NARROW = (IntegerType(8), IntegerType(16))
-"""What becomes i32."""
 
 _IntegerExtremum = arith.MaxSIOp | arith.MaxUIOp | arith.MinSIOp | arith.MinUIOp
 
@@ -51,13 +55,14 @@ _EXTREMA: dict[type[_IntegerExtremum], str] = {
     arith.MinUIOp: "minui",
 }
 
-VECTORIZABLE = frozenset(_STEMS)
-"""The scalar types that vectors have a C form for."""
-
 
 def vector_name(type_: Attribute) -> str:
     """The C type of a vector."""
-    return f"lowerdeck_{_STEMS[scalar_of(type_)][0]}x{lanes_of(type_)}"
+    return _name(scalar_of(type_), lanes_of(type_))
+
+
+def _name(scalar: Attribute, lanes: int) -> str:
+    return f"lowerdeck_{_STEMS[scalar][0]}x{lanes}"
 
 
 def memory_name(type_: Attribute) -> str:
@@ -67,37 +72,42 @@ def memory_name(type_: Attribute) -> str:
 
 def unsigned_name(type_: Attribute) -> str:
     """The C type of a vector of integers, read as unsigned ones."""
-    return f"lowerdeck_u{_STEMS[scalar_of(type_)][0][1:]}x{lanes_of(type_)}"
+    return _unsigned(8 * _STEMS[scalar_of(type_)][2], lanes_of(type_))
+
+
+def _unsigned(bits: int, lanes: int) -> str:
+    return f"lowerdeck_u{bits}x{lanes}"
 
 
 @singledispatch
 def function_name(op: Operation) -> str | None:
     """The C function that does what an op does; None if it needs none of those defined here."""
+    if type(op) in _FUNCTIONS and lanes_of(op.results[0].type):
+        return f"{vector_name(op.results[0].type)}_{_FUNCTIONS[type(op)]}"
     return None
 
 
-@function_name.register
-def _(op: SelectOp) -> str:
-    return f"{vector_name(op.result.type)}_select"
+_FUNCTIONS: Mapping[type[Operation], str] = {
+    SelectOp: "select",
+    MaxfOp: "max",
+    MinfOp: "min",
+    math.SqrtOp: "sqrt",
+    math.FloorOp: "floor",
+    math.CeilOp: "ceil",
+    math.RoundEvenOp: "rint",
+}
 
 
 @function_name.register
-def _(op: MaxfOp) -> str:
-    return f"{vector_name(op.result.type)}_max"
-
-
-@function_name.register
-def _(op: MinfOp) -> str:
-    return f"{vector_name(op.result.type)}_min"
+def _(op: AnyOp) -> str:
+    return f"{vector_name(op.mask.type)}_any"
 
 
 @function_name.register
 def _(op: ConvertOp) -> str | None:
-    """For integers that become wider ones."""
-    if scalar_of(op.input.type) not in _NARROW:
-        return None
-    sign = "i" if op.unsigned is None else "u"
-    return f"{vector_name(op.result.type)}_of_{sign}{_STEMS[scalar_of(op.input.type)][0][1:]}"
+    source, target = scalar_of(op.input.type), scalar_of(op.result.type)
+    way = _Conversion(source, target, lanes_of(op.result.type), op.unsigned is not None)
+    return way.name if way.is_function else None
 
 
 @function_name.register
@@ -152,11 +162,19 @@ def _definitions(types: Sequence[Attribute], called: set[str], target: Target) -
     """The types, with the integers that their bits are, and functions, those they call first."""
     wanted = dict.fromkeys((scalar_of(type_), lanes_of(type_)) for type_ in types)
     for scalar, lanes in list(wanted):
-        # Selecting goes through the integers of the same bits.
+        # Selecting goes through the integers of the same bits, and half precision through those
+        # of f32.
         wanted[(IntegerType(8 * _STEMS[scalar][2]), lanes)] = None
+        if scalar in (f16, bf16):
+            wanted |= {(f32, lanes): None, (IntegerType(32), lanes): None}
     functions: dict[str, _Function] = {}
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes, target)
+    for (before, lanes), (after, others) in product(wanted, wanted):
+        for unsigned in (False, True) if lanes == others else ():
+            way = _Conversion(before, after, lanes, unsigned)
+            if way.is_function and way.name in called and way.name not in functions:
+                functions[way.name] = _Function(way.text())
     needed: list[str] = []
     for name, function in reversed(functions.items()):
         if name in called:
@@ -186,12 +204,14 @@ def _once(name: str, text: str) -> str:
 
 
 def _definition(scalar: Attribute, lanes: int) -> str:
-    stem, c_type, size = _STEMS[scalar]
-    name, width = f"lowerdeck_{stem}x{lanes}", size * lanes
-    width_of = f"__attribute__((vector_size({width})))"
-    unsigned = f"typedef u{c_type} lowerdeck_u{stem[1:]}x{lanes} {width_of};\n"
-    if scalar in (f32, f64):
-        unsigned = ""
+    _, c_type, size = _STEMS[scalar]
+    name, width = _name(scalar, lanes), size * lanes
+    unsigned = ""
+    if isinstance(scalar, IntegerType):
+        unsigned = (
+            f"typedef u{c_type} {_unsigned(8 * size, lanes)} "
+            f"__attribute__((vector_size({width})));\n"
+        )
     return unsigned + (
         f"typedef {c_type} {name} __attribute__((vector_size({width})));\n"
         f"typedef {c_type} {name}_at\n"
@@ -199,47 +219,362 @@ def _definition(scalar: Attribute, lanes: int) -> str:
     )
 
 
+def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Function]:
+    """What no operator stands for, by name; those that others call come first."""
+    name = _name(scalar, lanes)
+    found = {f"{name}_select": _Function(_selection(scalar, lanes))}
+    for stride in range(2, LARGEST_STRIDE + 1):
+        found[f"{name}_load{stride}"] = _Function(_load(scalar, lanes, stride))
+    if scalar not in (f16, bf16, f32, f64):
+        found[f"{name}_any"] = _Function(_any(scalar, lanes))
+        found |= _integer_extrema(scalar, lanes)
+    if scalar in (f16, bf16):
+        found |= _conversions(scalar, lanes, target)
+    if scalar not in (f32, f64):
+        return found
+    for kind, operator in (("max", ">"), ("min", "<")):
+        selection = f"{name}_select"
+        plain = f"return {selection}(a {operator} b, a, b);"
+        text = (
+            f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n"
+            f"{_with_builtin(scalar, lanes, kind, plain, target)}}}\n"
+        )
+        found[f"{name}_{kind}"] = _Function(text, frozenset({selection}))
+    for function in ("sqrt", "rint", "floor", "ceil"):
+        found[f"{name}_{function}"] = _rounding_or_root(function, scalar, lanes)
+    for kind, form in {"add": "{0} + {1}", "mul": "{0} * {1}"}.items():
+        found[f"{name}_reduce_{kind}"] = _Function(_combination(scalar, lanes, kind, form))
+    for kind in ("max", "min"):
+        function = f"{name}_{kind}"
+        text = _combination(scalar, lanes, kind, f"{function}({{0}}, {{1}})")
+        found[f"{name}_reduce_{kind}"] = _Function(text, frozenset({function}))
+    return found | ({_transpose_name(lanes): _Function(_transpose(lanes))} if scalar == f32 else {})
+
+
 def _selection(scalar: Attribute, lanes: int) -> str:
     """One of two values in each lane, by a mask."""
-    name, bits = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}", f"lowerdeck_i32x{lanes}"
+    name, bits = _name(scalar, lanes), _name(IntegerType(8 * _STEMS[scalar][2]), lanes)
     return f"""static inline {name} {name}_select({bits} mask, {name} a, {name} b) {{
   return ({name})((mask & ({bits})a) | (~mask & ({bits})b));
 }}
 """
 
 
-def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Function]:
+def _any(scalar: Attribute, lanes: int) -> str:
+    """A mask is not zero: as few numbers of 64 bits as its bits make."""
+    name = _name(scalar, lanes)
+    count = max(_STEMS[scalar][2] * lanes // 8, 1)
+    lines = [f"static inline bool {name}_any({name} mask) {{"]
+    if (_STEMS[scalar][2], lanes) in _TESTS:
+        macro, form = _TESTS[(_STEMS[scalar][2], lanes)]
+        lines += [
+            f"#if defined({macro}) && !defined(__clang__)",
+            f"  return {form} != 0;",
+            "#else",
+        ]
+    lines += [
+        f"  uint64_t bits[{count}] = {{0}};",
+        "  memcpy(bits, &mask, sizeof mask);",
+        f"  return ({' | '.join(f'bits[{k}]' for k in range(count))}) != 0;",
+    ]
+    if (_STEMS[scalar][2], lanes) in _TESTS:
+        lines.append("#endif")
+    return "\n".join([*lines, "}", ""])
+
+
+_QUADS = "(long long __attribute__((vector_size(64))))mask"
+_BYTES = "__builtin_ia32_pmovmskb{0}((char __attribute__((vector_size({1}))))mask)"
+_TESTS: Mapping[tuple[int, int], tuple[str, str]] = {
+    (4, 16): ("__AVX512F__", "__builtin_ia32_ptestmd512(mask, mask, -1)"),
+    (8, 8): ("__AVX512F__", f"__builtin_ia32_ptestmq512({_QUADS}, {_QUADS}, -1)"),
+    (4, 8): ("__AVX2__", _BYTES.format(256, 32)),
+    (8, 4): ("__AVX2__", _BYTES.format(256, 32)),
+    (4, 4): ("__SSE2__", _BYTES.format(128, 16)),
+    (8, 2): ("__SSE2__", _BYTES.format(128, 16)),
+}
+"""How gcc tests a mask, by the bytes of a lane and the lanes."""
+
+
+def _rounding_or_root(function: str, scalar: Attribute, lanes: int) -> _Function:
     """
-    What no operator stands for, by name: loads with strides, selection, extrema, combinations of
-    all lanes.
+    By the instruction, where there is one. Adding what has no place for a fraction rounds, too;
+    what is below or above is the next integer then.
     """
-    name = f"lowerdeck_{_STEMS[scalar][0]}x{lanes}"
-    found = {
-        f"{name}_load{stride}": _Function(_load(scalar, lanes, stride))
-        for stride in range(2, LARGEST_STRIDE + 1)
+    name = _name(scalar, lanes)
+    size = _STEMS[scalar][2]
+    bits = _name(IntegerType(8 * size), lanes)
+    calls: frozenset[str] = frozenset()
+    if function == "sqrt":
+        suffix = "f" if scalar == f32 else ""
+        plain = (
+            f"  {name} r = x;\n"
+            f"  for (int k = 0; k < {lanes}; k++) r[k] = sqrt{suffix}(x[k]);\n"
+            "  return r;\n"
+        )
+    elif function == "rint":
+        limit = "0x1p23f" if scalar == f32 else "0x1p52"
+        sign = "INT32_MIN" if scalar == f32 else "INT64_MIN"
+        plain = (
+            f"  const {bits} sign = ({bits})x & ({sign} - ({bits}){{0}});\n"
+            f"  const {name} magnitude = ({name})(({bits})x ^ sign);\n"
+            f"  const {name} limit = {limit} - ({name}){{0}};\n"
+            f"  const {bits} rounded = ({bits})((magnitude + limit) - limit) | sign;\n"
+            f"  return {name}_select(magnitude < limit, ({name})rounded, x);\n"
+        )
+        calls = frozenset({f"{name}_select"})
+    else:
+        one = "1.0f" if scalar == f32 else "1.0"
+        operator, correction = (">", "-") if function == "floor" else ("<", "+")
+        sign = "INT32_MIN" if scalar == f32 else "INT64_MIN"
+        # A zero keeps the sign of what it was made of.
+        plain = (
+            f"  const {bits} sign = ({bits})x & ({sign} - ({bits}){{0}});\n"
+            f"  const {name} nearest = {name}_rint(x);\n"
+            f"  const {name} other = nearest {correction} {one};\n"
+            f"  const {name} r = {name}_select(nearest {operator} x, other, nearest);\n"
+            f"  return ({name})(({bits})r | sign);\n"
+        )
+        calls = frozenset({f"{name}_select", f"{name}_rint"})
+    instructions = _instruction(function, scalar, lanes)
+    text = f"static inline {name} {name}_{function}({name} x) {{\n"
+    if instructions is not None:
+        macro, form = instructions
+        text += f"#if defined({macro}) && !defined(__clang__)\n  return {form};\n#else\n"
+        text += f"{plain}#endif\n"
+    else:
+        text += plain
+    return _Function(text + "}\n", calls)
+
+
+_ROUNDINGS: Mapping[str, int] = {"rint": 4, "floor": 9, "ceil": 10}
+
+
+def _instruction(function: str, scalar: Attribute, lanes: int) -> tuple[str, str] | None:
+    """The macro that says that there is an instruction, and gcc's name of it."""
+    suffix = "ps" if scalar == f32 else "pd"
+    width = 8 * _STEMS[scalar][2] * lanes
+    if width not in (128, 256, 512):
+        return None
+    if function == "sqrt":
+        forms = {
+            512: ("__AVX512F__", f"__builtin_ia32_sqrt{suffix}512_mask(x, x, -1, 4)"),
+            256: ("__AVX__", f"__builtin_ia32_sqrt{suffix}256(x)"),
+            128: ("__SSE2__", f"__builtin_ia32_sqrt{suffix}(x)"),
+        }
+        return forms[width]
+    kind = _ROUNDINGS[function]
+    forms = {
+        512: ("__AVX512F__", f"__builtin_ia32_rndscale{suffix}_mask(x, {kind}, x, -1, 4)"),
+        256: ("__AVX__", f"__builtin_ia32_round{suffix}256(x, {kind})"),
+        128: ("__SSE4_1__", f"__builtin_ia32_round{suffix}(x, {kind})"),
     }
-    if scalar not in (f32, f64):
-        found |= _integer_extrema(scalar, lanes)
-    selection = f"{name}_select"
-    if scalar in (f32, IntegerType(32)):
-        found[selection] = _Function(_selection(scalar, lanes))
-    if scalar in (f32, f64):
-        for kind, operator in (("max", ">"), ("min", "<")):
-            text = (
-                f"static inline {name} {name}_{kind}({name} a, {name} b) {{\n"
-                f"{_with_builtin(scalar, lanes, kind, operator, target)}}}\n"
+    return forms[width]
+
+
+@dataclass(frozen=True)
+class _Conversion:
+    """Lanes of another type, as a function where compilers do not find the instruction."""
+
+    source: Attribute
+    target: Attribute
+    lanes: int
+    unsigned: bool = False
+
+    @property
+    def name(self) -> str:
+        """What the function is called: by the type that is unsigned, if one is."""
+        source, target = (
+            f"{'u' if self.unsigned and isinstance(type_, IntegerType) else stem[0]}{stem[1:]}"
+            for type_ in (self.source, self.target)
+            for stem in (_STEMS[type_][0],)
+        )
+        return f"lowerdeck_{source}x{self.lanes}_to_{target}"
+
+    @property
+    def is_function(self) -> bool:
+        """False if an expression is enough."""
+        return (
+            bool({self.source, self.target} & {f16, bf16})
+            or self._is_resizing
+            or self._instruction is not None
+        )
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return _STEMS[self.source][2], _STEMS[self.target][2]
+
+    @property
+    def _is_resizing(self) -> bool:
+        before, after = self._sizes
+        return not {self.source, self.target} & {f16, bf16, f32, f64} and before != after
+
+    @property
+    def _instruction(self) -> tuple[str, str] | None:
+        """The macro that says that there is an instruction, and its name."""
+        before, after = self._sizes
+        width, sign = max(before, after) * self.lanes, "zx" if self.unsigned else "sx"
+        if self._is_resizing and before < after:
+            macros = {64: "__AVX512BW__", 32: "__AVX2__", 16: "__AVX__"}
+            name = f"vpmov{sign}{_LETTERS[before]}{_LETTERS[after]}"
+        elif self._is_resizing:
+            macros = {64: "__AVX512BW__", 32: "__AVX512VL__", 16: "__AVX512VL__"}
+            name = f"vpmov{_LETTERS[before]}{_LETTERS[after]}"
+            if before == 2:
+                macros |= dict.fromkeys((32, 16), "__AVX512BW__) && defined(__AVX512VL__")
+        elif (self.source, self.target, self.unsigned) in _WIDENING:
+            name, macros = _WIDENING[(self.source, self.target, self.unsigned)]
+        else:
+            return None
+        return (macros[width], name) if width in macros else None
+
+    def text(self) -> str:
+        """The definition."""
+        source, target = _name(self.source, self.lanes), _name(self.target, self.lanes)
+        lines = [f"static inline {target} {self.name}({source} x) {{"]
+        if self._instruction is not None:
+            macro, name = self._instruction
+            registers = "v" if "512" in macro else "x"
+            lines += [
+                f"#if defined({macro})",
+                f"  {target} r;",
+                f'  __asm__("{name} %1, %0" : "={registers}"(r) : "{registers}"(x));',
+                "  return r;",
+                "#else",
+            ]
+        lines += self._plain(target)
+        if self._instruction is not None:
+            lines.append("#endif")
+        return "\n".join([*lines, "}", ""])
+
+    def _plain(self, target: str) -> list[str]:
+        before, after = self._sizes
+        if not self._is_resizing or max(before, after) * self.lanes != 16:
+            return self._by_steps(target)
+        # Bytes that are moved: into the upper part of their new lanes, which is shifted down.
+        small = min(before, after) * self.lanes
+        word = f"uint{8 * small}_t" if small > 1 else "uint8_t"
+        words, count = "__attribute__((vector_size(16)))", 16 // small
+        octets = f"typedef int8_t octets {words}; typedef {word} words {words};"
+        if before < after:
+            places = [16] * 16
+            for lane in range(self.lanes):
+                first = lane * after if self.unsigned else (lane + 1) * after - before
+                places[first : first + before] = range(lane * before, (lane + 1) * before)
+            shift = "" if self.unsigned else f" >> {8 * (after - before)}"
+            return [
+                f"  {octets}",
+                f"  {word} bits;",
+                "  memcpy(&bits, &x, sizeof bits);",
+                f"  const octets all = (octets)(words){{bits{', 0' * (count - 1)}}};",
+                "  const octets spread = __builtin_shufflevector(",
+                f"      all, (octets){{0}}, {', '.join(map(str, places))});",
+                f"  return ({target})spread{shift};",
+            ]
+        places = [lane * before + byte for lane in range(self.lanes) for byte in range(after)]
+        places += [16] * (16 - len(places))
+        return [
+            f"  {octets}",
+            "  const octets packed = __builtin_shufflevector(",
+            f"      (octets)x, (octets){{0}}, {', '.join(map(str, places))});",
+            f"  const {word} bits = ((words)packed)[0];",
+            f"  {target} r;",
+            "  memcpy(&r, &bits, sizeof r);",
+            "  return r;",
+        ]
+
+    def _by_steps(self, target: str) -> list[str]:
+        """Twice or half as wide each: more at once has no form but one lane after another."""
+        before, after = self._sizes
+        if not self._is_resizing:
+            letter = "u" if self.unsigned else ""
+            value = "x"
+            if letter and isinstance(self.source, IntegerType):
+                value = f"({_unsigned(8 * before, self.lanes)})x"
+            if letter and isinstance(self.target, IntegerType):
+                unsigned = _unsigned(8 * after, self.lanes)
+                return [f"  return ({target})__builtin_convertvector({value}, {unsigned});"]
+            return [f"  return __builtin_convertvector({value}, {target});"]
+        stem = "uint" if self.unsigned else "int"
+        lines, size = [f"  typedef {stem}{8 * before}_t s{before} {self._vector(before)};"], before
+        value = f"(s{before})x"
+        while size != after:
+            size = size * 2 if size < after else size // 2
+            lines.append(f"  typedef {stem}{8 * size}_t s{size} {self._vector(size)};")
+            value = f"__builtin_convertvector({value}, s{size})"
+        return [*lines, f"  return ({target}){value};"]
+
+    def _vector(self, size: int) -> str:
+        return f"__attribute__((vector_size({size * self.lanes})))"
+
+
+_LETTERS = {1: "b", 2: "w", 4: "d", 8: "q"}
+_WIDENING: Mapping[tuple[Attribute, Attribute, bool], tuple[str, Mapping[int, str]]] = {
+    (f32, f64, False): ("vcvtps2pd", {64: "__AVX512F__", 32: "__AVX__"}),
+    (IntegerType(32), f64, False): ("vcvtdq2pd", {64: "__AVX512F__", 32: "__AVX__"}),
+    (IntegerType(32), f64, True): ("vcvtudq2pd", {64: "__AVX512F__", 32: "__AVX512VL__"}),
+    (f32, IntegerType(64), False): ("vcvttps2qq", {64: "__AVX512DQ__"}),
+    (f32, IntegerType(64), True): ("vcvttps2uqq", {64: "__AVX512DQ__"}),
+}
+"""Instructions, and the macros that say that there are vectors of so many bytes for them."""
+
+
+def _conversions(half: Attribute, lanes: int, target: Target) -> dict[str, _Function]:
+    """From vectors of f32 and to them, as the functions of the runtime convert one value."""
+    stem = _STEMS[half][0]
+    narrow, wide = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_f32x{lanes}"
+    pairs = f"lowerdeck_i16x{lanes}"
+    found: dict[str, _Function] = {}
+    for old, new, suffix in ((narrow, wide, "f32"), (wide, narrow, stem)):
+        plain = _CONVERSIONS[stem, suffix].format(
+            narrow=narrow, wide=wide, u32=f"lowerdeck_u32x{lanes}"
+        )
+        builtin = (target.widening_of_f16 if new == wide else target.narrowing_to_f16).get(lanes)
+        if stem == "f16" and builtin is not None:
+            call = builtin.call.format(f"({pairs})x" if new == wide else "x", wide, pairs)
+            plain = (
+                f"#if defined({builtin.macro}) && !defined(__clang__)\n"
+                f"  return ({new}){call};\n#else\n{plain}#endif\n"
             )
-            calls = frozenset({selection} if scalar == f32 else ())
-            found[f"{name}_{kind}"] = _Function(text, calls)
-    if scalar != f32:
-        return found | _widenings(lanes, target) if scalar == IntegerType(32) else found
-    for kind, form in {"add": "{0} + {1}", "mul": "{0} * {1}"}.items():
-        found[f"{name}_reduce_{kind}"] = _Function(_combination(name, lanes, kind, form))
-    for kind in ("max", "min"):
-        function = f"{name}_{kind}"
-        text = _combination(name, lanes, kind, f"{function}({{0}}, {{1}})")
-        found[f"{name}_reduce_{kind}"] = _Function(text, frozenset({function}))
-    return found | {_transpose_name(lanes): _Function(_transpose(lanes))}
+        name = f"{old}_to_{suffix}"
+        found[name] = _Function(f"static inline {new} {name}({old} x) {{\n{plain}}}\n")
+    return found
+
+
+_CONVERSIONS = {
+    ("bf16", "f32"): "  return ({wide})(__builtin_convertvector(x, {u32}) << 16);\n",
+    # To nearest, halves to even. What is no number stays none.
+    ("bf16", "bf16"): """  const {u32} bits = ({u32})x, nan = ({u32})(x != x);
+  const {u32} nearest = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  const {u32} half = (nan & (bits >> 16 | 0x40u)) | (~nan & nearest);
+  return __builtin_convertvector(half, {narrow});
+""",
+    # The exponent is moved by the difference of biases. Subnormal ones are what is left of a float
+    # between 1/2 and 1 that ends with their bits.
+    (
+        "f16",
+        "f32",
+    ): """  const {u32} bits = __builtin_convertvector(x, {u32}) << 16;
+  const {u32} twice = bits + bits;
+  const {wide} normal = ({wide})((twice >> 4) + 0x70000000u) * 0x1p-112f;
+  const {wide} small = ({wide})((twice >> 17) | 0x3f000000u) - 0.5f;
+  const {u32} is_small = ({u32})(twice < 0x08000000u);
+  const {u32} size = (is_small & ({u32})small) | (~is_small & ({u32})normal);
+  return ({wide})((bits & 0x80000000u) | size);
+""",
+    # Adding a power of two rounds to as many bits as are left; what is too large becomes infinite
+    # before that.
+    ("f16", "f16"): """  const {u32} bits = ({u32})x, twice = bits + bits;
+  const {wide} size = ({wide})(twice >> 1) * 0x1p+112f * 0x1p-110f;
+  const {u32} own = twice & 0xff000000u, is_small = ({u32})(own < 0x71000000u);
+  const {u32} exponent = (is_small & 0x71000000u) | (~is_small & own);
+  const {u32} rounded = ({u32})(({wide})((exponent >> 1) + 0x07800000u) + size);
+  const {u32} number = ((rounded >> 13) & 0x7c00u) + (rounded & 0xfffu);
+  const {u32} nan = ({u32})(twice > 0xff000000u);
+  const {u32} half = (bits >> 16 & 0x8000u) | (nan & 0x7e00u) | (~nan & number);
+  return __builtin_convertvector(half, {narrow});
+""",
+}
+"""By half precision and what is made."""
 
 
 def _transpose(lanes: int) -> str:
@@ -273,95 +608,16 @@ def _transpose(lanes: int) -> str:
     return "\n".join([*lines, "}", ""])
 
 
-def _with_builtin(scalar: Attribute, lanes: int, kind: str, operator: str, target: Target) -> str:
+def _with_builtin(scalar: Attribute, lanes: int, kind: str, plain: str, target: Target) -> str:
     """clang finds the instruction by itself."""
-    stem, _, size = _STEMS[scalar]
-    name, bits = f"lowerdeck_{stem}x{lanes}", f"lowerdeck_i{8 * size}x{lanes}"
-    if scalar == f32:
-        plain = f"  return {name}_select(a {operator} b, a, b);\n"
-    else:
-        plain = (
-            f"  const {bits} mask = a {operator} b;\n"
-            f"  return ({name})((mask & ({bits})a) | (~mask & ({bits})b));\n"
-        )
-    builtin = target.extrema.get(size * lanes // 4)
+    builtin = target.extrema.get(_STEMS[scalar][2] * lanes // 4)
     if builtin is None:
-        return plain
+        return f"  {plain}\n"
     return (
         f"#if defined({builtin.macro}) && !defined(__clang__)\n"
         f"  return {builtin.call.format(kind, 'ps' if scalar == f32 else 'pd')};\n"
-        f"#else\n{plain}#endif\n"
+        f"#else\n  {plain}\n#endif\n"
     )
-
-
-def _widenings(lanes: int, target: Target) -> dict[str, _Function]:
-    """Narrow integers of so many lanes as i32, by name."""
-    found: dict[str, _Function] = {}
-    builtin = target.widening.get(lanes)
-    for narrow in _NARROW:
-        for sign in "iu":
-            name = f"{vector_name(vector_type(IntegerType(32), lanes))}_of_{sign}{narrow.bitwidth}"
-            found[name] = _Function(_widening(name, narrow, lanes, sign, builtin))
-    return found
-
-
-def _widening(
-    name: str, narrow: IntegerType, lanes: int, sign: str, builtin: Builtin | None
-) -> str:
-    """gcc takes such vectors apart into elements; clang has an instruction for them."""
-    source, target = vector_type(narrow, lanes), vector_type(IntegerType(32), lanes)
-    old, new = vector_name(source), vector_name(target)
-    lines = [f"static inline {new} {name}({old} x) {{"]
-    if builtin is not None:
-        of_bytes = narrow.bitwidth == 8
-        c_type, count = ("char", 16) if of_bytes else ("short", max(8, lanes))
-        moved = [*range(lanes), *[-1] * (count - lanes)]
-        whole = (
-            "x"
-            if count == lanes
-            else (f"__builtin_shufflevector(x, x, {', '.join(map(str, moved))})")
-        )
-        kind = f"{'s' if sign == 'i' else 'z'}x{'b' if of_bytes else 'w'}d"
-        call = builtin.call.format(kind, f"(whole){whole}", new)
-        lines += [
-            f"#if defined({builtin.macro}) && !defined(__clang__)",
-            f"  typedef {c_type} whole"
-            f" __attribute__((vector_size({count * narrow.bitwidth // 8})));",
-            f"  return ({new}){call};",
-        ]
-        if lanes == 4:
-            lines += _interleaved(narrow, "" if sign == "i" else "u")
-        lines.append("#else")
-    given = "x" if sign == "i" else f"({unsigned_name(source)})x"
-    lines.append(f"  return __builtin_convertvector({given}, {new});")
-    if builtin is not None:
-        lines.append("#endif")
-    return "\n".join([*lines, "}", ""])
-
-
-def _interleaved(narrow: IntegerType, prefix: str) -> list[str]:
-    """
-    Four narrow integers, each next to itself until it fills a lane of i32, then shifted down: what
-    registers of 16 bytes do in a few instructions.
-    """
-    bits = narrow.bitwidth
-    lines = [
-        "#elif (defined(__SSE2__) || defined(__AARCH64EL__)) && !defined(__clang__)",
-        "  typedef int8_t bytes __attribute__((vector_size(16)));",
-        "  typedef int16_t pairs __attribute__((vector_size(16)));",
-        f"  typedef int{4 * bits}_t all __attribute__((vector_size(16)));",
-        f"  const union {{ lowerdeck_i{bits}x4 lanes; int{4 * bits}_t bits; }} given = {{x}};",
-        "  const bytes y = (bytes)(all){given.bits};",
-    ]
-    last = "y"
-    if bits == 8:
-        twice = ", ".join(str(k // 2) for k in range(16))
-        lines.append(f"  const bytes z = __builtin_shufflevector(y, y, {twice});")
-        last = "z"
-    twice = ", ".join(str(k // 2) for k in range(8))
-    filled = f"__builtin_shufflevector((pairs){last}, (pairs){last}, {twice})"
-    type_ = f"lowerdeck_{prefix or 'i'}32x4"
-    return [*lines, f"  return (lowerdeck_i32x4)(({type_}){filled} >> {32 - bits});"]
 
 
 def _integer_extrema(scalar: Attribute, lanes: int) -> dict[str, _Function]:
@@ -414,9 +670,10 @@ def _load(scalar: Attribute, lanes: int, stride: int) -> str:
     return "\n".join([*lines, f"  return {merged};", "}", ""])
 
 
-def _combination(name: str, lanes: int, kind: str, form: str) -> str:
+def _combination(scalar: Attribute, lanes: int, kind: str, form: str) -> str:
     """Halves upon each other, until the first lane holds all."""
-    lines = [f"static inline float {name}_reduce_{kind}({name} x) {{"]
+    name = _name(scalar, lanes)
+    lines = [f"static inline {_STEMS[scalar][1]} {name}_reduce_{kind}({name} x) {{"]
     half = lanes // 2
     while half:
         moved = ", ".join(str((lane + half) % lanes) for lane in range(lanes))

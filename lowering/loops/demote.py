@@ -6,7 +6,7 @@ from xdsl.dialects import arith
 from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import ForOp
+from lowerdeck.dialects.buffer.kernel import EXACT, ForOp
 from lowerdeck.dialects.core.types import f32, f64
 from lowerdeck.lowering.loops.indices import Cloner
 
@@ -22,7 +22,9 @@ class Demoter(Cloner):
         return Demoter(self.indices, dict(self.values), dict(self.moved))
 
     def clone(self, op: Operation, block: Block) -> Operation:
-        """Copy an op; conversions between the two types disappear."""
+        """Copy an op; conversions between the two types disappear. What is exact stays so."""
+        if EXACT in op.attributes:
+            return self._clone_exactly(op, block)
         if isinstance(op, arith.ExtFOp | arith.TruncFOp) and _types(op) == {f32, f64}:
             self.values[op.results[0]] = self.operand(op.operands[0], block)
             return op
@@ -45,6 +47,10 @@ class Demoter(Cloner):
         self.add(new, op, block)
         return new
 
+    def _clone_exactly(self, op: Operation, block: Block) -> Operation:
+        exact = _Exact(self.indices, self.values, self.moved)
+        return exact.clone(op, block)
+
     def operand(self, value: SSAValue, block: Block) -> SSAValue:
         """The replacement of a value, in f32."""
         new = super().operand(value, block)
@@ -62,6 +68,23 @@ class Demoter(Cloner):
             inner.clone(member, new.body.block)
         self.add(new, op, block)
         return new
+
+
+class _Exact(Cloner):
+    """Copies ops as they are; of what was computed in f32 they take that, in f64."""
+
+    def fork(self) -> _Exact:
+        """A cloner that begins with what this one knows."""
+        return _Exact(self.indices, dict(self.values), dict(self.moved))
+
+    def operand(self, value: SSAValue, block: Block) -> SSAValue:
+        """What stands for a value, in its type."""
+        new = super().operand(value, block)
+        if value.type != f64 or new.type != f32:
+            return new
+        extend = arith.ExtFOp(new, f64)
+        block.add_op(extend)
+        return extend.result
 
 
 def _types(op: Operation) -> set[Attribute]:

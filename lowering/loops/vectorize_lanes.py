@@ -2,44 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from xdsl.context import Context
 from xdsl.dialects import arith, math, scf
 from xdsl.dialects.builtin import (
+    AnyFloat,
     FloatAttr,
     IndexType,
     IntegerAttr,
     IntegerType,
     ModuleOp,
     VectorType,
-    f32,
-    f64,
-    i1,
 )
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import Pure
 
 from lowerdeck.dialects.buffer import vector
 from lowerdeck.dialects.buffer.enums import LoopMode
-from lowerdeck.dialects.buffer.kernel import ForOp, FuncOp, LoadOp, StoreOp, YieldOp
-from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lanes_of, scalar_of, vector_type
+from lowerdeck.dialects.buffer.kernel import (
+    ForOp,
+    FuncOp,
+    LoadOp,
+    ScratchOp,
+    StoreOp,
+    YieldOp,
+)
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.buffer.vector import (
+    LARGEST_STRIDE,
+    lane_bits,
+    lanes_of,
+    mask_type,
+    scalar_of,
+    vector_type,
+)
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.loops.varying import is_varying, varying_values
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.passes.context import options_of
 
-_I32 = IntegerType(32)
+_I8, _I32 = IntegerType(8), IntegerType(32)
 
-_ELEMENTS = (f32, f64, _I32, IntegerType(8), IntegerType(16))
-"""Element types of vectors; masks, and ops that depend on them, have lanes of 32 bits."""
-
-WIDENED = (IntegerType(8), IntegerType(16))
-"""Element types that are loaded only to be widened to i32 immediately."""
+_INTEGERS = (_I8, IntegerType(16), _I32, IntegerType(64))
+_ELEMENTS = (f32, f64, f16, bf16, *_INTEGERS)
+"""What vectors are made of; truth values are masks, as wide as what they are made from."""
 
 _PLAIN: frozenset[type[Operation]] = frozenset(
     {
@@ -61,9 +76,17 @@ _PLAIN: frozenset[type[Operation]] = frozenset(
         arith.XOrIOp,
         arith.ShLIOp,
         arith.ShRUIOp,
+        math.SqrtOp,
+        math.FloorOp,
+        math.CeilOp,
+        math.RoundEvenOp,
     }
 )
 """Ops that apply to vectors unchanged, lane by lane."""
+
+
+_EXACT: Mapping[Attribute, int] = {f32: 24, f64: 53}
+"""Integers of so many bits are floats."""
 
 
 class NotVectorizableError(Exception):
@@ -80,7 +103,7 @@ class Vectorizer:
         self._index = self._indices.symbol(loop.body.block.args[0])
         self._loop = loop
         self._varying = varying_values(loop.body.block, [loop.body.block.args[0]])
-        self._splats: dict[tuple[SSAValue, Block], SSAValue] = {}
+        self._splats: dict[tuple[SSAValue, int, Block], SSAValue] = {}
         reductions = find_reductions(loop)
         if reductions is None:
             raise NotVectorizableError
@@ -133,13 +156,18 @@ class Vectorizer:
     def _op(self, op: Operation, cloner: Cloner, block: Block) -> None:
         new: Operation
         if isinstance(op, LoadOp):
-            new = self._load(op, cloner)
+            new = self._load(op, cloner, block)
         elif isinstance(op, StoreOp):
             new = self._store(op, cloner, block)
         elif isinstance(op, ForOp):
             new = self._for(op, cloner, block)
         elif isinstance(op, scf.IfOp):
+            if op.cond in self._varying:
+                self._rare(op, cloner, block)
+                return
             new = self._if(op, cloner)
+        elif op.results and op.results[0].type == i1 and (form := _TRUTHS.get(type(op))):
+            new = form(self, op, cloner, block)
         elif type(op) in _PLAIN:
             operands = self._vectors(op, cloner, block)
             new = type(op).create(
@@ -150,18 +178,13 @@ class Vectorizer:
         elif isinstance(op, arith.CmpfOp) and _is_of_extrema(op):
             return  # the extrema compare
         elif (form := _FORMS.get(type(op))) is not None:
-            is_extremum = isinstance(op, arith.SelectOp) and _extremum_of(op) is not None
-            if f64 in (*op.operand_types, *op.result_types) and not is_extremum:
-                raise NotVectorizableError
             new = form(self, op, cloner, block)
         else:
             raise NotVectorizableError
         new.location = op.location
         cloner.add(new, op, block)
 
-    def _vector_type(self, type_: Attribute) -> Attribute:
-        if type_ == i1:
-            return vector_type(_I32, self._lanes)
+    def _vector_type(self, type_: Attribute) -> VectorType[Attribute]:
         if type_ not in _ELEMENTS:
             raise NotVectorizableError
         return vector_type(type_, self._lanes)
@@ -174,25 +197,49 @@ class Vectorizer:
         new = cloner.value(value)
         if lanes_of(new.type):
             return new
-        if isinstance(new.type, IndexType):
-            raise NotVectorizableError
-        key = (new, block)
+        self._vector_type(new.type)
+        return self._splat(new, lane_bits(new.type), block)
+
+    def mask(self, value: SSAValue, bits: int, cloner: Cloner, block: Block) -> SSAValue:
+        """What stands for a truth value, as a mask with lanes of so many bits."""
+        new = cloner.value(value)
+        if not lanes_of(new.type):
+            return self._splat(new, bits, block)
+        return self._resized(new, bits, block)
+
+    def _resized(self, mask: SSAValue, bits: int, block: Block) -> SSAValue:
+        if lane_bits(mask.type) == bits:
+            return mask
+        key = (mask, bits, block)
         if key not in self._splats:
-            self._splats[key] = self._splat(new, block)
+            resized = vector.ConvertOp(mask, vector_type(IntegerType(bits), self._lanes))
+            block.add_op(resized)
+            self._splats[key] = resized.result
         return self._splats[key]
 
-    def _splat(self, value: SSAValue, block: Block) -> SSAValue:
-        if value.type == i1:
-            minus_one = arith.ExtSIOp(value, _I32)
-            block.add_op(minus_one)
-            value = minus_one.result
-        splat = BroadcastOp(value, self._vector_type_of(value))
-        block.add_op(splat)
-        return splat.vector
+    def _splat(self, value: SSAValue, bits: int, block: Block) -> SSAValue:
+        key = (value, bits, block)
+        if key not in self._splats:
+            source = value
+            if value.type == i1:
+                minus_one = arith.ExtSIOp(value, IntegerType(bits))
+                block.add_op(minus_one)
+                source = minus_one.result
+            splat = BroadcastOp(source, vector_type(source.type, self._lanes))
+            block.add_op(splat)
+            self._splats[key] = splat.vector
+        return self._splats[key]
 
-    def _vector_type_of(self, value: SSAValue) -> VectorType[Attribute]:
-        self._vector_type(value.type)
-        return vector_type(value.type, self._lanes)
+    def _constant(self, value: float, type_: Attribute, block: Block) -> SSAValue:
+        """A number in all lanes of a vector of a type."""
+        scalar = scalar_of(type_)
+        if isinstance(scalar, AnyFloat):
+            number = arith.ConstantOp(FloatAttr(value, scalar))
+        else:
+            number = arith.ConstantOp(IntegerAttr(int(value), IntegerType(lane_bits(scalar))))
+        splat = BroadcastOp(number.result, vector_type(scalar, self._lanes))
+        block.add_ops([number, splat])
+        return splat.vector
 
     def _place(self, op: LoadOp | StoreOp, cloner: Cloner) -> tuple[list[Expr], int]:
         """The index of the first lane, and how far apart two lanes are along the last dimension."""
@@ -207,17 +254,20 @@ class Vectorizer:
             raise NotVectorizableError
         return [expr.substitute(cloner.moved) for expr in exprs], step
 
-    def _load(self, op: LoadOp, cloner: Cloner) -> Operation:
+    def _load(self, op: LoadOp, cloner: Cloner, block: Block) -> Operation:
         if op.volatile is not None or any(
             index in self._varying and index is not self._loop.body.block.args[0]
             for index in op.indices
         ):
             raise NotVectorizableError
-        if op.result.type not in _ELEMENTS and not is_widened(op):
-            raise NotVectorizableError
         place, step = self._place(op, cloner)
         exprs, operands = self._indices.write(place)
-        return LoadOp(cloner.value(op.ref), exprs, operands, self._lanes, step)
+        new = LoadOp(cloner.value(op.ref), exprs, operands, self._lanes, step)
+        if op.result.type != i1:
+            self._vector_type(op.result.type)
+            return new
+        block.add_op(new)
+        return vector.CompareOp("ne", new.result, self._constant(0, new.result.type, block))
 
     def _store(self, op: StoreOp, cloner: Cloner, block: Block) -> Operation:
         if any(
@@ -227,18 +277,37 @@ class Vectorizer:
             raise NotVectorizableError
         place, step = self._place(op, cloner)
         exprs, operands = self._indices.write(place)
-        if op.value.type not in _ELEMENTS or step != 1:
+        if step != 1:
             raise NotVectorizableError
-        value = self.vector(op.value, cloner, block)
+        value = self.element(op.value, cloner, block)
         border = op.border is not None
         return StoreOp(value, cloner.value(op.ref), exprs, operands, border=border)
+
+    def element(self, value: SSAValue, cloner: Cloner, block: Block) -> SSAValue:
+        """What stands for a value as it lies in memory: truth values are bytes, 0 or 1."""
+        if value.type != i1:
+            return self.vector(value, cloner, block)
+        mask = self.mask(value, 8, cloner, block)
+        bits = arith.AndIOp(mask, self._constant(1, mask.type, block))
+        block.add_op(bits)
+        return bits.result
+
+    def _register(self, value: SSAValue, cloner: Cloner, block: Block) -> SSAValue:
+        """What stands for a value that leaves its block: of a truth value the width is fixed."""
+        is_truth = value.type == i1
+        return (
+            self.mask(value, 32, cloner, block) if is_truth else self.vector(value, cloner, block)
+        )
+
+    def _register_type(self, type_: Attribute) -> VectorType[Attribute]:
+        return self._vector_type(_I32 if type_ == i1 else type_)
 
     def _for(self, op: ForOp, cloner: Cloner, block: Block) -> Operation:
         if any(index in self._varying for index in op.indices):
             raise NotVectorizableError
         arguments = op.body.block.args[1:]
         inits = [
-            self.vector(init, cloner, block) if argument in self._varying else cloner.value(init)
+            self._register(init, cloner, block) if argument in self._varying else cloner.value(init)
             for init, argument in zip(op.inits, arguments, strict=True)
         ]
         new, inner = cloner.open_loop(op, [init.type for init in inits], inits)
@@ -247,7 +316,7 @@ class Vectorizer:
         last = op.body.block.last_op
         assert isinstance(last, YieldOp)
         yields = [
-            self.vector(value, inner, new.body.block)
+            self._register(value, inner, new.body.block)
             if argument in self._varying
             else inner.value(value)
             for value, argument in zip(last.values, arguments, strict=True)
@@ -255,11 +324,87 @@ class Vectorizer:
         new.body.block.add_op(YieldOp(yields))
         return new
 
-    def _if(self, op: scf.IfOp, cloner: Cloner) -> Operation:
-        if op.cond in self._varying:
+    def _rare(self, op: scf.IfOp, cloner: Cloner, block: Block) -> None:
+        """
+        A choice that differs between lanes, of two ways that touch no memory: the second one in all
+        lanes, and where it is not the right one in some, the first one, too.
+        """
+        blocks = [region.blocks.first for region in op.regions]
+        yes, no = blocks
+        if yes is None or no is None or not all(map(_is_pure, (yes, no))):
             raise NotVectorizableError
+        self._ops(no, cloner, block)
+        other, chosen = no.last_op, yes.last_op
+        assert other is not None
+        assert chosen is not None
+        usual = [self._register(value, cloner, block) for value in other.operands]
+        mask = self.mask(op.cond, 32, cloner, block)
+        any_lane = vector.AnyOp(mask)
+        block.add_op(any_lane)
+        then, inner = Block(), cloner.fork()
+        try:
+            self._ops(yes, inner, then)
+            rare = [self._register(value, inner, then) for value in chosen.operands]
+        except NotVectorizableError:
+            then = Block()
+            rare = self._one_by_one(yes, chosen.operands, cloner, then)
+        results: list[SSAValue] = []
+        for a, b in zip(rare, usual, strict=True):
+            selection = vector.SelectOp(self._resized(mask, lane_bits(a.type), then), a, b)
+            then.add_op(selection)
+            results.append(selection.result)
+        then.add_op(scf.YieldOp(*results))
+        types = [value.type for value in usual]
+        otherwise = Region(Block([scf.YieldOp(*usual)]))
+        new = scf.IfOp(any_lane.result, types, Region(then), otherwise)
+        new.location = op.location
+        cloner.add(new, op, block)
+
+    def _one_by_one(
+        self, source: Block, values: Sequence[SSAValue], cloner: Cloner, block: Block
+    ) -> list[SSAValue]:
+        """The ops of a block for each lane by itself, by way of memory."""
+        inside = {result for op in source.walk() for result in op.results}
+        used = dict.fromkeys(
+            operand
+            for op in source.walk()
+            for operand in op.operands
+            if operand not in inside and operand in self._varying
+        )
+        body = Block(arg_types=[IndexType()])
+        lane, inner = self._indices.symbol(body.args[0]), cloner.fork()
+        self._indices.limit(lane, 0, self._lanes)
+        place = self._indices.write([lane])
+        for value in used:
+            vectors = cloner.value(value)
+            memory = self._memory(vectors.type, block)
+            block.add_op(StoreOp(vectors, memory, [0], []))
+            load = LoadOp(memory, *place)
+            body.add_op(load)
+            inner.values[value] = load.result
+        for op in source.ops:
+            if not isinstance(op, scf.YieldOp):
+                inner.clone(op, body)
+        results: list[SSAValue] = []
+        for value in values:
+            memory = self._memory(self._vector_type(value.type), block)
+            body.add_op(StoreOp(inner.value(value), memory, *place))
+            results.append(memory)
+        body.add_op(YieldOp())
+        block.add_op(ForOp((0, self._lanes, 1), [], [], Region(body)))
+        loads = [LoadOp(memory, [0], [], self._lanes) for memory in results]
+        block.add_ops(loads)
+        return [load.result for load in loads]
+
+    def _memory(self, type_: Attribute, block: Block) -> SSAValue:
+        """A buffer for a vector."""
+        scratch = ScratchOp(RefType.of(scalar_of(type_), [self._lanes]))
+        block.add_op(scratch)
+        return scratch.ref
+
+    def _if(self, op: scf.IfOp, cloner: Cloner) -> Operation:
         types = [
-            self._vector_type(result.type) if result in self._varying else result.type
+            self._register_type(result.type) if result in self._varying else result.type
             for result in op.results
         ]
         regions: list[Region] = []
@@ -274,7 +419,7 @@ class Vectorizer:
             block.add_op(
                 scf.YieldOp(
                     *(
-                        self.vector(value, inner, block)
+                        self._register(value, inner, block)
                         if result in self._varying
                         else inner.value(value)
                         for value, result in zip(last.operands, op.results, strict=True)
@@ -301,46 +446,84 @@ class Vectorizer:
             block.add_op(new)
         return vector.SelectOp(is_number.result, best.result, a)
 
+    def truth_extremum(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """The larger of two truth values is one or the other, the smaller one and the other."""
+        a, b = self._masks(op.operands, cloner, block)
+        return (arith.OrIOp if isinstance(op, arith.MaxUIOp) else arith.AndIOp)(a, b)
+
+    def bitwise(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """On masks."""
+        masks = self._masks(op.operands, cloner, block)
+        return type(op).create(
+            operands=masks, result_types=[masks[0].type], properties=op.properties
+        )
+
+    def _masks(self, values: Sequence[SSAValue], cloner: Cloner, block: Block) -> list[SSAValue]:
+        """Truth values as masks of the same width: that of the widest."""
+        news = [cloner.value(value) for value in values]
+        bits = max(lane_bits(new.type) for new in news if lanes_of(new.type))
+        return [self.mask(value, bits, cloner, block) for value in values]
+
     def compare(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """A mask."""
         assert isinstance(op, arith.CmpfOp | arith.CmpiOp)
-        if op.lhs.type not in (f32, _I32):
-            raise NotVectorizableError
-        table = _FLOAT_PREDICATES if isinstance(op, arith.CmpfOp) else _INTEGER_PREDICATES
-        predicate = table.get(op.predicate.value.data)
-        if predicate is None:
-            raise NotVectorizableError
-        a, b = self._vectors(op, cloner, block)
+        number, unsigned = op.predicate.value.data, False
+        if isinstance(op, arith.CmpfOp):
+            predicate = _FLOAT_PREDICATES.get(number)
+            if predicate is None:
+                raise NotVectorizableError
+        else:
+            predicate, unsigned = _INTEGER_PREDICATES[number]
+        if op.lhs.type == i1:
+            a, b = self._masks(op.operands, cloner, block)
+        else:
+            a, b = self._vectors(op, cloner, block)
         if predicate in ("ord", "uno"):
             masks = [vector.CompareOp("eq" if predicate == "ord" else "ne", x, x) for x in (a, b)]
             for mask in masks:
                 block.add_op(mask)
             join = arith.AndIOp if predicate == "ord" else arith.OrIOp
             return join(masks[0].result, masks[1].result)
-        return vector.CompareOp(predicate, a, b)
+        return vector.CompareOp(predicate, a, b, unsigned=unsigned)
 
     def select(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """By mask, or by one condition for all lanes."""
         assert isinstance(op, arith.SelectOp)
-        type_ = self._vector_type(op.result.type)
+        if op.result.type == i1:
+            condition = [op.cond] if op.cond in self._varying else []
+            *found, a, b = self._masks([*condition, op.lhs, op.rhs], cloner, block)
+            if not found:
+                return arith.SelectOp(cloner.value(op.cond), a, b)
+            return vector.SelectOp(found[0], a, b)
+        self._vector_type(op.result.type)
         a, b = (self.vector(value, cloner, block) for value in (op.lhs, op.rhs))
         if op.cond not in self._varying:
             return arith.SelectOp(cloner.value(op.cond), a, b)
         if (extremum := _extremum_of(op)) is not None:
             return extremum(a, b)
-        if scalar_of(type_) not in (f32, _I32):
-            raise NotVectorizableError
-        return vector.SelectOp(self.vector(op.cond, cloner, block), a, b)
+        return vector.SelectOp(self.mask(op.cond, lane_bits(a.type), cloner, block), a, b)
 
     def absolute(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """Without the sign bit."""
         (a,) = self._vectors(op, cloner, block)
-        bits = arith.BitcastOp(a, vector_type(_I32, self._lanes))
-        mask = arith.ConstantOp(IntegerAttr(0x7FFFFFFF, _I32))
-        splat = BroadcastOp(mask.result, vector_type(_I32, self._lanes))
-        both = arith.AndIOp(bits.result, splat.vector)
-        for new in (bits, mask, splat, both):
-            block.add_op(new)
+        return arith.BitcastOp(self._bits_of(a, block, sign=False), a.type)
+
+    def _bits_of(self, a: SSAValue, block: Block, *, sign: bool) -> SSAValue:
+        """The bits of floats: that of the sign, or those of the magnitude."""
+        lowest = -1 << (lane_bits(a.type) - 1)
+        number = self._constant(lowest if sign else ~lowest, mask_type(a.type), block)
+        bits = arith.BitcastOp(a, mask_type(a.type))
+        part = arith.AndIOp(bits.result, number)
+        block.add_ops([bits, part])
+        return part.result
+
+    def copy_sign(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """The magnitude of one with the sign of the other."""
+        a, b = self._vectors(op, cloner, block)
+        sign = self._bits_of(b, block, sign=True)
+        magnitude = self._bits_of(a, block, sign=False)
+        both = arith.OrIOp(sign, magnitude)
+        block.add_op(both)
         return arith.BitcastOp(both.result, a.type)
 
     def bitcast(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
@@ -348,30 +531,90 @@ class Vectorizer:
         (a,) = self._vectors(op, cloner, block)
         return arith.BitcastOp(a, self._vector_type(op.results[0].type))
 
-    def widen(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
-        """Narrow integers to i32."""
+    def resize(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """Integers to wider ones, or cut off."""
         (value,) = op.operands
-        if value.type not in WIDENED or op.results[0].type != _I32:
-            raise NotVectorizableError
+        type_ = self._vector_type(op.results[0].type)
         unsigned = isinstance(op, arith.ExtUIOp)
-        type_ = vector_type(_I32, self._lanes)
-        return vector.ConvertOp(cloner.value(value), type_, unsigned=unsigned)
+        if value.type == i1:
+            mask = self.mask(value, lane_bits(type_), cloner, block)
+            one = self._constant(1, mask.type, block)
+            return arith.AndIOp(mask, one) if unsigned else arith.BitcastOp(mask, type_)
+        return vector.ConvertOp(self.vector(value, cloner, block), type_, unsigned=unsigned)
 
-    def convert(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
-        """Between i32 and f32."""
-        if op.operands[0].type not in (f32, _I32):
+    def last_bit(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """Integers to truth values."""
+        (a,) = self._vectors(op, cloner, block)
+        bit = arith.AndIOp(a, self._constant(1, a.type, block))
+        block.add_op(bit)
+        return vector.CompareOp("ne", bit.result, self._constant(0, a.type, block))
+
+    def from_integer(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """Rounded once: narrow integers by way of i32, which has instructions."""
+        (value,) = op.operands
+        type_ = self._vector_type(op.results[0].type)
+        unsigned = isinstance(op, arith.UIToFPOp)
+        if value.type == i1:
+            mask = self.mask(value, lane_bits(type_), cloner, block)
+            one = self._constant(1.0 if unsigned else -1.0, type_, block)
+            bits = arith.BitcastOp(one, mask.type)
+            chosen = arith.AndIOp(mask, bits.result)
+            block.add_ops([bits, chosen])
+            return arith.BitcastOp(chosen.result, type_)
+        a = self.vector(value, cloner, block)
+        if lane_bits(a.type) < 32:
+            wide = vector.ConvertOp(a, vector_type(_I32, self._lanes), unsigned=unsigned)
+            block.add_op(wide)
+            a, unsigned = wide.result, False
+        return vector.ConvertOp(a, type_, unsigned=unsigned)
+
+    def to_integer(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """Toward zero; what does not fit becomes the nearest number that does, NaN zero."""
+        (a,) = self._vectors(op, cloner, block)
+        type_ = self._vector_type(op.results[0].type)
+        bits, unsigned = lane_bits(type_), isinstance(op, arith.FPToUIOp)
+        lowest, highest = (
+            (0, (1 << bits) - 1) if unsigned else (-1 << (bits - 1), ~(-1 << bits - 1))
+        )
+
+        def add(new: Operation) -> SSAValue:
+            block.add_op(new)
+            return new.results[0]
+
+        zero = self._constant(0.0, a.type, block)
+        number = add(vector.SelectOp(add(vector.CompareOp("eq", a, a)), a, zero))
+        if bits <= _EXACT[scalar_of(a.type)]:
+            number = add(vector.MaxfOp(number, self._constant(float(lowest), a.type, block)))
+            number = add(vector.MinfOp(number, self._constant(float(highest), a.type, block)))
+            if bits >= 32:
+                return vector.ConvertOp(number, type_, unsigned=unsigned)
+            whole = add(vector.ConvertOp(number, vector_type(_I32, self._lanes)))
+            return vector.ConvertOp(whole, type_)
+        # The highest integer may be no float: what is beyond is chosen afterwards.
+        floor, limit = (self._constant(float(x), a.type, block) for x in (lowest, highest + 1))
+        whole = add(vector.ConvertOp(number, type_, unsigned=unsigned))
+        for predicate, bound, instead in (("lt", floor, lowest), ("ge", limit, highest)):
+            outside = add(vector.CompareOp(predicate, number, bound))
+            if lane_bits(outside.type) != bits:
+                mask = vector_type(IntegerType(bits), self._lanes)
+                outside = add(vector.ConvertOp(outside, mask))
+            signless = instead - (1 << bits) if instead >> (bits - 1) == 1 else instead
+            chosen = self._constant(signless, type_, block)
+            whole = add(vector.SelectOp(outside, chosen, whole))
+        return arith.BitcastOp(whole, type_)
+
+    def convert_float(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """Rounded once: half precision is made of f32 only, and only that of it."""
+        source, target = op.operands[0].type, op.results[0].type
+        if {source, target} & {f16, bf16} and f32 not in (source, target):
             raise NotVectorizableError
         (a,) = self._vectors(op, cloner, block)
-        return vector.ConvertOp(a, self._vector_type(op.results[0].type))
+        return vector.ConvertOp(a, self._vector_type(target))
 
 
-def is_widened(op: LoadOp) -> bool:
-    """True if a narrow integer is loaded and used only as i32."""
-    return op.result.type in WIDENED and all(
-        isinstance(use.operation, arith.ExtSIOp | arith.ExtUIOp)
-        and use.operation.result.type == _I32
-        for use in op.result.uses
-    )
+def _is_pure(block: Block) -> bool:
+    """True if ops touch no memory, and have no blocks of their own."""
+    return all(isinstance(op, scf.YieldOp) or op.has_trait(Pure) for op in block.walk())
 
 
 def _is_number(value: SSAValue) -> bool:
@@ -417,33 +660,106 @@ _FLOAT_PREDICATES: Mapping[int, str] = {
     13: "ne",
     14: "uno",
 }
-_INTEGER_PREDICATES: Mapping[int, str] = {0: "eq", 1: "ne", 2: "lt", 3: "le", 4: "gt", 5: "ge"}
+_INTEGER_PREDICATES: Mapping[int, tuple[str, bool]] = {
+    0: ("eq", False),
+    1: ("ne", False),
+    2: ("lt", False),
+    3: ("le", False),
+    4: ("gt", False),
+    5: ("ge", False),
+    6: ("lt", True),
+    7: ("le", True),
+    8: ("gt", True),
+    9: ("ge", True),
+}
+"""What they are called, and whether the integers are unsigned."""
 
-_FORMS: Mapping[type[Operation], Callable[[Vectorizer, Operation, Cloner, Block], Operation]] = {
+Form: TypeAlias = Callable[[Vectorizer, Operation, Cloner, Block], Operation]
+
+_FORMS: Mapping[type[Operation], Form] = {
     arith.MaximumfOp: Vectorizer.extremum,
     arith.MinimumfOp: Vectorizer.extremum,
     arith.CmpfOp: Vectorizer.compare,
     arith.CmpiOp: Vectorizer.compare,
     arith.SelectOp: Vectorizer.select,
     math.AbsFOp: Vectorizer.absolute,
+    math.CopySignOp: Vectorizer.copy_sign,
     arith.BitcastOp: Vectorizer.bitcast,
-    arith.ExtSIOp: Vectorizer.widen,
-    arith.ExtUIOp: Vectorizer.widen,
-    arith.SIToFPOp: Vectorizer.convert,
+    arith.ExtSIOp: Vectorizer.resize,
+    arith.ExtUIOp: Vectorizer.resize,
+    arith.TruncIOp: Vectorizer.resize,
+    arith.SIToFPOp: Vectorizer.from_integer,
+    arith.UIToFPOp: Vectorizer.from_integer,
+    arith.FPToSIOp: Vectorizer.to_integer,
+    arith.FPToUIOp: Vectorizer.to_integer,
+    arith.ExtFOp: Vectorizer.convert_float,
+    arith.TruncFOp: Vectorizer.convert_float,
 }
 
+_TRUTHS: Mapping[type[Operation], Form] = {
+    arith.AndIOp: Vectorizer.bitwise,
+    arith.OrIOp: Vectorizer.bitwise,
+    arith.XOrIOp: Vectorizer.bitwise,
+    arith.MaxUIOp: Vectorizer.truth_extremum,
+    arith.MinUIOp: Vectorizer.truth_extremum,
+    arith.TruncIOp: Vectorizer.last_bit,
+}
+"""Those of ops that give truth values."""
 
-def vectorize(loop: ForOp) -> bool:
-    """Replace a loop over lanes by vectors; False, without any change, if that is impossible."""
+
+def vectorize(loop: ForOp, most: int | None = None) -> bool:
+    """
+    Replace a loop over lanes by vectors; False, and nothing changes, if that cannot be. Where they
+    would be longer than `most` lanes of 32 bits there are several shorter ones.
+    """
     lower, upper, step = (bound.value for bound in loop.range.data)
     if lower != 0 or step != 1 or upper is None or upper < 2 or upper & (upper - 1):
         return False
+    if most is not None and not loop.inits:
+        lanes = most * 32 // max(_widest(loop), 8)
+        if 2 <= lanes < upper:
+            return _vectorize_parts(loop, upper, lanes)
     try:
         block, results = Vectorizer(loop, upper).body()
     except NotVectorizableError:
         return False
     replace(loop, block, results)
     return True
+
+
+def _widest(loop: ForOp) -> int:
+    """The bits of the widest value that is to be a vector."""
+    varying = varying_values(loop.body.block, [loop.body.block.args[0]])
+    found = (lane_bits(v.type) for v in varying if not isinstance(v.type, IndexType))
+    return max(found, default=0)
+
+
+def _vectorize_parts(loop: ForOp, upper: int, lanes: int) -> bool:
+    """Put several vectors of fewer lanes in place of a loop that carries nothing."""
+    indices = Indices()
+    limit_by_parents(loop, indices)
+    outer, inner = Block(arg_types=[IndexType()]), Block(arg_types=[IndexType()])
+    number, lane = (indices.symbol(block.args[0]) for block in (outer, inner))
+    indices.limit(number, 0, upper // lanes)
+    indices.limit(lane, 0, lanes)
+    old = str(indices.symbol(loop.body.block.args[0]))
+    cloner = Cloner(indices, moved={old: number * lanes + lane})
+    for op in list(loop.body.block.ops)[:-1]:
+        cloner.clone(op, inner)
+    inner.add_op(YieldOp())
+    vector_loop = ForOp((0, lanes, 1), [], [], Region(inner), mode="lanes")
+    outer.add_ops([vector_loop, YieldOp()])
+    parts = ForOp((0, upper // lanes, 1), [], [], Region(outer), mode="unroll")
+    for new in (vector_loop, parts):
+        new.location = loop.location
+    parent = loop.parent
+    assert parent is not None
+    parent.insert_op_before(parts, loop)
+    is_vector = vectorize(vector_loop)
+    erased = loop if is_vector else parts
+    erased.detach()
+    erased.erase()
+    return is_vector
 
 
 @dataclass(frozen=True)
@@ -455,15 +771,19 @@ class VectorizeLanesPass(ModulePass):
     index become vectors: a unit-stride access becomes a vector access, arithmetic applies lane by
     lane, and a loop in the body carries vectors. All other values stay scalar, and are broadcast
     where a vector op uses them. Values that the loop carries are reductions, whose terms in all
-    lanes are combined at once. Narrow integers are loaded only where their i32 is the only use. If
-    an op has no vector form (an access at another stride, any other value that is not 32 bits
-    wide), the loop stays unchanged.
+    lanes are combined at once. If an op has no vector form (an access at another stride, a C
+    library function), the loop stays unchanged.
+
+    Types of different widths have vectors of as many lanes. If those of the widest exceed the
+    registers of the target, there are several vectors of fewer lanes.
     """
 
     name = "vectorize-lanes"
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
+        lanes = target_named(options_of(ctx).target).lanes
+        most = lanes if lanes > 1 else None
         for function in op.body.block.ops:
             if not isinstance(function, FuncOp):
                 continue
@@ -473,5 +793,5 @@ class VectorizeLanesPass(ModulePass):
                     and loop.mode is not None
                     and loop.mode.data == LoopMode.LANES
                 ):
-                    if not vectorize(loop):
+                    if not vectorize(loop, most):
                         del loop.properties["mode"]

@@ -13,6 +13,7 @@ from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import (
+    EXACT,
     ForOp,
     FuncOp,
     LoadOp,
@@ -21,14 +22,14 @@ from lowerdeck.dialects.buffer.kernel import (
     value_type,
 )
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.loops.demote import Demoter
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
-from lowerdeck.lowering.loops.vectorize_lanes import is_widened, vectorize
+from lowerdeck.lowering.loops.vectorize_lanes import vectorize
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
 from lowerdeck.passes.context import options_of
@@ -36,7 +37,7 @@ from lowerdeck.passes.context import options_of
 LONGEST_CHAIN = 1 << 14
 """The maximum number of terms that one f32 lane may add up; longer sums stay in f64."""
 
-_MEMORY_TYPES = (f32, IntegerType(32))
+_MEMORY_TYPES = (f32, f16, bf16, i1, *(IntegerType(width) for width in (8, 16, 32, 64)))
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,7 @@ class Accesses:
             if varies and (varies != [buffer.innermost] or str(self._lane) in base.symbols):
                 return False
             type_ = value_type(buffer.element)
-            is_known = type_ in _MEMORY_TYPES or (isinstance(op, LoadOp) and is_widened(op))
-            if type_ == f64 or (varies and not is_known):
+            if type_ == f64 or (varies and type_ not in _MEMORY_TYPES):
                 return False
             if isinstance(op, StoreOp):
                 written.add(op.ref)
@@ -121,10 +121,11 @@ class LoopVectorizer:
     """Replaces one loop, whose carried values are reductions, by vectors."""
 
     def __init__(
-        self, loop: ForOp, lanes: int, limits: Limits, reductions: Sequence[Reduction]
+        self, loop: ForOp, lanes: int, limits: Limits, reductions: Sequence[Reduction], most: int
     ) -> None:
         self._loop = loop
         self._limits = limits
+        self._most = most
         self._reductions = reductions
         self._combining = {op for reduction in reductions for op in reduction.ops}
         self._indices = Indices()
@@ -164,7 +165,7 @@ class LoopVectorizer:
             for inner in op.walk()
             if isinstance(inner, ForOp) and _is_lanes(inner)
         ]
-        is_vector = all(vectorize(inner) for inner in vectors)
+        is_vector = all(vectorize(inner, self._most) for inner in vectors)
         if is_vector:
             for old, total in zip(loop.results, results.values, strict=True):
                 old.replace_all_uses_with(total)
@@ -407,12 +408,18 @@ def vectorize_loop(loop: ForOp, lanes: int, limits: Limits) -> bool:
     """Replace a loop by vectors of at most `lanes` lanes; False, without any change, if not."""
     if loop.mode is not None or loop.range.data[2] != 1:
         return False
-    if any(isinstance(op, scf.IfOp) and _gives_f64(op) for op in loop.walk()):
+    most = lanes
+    if any(
+        isinstance(op, scf.IfOp) and EXACT not in op.attributes and _gives_f64(op)
+        for op in loop.walk()
+    ):
         return False
     reductions = find_reductions(loop)
     if reductions is None:
         return False
     lower, upper, _ = loop.range.data
+    if any(EXACT in op.attributes for op in loop.walk()):
+        lanes //= 2
     if (size := (upper - lower).value) is not None:
         while lanes > max(size, 1):
             lanes //= 2
@@ -422,7 +429,7 @@ def vectorize_loop(loop: ForOp, lanes: int, limits: Limits) -> bool:
     limit_by_parents(loop, indices)
     if not Accesses(loop, lanes, indices).are_side_by_side():
         return False
-    return LoopVectorizer(loop, lanes, limits, reductions).rewrite()
+    return LoopVectorizer(loop, lanes, limits, reductions, most).rewrite()
 
 
 def _arguments_in(op: Operation) -> Iterator[SSAValue]:

@@ -32,6 +32,18 @@ static inline float lowerdeck_from_bits(uint32_t bits) {
   return x;
 }
 
+static inline uint64_t lowerdeck_f64_bits(double x) {
+  uint64_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+static inline double lowerdeck_f64_from_bits(uint64_t bits) {
+  double x;
+  memcpy(&x, &bits, sizeof x);
+  return x;
+}
+
 static inline float lowerdeck_bf16_to_f32(lowerdeck_bf16 h) {
   return lowerdeck_from_bits((uint32_t)h << 16);
 }

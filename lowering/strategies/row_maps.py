@@ -4,12 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from xdsl.ir import Use
+
+from lowerdeck.dialects.buffer.kernel import lane_type
+from lowerdeck.dialects.buffer.vector import lane_bits
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.tensor import GatherNdOp, GatherOp
+from lowerdeck.dialects.core.types import element_type
 from lowerdeck.lowering.nests.lower import KernelLowering
+from lowerdeck.lowering.nests.scalars import compute_type
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.channel_blocks import map_cycles
 from lowerdeck.lowering.strategies.facts import layout_out
+
+
+def _widest(kernel: KernelOp) -> int:
+    """The bits of the widest elements in lanes: indices of whole rows are none."""
+    body = kernel.body.block
+    values = [*body.args, *(result for op in body.ops for result in op.results)]
+    return max(
+        lane_bits(lane_type(compute_type(element_type(value))))
+        for value in values
+        if not all(map(_is_of_indices, value.uses))
+    )
+
+
+def _is_of_indices(use: Use) -> bool:
+    op = use.operation
+    return isinstance(op, GatherOp | GatherNdOp) and op.operands[use.index] is op.indices
 
 
 class RowMaps(Strategy):
@@ -26,7 +49,8 @@ class RowMaps(Strategy):
             return
         layout = layout_out(kernel)
         if layout.rank and layout.inner(layout.data.pieces[-1].axis) == 1:
-            lanes = ((f"d{len(layout.data.pieces) - 1}", setting.target.lanes),)
+            count = setting.target.lanes * 32 // _widest(kernel)
+            lanes = ((f"d{len(layout.data.pieces) - 1}", count),)
             yield Candidate(
                 map_cycles(kernel, setting.target.costs), Schedule(self.name, lanes=lanes)
             )

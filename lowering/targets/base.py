@@ -138,15 +138,17 @@ By lanes of f32, of which f64 has half as many: gcc does not find the instructio
 `a > b ? a : b`. A machine without it has not the macro.
 """
 
-GNU_WIDENING = {
-    16: Builtin("__AVX512F__", "__builtin_ia32_pmov{0}512_mask({1}, ({2}){{0}}, -1)"),
-    8: Builtin("__AVX2__", "__builtin_ia32_pmov{0}256({1})"),
-    4: Builtin("__SSE4_1__", "__builtin_ia32_pmov{0}128({1})"),
+GNU_WIDENING_OF_F16 = {
+    16: Builtin("__AVX512F__", "__builtin_ia32_vcvtph2ps512_mask({0}, ({1}){{0}}, -1, 4)"),
+    8: Builtin("__F16C__", "__builtin_ia32_vcvtph2ps256({0})"),
 }
-"""
-By lanes of i32, from the vector {1} of narrow integers to the type {2}: gcc splits such vectors
-into elements.
-"""
+"""By lanes, from the vector {0} to the type {1}: gcc finds none of these instructions."""
+
+GNU_NARROWING_TO_F16 = {
+    16: Builtin("__AVX512F__", "__builtin_ia32_vcvtps2ph512_mask({0}, 0, ({2}){{0}}, -1)"),
+    8: Builtin("__F16C__", "__builtin_ia32_vcvtps2ph256({0}, 0)"),
+}
+"""The same from f32 to the bits of f16, a vector of the type {2}; to nearest, halves to even."""
 
 FEWEST_LANES = 4
 """
@@ -188,8 +190,10 @@ class Target:
     limits: Limits = field(default_factory=Limits)
     extrema: Mapping[int, Builtin] = field(default_factory=lambda: GNU_EXTREMA)
     """`max` and `min` of vectors of f32 by their lanes, where an operator compiles to slow code."""
-    widening: Mapping[int, Builtin] = field(default_factory=lambda: GNU_WIDENING)
-    """The same for widening vectors of narrow integers to i32, by their lanes."""
+    widening_of_f16: Mapping[int, Builtin] = field(default_factory=lambda: GNU_WIDENING_OF_F16)
+    """The same for widening vectors of f16 to f32, by their lanes."""
+    narrowing_to_f16: Mapping[int, Builtin] = field(default_factory=lambda: GNU_NARROWING_TO_F16)
+    """The same for rounding vectors of f32 to f16, by their lanes."""
 
     def __post_init__(self) -> None:
         if len(self.name.encode()) > NAME_BYTES:

@@ -511,11 +511,21 @@ buffer.func @compare_c1 {
 
 // -----
 
-// CHECK: op 'buffer.convert': unsigned lanes of f32 as i32 (C2)
+// CHECK: op 'buffer.convert': unsigned lanes of f32 as f64 (C2)
 buffer.func @convert_c2 {
 ^bb0(%x : !buffer.ref<[8] x f32>):
   %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
-  %i = buffer.convert unsigned %v : vector<8xf32> -> vector<8xi32>
+  %i = buffer.convert unsigned %v : vector<8xf32> -> vector<8xf64>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.compare': unsigned lanes of floats (C2)
+buffer.func @compare_c2 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %m = buffer.compare unsigned lt %v, %v : vector<8xf32> -> vector<8xi32>
   buffer.return
 } {symbols = ["n"], outputs = #builtin.int<0>}
 

@@ -12,6 +12,9 @@
 // CHECK-NEXT:      %m = buffer.maxf %b, %a : vector<8xf32>
 // CHECK-NEXT:      %n = buffer.minf %b, %m : vector<8xf32>
 // CHECK-NEXT:      %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
+// CHECK-NEXT:      %d = buffer.any %c : vector<8xi32>
+// CHECK-NEXT:      %e = buffer.compare unsigned gt %c, %c : vector<8xi32> -> vector<8xi32>
+// CHECK-NEXT:      %g = buffer.convert unsigned %c : vector<8xi32> -> vector<8xf64>
 // CHECK-NEXT:      %r = buffer.select %c, %m, %n : vector<8xi32>, vector<8xf32>
 // CHECK-NEXT:      %f = buffer.convert %c : vector<8xi32> -> vector<8xf32>
 // CHECK-NEXT:      %q = arith.addf %r, %f : vector<8xf32>
@@ -32,6 +35,9 @@ buffer.func @lanes {
     %m = buffer.maxf %b, %a : vector<8xf32>
     %n = buffer.minf %b, %m : vector<8xf32>
     %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
+    %d = buffer.any %c : vector<8xi32>
+    %e = buffer.compare unsigned gt %c, %c : vector<8xi32> -> vector<8xi32>
+    %g = buffer.convert unsigned %c : vector<8xi32> -> vector<8xf64>
     %r = buffer.select %c, %m, %n : vector<8xi32>, vector<8xf32>
     %f = buffer.convert %c : vector<8xi32> -> vector<8xf32>
     %q = arith.addf %r, %f : vector<8xf32>

@@ -57,7 +57,7 @@ buffer.func @maxima {
 // -----
 
 // Nothing changes for three lanes, for elements that do not lie side by side, for a sum into one
-// element, and for a type of another width.
+// element.
 // CHECK-LABEL: buffer.func @three
 // CHECK:       buffer.for <[0, 3, 1]>
 // CHECK-NOT:   vector<
@@ -194,11 +194,12 @@ buffer.func @doubles {
 
 // -----
 
-// Masks have lanes of 32 bits, not of 64.
+// Masks are as wide as what was compared.
 // CHECK-LABEL: buffer.func @chosen_doubles
-// CHECK:       buffer.for <[0, 4, 1]>
-// CHECK-NOT:   vector<
-// CHECK:       } {parallel = false, label = "i"}
+// CHECK-NOT:   buffer.for
+// CHECK:       %[[A:.*]] = buffer.load %x <[0]> : {{.*}} -> vector<4xf64>
+// CHECK:       %[[M:.*]] = buffer.compare lt %[[A]], %{{.*}} : vector<4xf64> -> vector<4xi64>
+// CHECK-NEXT:  buffer.select %[[M]], %{{.*}}, %[[A]] : vector<4xi64>, vector<4xf64>
 buffer.func @chosen_doubles {
 ^bb0(%x: !buffer.ref<[4] x f64>, %y: !buffer.ref<[4] x f64>):
   buffer.for <[0, 4, 1]> {
@@ -239,16 +240,111 @@ buffer.func @widened {
 
 // -----
 
-// There are no vectors of i64.
-// CHECK-LABEL: buffer.func @widened_further
-// CHECK:         buffer.for <[0, 4, 1]>
-buffer.func @widened_further {
-^bb0(%x: !buffer.ref<[4] x ui8>, %y: !buffer.ref<[4] x i64>):
+// To a narrow integer: NaN is zero, and what does not fit the nearest that does.
+// CHECK-LABEL: buffer.func @saturated
+// CHECK-NOT:   buffer.for
+// CHECK:       %[[A:.*]] = buffer.load %x <[0]> : {{.*}} -> vector<4xf32>
+// CHECK:       %[[M:.*]] = buffer.compare eq %[[A]], %[[A]]
+// CHECK:       %[[N:.*]] = buffer.select %[[M]], %[[A]]
+// CHECK:       %[[L:.*]] = buffer.maxf %[[N]]
+// CHECK:       %[[H:.*]] = buffer.minf %[[L]]
+// CHECK:       %[[I:.*]] = buffer.convert %[[H]] : vector<4xf32> -> vector<4xi32>
+// CHECK-NEXT:  %[[B:.*]] = buffer.convert %[[I]] : vector<4xi32> -> vector<4xi8>
+// CHECK-NEXT:  buffer.store %[[B]], %y
+buffer.func @saturated {
+^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x i8>):
   buffer.for <[0, 4, 1]> {
   ^bb1(%i: index):
-    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x ui8> -> i8
-    %b = arith.extui %a : i8 to i64
-    buffer.store %b, %y(%i) <[d0]> : i64, !buffer.ref<[4] x i64>
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+    %b = arith.fptosi %a : f32 to i8
+    buffer.store %b, %y(%i) <[d0]> : i8, !buffer.ref<[4] x i8>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Truth values are bytes in memory, and masks of two widths meet in the wider one.
+// CHECK-LABEL: buffer.func @truths
+// CHECK:       %[[A:.*]] = buffer.load %x <[0]> : !buffer.ref<[4] x i1> -> vector<4xi8>
+// CHECK:       %[[M:.*]] = buffer.compare ne %[[A]], %{{.*}} : vector<4xi8> -> vector<4xi8>
+// CHECK:       %[[N:.*]] = buffer.compare unsigned lt %{{.*}} : vector<4xi16> -> vector<4xi16>
+// CHECK-NEXT:  %[[W:.*]] = buffer.convert %[[M]] : vector<4xi8> -> vector<4xi16>
+// CHECK-NEXT:  %[[B:.*]] = arith.andi %[[W]], %[[N]] : vector<4xi16>
+// CHECK-NEXT:  %[[C:.*]] = buffer.convert %[[B]] : vector<4xi16> -> vector<4xi8>
+// CHECK:       %[[D:.*]] = arith.andi %[[C]], %{{.*}} : vector<4xi8>
+// CHECK-NEXT:  buffer.store %[[D]], %z <[0]> : vector<4xi8>, !buffer.ref<[4] x i1>
+buffer.func @truths {
+^bb0(%x: !buffer.ref<[4] x i1>, %y: !buffer.ref<[4] x i16>, %z: !buffer.ref<[4] x i1>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x i1> -> i1
+    %b = buffer.load %y(%i) <[d0]> : !buffer.ref<[4] x i16> -> i16
+    %seven = arith.constant 7 : i16
+    %c = arith.cmpi ult, %b, %seven : i16
+    %d = arith.andi %a, %c : i1
+    buffer.store %d, %z(%i) <[d0]> : i1, !buffer.ref<[4] x i1>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// What few lanes need is computed if one does; a function of the C library lane by lane.
+// CHECK-LABEL: buffer.func @rare
+// CHECK:       %[[U:.*]] = arith.negf %[[A:.*]] : vector<4xf64>
+// CHECK-NEXT:  %[[W:.*]] = buffer.convert %[[M:.*]] : vector<4xi64> -> vector<4xi32>
+// CHECK-NEXT:  %[[ANY:.*]] = buffer.any %[[W]] : vector<4xi32>
+// CHECK-NEXT:  %[[R:.*]] = scf.if %[[ANY]] -> (vector<4xf64>) {
+// CHECK:         buffer.store %[[A]], %{{.*}} <[0]>
+// CHECK:         buffer.for <[0, 4, 1]> {
+// CHECK:           math.sin %{{.*}} : f64
+// CHECK:         buffer.select
+// CHECK:       } else {
+// CHECK-NEXT:    scf.yield %[[U]]
+// CHECK:       buffer.store %[[R]], %y
+buffer.func @rare {
+^bb0(%x: !buffer.ref<[4] x f64>, %y: !buffer.ref<[4] x f64>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f64> -> f64
+    %large = arith.constant 1048576.0 : f64
+    %c = arith.cmpf oge, %a, %large : f64
+    %b = scf.if %c -> (f64) {
+      %s = math.sin %a : f64
+      scf.yield %s : f64
+    } else {
+      %n = arith.negf %a : f64
+      scf.yield %n : f64
+    }
+    buffer.store %b, %y(%i) <[d0]> : f64, !buffer.ref<[4] x f64>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// It is not where memory is read: the lanes that go the other way may have nothing there.
+// CHECK-LABEL: buffer.func @guarded
+// CHECK:       buffer.for <[0, 4, 1]>
+// CHECK-NOT:   vector<
+buffer.func @guarded {
+^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+    %zero = arith.constant 0.0 : f32
+    %c = arith.cmpf oge, %a, %zero : f32
+    %b = scf.if %c -> (f32) {
+      %s = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+      scf.yield %s : f32
+    } else {
+      scf.yield %a : f32
+    }
+    buffer.store %b, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
     buffer.yield
   } by lanes {parallel = false, label = "i"}
   buffer.return
