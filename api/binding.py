@@ -40,6 +40,9 @@ _FIRST_CAPACITY = 1024
 
 _MIN_PROFILED_RUNS = 5
 
+_first_of, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
+"""The first byte of an array, and where something of C lies."""
+
 _MAX_PLANS = 256
 """Combinations of input shapes to remember."""
 
@@ -107,6 +110,11 @@ class _Plan:
     capacities: list[int]
     """Elements to allocate for each output."""
     workspace: int
+    outputs: list[tuple[tuple[int, ...], np.dtype[Any], int]] | None
+    """
+    The shape and type of each output, and the position of its address; None if one depends on data,
+    is empty or is of a type that buffers cannot have.
+    """
 
 
 class _Slot:
@@ -157,6 +165,10 @@ class Binding:
         inputs, outputs = ([port["field"] for port in metadata[k]] for k in ("inputs", "outputs"))
         self._input_at = [self._fields[f"{field}.data"] for field in inputs]
         self._input_dims_at = [self._fields[f"{field}.dims"] for field in inputs]
+        self._ports = [
+            (info, info.dtype, position)
+            for info, position in zip(self.inputs, self._input_at, strict=True)
+        ]
         self._output_at = [self._fields[f"{field}.data"] for field in outputs]
         self._capacity_at = [self._fields[f"{field}.capacity"] for field in outputs]
         self._output_dims_at = [self._fields[f"{field}.dims"] for field in outputs]
@@ -204,17 +216,38 @@ class Binding:
 
         ValueError for inputs that do not fit the model, RunError if the run fails.
         """
-        arrays = [
-            self._checked(array, info) for array, info in zip(inputs, self.inputs, strict=True)
-        ]
-        plan = self._plan_for(arrays)
-        slot = self._free.pop() if self._free else self._new_slot()
+        # A call of a small model takes little longer than what Python does here.
+        try:
+            slot = self._free.pop()
+        except IndexError:
+            slot = self._new_slot()
+        words = slot.words
+        arrays: list[Any] = list(inputs)
+        if len(arrays) != len(self._ports):
+            raise ValueError(f"{len(arrays)} inputs for a model with {len(self._ports)}")
+        for number, (info, dtype, position) in enumerate(self._ports):
+            array = arrays[number]
+            try:
+                if array.dtype is dtype and array.flags.carray:
+                    words[position] = _address_of(_first_of(array))
+                    continue
+            except (AttributeError, ValueError, TypeError):
+                pass  # empty, of a type that buffers cannot have, or no array
+            array = arrays[number] = self._checked(array, info)
+            words[position] = _address(array)
+        plan = self._plan_for(tuple([array.shape for array in arrays]))
         if slot.plan is not plan:
             self._apply(plan, slot)
-        words = slot.words
-        for position, array in zip(self._input_at, arrays):
-            words[position] = _address(array)
-        outputs = self._call(plan, slot)
+        outputs: list[Array] = []
+        if plan.outputs is None:
+            outputs = self._call(plan, slot)
+        else:
+            for shape, dtype, position in plan.outputs:
+                array = np.empty(shape, dtype)
+                words[position] = _address_of(_first_of(cast(Any, array)))
+                outputs.append(array)
+            if status := self._run(words):
+                raise self._error(status)
         self._free.append(slot)
         return outputs
 
@@ -231,7 +264,7 @@ class Binding:
         for array, given, info in zip(arrays, inputs, self.inputs):
             if array is not given:
                 raise ValueError(f"input '{info.name}' is not a contiguous, aligned array")
-        plan, slot = self._plan_for(arrays), self._new_slot()
+        plan, slot = self._plan_for(tuple(array.shape for array in arrays)), self._new_slot()
         self._apply(plan, slot)
         for position, array in zip(self._input_at, arrays):
             slot.words[position] = _address(array)
@@ -275,8 +308,7 @@ class Binding:
             return np.require(array, requirements=["C", "A"])
         return array
 
-    def _plan_for(self, arrays: Sequence[Array]) -> _Plan:
-        shapes = tuple([array.shape for array in arrays])
+    def _plan_for(self, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
         plan = self._plans.get(shapes)
         if plan is None:
             if len(self._plans) >= _MAX_PLANS:
@@ -294,7 +326,15 @@ class Binding:
             known = all(isinstance(d, int) or d.symbols <= symbols.keys() for d in dims)
             results.append(_evaluated(dims, symbols) if known else None)
         capacities = [_FIRST_CAPACITY if s is None else math.prod(s) for s in results]
-        return _Plan(words, results, capacities, self._workspace_bytes(words))
+        words += list(zip(self._capacity_at, capacities, strict=True))
+        outputs = [
+            (shape, info.dtype, position)
+            for shape, info, position in zip(results, self.outputs, self._output_at, strict=True)
+            if shape is not None and math.prod(shape) and info.dtype.kind != "V"
+        ]
+        is_plain = len(outputs) == len(results)
+        workspace = self._workspace_bytes(words)
+        return _Plan(words, results, capacities, workspace, outputs if is_plain else None)
 
     def _bind_symbols(self, shapes: Sequence[tuple[int, ...]]) -> dict[str, int]:
         """The symbols' values; ValueError if the shapes are not those of the model."""
@@ -580,7 +620,7 @@ def _function(library: ctypes.CDLL, name: str, result: Any) -> Callable[..., int
 def _address(array: Array) -> int:
     """Where the elements begin."""
     if array.size and array.flags.writeable and array.dtype.kind != "V":
-        return ctypes.addressof(ctypes.c_char.from_buffer(cast(Any, array)))
+        return _address_of(_first_of(cast(Any, array)))
     # The general way takes ten times as long: for arrays that are read-only, empty, or of a type
     # that buffers cannot have.
     return array.ctypes.data if array.size else 0

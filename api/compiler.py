@@ -361,6 +361,7 @@ class Model:
             )
         self._binding = _open(folder, self._metadata, threads)
         self._names = [info.name for info in self.inputs]
+        self._output_names = [info.name for info in self.outputs]
 
     @property
     def name(self) -> str:
@@ -399,10 +400,10 @@ class Model:
 
         ValueError if the inputs are not those of the model, RunError if the run fails.
         """
-        if len(inputs) == 1 and isinstance(inputs[0], Mapping):
+        if len(inputs) == 1 and isinstance(inputs[0], (dict, Mapping)):
             named = cast(Mapping[str, Array], inputs[0])
             results = self._binding.run(self._in_order(named))
-            return {info.name: array for info, array in zip(self.outputs, results, strict=True)}
+            return dict(zip(self._output_names, results, strict=True))
         if len(inputs) != len(self._names):
             raise ValueError(f"{len(inputs)} inputs for a model with {len(self._names)}")
         return tuple(self._binding.run(inputs))
@@ -431,6 +432,8 @@ class Model:
         except KeyError:
             missing = [name for name in self._names if name not in named]
             raise ValueError(f"no value for the inputs {missing}") from None
+        if len(named) == len(arrays):
+            return arrays
         known = {*self._names, *self._metadata.get("unused_inputs", ())}
         if unknown := [name for name in named if name not in known]:
             raise ValueError(f"{unknown} are not inputs; the inputs are {self._names}")
