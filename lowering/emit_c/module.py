@@ -206,14 +206,14 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
     if vectors := prelude(kernels, target_named(i.target)):
         parts.append(vectors)
     parts += definitions
-    parts.append(_driver(i, kernels, names, entry))
+    parts.append(_entry_function(i, kernels, names, entry))
     parts.append(interface.workspace_function(i))
     parts.append(interface.check_function(i))
     parts.append(_parallel_entry(i) if i.shares_work else _entry(i))
     return "\n".join(parts)
 
 
-def _driver(
+def _entry_function(
     i: Interface, kernels: list[kernel.FuncOp], names: dict[str, str], entry: EntryOp
 ) -> str:
     reserved = {*names_of_model(i.name), *names.values()}

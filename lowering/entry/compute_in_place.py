@@ -14,6 +14,7 @@ from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.lowering.entry.aliases import find_roots
+from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.lowering.entry.overwriting import Overwriting
 from lowerdeck.passes.context import recorder_of
 from lowerdeck.passes.recorder import Recorder
@@ -129,7 +130,7 @@ class ComputeInPlacePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if (entry := find_entry(op)) is None:
             return
-        functions, recorder = kernel.functions_of(op), recorder_of(ctx)
+        functions, recorder = lowered_functions(op, self.name), recorder_of(ctx)
         for name, found in _calls_by_kind(entry, functions).items():
             kinds = _allowed(found, recorder)
             for operand, callers in kinds.items():

@@ -17,6 +17,7 @@ from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.entry.aliases import Roots, find_roots, outside_sections
+from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.lowering.entry.serial_runs import gather_runs
 from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, steps_of_block
 from lowerdeck.lowering.loops.indices import Indices
@@ -178,7 +179,7 @@ class BufferAccess:
     by_first: bool
 
 
-class DriverSplitter:
+class WorkSharer:
     """
     Leaves ops that are not split to the first thread, and inserts a barrier wherever a thread could
     access data that another one has not finished.
@@ -331,7 +332,7 @@ class ParallelizePass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         if (entry := find_entry(op)) is None:
             return
-        functions = kernel.functions_of(op)
+        functions = lowered_functions(op, self.name)
         entry.takes_pool = UnitAttr()
         repeated = _called_in_loops(entry)
         costs = target_named(options_of(ctx).target).costs
@@ -353,7 +354,7 @@ class ParallelizePass(ModulePass):
         if not any(isinstance(op, entry_ops.CallOp) and is_shared(op) for op in entry.walk()):
             return
         gather_runs(entry.body.block, is_shared)
-        DriverSplitter(functions, find_roots(entry)).split(entry.body.block, Pending())
+        WorkSharer(functions, find_roots(entry)).split(entry.body.block, Pending())
         entry.parallel = UnitAttr()
 
 
