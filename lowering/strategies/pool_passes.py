@@ -79,6 +79,15 @@ class Line:
     """Inputs under as many results as there can be."""
 
 
+@dataclass(frozen=True)
+class Vectors:
+    """Columns in vectors: of how many lanes, and how many of them."""
+
+    count: Expr | None
+    """Of columns, with the last of which the last vector ends; None if that does not matter."""
+    pieces: tuple[tuple[int, Expr], ...]
+
+
 class Passes:
     """The loops of one pool."""
 
@@ -144,6 +153,7 @@ class Passes:
     def _at_once(self, down: Sequence[Line], across: Line) -> None:
         """No window is cut off at the ends of a row."""
         table = self._table(across)
+        results = self._vectors(across.count, vectors_along(self._op, self._vector))
         with self._each(down) as rows:
             bounds = [*self._outer_bounds(down, rows), self._along]
             factor = self._factor(down, rows)
@@ -156,12 +166,14 @@ class Passes:
                 value = self._combined(bounds, read)
                 self._finish(down, rows, across, (column, lane), value, (table, factor))
 
-            self._each_vector(across.count, result, vectors_along(self._op, self._vector), bounds)
+            self._each_vector(results, result, bounds)
 
     def _down_first(self, down: Sequence[Line], across: Line) -> None:
         """A line for each row of results, with what lies outside of the image at its ends."""
         table = self._table(across)
         lines = self._scratch([self._rows for _ in down], across)
+        inputs = self._vectors(across.upper - across.lower, self._vector)
+        results = self._vectors(across.count, vectors_along(self._op, self._vector))
         with self._each(down) as rows:
             bounds = self._outer_bounds(down, rows)
             self._fill_ends(across, lines, rows)
@@ -174,7 +186,7 @@ class Passes:
 
                 self._keep(self._combined(bounds, read), lines, [*rows, self._shift + where], lane)
 
-            self._each_vector(across.upper - across.lower, below, self._vector, bounds)
+            self._each_vector(inputs, below, bounds)
         with self._each(down) as rows:
             factor = self._factor(down, rows)
 
@@ -183,8 +195,7 @@ class Passes:
                 value = self._combined([self._along], read, is_clean=True)
                 self._finish(down, rows, across, (column, lane), value, (table, factor))
 
-            lanes = vectors_along(self._op, self._vector)
-            self._each_vector(across.count, result, lanes, [self._along])
+            self._each_vector(results, result, [self._along])
 
     def _along_first(self, down: Line, across: Line) -> None:
         """
@@ -196,7 +207,10 @@ class Passes:
         lines = self._scratch([*self._kernel[:-2], down.most])
         is_cut = across.lower != 0 or across.upper != across.size
         image = self._scratch([down.most], across) if is_cut else None
+        inputs = self._vectors(across.upper - across.lower, self._vector)
         lanes = vectors_along(self._op, self._vector)
+        in_line = self._vectors(across.count, lanes, is_open=is_cut)
+        results = self._vectors(across.count, self._vector)
         with self._loops(slices) as taps:
             for lower, upper in ((Expr.const(0), down.lower), (down.upper, down.size)):
                 if lower != upper:
@@ -212,7 +226,7 @@ class Passes:
                         value = self._input(place, across, where, lane)
                         self._keep(value, image, [row, self._shift + where], lane)
 
-                    self._each_vector(across.upper - across.lower, copied, self._vector)
+                    self._each_vector(inputs, copied)
             with b.loop(down.upper, down.lower) as row:
                 place = [*self._slice_place(taps), down.begin + row]
 
@@ -225,8 +239,7 @@ class Passes:
                     value = self._combined([self._along], reads)
                     self._keep(value, lines, [*taps, row, column], lane)
 
-                is_open = image is not None
-                self._each_vector(across.count, along, lanes, [self._along], is_open=is_open)
+                self._each_vector(in_line, along, [self._along])
         bounds = [*slices, (Expr.const(0), Expr.const(self._kernel[-2]))]
         with self._each([down]) as rows:
             factor = self._factor([down], rows)
@@ -239,7 +252,7 @@ class Passes:
                 value = self._combined(bounds, read, is_clean=True)
                 self._finish([down], rows, across, (column, lane), value, (table, factor))
 
-            self._each_vector(across.count, result, self._vector, bounds)
+            self._each_vector(results, result, bounds)
 
     # Loops
 
@@ -258,46 +271,46 @@ class Passes:
         with self._b.loop(upper, lower) as outer, self._loops(rest) as inner:
             yield [outer, *inner]
 
-    def _each_vector(
-        self,
-        count: Expr,
-        body: Body,
-        lanes: int,
-        bounds: Sequence[Bounds] = (),
-        *,
-        is_open: bool = False,
-    ) -> None:
+    def _vectors(self, count: Expr, lanes: int, *, is_open: bool = False) -> Vectors:
         """
-        `body` for `count` columns, in vectors: the last one ends with the last column, even if some
-        columns are done twice then. Of an unknown number, in shorter vectors if it is too small.
-        With `is_open` there may be columns behind the last one.
+        How `count` columns are cut into vectors: the last one ends with the last column, even if
+        some columns are done twice then. An unknown number, into shorter vectors if it is too small
+        for one. With `is_open` there may be columns behind the last one.
         """
-        is_loop = unrolled_from(bounds, UNROLLED_TAPS) > 0
-        together = SIDE_BY_SIDE if is_loop else 1
+        b = self._b
         if self._block:
-            self._run(count, together, lambda column: self._in_lanes(column, body))
-            return
+            return Vectors(None, ((1, count),))
         if is_open and lanes > 1:
-            self._run(count.ceildiv(lanes), together, lambda i: self._vector_at(i, lanes, body))
-            return
-        b, size, rest = self._b, count.value, Expr.const(1)
+            return Vectors(None, ((lanes, b.computed(count.ceildiv(lanes))),))
+        size, rest = count.value, Expr.const(1)
         while size is not None and lanes > max(size, 1):
             lanes //= 2
+        pieces: list[tuple[int, Expr]] = []
         tried = [lanes] if size is not None else [lanes, FEWEST_LANES]
         for width in dict.fromkeys(lanes for lanes in tried if lanes >= FEWEST_LANES):
             fits = b.computed(minimum(count // width, 1) * rest)
-            if fits != 0:
-                self._run(
-                    count.ceildiv(width) * fits,
-                    together,
-                    lambda number, width=width: self._vector_at(number, width, body, count),
-                )
+            pieces.append((width, b.computed(count.ceildiv(width) * fits)))
             rest = rest - fits
-        if rest != 0:
-            with b.loop(count * rest) as column:
-                body(column, Expr.const(0))
+        pieces.append((1, b.computed(count * rest)))
+        return Vectors(count, tuple((width, runs) for width, runs in pieces if runs != 0))
 
-    def _vector_at(self, number: Expr, width: int, body: Body, count: Expr | None = None) -> None:
+    def _each_vector(self, vectors: Vectors, body: Body, bounds: Sequence[Bounds] = ()) -> None:
+        """`body` for each column: several vectors in one loop over the elements of windows."""
+        is_loop = unrolled_from(bounds, UNROLLED_TAPS) > 0
+        for width, runs in vectors.pieces:
+
+            def one(number: Expr, width: int = width) -> None:
+                if self._block:
+                    self._in_lanes(number, body)
+                elif width == 1:
+                    body(number, Expr.const(0))
+                else:
+                    self._vector_at(number, width, body, vectors.count)
+
+            is_wide = width > 1 or bool(self._block)
+            self._run(runs, SIDE_BY_SIDE if is_loop and is_wide else 1, one)
+
+    def _vector_at(self, number: Expr, width: int, body: Body, count: Expr | None) -> None:
         start = number * width
         if count is not None and count % width != 0:
             start = minimum(start, count - width)

@@ -47,7 +47,7 @@ TILE_BYTES = 16 << 10
 MOST_BYTES = 64 << 10
 """Of what is kept for one row of results alone: it lies on the stack."""
 
-OPEN_ROWS, OPEN_COLUMNS = 8, 128
+OPEN_ROWS, OPEN_COLUMNS = 16, 64
 """At a time, of images whose size is not known."""
 
 LONGEST_SUM = 1 << 12
