@@ -240,9 +240,10 @@ class PoolOp(CoreOp):
     Combine windows of the spatial dimensions of [N, C, spatial...] by `kind`.
 
     Padding never takes part in max or sum. The maximum passes over NaN, and is -infinity if there
-    is nothing else; of equal elements, such as zeros, it is the first. An average divides by the
-    number of elements in the window; with `count_pads` padding counts, except for the last
-    `overhang` of `pads_end`, which only makes room for a last window that hangs over.
+    is nothing else; with `keeps_first` it is NaN if the first element of the window is. Of equal
+    elements, such as zeros, it is the first. An average divides by the number of elements in the
+    window; with `count_pads` padding counts, except for the last `overhang` of `pads_end`, which
+    only makes room for a last window that hangs over.
 
     Constraints:
 
@@ -250,6 +251,7 @@ class PoolOp(CoreOp):
     - (C2) `overhang` has one entry a spatial dimension.
     - (C3) kernel, strides, dilations and pads have one entry a spatial dimension, strides and
       dilations are positive, and a window fits into the padded input, where that is known.
+    - (C4) `keeps_first` is for the maximum of floats.
 
     Example:
 
@@ -269,6 +271,7 @@ class PoolOp(CoreOp):
     pads_end = prop_def(DimsAttr)
     overhang = prop_def(DimsAttr)
     count_pads = prop_def(BoolAttr, default_value=_FALSE)
+    keeps_first = prop_def(BoolAttr, default_value=_FALSE)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = (
@@ -288,6 +291,7 @@ class PoolOp(CoreOp):
         pads_end: Sequence[ExprLike],
         overhang: Sequence[ExprLike] | None = None,
         count_pads: bool = False,
+        keeps_first: bool = False,
     ):
         overhang = [0] * len(kernel) if overhang is None else overhang
         super().__init__(
@@ -301,6 +305,7 @@ class PoolOp(CoreOp):
                 "pads_end": DimsAttr.of(pads_end),
                 "overhang": DimsAttr.of(overhang),
                 "count_pads": BoolAttr.from_bool(count_pads),
+                "keeps_first": BoolAttr.from_bool(keeps_first),
             },
         )
 
@@ -308,6 +313,10 @@ class PoolOp(CoreOp):
         dims, overhang = dims_of(self.input), self.overhang.data
         require(len(dims) >= 3, f"expected [N, C, spatial...], got rank {len(dims)}", "C1")
         require(len(overhang) == len(dims) - 2, "overhang needs one entry a dimension", "C2")
+        is_max = self.kind.data == PoolKind.MAX and is_float(element_type(self.input))
+        require(
+            is_max or not self.keeps_first.value.data, "only a maximum of floats has a first", "C4"
+        )
         sizes = window_sizes(
             dims[2:],
             self.kernel.data,

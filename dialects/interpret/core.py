@@ -850,10 +850,15 @@ def _pool(op: reduce.PoolOp, args: Sequence[Array], symbols: Symbols) -> Array:
     begin, end = _numbers(op.pads_begin, symbols), _numbers(op.pads_end, symbols)
     kernel = _numbers(op.kernel, symbols)
     if op.kind.data == PoolKind.MAX:
-        framed = _framed(_widened(x), begin, end, _lowest(x.dtype))
-        return _rounded(_pooled(op, framed, kernel, _larger), x.dtype)
+        lowest, wide = _lowest(x.dtype), _widened(x)
+        total = _pooled(op, _framed(wide, begin, end, lowest), kernel, _larger, lowest)
+        if _flag(op.keeps_first):
+            kinds = _framed(np.where(np.isnan(wide), 2, 1), begin, end, 0)
+            is_nan = _pooled(op, kinds, kernel, _first_nonzero, 0) == 2
+            total = np.where(is_nan, total.dtype.type(np.nan), total)
+        return _rounded(total, x.dtype)
     zero = x.dtype.type(0)
-    total = _pooled(op, _widened(_framed(x, begin, end, zero)), kernel, np.add)
+    total = _pooled(op, _widened(_framed(x, begin, end, zero)), kernel, np.add, 0)
     if op.kind.data == PoolKind.SUM:
         return _rounded(total, x.dtype)
     counted = np.ones((1, 1, *x.shape[2:]), np.int64)
@@ -863,16 +868,17 @@ def _pool(op: reduce.PoolOp, args: Sequence[Array], symbols: Symbols) -> Array:
         counted = _framed(_framed(counted, begin, inner, 1), [0] * len(begin), overhang, 0)
     else:
         counted = _framed(counted, begin, end, 0)
-    count = _pooled(op, counted, kernel, np.add)
+    count = _pooled(op, counted, kernel, np.add, 0)
     if x.dtype in _FLOATS:
         return _rounded(total / count, x.dtype)
     return _integer_quotient(total, count.astype(x.dtype))
 
 
-def _pooled(op: reduce.PoolOp, framed: Array, kernel: Sequence[int], combine: Any) -> Array:
+def _pooled(
+    op: reduce.PoolOp, framed: Array, kernel: Sequence[int], combine: Any, initial: Any
+) -> Array:
     """Combine the windows of a padded input, tap by tap in C order."""
     counts = _positions(framed.shape[2:], kernel, op)
-    initial = 0 if combine is np.add else _lowest(framed.dtype)
     result = np.full((*framed.shape[:2], *counts), initial, framed.dtype)
     strides, dilations = _ints(op.strides), _ints(op.dilations)
     for tap in np.ndindex(*kernel):
@@ -888,3 +894,7 @@ def _pooled(op: reduce.PoolOp, framed: Array, kernel: Sequence[int], combine: An
 def _larger(total: Array, values: Array) -> Array:
     """NaN is never larger, nor is one zero than another."""
     return np.where(values > total, values, total)
+
+
+def _first_nonzero(total: Array, values: Array) -> Array:
+    return np.where(total == 0, values, total)

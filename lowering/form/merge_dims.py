@@ -20,7 +20,13 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.reduce import (
+    ArgReduceOp,
+    CumulativeOp,
+    PoolOp,
+    ReduceOp,
+    SoftmaxOp,
+)
 from lowerdeck.dialects.core.tensor import (
     BroadcastOp,
     ConcatOp,
@@ -236,6 +242,39 @@ def _reduced(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
     return {"axes": int_array(sorted(axes))}
 
 
+def _join_pool(joints: Joints, op: CoreOp) -> None:
+    """Spatial dimensions, if the only window is all of the input."""
+    assert isinstance(op, PoolOp)
+    rank = len(dims_of(op.input))
+    joints.split(op.input, 0, 1)
+    joints.split(op.result, 0, 1)
+    for axis in range(2, rank - 1):
+        if _is_whole(op):
+            joints.link((op.result, axis), (op.input, axis))
+        else:
+            joints.split(op.input, axis)
+            joints.split(op.result, axis)
+
+
+def _is_whole(op: PoolOp) -> bool:
+    is_padded = any(pad != 0 for pad in (*op.pads_begin.data, *op.pads_end.data))
+    is_dilated = any(dilation != 1 for dilation in ints(op.dilations))
+    return not is_padded and not is_dilated and tuple(op.kernel.data) == dims_of(op.input)[2:]
+
+
+def _pooled(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    assert isinstance(op, PoolOp)
+    if not _is_whole(op):
+        return {}
+    kernel = joints.dims(op.input)[2:]
+    ones, zeros = int_array([1] * len(kernel)), DimsAttr.of([0] * len(kernel))
+    return {
+        "kernel": DimsAttr.of(kernel),
+        **dict.fromkeys(("strides", "dilations"), ones),
+        **dict.fromkeys(("pads_begin", "pads_end", "overhang"), zeros),
+    }
+
+
 def _join_along(joints: Joints, op: CoreOp) -> None:
     """Every dimension but the one that the op goes along."""
     assert isinstance(op, SoftmaxOp | CumulativeOp)
@@ -277,6 +316,7 @@ _RULES: Mapping[type[Operation], _Rule] = {
     ConcatOp: _Rule(_join_concat, _axis),
     ReduceOp: _Rule(_join_reduce, _reduced),
     ArgReduceOp: _Rule(_join_reduce, _axis),
+    PoolOp: _Rule(_join_pool, _pooled),
     SoftmaxOp: _Rule(_join_along, _axis),
     CumulativeOp: _Rule(_join_along, _axis),
     GatherOp: _Rule(_join_gather, _axis),
@@ -362,7 +402,8 @@ class MergeDimsPass(ModulePass):
     """
     f(x : a x b x c) -> reshape(f(reshape(x) : a x bc)) : a x b x c
         [values row-major; f treats b and c alike: maps of equal shapes or of one element along
-         both, both reduced or neither, whole lines cut out, joined, padded, moved or gathered]
+         both, both reduced or neither, both under one window, whole lines cut out, joined, padded,
+         moved or gathered]
 
     Loops become fewer and longer, so that vectors and threads have more side by side.
     """

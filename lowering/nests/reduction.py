@@ -32,7 +32,7 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
-from lowerdeck.lowering.nests.taps import window_count, window_range
+from lowerdeck.lowering.nests.taps import first_of, window_count, window_range
 
 
 def sum_type(element: Attribute) -> Attribute:
@@ -279,18 +279,24 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
             for d, e in enumerate(end)
         ]
 
-        def combine(
-            taps: Sequence[Expr], values: Sequence[SSAValue], at: Index = at
-        ) -> Sequence[SSAValue]:
+        def element_under(taps: Sequence[Expr], at: Index = at) -> SSAValue:
             where = [
                 at[d + 2] * strides[d] + tap * dilations[d] - begin[d] for d, tap in enumerate(taps)
             ]
-            value = k.element(op.input, [*at[:2], *where])
+            return k.element(op.input, [*at[:2], *where])
+
+        def combine(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            value = element_under(taps)
             if is_max:
                 return [scalars.larger(b, values[0], scalars.widen(b, value), element)]
             return [_combine(b, kind, values[0], value, element)]
 
+        def keep_nan(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            return [scalars.unless_nan(b, scalars.widen(b, element_under(taps)), values[0])]
+
         total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
+        if op.keeps_first.value.data:
+            total = b.carry_nest(first_of(bounds), [total], keep_nan)[0]
         if op.kind.data == PoolKind.AVERAGE:
             count = b.as_integer(window_count(op, at, bounds))
             total = _divide(b, total, count, sum_type(element))

@@ -124,6 +124,11 @@ def larger(b: KernelBuilder, total: SSAValue, value: SSAValue, element: Attribut
     return b.add(arith.SelectOp(b.add(arith.CmpfOp(value, total, "ogt")), value, total))
 
 
+def unless_nan(b: KernelBuilder, value: SSAValue, total: SSAValue) -> SSAValue:
+    """`total` unless `value` is NaN, then that."""
+    return b.add(arith.SelectOp(b.add(arith.CmpfOp(value, value, "ord")), total, value))
+
+
 def add(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     """lhs + rhs of computed values."""
     op = arith.AddiOp if isinstance(lhs.type, IntegerType) else arith.AddfOp

@@ -65,6 +65,11 @@ def _indices(bounds: Sequence[Bounds]) -> list[list[Expr]]:
     return [[Expr.const(k), *inner] for k in range(lower.value, upper.value) for inner in rest]
 
 
+def first_of(bounds: Sequence[Bounds]) -> list[Bounds]:
+    """The bounds of the first tap alone; of none if there is none."""
+    return [(lower, minimum(lower + 1, upper)) for lower, upper in bounds]
+
+
 def window_range(
     position: Expr, kernel: Expr, dim: Expr, stride: int, dilation: int, begin: Expr, end: Expr
 ) -> tuple[Expr, Expr]:

@@ -22,7 +22,13 @@ from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
-from lowerdeck.lowering.nests.taps import UNROLLED_TAPS, add_taps, window_count, window_range
+from lowerdeck.lowering.nests.taps import (
+    UNROLLED_TAPS,
+    add_taps,
+    first_of,
+    window_count,
+    window_range,
+)
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.channel_blocks import linked_wishes
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
@@ -150,18 +156,25 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
         for d, part in enumerate(parts)
     ]
 
-    def add(taps: Sequence[Expr], value: SSAValue) -> SSAValue:
+    def element_under(taps: Sequence[Expr]) -> SSAValue:
         where = [
             at[d + 2] * strides[d] + tap * dilations[d] - begin[d] for d, tap in enumerate(taps)
         ]
-        element = k.element(op.input, [*at[:2], *where])
+        return k.element(op.input, [*at[:2], *where])
+
+    def add(taps: Sequence[Expr], value: SSAValue) -> SSAValue:
         if op.kind.data == PoolKind.MAX:
-            return scalars.larger(b, value, element, f32)
-        return scalars.add(b, value, element)
+            return scalars.larger(b, value, element_under(taps), f32)
+        return scalars.add(b, value, element_under(taps))
+
+    def keep_nan(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        return [scalars.unless_nan(b, element_under(taps), values[0])]
 
     start = scalars.lowest(b, f32) if op.kind.data == PoolKind.MAX else b.floating(0.0, f32)
     most = min(kernel[-1].value or 0, UNROLLED_TAPS)
     total = add_taps(b, bounds, start, add, most)
+    if op.keeps_first.value.data:
+        total = b.carry_nest(first_of(bounds), [total], keep_nan)[0]
     if op.kind.data == PoolKind.AVERAGE:
         return scalars.mul(b, total, _reciprocal(k, window_count(op, at, bounds)))
     return total

@@ -26,6 +26,7 @@ from lowerdeck.lowering.nests.taps import (
     UNROLLED_TAPS,
     Bounds,
     add_taps,
+    first_of,
     unrolled_from,
     window_range,
 )
@@ -163,7 +164,7 @@ class Passes:
                     where = self._under(-1, column, taps[-1])
                     return self._input(self._outer_place(down, rows, taps), across, where, lane)
 
-                value = self._combined(bounds, read)
+                value = self._with_first(self._combined(bounds, read), bounds, read)
                 self._finish(down, rows, across, (column, lane), value, (table, factor))
 
             self._each_vector(results, result, bounds)
@@ -184,15 +185,18 @@ class Passes:
                 def read(taps: Sequence[Expr]) -> SSAValue:
                     return self._input(self._outer_place(down, rows, taps), across, where, lane)
 
-                self._keep(self._combined(bounds, read), lines, [*rows, self._shift + where], lane)
+                value = self._with_first(self._combined(bounds, read), bounds, read)
+                self._keep(value, lines, [*rows, self._shift + where], lane)
 
             self._each_vector(inputs, below, bounds)
+            self._repeat_firsts(across, lines, rows)
         with self._each(down) as rows:
             factor = self._factor(down, rows)
 
             def result(column: Expr, lane: Expr) -> None:
                 read = self._reader(lines, rows, column, lane)
                 value = self._combined([self._along], read, is_clean=True)
+                value = self._with_first(value, [self._along], read)
                 self._finish(down, rows, across, (column, lane), value, (table, factor))
 
             self._each_vector(results, result, [self._along])
@@ -206,27 +210,31 @@ class Passes:
         slices = self._slice_bounds()
         lines = self._scratch([*self._kernel[:-2], down.most])
         is_cut = across.lower != 0 or across.upper != across.size
-        image = self._scratch([down.most], across) if is_cut else None
+        # All slices, if what comes first in a window is read again.
+        kept = list(self._kernel[:-2]) if self._keeps_first else []
+        image = self._scratch([*kept, down.most], across) if is_cut else None
         inputs = self._vectors(across.upper - across.lower, self._vector)
         lanes = vectors_along(self._op, self._vector)
         in_line = self._vectors(across.count, lanes, is_open=is_cut)
-        results = self._vectors(across.count, self._vector)
+        results = self._vectors(across.count, lanes if self._keeps_first else self._vector)
         with self._loops(slices) as taps:
+            in_slice = taps if kept else []
             for lower, upper in ((Expr.const(0), down.lower), (down.upper, down.size)):
                 if lower != upper:
                     with b.loop(upper, lower) as row:
                         self._fill(lines, [*taps, row], Expr.const(0), across.count)
             if image is not None:
                 with b.loop(down.upper, down.lower) as row:
-                    self._fill_ends(across, image, [row])
+                    self._fill_ends(across, image, [*in_slice, row])
                     place = [*self._slice_place(taps), down.begin + row]
 
                     def copied(column: Expr, lane: Expr) -> None:
                         where = across.lower + column
                         value = self._input(place, across, where, lane)
-                        self._keep(value, image, [row, self._shift + where], lane)
+                        self._keep(value, image, [*in_slice, row, self._shift + where], lane)
 
                     self._each_vector(inputs, copied)
+                    self._repeat_firsts(across, image, [*in_slice, row])
             with b.loop(down.upper, down.lower) as row:
                 place = [*self._slice_place(taps), down.begin + row]
 
@@ -235,7 +243,9 @@ class Passes:
                         where = self._under(-1, column, tap[0])
                         return self._input(place, across, where, lane)
 
-                    reads = read if image is None else self._reader(image, [row], column, lane)
+                    reads = read
+                    if image is not None:
+                        reads = self._reader(image, [*in_slice, row], column, lane)
                     value = self._combined([self._along], reads)
                     self._keep(value, lines, [*taps, row, column], lane)
 
@@ -249,7 +259,19 @@ class Passes:
                     row = self._under(-2, rows[0], taps[-1])
                     return self._kept(lines, [*taps[:-1], row, column], lane)
 
+                def first(taps: Sequence[Expr]) -> SSAValue:
+                    if image is not None:
+                        row = self._under(-2, rows[0], taps[-1])
+                        read = self._reader(image, [*taps[:-1], row], column, lane)
+                        return read([Expr.const(0)])
+                    place, where = (
+                        self._outer_place([down], rows, taps),
+                        self._under(-1, column, Expr.const(0)),
+                    )
+                    return self._input(place, across, where, lane)
+
                 value = self._combined(bounds, read, is_clean=True)
+                value = self._with_first(value, self._outer_bounds([down], rows), first)
                 self._finish([down], rows, across, (column, lane), value, (table, factor))
 
             self._each_vector(results, result, bounds)
@@ -375,6 +397,27 @@ class Passes:
             first = (line.upper + self._shift) // width * width
             self._fill(lines, rows, first, line.size + self._shift - first)
 
+    def _repeat_firsts(self, line: Line, lines: SSAValue, rows: Sequence[Expr]) -> None:
+        """
+        Where windows begin before the image: what they find there first. It does not matter that
+        this is part of the window twice.
+        """
+        if not self._keeps_first or line.lower == 0:
+            return
+        b, dilation = self._b, self._dilations[-1]
+        with b.loop(line.lower) as column:
+            first = column + (line.lower - column).ceildiv(dilation) * dilation
+            with b.loop(minimum(first + 1, line.upper), first) as place:
+
+                def copied(to: Expr, lane: Expr) -> None:
+                    value = self._kept(lines, [*rows, self._shift + place], lane)
+                    self._keep(value, lines, [*rows, self._shift + to], lane)
+
+                if self._block:
+                    self._in_lanes(column, copied)
+                else:
+                    copied(column, Expr.const(0))
+
     def _fill(self, lines: SSAValue, rows: Sequence[Expr], first: Expr, count: Expr) -> None:
         """Nothing, yet."""
         b, width = self._b, 1 if self._block else self._vector
@@ -440,6 +483,22 @@ class Passes:
     @property
     def _is_max(self) -> bool:
         return self._op.kind.data == PoolKind.MAX
+
+    @property
+    def _keeps_first(self) -> bool:
+        return bool(self._op.keeps_first.value.data)
+
+    def _with_first(
+        self, value: SSAValue, bounds: Sequence[Bounds], read: Callable[[Sequence[Expr]], SSAValue]
+    ) -> SSAValue:
+        """NaN, if the first element of the window is and that counts."""
+        if not self._keeps_first:
+            return value
+        return self._b.carry_nest(
+            first_of(bounds),
+            [value],
+            lambda taps, values: [scalars.unless_nan(self._b, read(taps), values[0])],
+        )[0]
 
     def _nothing(self) -> SSAValue:
         """What leaves every element as it is."""

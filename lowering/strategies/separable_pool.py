@@ -81,6 +81,8 @@ class SeparablePool(Strategy):
         if not is_separable(op) or setting.target.lanes == 1:
             return
         block = _block(kernel, op)
+        if not block and dims_of(op.result)[-1] == 1 and dims_of(op.input)[-1] != 1:
+            return  # plain loops have vectors along the window
         lanes = block or _lanes(op, setting)
         if block is None or lanes < FEWEST_LANES:
             return
@@ -136,8 +138,11 @@ def _lanes(op: PoolOp, setting: Setting) -> int:
 
 def _ways(op: PoolOp) -> Iterator[Way]:
     """Those that give the right element; a window that is cut off along a row needs a line."""
-    kernel, _, _ = _windows(op)
+    kernel, _, reaches = _windows(op)
     is_cut = op.pads_begin.data[-1] != 0 or op.pads_end.data[-1] != 0
+    begin = op.pads_begin.data[-1].value
+    if op.keeps_first.value.data and begin is not None and begin > reaches[-1]:
+        return  # there may be a window that has no first element
     if not is_cut and prod(kernel) <= UNROLLED_TAPS:
         yield Way.AT_ONCE
     keeps_first = op.kind.data == PoolKind.MAX and is_float(element_type(op.result))

@@ -22,7 +22,13 @@ MAX_TAPS = 1024
 
 
 def pool(
-    builder: CoreBuilder, kind: str, x: SSAValue, window: Window, *, count_pads: bool = False
+    builder: CoreBuilder,
+    kind: str,
+    x: SSAValue,
+    window: Window,
+    *,
+    count_pads: bool = False,
+    keeps_first: bool = False,
 ) -> SSAValue:
     """Each window of [N, C, spatial...] combined."""
     op = PoolOp(
@@ -35,6 +41,7 @@ def pool(
         pads_end=window.end,
         overhang=window.overhang,
         count_pads=count_pads,
+        keeps_first=keeps_first,
     )
     return builder.add(op)
 

@@ -640,6 +640,14 @@ func.func @pool_c3_kernel(%x : tensor<1x4x9x9xf32>) {
 
 // -----
 
+// CHECK: op 'core.pool': only a maximum of floats has a first (C4)
+func.func @pool_c4_first(%x : tensor<1x4x9x9xi32>) {
+  %r = core.pool max %x kernel [3, 3] strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] {keeps_first = true} : (tensor<1x4x9x9xi32>) -> tensor<1x4x7x7xi32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.if': the condition is not i1 (C3)
 func.func @if_c3_condition(%c : tensor<i64>, %x : tensor<2xf32>) {
   %y = core.if %c : tensor<i64> -> tensor<2xf32> {

@@ -530,6 +530,8 @@ def test_pool(suite: Suite) -> None:
     for rule in WINDOWS[:-1]:
         x = with_specials(values((1, 2, 7, 6)))
         suite.on(lambda x, rule=rule: [PoolOp(k, x, **window(rule)) for k in kinds], x, scale=1)
+        x.flat[::3] = np.nan
+        suite.on(lambda x, rule=rule: [PoolOp("max", x, **window(rule), keeps_first=True)], x)
     suite.check()
 
 

@@ -9,15 +9,14 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.elementwise import AbsOp, PowOp
-from lowerdeck.dialects.core.types import dims_of, element_type, i64, is_float, rank_of
+from lowerdeck.dialects.core.types import dims_of, element_type, is_float, rank_of
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
 from lowerdeck.passes.legalize.onnx.windows import read_window
-from lowerdeck.passes.legalize.pooling import largest, padded, pool, tap
+from lowerdeck.passes.legalize.pooling import largest, pool
 from lowerdeck.passes.legalize.reduction import mean
-from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.windows import Window, round_up, surplus
 
 
@@ -56,27 +55,14 @@ def legalize_max_pool(op: OnnxOp, builder: OnnxLegalizer) -> Results:
     window, starts = _window(op, builder, dims_of(whole))
     builder.attrs.ignore("storage_order")
     x = _from(builder, whole, starts)
-    result = pool(builder, "max", x, window)
+    is_dilated = max(window.dilations, default=1) > 1
+    keeps_first = is_dilated and is_float(element_type(x))
+    result = pool(builder, "max", x, window, keeps_first=keeps_first)
     if builder.wants(1):
         places = _from(builder, _places(builder, dims_of(whole)), starts)
         dims = dims_of(result)
         return list(largest(builder, x, places, window, dims, keeps_first=True))
-    if max(window.dilations, default=1) > 1 and is_float(element_type(x)):
-        result = _with_first_nan(builder, x, window, result)
     return [result]
-
-
-def _with_first_nan(
-    builder: OnnxLegalizer, x: SSAValue, window: Window, result: SSAValue
-) -> SSAValue:
-    """NaN in place of the result where it is the first element of the window."""
-    dims = dims_of(result)
-    if all(pad == 0 for pad in window.begin):
-        inside = padded(builder, x, window, builder.scalar(0, x))
-        first = tap(builder, inside, window, dims, [0] * len(window.strides))
-        return first.ne(first).where(first, TensorValue(builder, result)).value
-    places = builder.broadcast(builder.scalar(0, i64), dims_of(x))
-    return largest(builder, x, places, window, dims, keeps_first=True)[0]
 
 
 def _places(builder: OnnxLegalizer, dims: Sequence[Expr]) -> SSAValue:

@@ -86,6 +86,28 @@ func.func @along(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32> {
 
 // -----
 
+// What one window covers; not where it is smaller, or takes every other element.
+// CHECK-LABEL: @one_window
+// CHECK:         core.pool max %{{.*}} kernel [20] strides [1] dilations [1] pads [0] [0] overhang [0] : (tensor<2x3x20xf32>) -> tensor<2x3x1xf32>
+// CHECK-LABEL: @smaller
+// CHECK:         core.pool max %{{.*}} kernel [3, 5]
+// CHECK-LABEL: @spread
+// CHECK:         core.pool max %{{.*}} kernel [2, 5]
+func.func @one_window(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32> {
+  %r = core.pool max %x kernel [4, 5] strides [3, 4] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] : (tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32>
+  func.return %r : tensor<2x3x1x1xf32>
+}
+func.func @smaller(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x2x1xf32> {
+  %r = core.pool max %x kernel [3, 5] strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] : (tensor<2x3x4x5xf32>) -> tensor<2x3x2x1xf32>
+  func.return %r : tensor<2x3x2x1xf32>
+}
+func.func @spread(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32> {
+  %r = core.pool max %x kernel [2, 5] strides [1, 1] dilations [3, 1] pads [0, 0] [0, 0] overhang [0, 0] : (tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32>
+  func.return %r : tensor<2x3x1x1xf32>
+}
+
+// -----
+
 // What moves together; whole lines that are cut, padded with a constant, joined and gathered.
 // CHECK-LABEL: @transpose
 // CHECK:         core.transpose %{{.*}} [0, 2, 1] : (tensor<2x3x20xf32>) -> tensor<2x20x3xf32>

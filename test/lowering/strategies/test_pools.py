@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +38,9 @@ class Form:
     end: Sequence[int]
     overhang: Sequence[int]
 
-    def pool(self, x: SSAValue, kind: str, *, count_pads: bool = False) -> SSAValue:
+    def pool(
+        self, x: SSAValue, kind: str, *, count_pads: bool = False, keeps_first: bool = False
+    ) -> SSAValue:
         """The largest, the sum or the average of each window."""
         return PoolOp(
             kind,
@@ -49,6 +52,7 @@ class Form:
             pads_end=self.end,
             overhang=self.overhang,
             count_pads=count_pads,
+            keeps_first=keeps_first,
         ).result
 
 
@@ -88,10 +92,12 @@ def add(
 ) -> None:
     """One more program, as the target's schedules have it."""
     name, x = f"p{len(suite.programs)}", numbers(form.shape, dtype)
-    is_blocked = options.pop("is_blocked", False)
+    is_blocked, keeps_first = (options.pop(key, False) for key in ("is_blocked", "keeps_first"))
+    if keeps_first:
+        x.flat[:: 3 + len(suite.programs) % 3] = np.nan
 
     def body(x: SSAValue) -> SSAValue:
-        result = form.pool(x, kind[0], count_pads=kind[1])
+        result = form.pool(x, kind[0], count_pads=kind[1], keeps_first=keeps_first)
         if dtype != np.float32:
             return result
         return e.MaxOp(result, constant(np.full((), -5, np.float32))).result
@@ -161,6 +167,31 @@ def test_every_type(tmp_path: Path, dtype: Any) -> None:
     is_float = np.dtype(dtype).kind == "f"
     for number, form in enumerate(FORMS[:10]):
         add(suite, "x86-64-v4", form, dtype, KINDS[number % 4 if is_float else 0])
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64"])
+def test_first_nan(tmp_path: Path, target: str) -> None:
+    """What comes first in a window decides, also where windows begin outside of the image."""
+    suite = suite_for(target, tmp_path)
+    options: dict[str, Any] = {"keeps_first": True, "change": in_small_tiles}
+    forms = [
+        *FORMS,
+        Form((1, 2, 6, 23), (3, 3), (1, 1), (2, 2), (2, 2), (2, 2), (0, 0)),
+        Form((1, 2, 7, 23), (3, 3), (2, 2), (3, 3), (5, 5), (1, 0), (0, 0)),
+        Form((1, 2, 2, 19), (3, 3), (2, 1), (3, 5), (3, 5), (3, 5), (0, 0)),
+        Form((1, 2, 4, 5, 18), (2, 2, 3), (1, 1, 2), (2, 1, 2), (1, 1, 3), (1, 0, 3), (0, 0, 0)),
+    ]
+    for number, form in enumerate(forms):
+        wanted = by_way(0 if number % 3 == 0 else 2)
+        add(suite, target, form, np.float32, KINDS[0], wanted=wanted, **options)
+    for form in forms[-4:-1]:
+        sized = dataclasses.replace(form, shape=(1, 17, *form.shape[2:]))
+        add(suite, target, sized, np.float32, KINDS[0], is_blocked=True, keeps_first=True)
+        dims = (symbol("n"), 2, symbol("h"), symbol("w"))
+        add(suite, target, form, np.float32, KINDS[0], dims=dims, **options)
+    sized = Form((1, 17, 9, 11), (5, 5), (1, 1), (2, 2), (4, 3), (4, 4), (0, 0))
+    add(suite, target, sized, np.float32, KINDS[0], is_blocked=True, wanted=by_way(2), **options)
     suite.check()
 
 
