@@ -26,9 +26,9 @@ _IDENTITIES: Mapping[str, float] = {"add": 0.0, "max": -python_math.inf, "min": 
 @dataclass(frozen=True)
 class Reduction:
     """
-    A carried value whose only use is to be combined with one f32 term per iteration.
+    A carried value whose only use is to be combined with one term per iteration, of f32 or f64.
 
-    An f64 sum of such terms qualifies, too: partial sums may be computed in f32.
+    An f64 sum of f32 terms qualifies, too: partial sums may be computed in f32.
     """
 
     kind: str
@@ -44,7 +44,8 @@ class Reduction:
     @property
     def identity(self) -> arith.ConstantOp:
         """The neutral element."""
-        return arith.ConstantOp(FloatAttr(_IDENTITIES[self.kind], f32))
+        type_ = f32 if self.term.type == f32 else f64
+        return arith.ConstantOp(FloatAttr(_IDENTITIES[self.kind], type_))
 
     def combine(self, block: Block, total: SSAValue, term: SSAValue) -> SSAValue:
         """Append the op that combines a total with a term, or two totals."""
@@ -56,7 +57,7 @@ class Reduction:
             return _append(block, arith.AddfOp(total, term))
         if self.keeps_nan:
             op = arith.MaximumfOp if self.kind == "max" else arith.MinimumfOp
-            return _append(block, op(total, term))
+            return _append(block, op(term, total))
         predicate = "ogt" if self.kind == "max" else "olt"
         wins = _append(block, arith.CmpfOp(term, total, predicate))
         return _append(block, arith.SelectOp(wins, term, total))
@@ -93,7 +94,7 @@ def _reduction(argument: SSAValue, value: SSAValue, last: YieldOp) -> Reduction 
         if argument not in (left, right):
             return None
         term = right if left is argument else left
-        reduction = _of_f32(_OPS[type(op)], argument, term, op)
+        reduction = _of_floats(_OPS[type(op)], argument, term, op)
     else:
         return None
     if reduction is None or any(use.operation not in reduction.ops for use in argument.uses):
@@ -101,18 +102,16 @@ def _reduction(argument: SSAValue, value: SSAValue, last: YieldOp) -> Reduction 
     return None if reduction.term is argument else reduction
 
 
-def _of_f32(kind: str, argument: SSAValue, term: SSAValue, op: Operation) -> Reduction | None:
-    if term.type == f32:
-        return Reduction(kind, True, argument, term, (op,))
+def _of_floats(kind: str, argument: SSAValue, term: SSAValue, op: Operation) -> Reduction | None:
     if kind == "add" and isinstance(term.owner, arith.ExtFOp) and term.has_one_use():
         source = term.owner.input
-        if source.type == f32 and _is_f64(argument.type):
+        if source.type == f32 and _is_float(argument.type):
             return Reduction(kind, True, argument, source, (op, term.owner))
-    return None
+    return Reduction(kind, True, argument, term, (op,)) if _is_float(term.type) else None
 
 
-def _is_f64(type_: Attribute) -> bool:
-    return type_ == f64
+def _is_float(type_: Attribute) -> bool:
+    return type_ in (f32, f64)
 
 
 def _selected(argument: SSAValue, op: arith.SelectOp) -> Reduction | None:
@@ -121,7 +120,7 @@ def _selected(argument: SSAValue, op: arith.SelectOp) -> Reduction | None:
     if not isinstance(test, arith.CmpfOp) or not op.cond.has_one_use():
         return None
     kind = _SELECTED.get(test.predicate.value.data)
-    if kind is None or op.rhs is not argument or argument.type != f32:
+    if kind is None or op.rhs is not argument or not _is_float(argument.type):
         return None
     if test.lhs is not op.lhs or test.rhs is not argument:
         return None

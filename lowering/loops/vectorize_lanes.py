@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math as python_math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -131,15 +132,14 @@ class Vectorizer:
         block.add_op(total)
         if reduction.kind == "add" or not reduction.keeps_nan:
             return total.result
-        # The extremum of lanes skips NaN; their sum, with zeros for numbers, does not.
-        zero = arith.ConstantOp(FloatAttr(0.0, f32))
-        zeros = BroadcastOp(zero.result, vector_type(f32, self._lanes))
-        is_number = vector.CompareOp("eq", terms, terms)
-        marks = vector.SelectOp(is_number.result, zeros.vector, terms)
-        mark = vector.ReduceOp("add", marks.result)
-        has_nan = arith.CmpfOp(mark.result, mark.result, "uno")
-        result = arith.SelectOp(has_nan.result, mark.result, total.result)
-        block.add_ops([zero, zeros, is_number, marks, mark, has_nan, result])
+        # The extremum of lanes skips NaN.
+        scalar = scalar_of(terms.type)
+        assert isinstance(scalar, AnyFloat)
+        is_nan = vector.CompareOp("ne", terms, terms)
+        has_nan = vector.AnyOp(is_nan.result)
+        nan = arith.ConstantOp(FloatAttr(python_math.nan, scalar))
+        result = arith.SelectOp(has_nan.result, nan.result, total.result)
+        block.add_ops([is_nan, has_nan, nan, result])
         return result.result
 
     def _ops(self, source: Block, cloner: Cloner, block: Block) -> None:

@@ -24,7 +24,7 @@ from lowerdeck.dialects.buffer.kernel import (
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
-from lowerdeck.dialects.intervals import simplified
+from lowerdeck.dialects.intervals import interval, simplified
 from lowerdeck.lowering.loops.demote import Demoter
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
@@ -37,7 +37,7 @@ from lowerdeck.passes.context import options_of
 LONGEST_CHAIN = 1 << 14
 """The maximum number of terms that one f32 lane may add up; longer sums stay in f64."""
 
-_MEMORY_TYPES = (f32, f16, bf16, i1, *(IntegerType(width) for width in (8, 16, 32, 64)))
+_MEMORY_TYPES = (f32, f64, f16, bf16, i1, *(IntegerType(width) for width in (8, 16, 32, 64)))
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,7 @@ class Accesses:
             base = exprs[buffer.innermost] - self._lane if exprs else Expr.const(0)
             if varies and (varies != [buffer.innermost] or str(self._lane) in base.symbols):
                 return False
-            type_ = value_type(buffer.element)
-            if type_ == f64 or (varies and type_ not in _MEMORY_TYPES):
+            if varies and value_type(buffer.element) not in _MEMORY_TYPES:
                 return False
             if isinstance(op, StoreOp):
                 written.add(op.ref)
@@ -126,6 +125,7 @@ class LoopVectorizer:
         self._loop = loop
         self._limits = limits
         self._most = most
+        self._is_of_f64 = _touches_f64(loop)
         self._reductions = reductions
         self._combining = {op for reduction in reductions for op in reduction.ops}
         self._indices = Indices()
@@ -178,7 +178,9 @@ class LoopVectorizer:
         return False
 
     def _longest_chain(self) -> int:
-        """The most terms that one lane adds up where the source sums in f64."""
+        """The most terms that one lane adds up in f32 where the source sums in f64."""
+        if self._is_of_f64:
+            return 0
         inner = (op for op in self._loop.body.walk() if isinstance(op, ForOp) and _sums_in_f64(op))
         return max(map(_trips, inner), default=0)
 
@@ -274,7 +276,9 @@ class LoopVectorizer:
 
     def _iteration(self, place: Expr, carried: Sequence[SSAValue], block: Block) -> list[SSAValue]:
         """The body of the loop at an index; returns the carried values."""
-        cloner = Demoter(self._indices, moved={self._index: place})
+        # What memory holds in f64 is computed in it.
+        copying = Cloner if self._is_of_f64 else Demoter
+        cloner = copying(self._indices, moved={self._index: place})
         cloner.values.update(zip(self._loop.body.block.args[1:], carried, strict=True))
         for op in self._loop.body.block.ops:
             if op not in self._combining and not isinstance(op, YieldOp):
@@ -289,7 +293,8 @@ class LoopVectorizer:
     ) -> list[SSAValue]:
         """Partial results of as many terms as one lane may add up, combined in a loop."""
         most, count = LONGEST_CHAIN * self._chains, piece.count
-        if not _sums_in_f64(self._loop) or (count.value is not None and count.value <= most):
+        is_exact = self._is_of_f64 or not _sums_in_f64(self._loop)
+        if is_exact or (count.value is not None and count.value <= most):
             return self._partial_result(piece, totals, block)
         body = Block(arg_types=[IndexType(), *(total.type for total in totals)])
         number = self._indices.symbol(body.args[0])
@@ -306,7 +311,9 @@ class LoopVectorizer:
         """Each lane combines its own terms, in several chains; then they are combined."""
         body, lane = self._lane_body(piece, totals)
         count = piece.count
-        chains = self._chains if count.value is None or count.value >= 2 * self._chains else 1
+        bounds = interval(count, self._indices.ranges)
+        most = None if bounds is None else bounds[1]
+        chains = self._chains if most is None or most >= 2 * self._chains else 1
         sums = [_append(body, reduction.identity) for reduction in self._reductions]
         whole = count // chains
         if chains > 1:
@@ -396,6 +403,12 @@ def _sums_in_f64(loop: ForOp) -> bool:
     return any(init.type == f64 for init in loop.inits)
 
 
+def _touches_f64(loop: ForOp) -> bool:
+    """True if elements of f64 are read or written."""
+    accesses = (op for op in loop.walk() if isinstance(op, LoadOp | StoreOp))
+    return any(value_type(ref_type(op.ref).element) == f64 for op in accesses)
+
+
 def _trips(loop: ForOp) -> int:
     """The trip count of a loop, including nested sums; 0 if it is unknown."""
     lower, upper, _ = loop.range.data
@@ -412,13 +425,13 @@ def vectorize_loop(loop: ForOp, lanes: int, limits: Limits) -> bool:
     if any(
         isinstance(op, scf.IfOp) and EXACT not in op.attributes and _gives_f64(op)
         for op in loop.walk()
-    ):
+    ) and not _touches_f64(loop):
         return False
     reductions = find_reductions(loop)
     if reductions is None:
         return False
     lower, upper, _ = loop.range.data
-    if any(EXACT in op.attributes for op in loop.walk()):
+    if _touches_f64(loop) or any(EXACT in op.attributes for op in loop.walk()):
         lanes //= 2
     if (size := (upper - lower).value) is not None:
         while lanes > max(size, 1):
@@ -459,10 +472,10 @@ class VectorizeLoopsPass(ModulePass):
     Vectors for the loops of kernels without a `schedule`: the outermost ones whose iterations have
     contiguous accesses and are independent of each other, except for reductions.
 
-    A reduction (a sum, or an extremum, of f32) has partial results in the lanes, in several chains,
-    which are combined after the loop. f64 sums of f32 terms are computed in this way, too, and if
-    the lanes are results, values computed from them in f64 are computed in f32. The remainder of a
-    loop is computed in shorter vectors, then one by one.
+    A reduction (a sum, or an extremum, of floats) has partial results in the lanes, in several
+    chains, which are combined after the loop. f64 sums of f32 terms are computed in f32 in this
+    way, and if the lanes are results, values computed from them in f64 are computed in f32, unless
+    memory holds f64. The remainder of a loop is computed in shorter vectors, then one by one.
 
     `lanes` is that of the target by default.
     """

@@ -54,7 +54,8 @@ def _combine(
     """`total` combined with one more element."""
     if kind in (ReduceKind.MAX, ReduceKind.MIN):
         choose = scalars.maximum if kind == ReduceKind.MAX else scalars.minimum
-        return choose(b, total, scalars.widen(b, value), element)
+        # In this order: whether the second one is NaN is not asked, and of equal ones it stays.
+        return choose(b, scalars.widen(b, value), total, element)
     wide = scalars.cast(b, value, element, sum_type(element))
     return (scalars.mul if kind == ReduceKind.PROD else scalars.add)(b, total, wide)
 
@@ -101,33 +102,50 @@ def _merge(at: Index, inner: Index, axes: Sequence[int], rank: int, keep: bool) 
 @anchor(ArgReduceOp)
 def lower_arg_reduce(k: KernelLowering, op: ArgReduceOp) -> None:
     """Carry the best element and its index; NaN is better than any number."""
-    b, dims, axis = k.builder, dims_of(op.input), op.axis.data
-    element = element_type(op.input)
-    keep, last = bool(op.keep_dims.value.data), bool(op.last_index.value.data)
+    b = k.builder
+    with b.nest(dims_of(op.result), parallel=True) as at:
+        start = [arg_element(k, op, at, Expr.const(0)), b.integer(0, i64)]
+
+        def step(position: Expr, values: Sequence[SSAValue], at: Index = at) -> Sequence[SSAValue]:
+            return arg_step(k, op, at, position, values)
+
+        k.finish(op, at, b.carry(dims_of(op.input)[op.axis.data], start, step, 1)[1])
+
+
+def arg_element(k: KernelLowering, op: ArgReduceOp, at: Index, position: Expr) -> SSAValue:
+    """An element of the line that the result at an index is about."""
+    keep = bool(op.keep_dims.value.data)
+    index = _merge(at, [position], [op.axis.data], len(dims_of(op.input)), keep)
+    return scalars.widen(k.builder, k.element(op.input, index))
+
+
+def arg_step(
+    k: KernelLowering, op: ArgReduceOp, at: Index, position: Expr, values: Sequence[SSAValue]
+) -> Sequence[SSAValue]:
+    """The best element so far and its index, after one more."""
+    b, (best, where) = k.builder, values
+    value = arg_element(k, op, at, position)
+    wins = is_better(b, op, value, best)
+    return [
+        b.add(arith.SelectOp(wins, value, best)),
+        b.add(arith.SelectOp(wins, b.as_integer(position), where)),
+    ]
+
+
+def is_better(
+    b: KernelBuilder, op: ArgReduceOp, value: SSAValue, best: SSAValue, *, or_equal: bool = True
+) -> SSAValue:
+    """
+    True if a value wins over the best one before it. Equal ones do if the last is asked for, unless
+    `or_equal` is False.
+    """
+    element, last = element_type(op.input), bool(op.last_index.value.data) and or_equal
     if op.kind.data == ExtremumKind.MAX:
         predicate = Predicate.GE if last else Predicate.GT
     else:
         predicate = Predicate.LE if last else Predicate.LT
-    with b.nest(dims_of(op.result), parallel=True) as at:
-
-        def value_at(position: Expr, at: Index = at) -> SSAValue:
-            index = _merge(at, [position], [axis], len(dims), keep)
-            return scalars.widen(b, k.element(op.input, index))
-
-        def better(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            best, where = values
-            value = value_at(position)
-            wins = scalars.compare(b, predicate, value, best, element)
-            if is_float(element):
-                wins = _or_first_nan(b, wins, value, best, last=last)
-            return [
-                b.add(arith.SelectOp(wins, value, best)),
-                b.add(arith.SelectOp(wins, b.as_integer(position), where)),
-            ]
-
-        start = [value_at(Expr.const(0)), b.integer(0, i64)]
-        index = b.carry(dims[axis], start, better, 1)[1]
-        k.finish(op, at, index)
+    wins = scalars.compare(b, predicate, value, best, element)
+    return _or_first_nan(b, wins, value, best, last=last) if is_float(element) else wins
 
 
 def _or_first_nan(

@@ -14,6 +14,7 @@ from lowerdeck.dialects.core.schedule import Schedule, ScheduleAttr
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests.lower import KernelLowering
+from lowerdeck.lowering.strategies.arg_rows import ArgRows
 from lowerdeck.lowering.strategies.bands import Bands
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
@@ -43,6 +44,7 @@ STRATEGIES: list[Strategy] = [
     BlockedAttention(),
     BlockedPool(),
     SeparablePool(),
+    ArgRows(),
     ConcatBlocks(),
     ChannelBlocks(),
     RowMaps(),

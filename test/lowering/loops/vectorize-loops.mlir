@@ -49,14 +49,26 @@ func.func @main(%x: tensor<3x32xf32>) -> tensor<1x32xf32> {
 // A maximum keeps NaN: the lanes are compared with themselves.
 // CHECK-LABEL: buffer.func @reduce_0
 // CHECK: buffer.reduce max %[[P:.*]] : vector<8xf32> -> f32
-// CHECK: %[[N:.*]] = buffer.compare eq %[[P]], %[[P]]
-// CHECK: %[[M:.*]] = buffer.select %[[N]], %{{.*}}, %[[P]]
-// CHECK: buffer.reduce add %[[M]]
-// CHECK: arith.cmpf uno
+// CHECK-NEXT: %[[N:.*]] = buffer.compare ne %[[P]], %[[P]]
+// CHECK-NEXT: %[[ANY:.*]] = buffer.any %[[N]]
+// CHECK: arith.select %[[ANY]]
 // CHECK: arith.maximumf
 func.func @main(%x: tensor<3x16xf32>) -> tensor<3xf32> {
   %y = core.reduce max %x [1] : (tensor<3x16xf32>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
+}
+
+// -----
+
+// What memory holds in f64 is added up in it, in half as many lanes.
+// CHECK-LABEL: buffer.func @reduce_0
+// CHECK: arith.addf %{{.*}} : vector<4xf64>
+// CHECK: buffer.reduce add %{{.*}} : vector<4xf64> -> f64
+// CHECK-NOT: f32
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x16xf64>) -> tensor<3xf64> {
+  %y = core.reduce sum %x [1] : (tensor<3x16xf64>) -> tensor<3xf64>
+  func.return %y : tensor<3xf64>
 }
 
 // -----
