@@ -1,12 +1,13 @@
-"""Which files are read, and whether they have changed since."""
+"""Which files are read, and whether they have changed since; files that are written whole."""
 
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Generator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 
 class FileState(NamedTuple):
@@ -52,3 +53,42 @@ def record_file(path: str) -> FileState:
     if found is not None:
         found.setdefault(os.path.abspath(path), state)
     return state
+
+
+def is_special(path: str) -> bool:
+    """True for what is written to and never replaced: a device, a pipe, a socket."""
+    return os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+
+
+@contextmanager
+def replacing(path: str, mode: str = "w", *, keep_empty: bool = True) -> Generator[IO[Any]]:
+    """
+    A file that takes the place of `path`, or of what it is a link to, when the block ends without
+    an error; what is special is written to directly.
+
+    An empty one is dropped unless `keep_empty`.
+    """
+    if is_special(path):
+        with open(path, mode) as file:
+            yield file
+        return
+    target = os.path.realpath(path)
+    folder, name = os.path.split(target)
+    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
+    try:
+        with os.fdopen(handle, mode) as file:
+            yield file
+        if not keep_empty and os.path.getsize(temporary) == 0:
+            os.unlink(temporary)
+            return
+        os.chmod(temporary, 0o666 & ~_umask())
+        os.replace(temporary, target)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,13 +1,12 @@
-"""What the command line tools share: errors for users, files that appear whole, and start-up."""
+"""What the command line tools share: errors for users, and start-up."""
 
 from __future__ import annotations
 
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import Any
 
 from lowerdeck.dialects.recursion import working_on_modules
 
@@ -174,31 +173,3 @@ def _verification_problems(module: Any, file: str) -> Iterator[str]:
             if count == _LISTED:
                 yield f"{file}: more ops may not verify"
                 return
-
-
-@contextmanager
-def replacing(path: str, mode: str = "w", *, keep_empty: bool = True) -> Generator[IO[Any]]:
-    """
-    A file that takes the place of `path` when the block ends without an error.
-
-    An empty one is dropped unless `keep_empty`.
-    """
-    folder, name = os.path.split(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", dir=folder)
-    try:
-        with os.fdopen(handle, mode) as file:
-            yield file
-        if not keep_empty and os.path.getsize(temporary) == 0:
-            os.unlink(temporary)
-            return
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from lowerdeck.dialects.files import replacing
 from lowerdeck.frontends.frontend import graph_file, known_formats
 from lowerdeck.tools.arguments import (
     add_options,
@@ -17,7 +18,7 @@ from lowerdeck.tools.arguments import (
     compile_options,
     read_arrays,
 )
-from lowerdeck.tools.common import ToolError, about, replacing, run_tool
+from lowerdeck.tools.common import ToolError, about, run_tool
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

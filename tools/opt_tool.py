@@ -24,6 +24,7 @@ from xdsl.utils.exceptions import ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from lowerdeck import lowering
+from lowerdeck.dialects.files import is_special, replacing
 from lowerdeck.dialects.frameworks import export_phases
 from lowerdeck.dialects.registry import dialects
 from lowerdeck.frontends.frontend import formats, graph_file
@@ -39,7 +40,7 @@ from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import PHASES
 from lowerdeck.passes.options import UNSPECIFIED
 from lowerdeck.tools.arguments import add_options, checking_options, compile_options
-from lowerdeck.tools.common import ToolError, about, replacing, run_tool, verify
+from lowerdeck.tools.common import ToolError, about, run_tool, verify
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -302,7 +303,7 @@ class OptTool(xDSLOptMain):
     def _outputs(self) -> Generator[tuple[IO[str], WeightsFile | None]]:
         """Where the text goes, and the file for weights if there is one."""
         path, weights = self.args.output_file, self.args.weights_out
-        if path is not None and weights is None:
+        if path is not None and weights is None and not is_special(path):
             weights = f"{path}.weights"
         with _text_output(path) as output:
             if weights is None:

@@ -11,6 +11,8 @@ import os
 import tempfile
 from typing import TYPE_CHECKING
 
+from lowerdeck.dialects.files import replacing
+
 if TYPE_CHECKING:
     import onnx
     from xdsl.dialects.builtin import ModuleOp
@@ -30,16 +32,15 @@ def write_model(module: ModuleOp, path: str | os.PathLike[str], *, function: str
 
     target = os.fspath(path)
     writer = ModelWriter(find_function(module, function))
-    data = f"{os.path.basename(target)}.data" if writer.weight_bytes >= _INLINE_LIMIT else None
-    folder = os.path.dirname(os.path.abspath(target))
-    with tempfile.TemporaryDirectory(prefix=".export-", dir=folder) as scratch:
-        model = writer.model(os.path.join(scratch, data) if data else None)
-        whole = os.path.join(scratch, "model")
-        with open(whole, "wb") as file:
-            file.write(model.SerializeToString())
-        if data:
-            os.replace(os.path.join(scratch, data), os.path.join(folder, data))
-        os.replace(whole, target)
+    with replacing(target, "wb") as file:
+        if writer.weight_bytes < _INLINE_LIMIT:
+            file.write(writer.model(None).SerializeToString())
+            return
+        folder, name = os.path.split(f"{os.path.realpath(target)}.data")
+        with tempfile.TemporaryDirectory(prefix=".export-", dir=folder) as scratch:
+            data = os.path.join(scratch, name)
+            file.write(writer.model(data).SerializeToString())
+            os.replace(data, os.path.join(folder, name))
 
 
 def export_onnx(module: ModuleOp, path: str | os.PathLike[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any, cast
 
@@ -107,6 +108,18 @@ def test_small_constants_need_no_file(tmp_path: Path) -> None:
     source.write_text(ADD)
     assert main([str(source), "-o", str(out)]) == 0
     assert sorted(p.name for p in tmp_path.iterdir()) == ["add.mlir", "out.mlir"]
+
+
+def test_a_pipe_has_no_file_for_weights(tmp_path: Path) -> None:
+    pipe, source = tmp_path / "pipe", anonymous_constant(tmp_path)
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert main([str(source), "-p", "fold", "-o", str(pipe)]) == 0
+        assert b"core.constant" in os.read(reader, 1 << 16)
+    finally:
+        os.close(reader)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["fold.mlir", "pipe"]
 
 
 def test_failure_keeps_the_old_output(tmp_path: Path) -> None:
