@@ -24,6 +24,7 @@ from lowerdeck.passes.options import CompileOptions, OptionError
 from lowerdeck.passes.provenance import source_file
 
 PASSES: dict[str, PassFactory] = {
+    "pack-products": lazy("lowering.form.pack_products", "PackProductsPass"),
     "split-products": lazy("lowering.form.split_products", "SplitProductsPass"),
     "form-kernels": lazy("lowering.form.form_kernels", "FormKernelsPass"),
     "fuse-epilogue": lazy("lowering.form.fuse_epilogue", "FuseEpiloguePass"),
@@ -68,6 +69,7 @@ may lie over operands, which the loops as they are then decide."""
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [
+        "pack-products",
         "split-products",
         "form-kernels",
         "fuse-epilogue",

@@ -31,6 +31,7 @@ _MODULES: Mapping[str, str] = {
     "fuse-channel-shuffle": "fuse_channel_shuffle",
     "fuse-conv-bn": "fuse_conv_bn",
     "fuse-norm": "fuse_norm",
+    "fuse-quantized": "fuse_quantized",
     "replace-batch-norm": "replace_batch_norm",
     "merge-products": "merge_products",
     "absorb-channel-shuffle": "absorb_channel_shuffle",
@@ -58,7 +59,9 @@ def legalize() -> list[str]:
 def pre() -> list[str]:
     """Clean up after legalization, which builds what is simplest to build."""
     return [
-        # First what is known: constants decide branches, shapes and what is left to simplify.
+        # Before fold, which makes floats of quantized weights.
+        "fuse-quantized",
+        # Then what is known: constants decide branches, shapes and what is left to simplify.
         "fold",
         "simplify",
         # Simplified ops are equal more often. What has become unused goes last.

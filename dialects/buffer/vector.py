@@ -223,6 +223,65 @@ class MinfOp(_ExtremumOp):
     name = "buffer.minf"
 
 
+class _DotOp(IRDLOperation):
+    """A total with products of the parts of i32."""
+
+    T: ClassVar = VarConstraint("T", AnyAttr())
+    lhs = operand_def(T)
+    rhs = operand_def(T)
+    total = operand_def(T)
+    result = result_def(T)
+    traits = traits_def(Pure())
+    assembly_format = "$lhs `,` $rhs `,` $total attr-dict `:` type($result)"
+
+    def __init__(self, lhs: SSAValue, rhs: SSAValue, total: SSAValue):
+        super().__init__(operands=[lhs, rhs, total], result_types=[total.type])
+
+    def verify_(self) -> None:
+        own = scalar_of(self.result.type)
+        require(own == IntegerType(32), lambda: f"parts of {own}", "C1")
+
+
+@irdl_op_definition
+class DotPairsOp(_DotOp):
+    """
+    total + low(lhs) * low(rhs) + high(lhs) * high(rhs), modulo 2^32: each i32 holds two signed
+    numbers of 16 bits. Of scalars, too.
+
+    Constraints:
+
+    - (C1) elements are i32.
+
+    Example:
+
+    ```mlir
+    %r = buffer.dot_pairs %x, %y, %total : vector<8xi32>
+    ```
+    """
+
+    name = "buffer.dot_pairs"
+
+
+@irdl_op_definition
+class DotQuadsOp(_DotOp):
+    """
+    total + the sum of the products of the four bytes of lhs, which have no signs, and those of rhs,
+    which have, modulo 2^32. Of scalars, too.
+
+    Constraints:
+
+    - (C1) elements are i32.
+
+    Example:
+
+    ```mlir
+    %r = buffer.dot_quads %x, %y, %total : vector<8xi32>
+    ```
+    """
+
+    name = "buffer.dot_quads"
+
+
 @irdl_op_definition
 class ConvertOp(IRDLOperation):
     """

@@ -101,6 +101,29 @@ class PadModeAttr(EnumAttribute[PadMode], SpacedOpaqueSyntaxAttribute):
     name = "core.pad_mode"
 
 
+class Packing(StrEnum):
+    """
+    The terms of sums that an element of i32 holds, the lowest bits first: two of 16 bits with
+    signs, or four bytes, which have signs in the right factor only or in the left one only.
+    """
+
+    PAIRS = "pairs"
+    UNSIGNED_LEFT = "unsigned_left"
+    UNSIGNED_RIGHT = "unsigned_right"
+
+    @property
+    def terms(self) -> int:
+        """How many an element holds."""
+        return 2 if self is Packing.PAIRS else 4
+
+
+@irdl_attr_definition
+class PackingAttr(EnumAttribute[Packing], SpacedOpaqueSyntaxAttribute):
+    """`#core<packing pairs>`."""
+
+    name = "core.packing"
+
+
 class ScatterReduction(StrEnum):
     """How a scattered element meets what is there; with NONE it takes its place."""
 
@@ -125,5 +148,6 @@ ENUMERATIONS = [
     CumulativeKindAttr,
     PoolKindAttr,
     PadModeAttr,
+    PackingAttr,
     ScatterReductionAttr,
 ]

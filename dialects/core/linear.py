@@ -30,6 +30,7 @@ from lowerdeck.dialects.core.base import (
     require_broadcast,
     require_same_element,
 )
+from lowerdeck.dialects.core.enums import Packing, PackingAttr
 from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index
 from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
@@ -37,6 +38,7 @@ from lowerdeck.dialects.core.types import (
     bit_width,
     dims_of,
     element_type,
+    i32,
     is_float,
     is_integer,
     rank_of,
@@ -404,7 +406,9 @@ class MatmulOp(ContractionOp):
     Sums are made in the element type of the result: `accumulator`, or that of the factors (lhs and
     rhs) without one. Integers wrap around; floats accumulate in at least their own precision and
     are rounded once. Zero points of lhs and rhs, which broadcast to them, are subtracted from their
-    elements in the type of the result before these are multiplied.
+    elements in the type of the result before these are multiplied. Elements that are `packed` hold
+    several terms each: `pairs` two signed numbers of 16 bits, `unsigned_left` and `unsigned_right`
+    four bytes, which have signs in the other factor. Each is multiplied by the one in its place.
 
     Constraints:
 
@@ -415,6 +419,7 @@ class MatmulOp(ContractionOp):
     - (C4) the batch dimensions broadcast.
     - (C5) there are no zero points or two, integers of the type of their factor or of the
       accumulator, which broadcast to the factor.
+    - (C6) packed elements are i32, without zero points and accumulator.
 
     Examples:
 
@@ -422,6 +427,7 @@ class MatmulOp(ContractionOp):
     %z = core.matmul %x, %y : (tensor<5x2x3xf32>, tensor<3x4xf32>) -> tensor<5x2x4xf32>
     %v = core.matmul %q, %r, %zeros, %zero in i32
         : (tensor<2x3xui8>, tensor<3x4xi8>, tensor<2x1xui8>, tensor<i8>) -> tensor<2x4xi32>
+    %s = core.matmul %t, %u packed pairs : (tensor<2x3xi32>, tensor<3x4xi32>) -> tensor<2x4xi32>
     ```
     """
 
@@ -429,9 +435,10 @@ class MatmulOp(ContractionOp):
     lhs = operand_def()
     rhs = operand_def()
     zeros = var_operand_def()
+    packing = opt_prop_def(PackingAttr)
     result = result_def()
     traits = traits_def(Pure())
-    assembly_format = f"operands {ACCUMULATOR} {TYPES}"
+    assembly_format = f"operands (`packed` $packing^)? {ACCUMULATOR} {TYPES}"
 
     def __init__(
         self,
@@ -440,8 +447,15 @@ class MatmulOp(ContractionOp):
         zero_points: Sequence[SSAValue] = (),
         *,
         accumulator: Attribute | None = None,
+        packing: Packing | None = None,
     ):
-        super().__init__([lhs, rhs, zero_points], {"accumulator": accumulator})
+        super().__init__(
+            [lhs, rhs, zero_points],
+            {
+                "accumulator": accumulator,
+                "packing": None if packing is None else PackingAttr(packing),
+            },
+        )
 
     @property
     def zero_points(self) -> Sequence[SSAValue]:
@@ -450,6 +464,12 @@ class MatmulOp(ContractionOp):
     def infer(self) -> Sequence[Attribute]:
         element = self.require_sum("C1")
         self.require_zero_points("C5")
+        require(
+            self.packing is None
+            or (element == i32 and not self.zeros and self.accumulator is None),
+            lambda: f"packed elements of {element}",
+            "C6",
+        )
         lhs, rhs = dims_of(self.lhs), dims_of(self.rhs)
         require(min(len(lhs), len(rhs)) >= 2, "a matrix has at least two dimensions", "C2")
         require(

@@ -1035,6 +1035,31 @@ def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
     return f"lanes_as({a}, np.dtype('u{name}')).view(np.{name})"
 
 
+def _dot_pairs(op: Operation, a: str, b: str, c: str) -> str:
+    low = " * ".join(f"((({x} & 0xFFFF) ^ 0x8000) - 0x8000)" for x in (a, b))
+    return _wrapped(op, f"{c} + {low} + ({a} >> 16) * ({b} >> 16)")
+
+
+def _dot_pairs_of_lanes(op: Operation, a: str, b: str, c: str) -> str:
+    low = " * ".join(f"{x}.astype(np.int16).astype(np.int32)" for x in (a, b))
+    return f"{c} + {low} + ({a} >> 16) * ({b} >> 16)"
+
+
+def _dot_quads(op: Operation, a: str, b: str, c: str) -> str:
+    terms = [
+        f"(({a} >> {shift}) & 0xFF) * (((({b} >> {shift}) & 0xFF) ^ 0x80) - 0x80)"
+        for shift in range(0, 32, 8)
+    ]
+    return _wrapped(op, " + ".join([c, *terms]))
+
+
+def _dot_quads_of_lanes(op: Operation, a: str, b: str, c: str) -> str:
+    terms = [
+        f"(({a} >> {shift}) & 0xFF) * ({b} >> {shift}).astype(np.int8)" for shift in range(0, 32, 8)
+    ]
+    return " + ".join([c, *terms])
+
+
 def _reduce_lanes(op: vector.ReduceOp, a: str) -> str:
     return f"reduce_{op.kind.data}({a})"
 
@@ -1109,6 +1134,8 @@ _FORMS: dict[type[Operation], Form] = {
     arith.BitcastOp: _reinterpret,
     vector.ReduceOp: _reduce_lanes,
     vector.AnyOp: _plain("bool({0}.any())"),
+    vector.DotPairsOp: _dot_pairs,
+    vector.DotQuadsOp: _dot_quads,
 }
 
 
@@ -1143,5 +1170,7 @@ _LANE_FORMS: dict[type[Operation], Form] = {
     math.FloorOp: _plain("np.floor({0})"),
     math.CeilOp: _plain("np.ceil({0})"),
     math.RoundEvenOp: _plain("np.rint({0})"),
+    vector.DotPairsOp: _dot_pairs_of_lanes,
+    vector.DotQuadsOp: _dot_quads_of_lanes,
 }
 """What differs for vectors: they are arrays, whose integers wrap around by themselves."""

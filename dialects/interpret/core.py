@@ -23,6 +23,7 @@ from lowerdeck.dialects.core import attention, constant, elementwise, linear, re
 from lowerdeck.dialects.core.enums import (
     CumulativeKind,
     ExtremumKind,
+    Packing,
     PadMode,
     PoolKind,
     Predicate,
@@ -635,8 +636,25 @@ def _centered(factor: Array, zero: Array | None, dtype: np.dtype[Any]) -> Array:
     return factor if zero is None else factor - zero.astype(dtype)
 
 
+def _terms(x: Array, packing: Packing, *, is_unsigned: bool) -> Iterator[Array]:
+    """The terms that each element holds, in i32."""
+    bits = 32 // packing.terms
+    part = np.dtype(f"{'u' if is_unsigned else ''}int{bits}")
+    for number in range(packing.terms):
+        yield (x >> np.int32(bits * number)).astype(part).astype(np.int32)
+
+
 @_meaning_of(linear.MatmulOp)
 def _matmul(op: linear.MatmulOp, args: Sequence[Array], symbols: Symbols) -> Array:
+    if op.packing is not None:
+        packing = op.packing.data
+        terms = zip(
+            _terms(args[0], packing, is_unsigned=packing is Packing.UNSIGNED_LEFT),
+            _terms(args[1], packing, is_unsigned=packing is Packing.UNSIGNED_RIGHT),
+            strict=True,
+        )
+        products = [matrix_product(lhs, rhs) for lhs, rhs in terms]
+        return np.asarray(sum(products[1:], products[0]))
     return _rounded(matrix_product(*_factors(op, args)), _result_dtype(op))
 
 

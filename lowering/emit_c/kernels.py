@@ -538,6 +538,26 @@ def _convert_lanes(op: vector.ConvertOp, a: str) -> str:
     return f"({target})__builtin_convertvector({a}, {unsigned_name(op.result.type)})"
 
 
+def _dot_pairs(op: Operation, a: str, b: str, c: str) -> str:
+    if lanes_of(op.results[0].type):
+        return _vector_function(op, a, b, c)
+    products = [
+        f"(uint32_t)((int16_t){a} * (int16_t){b})",
+        f"(uint32_t)((int16_t)((uint32_t){a} >> 16) * (int16_t)((uint32_t){b} >> 16))",
+    ]
+    return f"(int32_t)((uint32_t){c} + {' + '.join(products)})"
+
+
+def _dot_quads(op: Operation, a: str, b: str, c: str) -> str:
+    if lanes_of(op.results[0].type):
+        return _vector_function(op, a, b, c)
+    products = [
+        f"(uint32_t)((uint8_t)((uint32_t){a} >> {shift}) * (int8_t)((uint32_t){b} >> {shift}))"
+        for shift in range(0, 32, 8)
+    ]
+    return f"(int32_t)((uint32_t){c} + {' + '.join(products)})"
+
+
 def _remainder(op: Operation, a: str, b: str) -> str:
     assert is_float(op.results[0].type)
     return _library("fmod")(op, a, b)
@@ -591,6 +611,8 @@ _EXPRESSIONS: dict[type[Operation], Form] = {
     vector.ConvertOp: _convert_lanes,
     vector.AnyOp: _vector_function,
     vector.ReduceOp: _vector_function,
+    vector.DotPairsOp: _dot_pairs,
+    vector.DotQuadsOp: _dot_quads,
     math.AbsFOp: _library("fabs"),
     math.ExpOp: _library("exp"),
     math.LogOp: _library("log"),

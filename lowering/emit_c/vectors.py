@@ -21,6 +21,8 @@ from lowerdeck.dialects.buffer.vector import (
     LARGEST_STRIDE,
     AnyOp,
     ConvertOp,
+    DotPairsOp,
+    DotQuadsOp,
     MaxfOp,
     MinfOp,
     ReduceOp,
@@ -91,6 +93,8 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     SelectOp: "select",
     MaxfOp: "max",
     MinfOp: "min",
+    DotPairsOp: "dot_pairs",
+    DotQuadsOp: "dot_quads",
     math.SqrtOp: "sqrt",
     math.FloorOp: "floor",
     math.CeilOp: "ceil",
@@ -228,6 +232,9 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
     if scalar not in (f16, bf16, f32, f64):
         found[f"{name}_any"] = _Function(_any(scalar, lanes))
         found |= _integer_extrema(scalar, lanes)
+    if scalar == IntegerType(32):
+        found[f"{name}_dot_pairs"] = _Function(_dot_pairs(name, lanes, target))
+        found[f"{name}_dot_quads"] = _Function(_dot_quads(name, lanes, target))
     if scalar in (f16, bf16):
         found |= _conversions(scalar, lanes, target)
     if scalar not in (f32, f64):
@@ -618,6 +625,42 @@ def _with_builtin(scalar: Attribute, lanes: int, kind: str, plain: str, target: 
         f"  return {builtin.call.format(kind, 'ps' if scalar == f32 else 'pd')};\n"
         f"#else\n  {plain}\n#endif\n"
     )
+
+
+def _dot_pairs(name: str, lanes: int, target: Target) -> str:
+    """Products of the two halves of each lane, and a total."""
+    lines = [f"static inline {name} {name}_dot_pairs({name} a, {name} b, {name} c) {{"]
+    builtins = target.pairs.get(lanes, ())
+    for builtin in builtins:
+        word = "if" if builtin is builtins[0] else "elif"
+        call = builtin.call.format("(pairs)a", "(pairs)b", name)
+        lines.append(f"#{word} defined({builtin.macro}) && !defined(__clang__)")
+        if "pairs" in call:
+            lines.append(f"  typedef short pairs __attribute__((vector_size({4 * lanes})));")
+        lines.append(f"  return {call};")
+    if builtins:
+        lines.append("#else")
+    low = " * ".join(f"(({name})((lowerdeck_u32x{lanes}){x} << 16) >> 16)" for x in "ab")
+    lines.append(f"  return c + {low} + (a >> 16) * (b >> 16);")
+    if builtins:
+        lines.append("#endif")
+    return "\n".join([*lines, "}", ""])
+
+
+def _dot_quads(name: str, lanes: int, target: Target) -> str:
+    """Products of the four bytes of each lane, those of `a` without signs, and a total."""
+    unsigned = f"lowerdeck_u32x{lanes}"
+    terms = [
+        f"({name})(({unsigned})a << {left} >> 24) * (({name})(({unsigned})b << {left}) >> 24)"
+        for left in (24, 16, 8, 0)
+    ]
+    plain = [f"  {name} r = c + {terms[0]};", *(f"  r += {term};" for term in terms[1:])]
+    lines = [f"static inline {name} {name}_dot_quads({name} a, {name} b, {name} c) {{"]
+    if (builtin := target.quads.get(lanes)) is not None:
+        call = builtin.call.format("a", "b", name)
+        lines += [f"#if defined({builtin.macro}) && !defined(__clang__)", f"  return {call};"]
+        return "\n".join([*lines, "#else", *plain, "  return r;", "#endif", "}", ""])
+    return "\n".join([*lines, *plain, "  return r;", "}", ""])
 
 
 def _integer_extrema(scalar: Attribute, lanes: int) -> dict[str, _Function]:

@@ -12,28 +12,31 @@ from xdsl.passes import ModulePass
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp, yielded
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
+from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.dialects.core.types import dims_of, element_type, is_integer
 from lowerdeck.lowering.form.form_kernels import MAX_OPS, is_joined_at_front
 from lowerdeck.lowering.nests import ACCUMULATING, ALONE, ANCHORS
-from lowerdeck.passes.context import recorder_of
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import Target
+from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
 from lowerdeck.passes.provenance import derive
 
 
-def epilogue_input(kernel: KernelOp) -> int | None:
+def _epilogue_input(kernel: KernelOp, target: Target) -> int | None:
     """The position of the input whose kernel can absorb a kernel of maps."""
     if len(kernel.results) != 1 or not all(map(_is_map, kernel.body.block.ops)):
         return None
     candidates = range(len(kernel.inputs))
-    return next((k for k in candidates if _can_take_in(kernel.inputs[k], kernel)), None)
+    return next((k for k in candidates if _can_take_in(kernel.inputs[k], kernel, target)), None)
 
 
 def _is_map(op: Operation) -> bool:
     return isinstance(op, (*ELEMENTWISE, ConstantOp, YieldOp))
 
 
-def _can_take_in(value: SSAValue, kernel: KernelOp) -> bool:
+def _can_take_in(value: SSAValue, kernel: KernelOp, target: Target) -> bool:
     """True if the result of a kernel with a root op is used only by maps of the same shape."""
     producer, (result,) = value.owner, kernel.results
     if not isinstance(producer, KernelOp) or producer.parent is not kernel.parent:
@@ -48,8 +51,11 @@ def _can_take_in(value: SSAValue, kernel: KernelOp) -> bool:
         return False
     if len(ops) + len(list(kernel.body.block.ops)) > MAX_OPS:
         return False
-    # A root op that accumulates in the output needs an output of its own type.
-    return type(anchor) not in ACCUMULATING or element_type(value) == element_type(result)
+    # A root op that accumulates in the output needs an output of its own type. Tiles of products of
+    # integers are in registers.
+    own = element_type(value)
+    is_in_registers = isinstance(anchor, MatmulOp) and is_integer(own) and target.lanes_of(own) > 1
+    return type(anchor) not in ACCUMULATING or own == element_type(result) or is_in_registers
 
 
 def fuse(kernel: KernelOp, position: int, rewriter: Rewriter) -> KernelOp:
@@ -90,8 +96,11 @@ class FuseEpilogue(Pattern[int]):
     name = "fuse-epilogue"
     roots = (KernelOp,)
 
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
     def match(self, op: KernelOp) -> Match[int] | None:
-        if (position := epilogue_input(op)) is None:
+        if (position := _epilogue_input(op, self._target)) is None:
             return None
         producer = op.inputs[position].owner
         assert isinstance(producer, KernelOp)
@@ -109,13 +118,14 @@ class FuseEpiloguePass(ModulePass):
     Let the kernel of a convolution, product, pool or reduction absorb the maps after it.
 
     The maps have the shape of its result, and that result has no other use: they are computed
-    right before the result is stored. Of several such inputs (a sum of two convolutions) the first
-    is taken.
+    right before the result is stored. They may end in another element type only behind ops that do
+    not accumulate in their result, such as products of integers on targets with vectors. Of several
+    such inputs (a sum of two convolutions) the first is taken.
     """
 
     name = "fuse-epilogue"
     optional = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        patterns = [FuseEpilogue()]
+        patterns = [FuseEpilogue(target_named(options_of(ctx).target))]
         apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name, recursive=False)

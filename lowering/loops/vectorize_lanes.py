@@ -81,6 +81,8 @@ _PLAIN: frozenset[type[Operation]] = frozenset(
         math.FloorOp,
         math.CeilOp,
         math.RoundEvenOp,
+        vector.DotPairsOp,
+        vector.DotQuadsOp,
     }
 )
 """Ops that apply to vectors unchanged, lane by lane."""

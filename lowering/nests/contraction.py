@@ -12,7 +12,9 @@ from collections.abc import Sequence
 
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.buffer.vector import DotPairsOp, DotQuadsOp
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ints
@@ -35,6 +37,21 @@ def _add_product(
     b = k.builder
     product = scalars.mul(b, scalars.widen(b, lhs), scalars.widen(b, rhs))
     return scalars.add(b, accumulator, product)
+
+
+def add_product(
+    k: KernelLowering, op: ContractionOp, lhs: SSAValue, rhs: SSAValue, total: SSAValue
+) -> SSAValue:
+    """The total with the product of two factors as `factor_element` gives them."""
+    if isinstance(op, MatmulOp) and op.packing is not None:
+        match op.packing.data:
+            case Packing.PAIRS:
+                return k.builder.add(DotPairsOp(lhs, rhs, total))
+            case Packing.UNSIGNED_LEFT:
+                return k.builder.add(DotQuadsOp(lhs, rhs, total))
+            case Packing.UNSIGNED_RIGHT:
+                return k.builder.add(DotQuadsOp(rhs, lhs, total))
+    return scalars.multiply_add(k.builder, lhs, rhs, total)
 
 
 def factor_element(k: KernelLowering, op: ContractionOp, number: int, at: Index) -> SSAValue:
@@ -213,7 +230,8 @@ def lower_matmul(k: KernelLowering, op: MatmulOp) -> None:
     """One row of the result at a time: rows of the right matrix, weighted by the left row."""
     dims = dims_of(op.result)
     batch, inner = dims[:-2], dims_of(op.lhs)[-1]
-    if not accumulates_in_place(element_type(op.result)):
+    own = element_type(op.result)
+    if not accumulates_in_place(own) or element_type(k.roots[0]) != own:
         _matmul_by_element(k, op)
         return
     b, out = k.builder, k.outputs[0]
@@ -228,10 +246,19 @@ def lower_matmul(k: KernelLowering, op: MatmulOp) -> None:
             scale = factor_element(k, op, 0, [*left, row, i])
             with b.loop(dims[-1]) as n:
                 value = factor_element(k, op, 1, [*right, i, n])
-                b.store(_add_product(k, b.load(out, [*at, n]), scale, value), out, [*at, n])
+                before = b.load(out, [*at, n])
+                b.store(_add_to(k, op, before, scale, value), out, [*at, n])
         if k.has_epilogue(op):
             with b.loop(dims[-1]) as n:
                 k.finish_in_place(op, [*at, n])
+
+
+def _add_to(
+    k: KernelLowering, op: MatmulOp, total: SSAValue, lhs: SSAValue, rhs: SSAValue
+) -> SSAValue:
+    if op.packing is not None:
+        return add_product(k, op, lhs, rhs, total)
+    return _add_product(k, total, lhs, rhs)
 
 
 def _matmul_by_element(k: KernelLowering, op: MatmulOp) -> None:
@@ -247,9 +274,8 @@ def _matmul_by_element(k: KernelLowering, op: MatmulOp) -> None:
             column: Expr = at[-1],
         ) -> Sequence[SSAValue]:
             scale = factor_element(k, op, 0, [*rows[0], i])
-            return [
-                _add_product(k, values[0], scale, factor_element(k, op, 1, [*rows[1], i, column]))
-            ]
+            value = factor_element(k, op, 1, [*rows[1], i, column])
+            return [_add_to(k, op, values[0], scale, value)]
 
         zero = scalars.constant(k.builder, 0, element_type(op.result))
         total = k.builder.carry(dims_of(op.lhs)[-1], [zero], add_product)[0]

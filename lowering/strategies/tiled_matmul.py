@@ -24,7 +24,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.loops.parameters import Part, parts_of
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.contraction import factor_element
+from lowerdeck.lowering.nests.contraction import add_product, factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -220,19 +220,19 @@ def _sum(k: KernelLowering, op: MatmulOp, at: Index) -> SSAValue:
     element = element_type(op.result)
     zero = scalars.constant(b, 0, element)
 
-    def add_product(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+    def add_one(i: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         rhs = factor_element(k, op, 1, [*right, i, at[-1]])
-        return [scalars.multiply_add(b, factor_element(k, op, 0, [*left, i]), rhs, values[0])]
+        return [add_product(k, op, factor_element(k, op, 0, [*left, i]), rhs, values[0])]
 
     depth = dims_of(op.lhs)[-1]
     if depth.value is None or is_integer(element):
-        return b.carry(depth, [zero], add_product)[0]
+        return b.carry(depth, [zero], add_one)[0]
     return sum_in_parts(
         b,
         depth.value,
         PART,
         zero,
         lambda first, count, start: b.carry(
-            count, [start], lambda i, values: add_product(first + i, values)
+            count, [start], lambda i, values: add_one(first + i, values)
         )[0],
     )

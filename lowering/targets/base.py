@@ -150,6 +150,28 @@ GNU_NARROWING_TO_F16 = {
 }
 """The same from f32 to the bits of f16, a vector of the type {2}; to nearest, halves to even."""
 
+GNU_PAIRS = {
+    16: (
+        Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpwssd_v16si(c, a, b)"),
+        Builtin(
+            "__AVX512BW__", "c + ({2})__builtin_ia32_pmaddwd512_mask({0}, {1}, ({2}){{0}}, -1)"
+        ),
+    ),
+    8: (Builtin("__AVX2__", "c + ({2})__builtin_ia32_pmaddwd256({0}, {1})"),),
+    4: (Builtin("__SSE2__", "c + ({2})__builtin_ia32_pmaddwd128({0}, {1})"),),
+}
+"""
+By lanes of i32, the sums of products of two halves of vectors {0} and {1}, on top of `c`; the first
+that the machine has.
+"""
+
+GNU_QUADS = {
+    16: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v16si(c, a, b)"),
+    8: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v8si(c, a, b)"),
+    4: Builtin("__AVX512VNNI__", "({2})__builtin_ia32_vpdpbusd_v4si(c, a, b)"),
+}
+"""The same for four bytes, of `a` without signs and of `b` with signs."""
+
 FEWEST_LANES = 4
 """
 Lanes of the shortest vectors, used for blocks of few channels and for remainder loops. Fewer
@@ -194,6 +216,13 @@ class Target:
     """The same for widening vectors of f16 to f32, by their lanes."""
     narrowing_to_f16: Mapping[int, Builtin] = field(default_factory=lambda: GNU_NARROWING_TO_F16)
     """The same for rounding vectors of f32 to f16, by their lanes."""
+    pairs: Mapping[int, tuple[Builtin, ...]] = field(default_factory=dict[int, tuple[Builtin, ...]])
+    """
+    What multiplies pairs of numbers of 16 bits and adds up, by lanes of i32: where there is it,
+    it makes twice as many products as the instruction for i32.
+    """
+    quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
+    """What multiplies bytes without signs by bytes with signs and adds up four products a lane."""
 
     def __post_init__(self) -> None:
         if len(self.name.encode()) > NAME_BYTES:

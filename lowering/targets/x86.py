@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lowerdeck.lowering.targets.base import Target, lanes_for
+from dataclasses import replace
+
+from lowerdeck.lowering.targets.base import GNU_PAIRS, GNU_QUADS, Target, lanes_for
 
 _MACHINES = ("x86_64", "AMD64")
 _AVX2 = frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split())
@@ -15,9 +17,19 @@ X86_64_V4 = Target(
     lanes_by_element=lanes_for(64),
     flags=("-march=x86-64-v4", "-mprefer-vector-width=512"),
     architectures=_MACHINES,
+    pairs=GNU_PAIRS,
     features=_AVX2 | _AVX512,
 )
 """AVX-512."""
+
+X86_64_VNNI = replace(
+    X86_64_V4,
+    name="x86-64-vnni",
+    flags=(*X86_64_V4.flags, "-mavx512vnni"),
+    quads=GNU_QUADS,
+    features=_AVX2 | _AVX512 | {"avx512_vnni"},
+)
+"""The same with sums of products of bytes."""
 
 X86_64_V3 = Target(
     "x86-64-v3",
@@ -26,6 +38,7 @@ X86_64_V3 = Target(
     lanes_by_element=lanes_for(32),
     flags=("-march=x86-64-v3",),
     architectures=_MACHINES,
+    pairs=GNU_PAIRS,
     features=_AVX2,
 )
 """AVX2 and FMA."""
@@ -37,5 +50,6 @@ X86_64 = Target(
     lanes_by_element=lanes_for(16),
     flags=("-march=x86-64",),
     architectures=_MACHINES,
+    pairs=GNU_PAIRS,
 )
 """SSE2, which is always present."""

@@ -52,11 +52,15 @@ buffer.func @lanes {
 // CHECK:         %a = buffer.load %x <[0]> : !buffer.ref<[8] x ui8> -> vector<8xi8>
 // CHECK-NEXT:    %b = buffer.convert unsigned %a : vector<8xi8> -> vector<8xi32>
 // CHECK-NEXT:    %c = buffer.convert %a : vector<8xi8> -> vector<8xi32>
+// CHECK-NEXT:    %d = buffer.dot_pairs %b, %c, %b : vector<8xi32>
+// CHECK-NEXT:    %q = buffer.dot_quads %b, %c, %d : vector<8xi32>
 buffer.func @widened {
 ^bb0(%x: !buffer.ref<[8] x ui8>):
   %a = buffer.load %x <[0]> : !buffer.ref<[8] x ui8> -> vector<8xi8>
   %b = buffer.convert unsigned %a : vector<8xi8> -> vector<8xi32>
   %c = buffer.convert %a : vector<8xi8> -> vector<8xi32>
+  %d = buffer.dot_pairs %b, %c, %b : vector<8xi32>
+  %q = buffer.dot_quads %b, %c, %d : vector<8xi32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
 

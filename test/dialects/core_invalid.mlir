@@ -1343,3 +1343,11 @@ func.func @matmul_c5_number(%x : tensor<2x3xi8>, %y : tensor<3x4xi8>, %z : tenso
   %r = core.matmul %x, %y, %z in i32 : (tensor<2x3xi8>, tensor<3x4xi8>, tensor<i8>) -> tensor<2x4xi32>
   func.return
 }
+
+// -----
+
+// CHECK: op 'core.matmul': packed elements of f32 (C6)
+func.func @matmul_c6(%x : tensor<2x3xf32>, %y : tensor<3x4xf32>) {
+  %r = core.matmul %x, %y packed pairs : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xf32>
+  func.return
+}

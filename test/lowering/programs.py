@@ -195,6 +195,7 @@ _OF_ONE_RUN = frozenset(
 """Fields of programs that lowering does not depend on; modules are compared as such."""
 
 _UNTUNED = (
+    "pack-products",
     "split-products",
     "assign-layouts",
     "fuse-bands",

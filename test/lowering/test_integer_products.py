@@ -21,9 +21,10 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
+from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
-from lowerdeck.dialects.core.types import f32, i32
+from lowerdeck.dialects.core.types import dims_of, f32, i32, ui8
 from lowerdeck.dialects.interpret import Interpreter, find_function
 
 from .programs import Suite, module_of, symbol, typed  # noqa: TID251  (these are tests)
@@ -87,6 +88,8 @@ PRODUCTS = [
     Product((17, 40), (40, 48), (np.uint8, np.uint8), ((), (48,))),
     Product((3, 9), (9, 70), (np.int8, np.uint8), ((3, 1), (1, 70))),
     Product((4, 7), (7, 35), zeros=None),
+    Product((1, 6), (6, 16), (np.int8, np.int8)),
+    Product((2, 5, 9), (2, 9, 20), (np.int8, np.int8), ((5, 1), (1,))),
     Product((2, 1, 4, 6), (3, 6, 33), zeros=((2, 1, 1, 1), (3, 1, 33))),
     Product((2, 3, 9), (2, 9, 21), zeros=((2, 3, 1), (9, 1))),
     Product((3, 5), (5, 18), (np.int16, np.int16)),
@@ -181,6 +184,20 @@ CONVOLUTIONS = [
     Convolution((1, 3, 5, 17), (4, 3, 3, 3), (np.int16, np.int8), pads=(1, 1)),
     Convolution((1, 3, 5, 6), (4, 3, 3, 3), zeros=((3, 1, 1), (4, 3, 1, 1)), pads=(1, 1)),
     Convolution((0, 3, 5, 6), (4, 3, 3, 3)),
+    Convolution(
+        (2, 6, 6, 19),
+        (8, 3, 3, 2),
+        zeros=((1, 1, 1), (8, 1, 1, 1)),
+        groups=2,
+        pads=(2, 1),
+        has_bias=True,
+    ),
+    Convolution((2, 4, 9, 7), (5, 4, 1, 1), (np.int8, np.int8), stride=2, dilation=3),
+    Convolution((1, 7, 7, 7), (6, 7, 3, 3), (np.int8, np.int8), None, pads=(1, 1), has_bias=True),
+    Convolution((1, 9, 5, 5), (2, 9, 1, 1), has_bias=True),
+    Convolution((1, 4, 7, 9), (6, 2, 3, 3), zeros=None, groups=2, pads=(1, 1), stride=2),
+    Convolution((2, 4, 21), (8, 1, 5), (np.int8, np.uint8), groups=4, pads=(0, 2), has_bias=True),
+    Convolution((1, 5, 4, 5, 6), (6, 5, 2, 1, 3), (np.uint8, np.uint8), pads=(1, 1)),
     Convolution((2, 3, 7, 20), (4, 3, 3, 3), pads=(1, 1), is_open=True),
 ]
 
@@ -196,7 +213,7 @@ def test_interpreter(form: Product | Convolution) -> None:
     np.testing.assert_array_equal(found, form.expected())
 
 
-@pytest.mark.parametrize("target", EVERY_TARGET)
+@pytest.mark.parametrize("target", [*EVERY_TARGET, "x86-64-vnni"])
 def test_c(tmp_path: Path, target: str) -> None:
     """With everything from outside, and with weights and zero points known before."""
     suite = suite_for(target, tmp_path)
@@ -205,6 +222,61 @@ def test_c(tmp_path: Path, target: str) -> None:
         add(suite, target, _types(form, inputs), form.body, *inputs)
         if not form.is_open:
             add(suite, target, _types(form, inputs[:1]), _constant_body(form), inputs[0])
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-vnni", "x86-64-v3", "c99"])
+def test_largest_sums(tmp_path: Path, target: str) -> None:
+    """Nothing saturates: all factors are at the ends of their types, and zero points at others."""
+    suite = suite_for(target, tmp_path)
+    cases = [
+        (np.uint8, 255, 0, -128, 0),
+        (np.uint8, 0, 255, 127, -128),
+        (np.int8, -128, 127, 127, 0),
+        (np.int8, 127, -128, -128, 127),
+    ]
+    for dtype, number, zero, weight, other in cases:
+        x, w = np.full((4, 70), number, dtype), np.full((70, 18), weight, np.int8)
+        constants = [w, np.array(zero, dtype), np.array(other, np.int8)]
+
+        def body(x: SSAValue, constants: list[Array] = constants) -> MatmulOp:
+            w, *zeros = (ConstantOp.of(array).result for array in constants)
+            return MatmulOp(x, w, zeros, accumulator=i32)
+
+        add(suite, target, [typed(dtype, 4, 70)], body, x)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-vnni", "x86-64-v3", "c99"])
+def test_quantized_again(tmp_path: Path, target: str) -> None:
+    """What is behind a product ends in bytes, also where it is one of few filters, or no vector."""
+    suite = suite_for(target, tmp_path)
+    forms = [
+        Product((5, 9), (9, 23)),
+        Product((2, 1, 30), (30, 16)),
+        Convolution((2, 3, 5, 7), (6, 3, 3, 3), pads=(1, 1), has_bias=True),
+        Convolution((1, 4, 6, 9), (4, 1, 3, 3), groups=4, pads=(1, 1), has_bias=True),
+        Convolution((1, 4, 7, 9), (4, 1, 3, 3), groups=4, pads=(1, 0), stride=2),
+    ]
+    for form in forms:
+
+        def body(x: SSAValue, form: Product | Convolution = form) -> list[Any]:
+            sums = _constant_body(form)(x)
+            rank = len(dims_of(sums.result)) - 2
+            size = dims_of(sums.result)[1 if isinstance(form, Convolution) else -1].value or 0
+            shape = (size, *[1] * rank) if isinstance(form, Convolution) else (size,)
+            scales = np.linspace(0.001, 0.003, size, dtype=np.float32).reshape(shape)
+            numbers = [np.float32(number) for number in (101, 255, 0)]
+            scale, *limits = (ConstantOp.of(np.asarray(x)) for x in (scales, *numbers))
+            made = [sums, e.CastOp(sums.result, f32)]
+            made.append(e.MulOp(made[-1].result, scale.result))
+            made.append(e.RoundOp(made[-1].result))
+            for op, limit in zip((e.AddOp, e.MinOp, e.MaxOp), limits, strict=True):
+                made.append(op(made[-1].result, limit.result))
+            return [e.CastOp(made[-1].result, ui8)]
+
+        x = form.inputs[0]
+        add(suite, target, [typed(x.dtype, *x.shape)], body, x)
     suite.check()
 
 

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --for-target=x86-64-v4 --compile-to=kernels | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-v4 --disable=pack-products --compile-to=kernels | filecheck %s
 // RUN: opt-tool %s --for-target=c99 --compile-to=buffer | filecheck %s --check-prefix=PLAIN
 // RUN: opt-tool %s --for-target=x86-64-v4 --compile-to=c --check-each
 

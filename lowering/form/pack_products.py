@@ -1,0 +1,569 @@
+"""`pack-products`: products of bytes as products of packed terms, convolutions as products."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation, SSAValue
+from xdsl.passes import ModulePass
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.base import CoreOp
+from lowerdeck.dialects.core.constant import ConstantOp, constant_array, scalar
+from lowerdeck.dialects.core.elementwise import (
+    ELEMENTWISE,
+    AddOp,
+    AndOp,
+    CastOp,
+    MulOp,
+    OrOp,
+    ShlOp,
+    SubOp,
+    XorOp,
+)
+from lowerdeck.dialects.core.enums import Packing
+from lowerdeck.dialects.core.linear import ContractionOp, ConvOp, MatmulOp
+from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, ReshapeOp, SliceOp, ints
+from lowerdeck.dialects.core.types import (
+    bit_width,
+    dims_of,
+    element_type,
+    i32,
+    is_integer,
+    is_unsigned,
+    rank_of,
+    static_shape,
+)
+from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.lowering.targets import target_named
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
+from lowerdeck.passes.context import options_of, recorder_of
+from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
+
+Array = NDArray[Any]
+
+_MOST_TAPS = 49
+"""Products of a sum that are maps; each of them is some statements of a kernel."""
+
+
+def _centered(op: ContractionOp, number: int) -> Array | None:
+    """A constant factor without its zero point, in i32; None if one of both is not constant."""
+    try:
+        values = constant_array(op.factors[number])
+        zero = constant_array(op.zero_points[number]) if op.zero_points else np.int32(0)
+    except ElidedBlobError:
+        # The weights are not there: nothing is compiled.
+        return None
+    if values is None or zero is None or not values.size:
+        return None
+    return values.astype(np.int32) - zero.astype(np.int32)
+
+
+def _is_of_bytes(op: ContractionOp, number: int) -> bool:
+    """True if a factor and its zero point have 8 bits, so that 16 bits hold the difference."""
+    values = [op.factors[number], *([op.zero_points[number]] if op.zero_points else [])]
+    return all(
+        is_integer(element) and bit_width(element) == 8 for element in map(element_type, values)
+    )
+
+
+def _is_one(op: ContractionOp, number: int) -> bool:
+    """True if a factor has one zero point for all elements, or none."""
+    return not op.zero_points or all(dim == 1 for dim in dims_of(op.zero_points[number]))
+
+
+def _terms(target: Target, weights: Array | None) -> int:
+    """How many terms of sums an i32 holds on a target: the weights may have to be signed bytes."""
+    if weights is not None and target.quads:
+        limits = np.iinfo(np.int8)
+        if weights.min() >= limits.min and weights.max() <= limits.max:
+            return 4
+    return 2 if target.pairs else 1
+
+
+def _starts(depth: int, terms: int) -> Iterator[tuple[int, int]]:
+    """
+    Where parts of equal length begin whose elements lie side by side, and how many of them belong
+    to the part before: the last one ends with the last element.
+    """
+    size = -(-depth // terms)
+    for end in range(0, depth, size):
+        start = min(end, depth - size)
+        yield start, end - start
+
+
+def _packed(values: Array, terms: int) -> Array:
+    """Terms along the last axis; those that stand there twice are zero once."""
+    if terms == 1:
+        return values
+    bits, size = 32 // terms, -(-values.shape[-1] // terms)
+    words = np.zeros((*values.shape[:-1], size), np.uint32)
+    for number, (start, known) in enumerate(_starts(values.shape[-1], terms)):
+        part = values[..., start : start + size].astype(np.uint32) & np.uint32((1 << bits) - 1)
+        part[..., :known] = 0
+        words |= part << np.uint32(bits * number)
+    return words.view(np.int32)
+
+
+class Factor:
+    """
+    A computed factor of bytes with its zero point: becomes packed terms, in ops before the root of
+    a match.
+    """
+
+    def __init__(
+        self,
+        rewriter: Rewriter,
+        value: SSAValue,
+        zero: SSAValue | None,
+        terms: int,
+        *,
+        keeps_zero: bool = False,
+    ) -> None:
+        self._rewriter = rewriter
+        self._value = value
+        self._terms = terms
+        self._keeps_zero = keeps_zero or terms == 4
+        self._shift = 128 if terms == 4 and not is_unsigned(element_type(value)) else 0
+        array = None if zero is None else constant_array(zero)
+        self._known = np.zeros((), np.int32) if zero is None else array
+        if self._known is not None:
+            self._known = self._known.astype(np.int32) + np.int32(self._shift)
+        elif zero is not None:
+            zero = self.add(CastOp(zero, i32))
+            self._computed = self._plus(zero, self._shift)
+
+    def add(self, op: CoreOp) -> SSAValue:
+        """The result of a new op."""
+        return self._rewriter.add(op).results[0]
+
+    def number(self, value: int) -> SSAValue:
+        """An i32."""
+        return self.add(scalar(value, i32))
+
+    def _plus(self, value: SSAValue, number: int) -> SSAValue:
+        return self.add(AddOp(value, self.number(number))) if number else value
+
+    @property
+    def zero(self) -> SSAValue:
+        """The zero point of the terms of bytes."""
+        return self._computed if self._known is None else self.add(ConstantOp.of(self._known))
+
+    def words(self, axis: int, *, once: bool = False) -> SSAValue:
+        """
+        The packed terms along an axis, zero points subtracted; the factor itself in i32 for one
+        term. Bytes keep their zero points, and get one if they have signs. Pairs hold each term
+        `once` if they are asked to, else the other factor has zeros.
+        """
+        if self._terms == 1:
+            return self._without_zero(self.add(CastOp(self._value, i32)))
+        depth, bits = dims_of(self._value)[axis].value, 32 // self._terms
+        assert depth is not None
+        words = None
+        size = -(-depth // self._terms)
+        for number, (start, known) in enumerate(_starts(depth, self._terms)):
+            skipped = known if once else 0
+            part = self._part(axis, start + skipped, size - skipped)
+            part = self.add(CastOp(part, i32))
+            if self._terms == 2:
+                part = self._without_zero(part)
+            if skipped:
+                none = [0] * rank_of(part)
+                begin = [skipped if k == axis else 0 for k in range(len(none))]
+                part = self.add(PadOp(part, begin, none))
+            is_last = number == self._terms - 1
+            if not is_last and (self._terms == 2 or self._shift):
+                part = self.add(AndOp(part, self.number((1 << bits) - 1)))
+            if number:
+                part = self.add(ShlOp(part, self.number(bits * number)))
+            words = part if words is None else self.add(OrOp(part, words))
+        assert words is not None
+        if self._shift:
+            words = self.add(XorOp(words, self.number(_four(self._shift))))
+        return words
+
+    def around(self) -> SSAValue | None:
+        """The packed terms of a zero point; None for 0."""
+        if self._terms < 4:
+            return None
+        if self._known is not None:
+            zero = int(self._known.reshape(()))
+            return self.number(_four(zero)) if zero else None
+        zero = self.add(ReshapeOp(self._computed, []))
+        return self.add(MulOp(zero, self.number(_four(1))))
+
+    def excess(self, sums: Array) -> SSAValue | None:
+        """What zero points that are kept add to products with weights that have these sums."""
+        if not self._keeps_zero:
+            return None
+        if self._known is None:
+            return self.add(MulOp(self._computed, self.add(ConstantOp.of(sums))))
+        if not self._known.any() or not sums.any():
+            return None
+        if self._known.size == 1:
+            return self.add(ConstantOp.of(sums * self._known.reshape(())))
+        return self.add(MulOp(self.zero, self.add(ConstantOp.of(sums))))
+
+    def _part(self, axis: int, start: int, size: int) -> SSAValue:
+        dims = dims_of(self._value)
+        starts = [start if k == axis else 0 for k in range(len(dims))]
+        sizes = [Expr.const(size) if k == axis else dim for k, dim in enumerate(dims)]
+        return self.add(SliceOp(self._value, starts, sizes))
+
+    def _without_zero(self, x: SSAValue) -> SSAValue:
+        if self._known is not None and not self._known.any():
+            return x
+        return self.add(SubOp(x, self.zero))
+
+
+def _four(byte: int) -> int:
+    """Four equal bytes, as an i32."""
+    return int(np.uint32(0x01010101 * byte).view(np.int32))
+
+
+def _zero_point(op: ContractionOp, number: int) -> SSAValue | None:
+    return op.zero_points[number] if op.zero_points else None
+
+
+class PackMatmul(Pattern[Array | None]):
+    """matmul(x, w) of bytes -> matmul(packed(x), packed(w))"""
+
+    name = "pack-matmul"
+    roots = (MatmulOp,)
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def match(self, op: MatmulOp) -> Match[Array | None] | None:
+        if op.accumulator != i32 or not _is_of_bytes(op, 0) or not _is_of_bytes(op, 1):
+            return None
+        depth = dims_of(op.lhs)[-1]
+        if not depth.value or dims_of(op.rhs)[-2] != depth or not self._is_same_in_sums(op, 0):
+            return None
+        weights = _centered(op, 1)
+        terms = _terms(self._target, weights)
+        rows = product(dims_of(op.lhs)[:-1]).value or FEWEST_LANES
+        if terms == 1 or (terms == 2 and rows < FEWEST_LANES):
+            # What is read but once takes less time in bytes.
+            return None
+        is_constant = isinstance(op.rhs.owner, ConstantOp)
+        if weights is None and (is_constant or not self._is_same_in_sums(op, 1)):
+            return None
+        return Match((op,), f"{depth} products, {terms} at a time", weights)
+
+    @staticmethod
+    def _is_same_in_sums(op: MatmulOp, number: int) -> bool:
+        """True if the terms of a sum have the same zero point."""
+        zero = _zero_point(op, number)
+        if zero is None or rank_of(zero) == 0:
+            return True
+        dims = dims_of(zero)
+        return dims[-1] == 1 if number == 0 else len(dims) == 1 or dims[-2] == 1
+
+    def rewrite(self, match: Match[Array | None], rewriter: Rewriter) -> None:
+        op, weights = match.root, match.data
+        assert isinstance(op, MatmulOp)
+        terms = _terms(self._target, weights)
+        factor = Factor(rewriter, op.lhs, _zero_point(op, 0), terms)
+        left = factor.words(rank_of(op.lhs) - 1)
+        if weights is None:
+            other = Factor(rewriter, op.rhs, _zero_point(op, 1), terms)
+            right = other.words(rank_of(op.rhs) - 2, once=True)
+        else:
+            words = _packed(weights.swapaxes(-1, -2), terms).swapaxes(-1, -2)
+            right = factor.add(ConstantOp.of(np.ascontiguousarray(words)))
+        packing = Packing.PAIRS if terms == 2 else Packing.UNSIGNED_LEFT
+        total = factor.add(MatmulOp(left, right, packing=packing))
+        if weights is not None:
+            excess = factor.excess(weights.sum(-2, dtype=np.int32, keepdims=True))
+            if excess is not None:
+                total = factor.add(SubOp(total, excess))
+        rewriter.replace(op, total)
+
+
+@dataclass(frozen=True)
+class _Maps:
+    """The weights of a convolution, and maps behind it that may be computed in another shape."""
+
+    weights: Array
+    followers: tuple[Operation, ...]
+
+
+def _constant_conv(op: ConvOp) -> _Maps | None:
+    """The weights of a convolution of bytes whose input has one zero point, if they are known."""
+    if op.accumulator != i32 or not _is_of_bytes(op, 0) or not _is_of_bytes(op, 1):
+        return None
+    if static_shape(op.weight) is None or not _is_one(op, 0):
+        return None
+    weights = _centered(op, 1)
+    return None if weights is None else _Maps(weights, tuple(_followers(op)))
+
+
+class PackConv(Pattern[_Maps]):
+    """conv(x, w) of bytes -> matmul(packed(w), packed(windows(x)))"""
+
+    name = "pack-conv"
+    roots = (ConvOp,)
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+
+    def match(self, op: ConvOp) -> Match[_Maps] | None:
+        if (maps := _constant_conv(op)) is None:
+            return None
+        number, terms = prod(maps.weights.shape[1:]), _terms(self._target, maps.weights)
+        return Match((op, *maps.followers), f"{number} products, {terms} at a time", maps)
+
+    def rewrite(self, match: Match[_Maps], rewriter: Rewriter) -> None:
+        op, weights = match.root, match.data.weights
+        assert isinstance(op, ConvOp)
+        terms, groups = _terms(self._target, weights), op.groups.data
+        x = op.input
+        if groups > 1:
+            batch, channels, *space = dims_of(x)
+            dims = [batch, groups, channels // groups, *space]
+            x = rewriter.add(ReshapeOp(x, dims)).result
+        factor = Factor(rewriter, x, _scalar_zero(op, rewriter), terms)
+        # [filters, taps, channels], then terms of several channels.
+        rows = weights.reshape(*weights.shape[:2], -1).swapaxes(1, 2)
+        rows = _packed(np.ascontiguousarray(rows), terms)
+        rows = rows.reshape(groups, weights.shape[0] // groups, -1)
+        left = factor.add(ConstantOp.of(np.ascontiguousarray(rows if groups > 1 else rows[0])))
+        packing = {1: None, 2: Packing.PAIRS, 4: Packing.UNSIGNED_RIGHT}[terms]
+        windows = _windows(op, factor)
+        dims, size = dims_of(op.result), dims_of(windows)[-1]
+        total = factor.add(MatmulOp(left, windows, packing=packing))
+        if groups > 1:
+            total = factor.add(ReshapeOp(total, [*dims[:2], size]))
+        total = _completed(op, total, factor, weights, rewriter)
+        total, last = _followed(op, total, match.data.followers, rewriter)
+        if size != product(dims[2:]):
+            sizes = [*dims[:2], product(dims[2:])]
+            total = rewriter.insert_before(last, SliceOp(total, [0, 0, 0], sizes)).result
+        rewriter.replace(last, rewriter.insert_before(last, ReshapeOp(total, dims)))
+
+
+class SumTaps(Pattern[_Maps]):
+    """conv(x, w) of bytes in groups of few filters -> x[tap 0] * w[tap 0] + ..."""
+
+    name = "sum-taps"
+    roots = (ConvOp,)
+
+    def match(self, op: ConvOp) -> Match[_Maps] | None:
+        shape = static_shape(op.weight)
+        if shape is None or op.groups.data == 1 or shape[0] // op.groups.data >= FEWEST_LANES:
+            return None
+        number = prod(shape[1:])
+        if number > _MOST_TAPS or (maps := _constant_conv(op)) is None:
+            return None
+        return Match((op, *maps.followers), f"{number} products one by one", maps)
+
+    def rewrite(self, match: Match[_Maps], rewriter: Rewriter) -> None:
+        op, weights = match.root, match.data.weights
+        assert isinstance(op, ConvOp)
+        zero, groups, dims = _scalar_zero(op, rewriter), op.groups.data, dims_of(op.result)
+        factor = Factor(rewriter, op.input, zero, 1, keeps_zero=True)
+        # With the positions of whole padded rows, all of one tap lie side by side.
+        is_flat = all(stride == 1 for stride in ints(op.strides))
+        x = _padded(op, zero, rewriter, is_longer=is_flat)
+        space = dims_of(x)[2:]
+        grid = [dims[2], *space[1:]] if is_flat else list(dims[2:])
+        steps = [1] if is_flat else [*ints(op.strides)]
+        filters, depth = weights.shape[0] // groups, weights.shape[1]
+        several = [1] if filters > 1 else []
+        if is_flat or several:
+            shape = [*dims_of(x)[:2], *several, *([product(space)] if is_flat else space)]
+            x = factor.add(ReshapeOp(x, shape))
+        positions = [product(grid)] if is_flat else grid
+        sizes = [dims[0], Expr.const(groups), *several, *positions]
+        values = weights.reshape(groups, filters, *weights.shape[1:])
+        total = None
+        for channel, *tap in np.ndindex(*weights.shape[1:]):
+            offsets = [k * dilation for k, dilation in zip(tap, ints(op.dilations), strict=True)]
+            if is_flat:
+                offset = Expr.const(0)
+                for k, size in zip(offsets, space, strict=True):
+                    offset = offset * size + k
+                offsets = [offset]
+            starts = [0, channel, *(0 for _ in several), *offsets]
+            part = SliceOp(x, starts, sizes, [1, depth, *several, *steps])
+            value = factor.add(CastOp(factor.add(part), i32))
+            column = values[(slice(None), slice(None), channel, *tap)]
+            column = column.reshape(groups, *(filters for _ in several), *[1] * len(steps))
+            constant = factor.add(ConstantOp.of(np.ascontiguousarray(column)))
+            term = factor.add(MulOp(value, constant))
+            total = term if total is None else factor.add(AddOp(total, term))
+        assert total is not None
+        if several:
+            total = factor.add(ReshapeOp(total, [*dims[:2], *positions]))
+        total = _completed(op, total, factor, weights, rewriter)
+        total, last = _followed(op, total, match.data.followers, rewriter)
+        if is_flat:
+            total = rewriter.insert_before(last, ReshapeOp(total, [*dims[:2], *grid])).result
+        if tuple(dims_of(total)) != tuple(dims):
+            total = rewriter.insert_before(last, SliceOp(total, [0] * len(dims), dims)).result
+        rewriter.replace(last, total)
+
+
+def _scalar_zero(op: ConvOp, rewriter: Rewriter) -> SSAValue | None:
+    """The zero point of the input, which is one number, as a scalar."""
+    zero = _zero_point(op, 0)
+    return zero if zero is None or not rank_of(zero) else _reshaped(rewriter.add, zero, [])
+
+
+def _padded(op: ConvOp, zero: SSAValue | None, rewriter: Rewriter, *, is_longer: bool) -> SSAValue:
+    """The input with its zero point around it, and one more row for taps of rows side by side."""
+    begin, end = list(op.pads_begin.data), list(op.pads_end.data)
+    if is_longer and any(dim != 1 for dim in dims_of(op.weight)[3:]):
+        end[0] += 1
+    if all(pad == 0 for pad in (*begin, *end)):
+        return op.input
+    return rewriter.add(PadOp(op.input, [0, 0, *begin], [0, 0, *end], zero)).result
+
+
+def _completed(
+    op: ConvOp, total: SSAValue, factor: Factor, weights: Array, rewriter: Rewriter
+) -> SSAValue:
+    """Sums of a convolution in [N, M, ...], with the bias and without what zero points add."""
+    tail = [1] * (rank_of(total) - 2)
+    sums = weights.reshape(weights.shape[0], -1).sum(-1, dtype=np.int32)
+    excess = factor.excess(sums.reshape(-1, *tail))
+    bias = None
+    if op.bias is not None:
+        bias = _reshaped(rewriter.add, op.bias, [*dims_of(op.bias), *tail])
+    if bias is not None and excess is not None:
+        both = [constant_array(value) for value in (bias, excess)]
+        if both[0] is not None and both[1] is not None:
+            bias, excess = factor.add(ConstantOp.of(both[0] - both[1])), None
+    if excess is not None:
+        total = factor.add(SubOp(total, excess))
+    return total if bias is None else factor.add(AddOp(total, bias))
+
+
+def _windows(op: ConvOp, factor: Factor) -> SSAValue:
+    """[N, (groups,) taps x channels, positions]: what each window sees, packed."""
+    groups, dims = op.groups.data, dims_of(op.result)
+    first = 2 if groups > 1 else 1
+    words = factor.words(first)
+    outer = dims_of(words)[: first + 1]
+    begin, end = op.pads_begin.data, op.pads_end.data
+    if any(pad != 0 for pad in (*begin, *end)):
+        around = [0] * len(outer)
+        words = factor.add(PadOp(words, [*around, *begin], [*around, *end], factor.around()))
+    taps = [dim.value or 0 for dim in dims_of(op.weight)[2:]]
+    strides, dilations = ints(op.strides), ints(op.dilations)
+    groups_and_batch, depth = outer[:first], outer[first]
+    size = product(dims[2:])
+    if prod(taps) > 1 or any(stride != 1 for stride in strides):
+        words = factor.add(
+            ReshapeOp(words, [*groups_and_batch, 1, depth, *dims_of(words)[first + 1 :]])
+        )
+        parts: list[SSAValue] = []
+        for tap in np.ndindex(*taps):
+            offsets = [place * dilation for place, dilation in zip(tap, dilations, strict=True)]
+            sizes = [*groups_and_batch, Expr.const(1), depth, *dims[2:]]
+            around = [0] * (first + 2)
+            steps = [*(1 for _ in around), *strides]
+            parts.append(factor.add(SliceOp(words, [*around, *offsets], sizes, steps)))
+        words = factor.add(ConcatOp(parts, first)) if len(parts) > 1 else parts[0]
+        depth *= len(parts)
+    words = factor.add(ReshapeOp(words, [*groups_and_batch, depth, size]))
+    rest = -(size.value or 0) % FEWEST_LANES
+    if rest:
+        # A single column takes as long as many in vectors.
+        none = [0] * (first + 2)
+        words = factor.add(PadOp(words, none, [*none[1:], rest]))
+    return words
+
+
+def _followers(op: ConvOp) -> list[Operation]:
+    """
+    The maps behind a convolution, each the only user of the one before, whose other operands are
+    the same at all positions.
+    """
+    dims, found = dims_of(op.result), list[Operation]()
+    value: SSAValue = op.result
+    while value.has_one_use():
+        (use,) = value.uses
+        user = use.operation
+        if not isinstance(user, ELEMENTWISE) or user.parent is not op.parent:
+            break
+        others = [operand for operand in user.operands if operand is not value]
+        space = [dim for other in others for dim in dims_of(other)[2 - len(dims) :]]
+        if dims_of(user.results[0]) != dims or any(dim != 1 for dim in space):
+            break
+        found.append(user)
+        value = user.results[0]
+    return found
+
+
+def _followed(
+    op: ConvOp, total: SSAValue, followers: Sequence[Operation], rewriter: Rewriter
+) -> tuple[SSAValue, Operation]:
+    """
+    What maps compute of the result of a convolution that has another shape, `total`, and the op
+    that is to be replaced.
+    """
+    value, last = op.results[0], op
+    space, tail = rank_of(op.result) - 2, [Expr.const(1)] * (rank_of(total) - 2)
+    for follower in followers:
+        operands: list[SSAValue] = []
+        for operand in follower.operands:
+            own = dims_of(operand)
+            if operand is not value and own:
+                shape = [*own[:-space], *tail] if len(own) > space else []
+                operand = _reshaped(partial(rewriter.insert_before, follower), operand, shape)
+            operands.append(total if operand is value else operand)
+        assert isinstance(follower, CoreOp)
+        value, last = follower.results[0], follower
+        total = rewriter.insert_before(last, last.with_operands(operands)).results[0]
+    return total, last
+
+
+def _reshaped(
+    add: Callable[[CoreOp], CoreOp], value: SSAValue, shape: Sequence[Expr | int]
+) -> SSAValue:
+    """A value in another shape; a constant stays one."""
+    array = constant_array(value)
+    if array is None:
+        return add(ReshapeOp(value, shape)).results[0]
+    sizes = [Expr.of(dim).value or 0 for dim in shape]
+    return add(ConstantOp.of(array.reshape(sizes))).results[0]
+
+
+@dataclass(frozen=True)
+class PackProductsPass(ModulePass):
+    """
+    matmul(x, w) of bytes -> matmul(packed(x), packed(w))
+        [the target adds up products of parts of an i32; w constant, or pairs]
+    conv(x, w) of bytes -> matmul(packed(w), packed(windows(x)))
+        [w constant]
+    conv(x, w) of bytes -> x[tap 0] * w[tap 0] + x[tap 1] * w[tap 1] + ...
+        [w constant; several groups of fewer than 4 filters; at most 49 products a sum]
+
+    Of sums in i32, on targets with vectors. Packed are four bytes, where the target multiplies
+    bytes without signs by bytes with signs and the weights without zero points are such: the zero
+    points of x are kept, padding is one of them, and what they add is subtracted from the sums.
+    Else pairs of 16 bits, where the target multiplies those, without zero points; else single
+    terms. An i32 holds terms that are a part of the channels, or of the columns of x, apart, so
+    that what is read for several of them lies side by side. A window is a column of a matrix. Maps
+    behind a convolution are computed for the matrix.
+    """
+
+    name = "pack-products"
+    optional = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        target = target_named(options_of(ctx).target)
+        if target.lanes_of(i32) == 1:
+            return
+        patterns = [PackMatmul(target), SumTaps(), PackConv(target)]
+        apply_patterns(op, patterns, recorder_of(ctx), pass_name=self.name, recursive=False)

@@ -1,0 +1,159 @@
+// RUN: opt-tool %s --for-target=x86-64-v4 -p pack-products --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=x86-64-vnni -p pack-products --split-input-file | filecheck %s --check-prefix=QUADS
+// RUN: opt-tool %s --for-target=aarch64 -p pack-products --split-input-file | filecheck %s --check-prefix=PLAIN
+// RUN: opt-tool %s --for-target=c99 -p pack-products --split-input-file | filecheck %s --check-prefix=NONE
+
+// Term k beside term k + 2; of an odd number one is in two pairs, once with zero.
+// CHECK-LABEL: @product
+// CHECK:         core.slice %x [0, 0] [4, 2] [1, 1]
+// CHECK:         core.slice %x [0, 1] [4, 2] [1, 1]
+// CHECK:         core.constant {{.*}} : tensor<2x4xi32>
+// CHECK-NEXT:    core.matmul %{{.*}}, %{{.*}} packed pairs : (tensor<4x2xi32>, tensor<2x4xi32>) -> tensor<4x4xi32>
+// QUADS-LABEL: @product
+// QUADS:         %[[ZERO:.+]] = core.cast %zero to i32
+// QUADS:         core.slice %x [0, 2] [4, 1] [1, 1]
+// QUADS-NOT:     core.slice
+// QUADS:         %[[SUM:.+]] = core.matmul %{{.*}}, %{{.*}} packed unsigned_left : (tensor<4x1xi32>, tensor<1x4xi32>) -> tensor<4x4xi32>
+// QUADS:         %[[SUMS:.+]] = core.constant dense<{{.*}}15, 18, 21, 24{{.*}}> : tensor<1x4xi32>
+// QUADS-NEXT:    %[[EXCESS:.+]] = core.mul %[[ZERO]], %[[SUMS]]
+// QUADS-NEXT:    core.sub %[[SUM]], %[[EXCESS]]
+// PLAIN-LABEL: @product
+// PLAIN:         core.matmul {{.*}} in i32
+// NONE-LABEL:  @product
+// NONE:          core.matmul {{.*}} in i32
+func.func @product(%x: tensor<4x3xui8>, %zero: tensor<ui8>) -> tensor<4x4xi32> {
+  %w = core.constant dense<[[1, 2, 3, 4], [5, 6, 7, 8], [9, 10, 11, 12]]> : tensor<3x4xi8>
+  %none = core.constant dense<0> : tensor<i8>
+  %y = core.matmul %x, %w, %zero, %none in i32 : (tensor<4x3xui8>, tensor<3x4xi8>, tensor<ui8>, tensor<i8>) -> tensor<4x4xi32>
+  func.return %y : tensor<4x4xi32>
+}
+
+// -----
+
+// What is read but once stays in bytes, four of which take no more than one each.
+// CHECK-LABEL: @few_rows
+// CHECK-NOT:     packed
+// QUADS-LABEL: @few_rows
+// QUADS-COUNT-1: packed unsigned_left
+// QUADS-NOT:     packed
+func.func @few_rows(%x: tensor<3x3xui8>, %v: tensor<3x4xi8>) -> (tensor<3x4xi32>, tensor<3x4xi32>) {
+  %w = core.constant dense<1> : tensor<3x4xi8>
+  %y = core.matmul %x, %w in i32 : (tensor<3x3xui8>, tensor<3x4xi8>) -> tensor<3x4xi32>
+  %z = core.matmul %x, %v in i32 : (tensor<3x3xui8>, tensor<3x4xi8>) -> tensor<3x4xi32>
+  func.return %y, %z : tensor<3x4xi32>, tensor<3x4xi32>
+}
+
+// -----
+
+// Both factors are computed: no one knows the sums of the weights, which pairs do not need.
+// CHECK-LABEL: @computed
+// CHECK:         core.sub
+// CHECK:         core.sub
+// CHECK:         packed pairs : (tensor<4x2xi32>, tensor<2x4xi32>) -> tensor<4x4xi32>
+// QUADS-LABEL: @computed
+// QUADS:         packed pairs
+func.func @computed(%x: tensor<4x3xui8>, %v: tensor<3x4xi8>, %z: tensor<ui8>, %w: tensor<4xi8>) -> tensor<4x4xi32> {
+  %y = core.matmul %x, %v, %z, %w in i32 : (tensor<4x3xui8>, tensor<3x4xi8>, tensor<ui8>, tensor<4xi8>) -> tensor<4x4xi32>
+  func.return %y : tensor<4x4xi32>
+}
+
+// -----
+
+// Numbers with signs get a zero point; weights without theirs that are no bytes are pairs.
+// QUADS-LABEL: @signs
+// QUADS:         %[[FLIP:.+]] = core.constant dense<-2139062144>
+// QUADS-NEXT:    core.xor %{{.*}}, %[[FLIP]]
+// QUADS:         packed unsigned_left
+// QUADS-NEXT:    %[[SUMS:.+]] = core.constant dense<{{.*}}384, 384, 384, 384
+// QUADS-NEXT:    core.sub %{{.*}}, %[[SUMS]]
+// QUADS:         packed pairs
+func.func @signs(%x: tensor<4x3xi8>) -> (tensor<4x4xi32>, tensor<4x4xi32>) {
+  %w = core.constant dense<1> : tensor<3x4xi8>
+  %none = core.constant dense<0> : tensor<i8>
+  %far = core.constant dense<-127> : tensor<i8>
+  %y = core.matmul %x, %w, %none, %none in i32 : (tensor<4x3xi8>, tensor<3x4xi8>, tensor<i8>, tensor<i8>) -> tensor<4x4xi32>
+  %z = core.matmul %x, %w, %none, %far in i32 : (tensor<4x3xi8>, tensor<3x4xi8>, tensor<i8>, tensor<i8>) -> tensor<4x4xi32>
+  func.return %y, %z : tensor<4x4xi32>, tensor<4x4xi32>
+}
+
+// -----
+
+// A zero point that differs along the sums, and numbers of 16 bits.
+// CHECK-LABEL: @columns
+// CHECK-NOT:     packed
+func.func @columns(%x: tensor<8x3xui8>, %v: tensor<8x3xi16>, %zero: tensor<3xui8>) -> (tensor<8x4xi32>, tensor<8x4xi32>) {
+  %w = core.constant dense<1> : tensor<3x4xi8>
+  %none = core.constant dense<0> : tensor<i8>
+  %y = core.matmul %x, %w, %zero, %none in i32 : (tensor<8x3xui8>, tensor<3x4xi8>, tensor<3xui8>, tensor<i8>) -> tensor<8x4xi32>
+  %z = core.matmul %v, %w in i32 : (tensor<8x3xi16>, tensor<3x4xi8>) -> tensor<8x4xi32>
+  func.return %y, %z : tensor<8x4xi32>, tensor<8x4xi32>
+}
+
+// -----
+
+// Both taps of 3 channels in 2 pairs each, or in one quad, with columns for whole vectors; what
+// follows is computed for the matrix.
+// CHECK-LABEL: @convolution
+// CHECK:         core.pad constant %{{[^,]*}} [0, 0, 1] [0, 0, 0] : (tensor<1x2x5xi32>) -> tensor<1x2x6xi32>
+// CHECK:         core.concat
+// CHECK:         core.pad constant %{{.*}} [0, 0, 0] [0, 0, 3]
+// CHECK-NEXT:    core.matmul %{{.*}}, %{{.*}} packed pairs : (tensor<4x4xi32>, tensor<1x4x8xi32>) -> tensor<1x4x8xi32>
+// CHECK:         core.neg
+// CHECK-NEXT:    core.slice %{{.*}} [0, 0, 0] [1, 4, 5]
+// CHECK-NEXT:    core.reshape
+// QUADS-LABEL: @convolution
+// QUADS:         %[[ZERO:.+]] = core.constant dense<117901063>
+// QUADS-NEXT:    core.pad constant %{{.*}}, %[[ZERO]] [0, 0, 1] [0, 0, 0] : (tensor<1x1x5xi32>, tensor<i32>) -> tensor<1x1x6xi32>
+// QUADS:         core.matmul %{{.*}}, %{{.*}} packed unsigned_right : (tensor<4x2xi32>, tensor<1x2x8xi32>) -> tensor<1x4x8xi32>
+// QUADS-NEXT:    core.constant dense<{{.*}}84{{.*}}> : tensor<4x1xi32>
+// QUADS-NEXT:    core.sub
+// PLAIN-LABEL: @convolution
+// PLAIN:         core.matmul %{{.*}}, %{{.*}} : (tensor<4x6xi32>, tensor<1x6x8xi32>) -> tensor<1x4x8xi32>
+// NONE-LABEL:  @convolution
+// NONE:          core.conv
+func.func @convolution(%x: tensor<1x3x5xui8>) -> tensor<1x4x5xi32> {
+  %w = core.constant dense<2> : tensor<4x3x2xi8>
+  %zero = core.constant dense<7> : tensor<ui8>
+  %none = core.constant dense<0> : tensor<i8>
+  %y = core.conv %x, %w, %zero, %none strides [1] dilations [1] pads [1] [0] groups 1 in i32 : (tensor<1x3x5xui8>, tensor<4x3x2xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x4x5xi32>
+  %z = core.neg %y : (tensor<1x4x5xi32>) -> tensor<1x4x5xi32>
+  func.return %z : tensor<1x4x5xi32>
+}
+
+// -----
+
+// Groups of one filter are sums over few taps, of positions side by side: of whole padded rows for
+// stride 1, of which the padding is cut off.
+// CHECK-LABEL: @depthwise
+// CHECK:         core.pad constant %x, %{{.*}} [0, 0, 1, 1] [0, 0, 1, 0] : (tensor<1x4x3x5xui8>, tensor<ui8>) -> tensor<1x4x5x6xui8>
+// CHECK-NEXT:    %[[X:.+]] = core.reshape %{{.*}} [1, 4, 30]
+// CHECK:         core.slice %[[X]] [0, 0, 7] [1, 4, 18] [1, 1, 1]
+// CHECK:         %[[FLAT:.+]] = core.neg %{{.*}} : (tensor<1x4x18xi32>)
+// CHECK-NEXT:    %[[ROWS:.+]] = core.reshape %[[FLAT]] [1, 4, 3, 6]
+// CHECK-NEXT:    core.slice %[[ROWS]] [0, 0, 0, 0] [1, 4, 3, 5]
+// CHECK-LABEL: @strided
+// CHECK:         %[[X:.+]] = core.reshape %x [1, 4, 1, 3, 5]
+// CHECK:         core.slice %[[X]] [0, 1, 0, 0, 1] [1, 2, 1, 2, 2] [1, 2, 1, 2, 2]
+// CHECK:         core.reshape %{{.*}} [1, 4, 2, 2] : (tensor<1x2x2x2x2xi32>)
+// CHECK-LABEL: @depthwise_long
+// CHECK:         core.matmul %{{.*}} packed pairs
+func.func @depthwise(%x: tensor<1x4x3x5xui8>) -> tensor<1x4x3x5xi32> {
+  %w = core.constant dense<2> : tensor<4x1x2x2xi8>
+  %zero = core.constant dense<7> : tensor<ui8>
+  %none = core.constant dense<0> : tensor<i8>
+  %y = core.conv %x, %w, %zero, %none strides [1, 1] dilations [1, 1] pads [1, 1] [0, 0] groups 4 in i32 : (tensor<1x4x3x5xui8>, tensor<4x1x2x2xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x4x3x5xi32>
+  %z = core.neg %y : (tensor<1x4x3x5xi32>) -> tensor<1x4x3x5xi32>
+  func.return %z : tensor<1x4x3x5xi32>
+}
+
+func.func @strided(%x: tensor<1x4x3x5xui8>) -> tensor<1x4x2x2xi32> {
+  %w = core.constant dense<2> : tensor<4x2x1x2xi8>
+  %y = core.conv %x, %w strides [2, 2] dilations [1, 1] pads [0, 0] [0, 0] groups 2 in i32 : (tensor<1x4x3x5xui8>, tensor<4x2x1x2xi8>) -> tensor<1x4x2x2xi32>
+  func.return %y : tensor<1x4x2x2xi32>
+}
+
+func.func @depthwise_long(%x: tensor<1x4x999xui8>) -> tensor<1x4x400xi32> {
+  %w = core.constant dense<120> : tensor<4x1x600xi8>
+  %y = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 4 in i32 : (tensor<1x4x999xui8>, tensor<4x1x600xi8>) -> tensor<1x4x400xi32>
+  func.return %y : tensor<1x4x400xi32>
+}

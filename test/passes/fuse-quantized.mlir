@@ -1,0 +1,75 @@
+// RUN: opt-tool %s -p fuse-quantized --split-input-file | filecheck %s
+
+// The bytes are multiplied, and their scales; the bias stays what it is.
+// CHECK-LABEL: @convolution
+// CHECK:         %[[X:.+]] = core.constant dense<128> : tensor<ui8>
+// CHECK-NEXT:    %[[W:.+]] = core.constant {{.*}} : tensor<2x1x1xi8>
+// CHECK-NEXT:    %[[SCALE:.+]] = core.reshape %scale [2, 1]
+// CHECK-NEXT:    %[[SUM:.+]] = core.conv %x, %w, %[[X]], %[[W]] strides [1] dilations [2] pads [1] [0] groups 1 in i32
+// CHECK:         %[[FLOAT:.+]] = core.cast %[[SUM]] to f32
+// CHECK-NEXT:    %[[BOTH:.+]] = core.mul %{{.*}}, %[[SCALE]]
+// CHECK-NEXT:    %[[SCALED:.+]] = core.mul %[[FLOAT]], %[[BOTH]]
+// CHECK:         %[[BIAS:.+]] = core.reshape %b [2, 1]
+// CHECK-NEXT:    core.add %[[SCALED]], %[[BIAS]]
+func.func @convolution(%x: tensor<1x3x9xui8>, %b: tensor<2xf32>) -> tensor<1x2x8xf32> {
+  %w = core.constant dense<2> : tensor<2x3x2xi8>
+  %0 = core.cast %x to f32 : (tensor<1x3x9xui8>) -> tensor<1x3x9xf32>
+  %1 = core.constant dense<128.0> : tensor<f32>
+  %2 = core.sub %0, %1 : (tensor<1x3x9xf32>, tensor<f32>) -> tensor<1x3x9xf32>
+  %3 = core.constant dense<0.5> : tensor<f32>
+  %4 = core.mul %2, %3 : (tensor<1x3x9xf32>, tensor<f32>) -> tensor<1x3x9xf32>
+  %5 = core.cast %w to f32 : (tensor<2x3x2xi8>) -> tensor<2x3x2xf32>
+  %zero = core.constant dense<[1, 2]> : tensor<2xi8>
+  %6 = core.reshape %zero [2, 1, 1] : (tensor<2xi8>) -> tensor<2x1x1xi8>
+  %7 = core.cast %6 to f32 : (tensor<2x1x1xi8>) -> tensor<2x1x1xf32>
+  %8 = core.sub %5, %7 : (tensor<2x3x2xf32>, tensor<2x1x1xf32>) -> tensor<2x3x2xf32>
+  %scale = core.constant dense<[[[0.25]], [[0.75]]]> : tensor<2x1x1xf32>
+  %9 = core.mul %8, %scale : (tensor<2x3x2xf32>, tensor<2x1x1xf32>) -> tensor<2x3x2xf32>
+  %y = core.conv %4, %9, %b strides [1] dilations [2] pads [1] [0] groups 1 : (tensor<1x3x9xf32>, tensor<2x3x2xf32>, tensor<2xf32>) -> tensor<1x2x8xf32>
+  func.return %y : tensor<1x2x8xf32>
+}
+
+// -----
+
+// Rows of the transposed weights have scales; without zero points there are none.
+// CHECK-LABEL: @product
+// CHECK:         %[[W:.+]] = core.transpose %w [1, 0] : (tensor<4x3xi8>) -> tensor<3x4xi8>
+// CHECK:         %[[SUM:.+]] = core.matmul %x, %[[W]] in i32
+// CHECK:         %[[FLOAT:.+]] = core.cast %[[SUM]] to f32
+// CHECK-NEXT:    %[[BOTH:.+]] = core.mul {{.*}} -> tensor<1x4xf32>
+// CHECK-NEXT:    core.mul %[[FLOAT]], %[[BOTH]]
+func.func @product(%x: tensor<5x3xi8>) -> tensor<5x4xf32> {
+  %w = core.constant dense<2> : tensor<4x3xi8>
+  %0 = core.cast %x to f32 : (tensor<5x3xi8>) -> tensor<5x3xf32>
+  %1 = core.constant dense<0.5> : tensor<f32>
+  %2 = core.mul %0, %1 : (tensor<5x3xf32>, tensor<f32>) -> tensor<5x3xf32>
+  %3 = core.cast %w to f32 : (tensor<4x3xi8>) -> tensor<4x3xf32>
+  %4 = core.constant dense<[[1.0], [2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %5 = core.mul %3, %4 : (tensor<4x3xf32>, tensor<4x1xf32>) -> tensor<4x3xf32>
+  %6 = core.transpose %5 [1, 0] : (tensor<4x3xf32>) -> tensor<3x4xf32>
+  %y = core.matmul %2, %6 : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  func.return %y : tensor<5x4xf32>
+}
+
+// -----
+
+// Scales that differ along the sums, a zero point that is no byte, and weights that are computed.
+// CHECK-LABEL: @others
+// CHECK-NOT:     in i32
+func.func @others(%x: tensor<5x3xi8>, %v: tensor<3x4xi8>) -> (tensor<5x4xf32>, tensor<5x4xf32>, tensor<5x4xf32>) {
+  %w = core.constant dense<2> : tensor<3x4xi8>
+  %0 = core.cast %x to f32 : (tensor<5x3xi8>) -> tensor<5x3xf32>
+  %half = core.constant dense<0.5> : tensor<f32>
+  %1 = core.mul %0, %half : (tensor<5x3xf32>, tensor<f32>) -> tensor<5x3xf32>
+  %2 = core.cast %w to f32 : (tensor<3x4xi8>) -> tensor<3x4xf32>
+  %rows = core.constant dense<[[1.0], [2.0], [3.0]]> : tensor<3x1xf32>
+  %3 = core.mul %2, %rows : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  %a = core.matmul %1, %3 : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  %5 = core.sub %2, %half : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+  %6 = core.mul %5, %half : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+  %c = core.matmul %1, %6 : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  %7 = core.cast %v to f32 : (tensor<3x4xi8>) -> tensor<3x4xf32>
+  %8 = core.mul %7, %half : (tensor<3x4xf32>, tensor<f32>) -> tensor<3x4xf32>
+  %d = core.matmul %1, %8 : (tensor<5x3xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  func.return %a, %c, %d : tensor<5x4xf32>, tensor<5x4xf32>, tensor<5x4xf32>
+}
