@@ -243,17 +243,32 @@ def _reduced(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
 
 
 def _join_pool(joints: Joints, op: CoreOp) -> None:
-    """Spatial dimensions, if the only window is all of the input."""
+    """
+    Spatial dimensions, if the only window is all of the input; channels and the dimensions behind
+    them that windows have one element of.
+    """
     assert isinstance(op, PoolOp)
     rank = len(dims_of(op.input))
-    joints.split(op.input, 0, 1)
-    joints.split(op.result, 0, 1)
-    for axis in range(2, rank - 1):
-        if _is_whole(op):
+    first = 2 + _single(op)
+    joints.split(op.input, 0)
+    joints.split(op.result, 0)
+    for axis in range(1, rank - 1):
+        if axis + 1 < first or (axis >= 2 and _is_whole(op)):
             joints.link((op.result, axis), (op.input, axis))
         else:
             joints.split(op.input, axis)
             joints.split(op.result, axis)
+
+
+def _single(op: PoolOp) -> int:
+    """How many of the first spatial dimensions are so many images side by side, but not all."""
+    if _is_whole(op):
+        return 0
+    entries = zip(
+        op.kernel.data, ints(op.strides), op.pads_begin.data, op.pads_end.data, strict=True
+    )
+    is_single = [kernel == 1 and step == 1 and b == e == 0 for kernel, step, b, e in entries]
+    return is_single[:-1].index(False) if False in is_single[:-1] else len(is_single) - 1
 
 
 def _is_whole(op: PoolOp) -> bool:
@@ -265,7 +280,18 @@ def _is_whole(op: PoolOp) -> bool:
 def _pooled(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
     assert isinstance(op, PoolOp)
     if not _is_whole(op):
-        return {}
+        axes = [group[0] - 2 for group in joints.groups(op.input)[2:]]
+        numbers = {"strides": op.strides, "dilations": op.dilations}
+        sizes = {
+            "kernel": op.kernel,
+            "pads_begin": op.pads_begin,
+            "pads_end": op.pads_end,
+            "overhang": op.overhang,
+        }
+        return {
+            **{name: int_array([ints(all_)[k] for k in axes]) for name, all_ in numbers.items()},
+            **{name: DimsAttr.of([all_.data[k] for k in axes]) for name, all_ in sizes.items()},
+        }
     kernel = joints.dims(op.input)[2:]
     ones, zeros = int_array([1] * len(kernel)), DimsAttr.of([0] * len(kernel))
     return {
@@ -402,8 +428,8 @@ class MergeDimsPass(ModulePass):
     """
     f(x : a x b x c) -> reshape(f(reshape(x) : a x bc)) : a x b x c
         [values row-major; f treats b and c alike: maps of equal shapes or of one element along
-         both, both reduced or neither, both under one window, whole lines cut out, joined, padded,
-         moved or gathered]
+         both, both reduced or neither, both under one window, images of a volume that pools take
+         one by one, whole lines cut out, joined, padded, moved or gathered]
 
     Loops become fewer and longer, so that vectors and threads have more side by side.
     """

@@ -140,7 +140,12 @@ class LoopVectorizer:
         self._has_sums = is_small and any(
             isinstance(op, ForOp) and op.inits for op in loop.body.block.walk()
         )
-        self._pieces = list(pieces_of(self._indices.extent(self._lower, upper), lanes, fewest))
+        self._size = self._indices.extent(self._lower, upper)
+        self._pieces = list(pieces_of(self._size, lanes, fewest))
+        # What is combined twice does not change an extremum: the last vector ends with the row.
+        is_twice = bool(reductions) and all(each.kind in ("max", "min") for each in reductions)
+        if is_twice and (size := self._size.value) is not None and size % lanes:
+            self._pieces = [Piece(Expr.const(0), Expr.const(-(-size // lanes)), lanes)]
 
     def rewrite(self) -> bool:
         """False, without any change, for too few iterations or an op without vector form."""
@@ -272,7 +277,10 @@ class LoopVectorizer:
         self._for(piece.lanes, body, [], block, mode="lanes")
 
     def _place(self, piece: Piece, number: Expr, lane: Expr) -> Expr:
-        return self._lower + piece.start + number * piece.lanes + lane
+        start = piece.start + number * piece.lanes
+        if len(self._pieces) == 1 and self._size % piece.lanes != 0:
+            start = minimum(start, self._size - piece.lanes)
+        return self._lower + start + lane
 
     def _iteration(self, place: Expr, carried: Sequence[SSAValue], block: Block) -> list[SSAValue]:
         """The body of the loop at an index; returns the carried values."""

@@ -126,7 +126,7 @@ def larger(b: KernelBuilder, total: SSAValue, value: SSAValue, element: Attribut
 
 def unless_nan(b: KernelBuilder, value: SSAValue, total: SSAValue) -> SSAValue:
     """`total` unless `value` is NaN, then that."""
-    return b.add(arith.SelectOp(b.add(arith.CmpfOp(value, value, "ord")), total, value))
+    return b.add(arith.SelectOp(b.add(arith.CmpfOp(value, value, "une")), value, total))
 
 
 def add(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:

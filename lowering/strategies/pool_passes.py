@@ -39,6 +39,10 @@ columns of results are made at a time."""
 FEW_PLANES = 8
 """Fewer are not dealt out evenly to threads."""
 
+FEW_CUT = 4
+"""Elements under the windows that are cut off at one end of a row, at most, where those are
+combined one by one, without a copy of the row."""
+
 SIDE_BY_SIDE = 4
 """Vectors whose elements are combined in one loop, so that they need not wait for each other."""
 
@@ -204,18 +208,22 @@ class Passes:
     def _along_first(self, down: Line, across: Line) -> None:
         """
         A line for each row of inputs, of each slice, as long as that of results; those outside of
-        the image are there, too. Rows whose ends are outside of it are copied before.
+        the image are there, too. Where windows are cut off at its sides, rows are copied before,
+        unless those few windows are combined one by one.
         """
         b, table = self._b, self._table(across)
         slices = self._slice_bounds()
         lines = self._scratch([*self._kernel[:-2], down.most])
         is_cut = across.lower != 0 or across.upper != across.size
+        whole = (Expr.const(0), across.count)
+        if is_cut and self._has_few_cut():
+            is_cut, whole = False, self._whole_columns(across)
         # All slices, if what comes first in a window is read again.
         kept = list(self._kernel[:-2]) if self._keeps_first else []
         image = self._scratch([*kept, down.most], across) if is_cut else None
         inputs = self._vectors(across.upper - across.lower, self._vector)
         lanes = vectors_along(self._op, self._vector)
-        in_line = self._vectors(across.count, lanes, is_open=is_cut)
+        in_line = self._vectors(whole[1] - whole[0], lanes, is_open=is_cut)
         results = self._vectors(across.count, lanes if self._keeps_first else self._vector)
         with self._loops(slices) as taps:
             in_slice = taps if kept else []
@@ -238,7 +246,7 @@ class Passes:
             with b.loop(down.upper, down.lower) as row:
                 place = [*self._slice_place(taps), down.begin + row]
 
-                def along(column: Expr, lane: Expr) -> None:
+                def combine(column: Expr, lane: Expr, bounds: Bounds) -> None:
                     def read(tap: Sequence[Expr]) -> SSAValue:
                         where = self._under(-1, column, tap[0])
                         return self._input(place, across, where, lane)
@@ -246,13 +254,25 @@ class Passes:
                     reads = read
                     if image is not None:
                         reads = self._reader(image, [*in_slice, row], column, lane)
-                    value = self._combined([self._along], reads)
+                    value = self._combined([bounds], reads)
                     self._keep(value, lines, [*taps, row, column], lane)
 
+                def along(column: Expr, lane: Expr) -> None:
+                    combine(whole[0] + column, lane, self._along)
+
+                for ends in ((Expr.const(0), whole[0]), (whole[1], across.count)):
+                    with self._few(ends) as columns:
+                        for column in columns:
+                            bounds = self._range(len(self._kernel) - 1, across.first + column)
+                            combine(column, Expr.const(0), bounds)
                 self._each_vector(in_line, along, [self._along])
         bounds = [*slices, (Expr.const(0), Expr.const(self._kernel[-2]))]
         with self._each([down]) as rows:
             factor = self._factor([down], rows)
+            firsts = [
+                (b.computed(lower), b.computed(upper))
+                for lower, upper in (self._outer_bounds([down], rows) if self._keeps_first else [])
+            ]
 
             def result(column: Expr, lane: Expr) -> None:
                 def read(taps: Sequence[Expr]) -> SSAValue:
@@ -264,14 +284,11 @@ class Passes:
                         row = self._under(-2, rows[0], taps[-1])
                         read = self._reader(image, [*taps[:-1], row], column, lane)
                         return read([Expr.const(0)])
-                    place, where = (
-                        self._outer_place([down], rows, taps),
-                        self._under(-1, column, Expr.const(0)),
-                    )
-                    return self._input(place, across, where, lane)
+                    place = self._outer_place([down], rows, taps)
+                    return self._input(place, across, self._under(-1, column, Expr.const(0)), lane)
 
                 value = self._combined(bounds, read, is_clean=True)
-                value = self._with_first(value, self._outer_bounds([down], rows), first)
+                value = self._with_first(value, firsts, first)
                 self._finish([down], rows, across, (column, lane), value, (table, factor))
 
             self._each_vector(results, result, bounds)
@@ -292,6 +309,33 @@ class Passes:
         (lower, upper), rest = bounds[0], bounds[1:]
         with self._b.loop(upper, lower) as outer, self._loops(rest) as inner:
             yield [outer, *inner]
+
+    @contextmanager
+    def _few(self, ends: Bounds) -> Generator[list[Expr]]:
+        """Columns: each by its number, if that is known; else that of a loop."""
+        lower, upper = ends
+        if lower.value is not None and upper.value is not None:
+            yield [Expr.const(column) for column in range(lower.value, upper.value)]
+            return
+        with self._b.loop(upper, lower) as column:
+            yield [column]
+
+    def _has_few_cut(self) -> bool:
+        """True if few windows are cut off, of few elements, and none is read again for NaN."""
+        op, stride, size = self._op, self._strides[-1], self._kernel[-1]
+        pads = (op.pads_begin.data[-1].value, op.pads_end.data[-1].value)
+        counts = [size if pad is None else -(-pad // stride) for pad in pads]
+        is_few = max(counts) * size <= FEW_CUT
+        return is_few and not self._block and not self._keeps_first
+
+    def _whole_columns(self, across: Line) -> Bounds:
+        """The columns of a tile whose windows lie on the image."""
+        b, stride = self._b, self._strides[-1]
+        begin, reach = self._op.pads_begin.data[-1], (self._kernel[-1] - 1) * self._dilations[-1]
+        first = begin.ceildiv(stride) - across.first
+        last = (self._inputs[-1] - 1 - reach + begin) // stride + 1 - across.first
+        lower = b.computed(minimum(maximum(first, 0), across.count))
+        return lower, b.computed(maximum(minimum(last, across.count), lower))
 
     def _vectors(self, count: Expr, lanes: int, *, is_open: bool = False) -> Vectors:
         """

@@ -13,7 +13,13 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.control_flow import KernelOp
-from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.reduce import (
+    ArgReduceOp,
+    CumulativeOp,
+    PoolOp,
+    ReduceOp,
+    SoftmaxOp,
+)
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.pipeline import PASSES
@@ -36,7 +42,7 @@ def _any_op(rng: Random, x: SSAValue, i: SSAValue) -> SSAValue:
     rank = len(shape)
     axis = rng.randrange(rank)
     axes = sorted(rng.sample(range(rank), rng.randint(1, rank)))
-    match rng.randrange(12):
+    match rng.randrange(14):
         case 0:
             smaller = [dim if rng.random() < 0.5 else 1 for dim in shape]
             part = t.SliceOp(x, [0] * rank, smaller).result
@@ -70,8 +76,26 @@ def _any_op(rng: Random, x: SSAValue, i: SSAValue) -> SSAValue:
             return t.GatherOp(x, i, axis).result
         case 10:
             return t.BroadcastOp(x, [rng.randint(1, 2), *shape]).result
+        case 11 | 12:
+            return _any_pool(rng, t.BroadcastOp(x, [2, *shape]).result)
         case _:
             return e.CompareOp("lt", x, e.NegOp(x).result).result
+
+
+def _any_pool(rng: Random, x: SSAValue) -> SSAValue:
+    """Windows of one element or of all along some axes, some with padding."""
+    spatial = _shape(x)[2:] or [1]
+    count = len(spatial)
+    x = x if len(_shape(x)) > 2 else t.ReshapeOp(x, [*_shape(x), 1]).result
+    return PoolOp(
+        rng.choice(["max", "sum", "average"]),
+        x,
+        kernel=[rng.choice([1, dim, dim]) for dim in spatial],
+        strides=[rng.choice([1, 1, 2]) for _ in spatial],
+        dilations=[1] * count,
+        pads_begin=[rng.choice([0, 0, 0, 1]) for _ in spatial],
+        pads_end=[0] * count,
+    ).result
 
 
 @pytest.mark.parametrize("part", range(4))

@@ -86,13 +86,20 @@ func.func @along(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x4x5xf32> {
 
 // -----
 
-// What one window covers; not where it is smaller, or takes every other element.
+// What one window covers; not where it is smaller, or takes every other element. Images side by
+// side are channels, unless some are left out or there is something outside.
 // CHECK-LABEL: @one_window
 // CHECK:         core.pool max %{{.*}} kernel [20] strides [1] dilations [1] pads [0] [0] overhang [0] : (tensor<2x3x20xf32>) -> tensor<2x3x1xf32>
 // CHECK-LABEL: @smaller
 // CHECK:         core.pool max %{{.*}} kernel [3, 5]
 // CHECK-LABEL: @spread
 // CHECK:         core.pool max %{{.*}} kernel [2, 5]
+// CHECK-LABEL: @images
+// CHECK:         core.pool max %{{.*}} kernel [3, 5] strides [1, 2] dilations [1, 1] pads [1, 0] [1, 0] overhang [0, 0] : (tensor<2x60x6x7xf32>) -> tensor<2x60x6x2xf32>
+// CHECK-LABEL: @left_out
+// CHECK:         core.pool max %{{.*}} kernel [1, 3, 5]
+// CHECK-LABEL: @outside
+// CHECK:         core.pool max %{{.*}} kernel [1, 3, 5]
 func.func @one_window(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32> {
   %r = core.pool max %x kernel [4, 5] strides [3, 4] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] : (tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32>
   func.return %r : tensor<2x3x1x1xf32>
@@ -104,6 +111,19 @@ func.func @smaller(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x2x1xf32> {
 func.func @spread(%x: tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32> {
   %r = core.pool max %x kernel [2, 5] strides [1, 1] dilations [3, 1] pads [0, 0] [0, 0] overhang [0, 0] : (tensor<2x3x4x5xf32>) -> tensor<2x3x1x1xf32>
   func.return %r : tensor<2x3x1x1xf32>
+}
+
+func.func @images(%x: tensor<2x3x4x5x6x7xf32>) -> tensor<2x3x4x5x6x2xf32> {
+  %r = core.pool max %x kernel [1, 1, 3, 5] strides [1, 1, 1, 2] dilations [2, 1, 1, 1] pads [0, 0, 1, 0] [0, 0, 1, 0] overhang [0, 0, 0, 0] : (tensor<2x3x4x5x6x7xf32>) -> tensor<2x3x4x5x6x2xf32>
+  func.return %r : tensor<2x3x4x5x6x2xf32>
+}
+func.func @left_out(%x: tensor<2x3x5x6x7xf32>) -> tensor<2x3x3x4x3xf32> {
+  %r = core.pool max %x kernel [1, 3, 5] strides [2, 1, 1] dilations [1, 1, 1] pads [0, 0, 0] [0, 0, 0] overhang [0, 0, 0] : (tensor<2x3x5x6x7xf32>) -> tensor<2x3x3x4x3xf32>
+  func.return %r : tensor<2x3x3x4x3xf32>
+}
+func.func @outside(%x: tensor<2x3x5x6x7xf32>) -> tensor<2x3x6x4x3xf32> {
+  %r = core.pool max %x kernel [1, 3, 5] strides [1, 1, 1] dilations [1, 1, 1] pads [0, 0, 0] [1, 0, 0] overhang [0, 0, 0] : (tensor<2x3x5x6x7xf32>) -> tensor<2x3x6x4x3xf32>
+  func.return %r : tensor<2x3x6x4x3xf32>
 }
 
 // -----
