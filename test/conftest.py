@@ -24,7 +24,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Look for garbage less often than Python does: modules of IR are many small objects."""
     gc.collect()
     gc.freeze()
-    gc.set_threshold(20_000, 10, 10)
+    gc.set_threshold(200_000, 10, 10)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
