@@ -976,8 +976,9 @@ def _truncate(op: Operation, a: str) -> str:
     return f"({a} & 1) != 0" if op.results[0].type == i1 else _wrapped(op, a)
 
 
-def _resize(op: Operation, a: str) -> str:
-    return _wrapped(op, a)
+def _extend(op: Operation, a: str) -> str:
+    """A truth value is a number of one bit: -1 where it holds."""
+    return _wrapped(op, f"-int({a})" if op.operands[0].type == i1 else a)
 
 
 def _function(name: str) -> Form:
@@ -1103,7 +1104,7 @@ _FORMS: dict[type[Operation], Form] = {
     arith.FPToUIOp: _float_to_integer,
     arith.SIToFPOp: _integer_to_float,
     arith.UIToFPOp: _integer_to_float,
-    arith.ExtSIOp: _resize,
+    arith.ExtSIOp: _extend,
     arith.ExtUIOp: _extend_unsigned,
     arith.TruncIOp: _truncate,
     kernel.RemfOp: _function("np.fmod"),

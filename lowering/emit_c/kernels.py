@@ -457,6 +457,12 @@ def _resize(op: Operation, a: str) -> str:
     return f"({value_c_type(op.results[0].type)}){a}"
 
 
+def _extend(op: Operation, a: str) -> str:
+    """A truth value is a number of one bit: -1 where it holds."""
+    sign = "-" if op.operands[0].type == i1 else ""
+    return f"{sign}{_resize(op, a)}"
+
+
 def _extend_unsigned(op: Operation, a: str) -> str:
     return f"({value_c_type(op.results[0].type)})({_exact_unsigned(op.operands[0].type)}){a}"
 
@@ -597,7 +603,7 @@ _EXPRESSIONS: dict[type[Operation], Form] = {
     arith.FPToUIOp: _float_to_integer,
     arith.SIToFPOp: _integer_to_float,
     arith.UIToFPOp: _integer_to_float,
-    arith.ExtSIOp: _resize,
+    arith.ExtSIOp: _extend,
     arith.ExtUIOp: _extend_unsigned,
     arith.TruncIOp: _truncate,
     kernel.RemfOp: _remainder,

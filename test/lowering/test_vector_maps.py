@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as t
 from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import element_of
 
@@ -120,5 +121,36 @@ def test_functions(tmp_path: Path, target: str) -> None:
             [typed(dtype, *x.shape)],
             lambda v: [op(v) for op in (e.SinOp, e.CosOp, e.TanOp, e.AtanOp, e.ExpOp, e.LogOp)],
             x,
+        )
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_uniform_operands(tmp_path: Path, target: str) -> None:
+    """One number, or one truth value, for all lanes: it stays a scalar as long as it can."""
+    suite = suite_for(target, tmp_path)
+    for dtype in TYPES:
+        x, mask = numbers(dtype, 1), numbers(np.bool_)
+        one, truth = x[:, :1].copy(), mask[:, :1].copy()
+        ports = [typed(array.dtype, *array.shape) for array in (x, one, mask, truth)]
+
+        def body(x: SSAValue, one: SSAValue, mask: SSAValue, truth: SSAValue) -> list[Any]:
+            dims = [2, COUNT]
+            y, same = (t.BroadcastOp(v, dims).result for v in (one, truth))
+            is_less = e.CompareOp(Predicate.LT, y, t.BroadcastOp(one, dims).result).result
+            found = [e.MaxOp(x, y), e.CompareOp(Predicate.LE, x, y), e.SelectOp(same, x, y)]
+            found += [e.SelectOp(mask, y, x), e.AndOp(mask, same), e.OrOp(same, is_less)]
+            return [*found, e.SelectOp(e.XorOp(same, is_less).result, x, y)]
+
+        add(suite, target, ports, body, x, one, mask, truth)
+    x = numbers(np.float32, 3)
+    for exponent in (1.5, 2.0, 3.0, -2.5, 0.0, -0.0, 1 / 3, np.inf, -np.inf, np.nan):
+        add(
+            suite,
+            target,
+            [typed(np.float32, *x.shape), typed(np.float32, 1, 1)],
+            lambda v, y: [e.PowOp(v, t.BroadcastOp(y, [2, COUNT]).result)],
+            x,
+            np.full((1, 1), exponent, np.float32),
         )
     suite.check()
