@@ -26,6 +26,7 @@ from lowerdeck.passes.provenance import source_file
 PASSES: dict[str, PassFactory] = {
     "pack-products": lazy("lowering.form.pack_products", "PackProductsPass"),
     "split-products": lazy("lowering.form.split_products", "SplitProductsPass"),
+    "settle-indices": lazy("lowering.form.settle_indices", "SettleIndicesPass"),
     "form-kernels": lazy("lowering.form.form_kernels", "FormKernelsPass"),
     "fuse-epilogue": lazy("lowering.form.fuse_epilogue", "FuseEpiloguePass"),
     "assign-layouts": lazy("lowering.form.assign_layouts", "AssignLayoutsPass"),
@@ -37,6 +38,7 @@ PASSES: dict[str, PassFactory] = {
     "lower-kernels": lazy("lowering.buffers.lower_kernels", "LowerKernelsPass"),
     "expand-math": lazy("lowering.buffers.expand_math", "ExpandMathPass"),
     "peel": lazy("lowering.loops.peel", "PeelPass"),
+    "check-ahead": lazy("lowering.loops.check_ahead", "CheckAheadPass"),
     "vectorize-loops": lazy("lowering.loops.vectorize_loops", "VectorizeLoopsPass"),
     "tile": lazy("lowering.loops.tile", "TilePass"),
     "vectorize-lanes": lazy("lowering.loops.vectorize_lanes", "VectorizeLanesPass"),
@@ -57,6 +59,7 @@ ALL_PASSES: MutableMapping[str, PassFactory] = ChainMap(PASSES, core_pipeline.PA
 
 _SCHEDULING = [
     "peel",
+    "check-ahead",
     "vectorize-loops",
     "tile",
     "vectorize-lanes",
@@ -71,6 +74,7 @@ _ADDED: Mapping[str, list[str]] = {
     "kernels": [
         "pack-products",
         "split-products",
+        "settle-indices",
         "form-kernels",
         "fuse-epilogue",
         "assign-layouts",

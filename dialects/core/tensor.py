@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntAttr
+from xdsl.dialects.builtin import BoolAttr, DenseArrayBase, IntAttr, UnitAttr
 from xdsl.dialects.builtin import i64 as builtin_i64
 from xdsl.ir import Attribute, SSAValue
 from xdsl.irdl import (
     irdl_op_definition,
     operand_def,
     opt_operand_def,
+    opt_prop_def,
     prop_def,
     result_def,
     traits_def,
@@ -522,7 +523,8 @@ class GatherOp(CoreOp, HasIndexMaps):
     """
     result[a..., i..., b...] = input[a..., indices[i...], b...], where a has `axis` dimensions.
 
-    A negative index counts from the end; one outside of the dimension is a run-time error.
+    A negative index counts from the end; one outside of the dimension is a run-time error. Of
+    indices that are `inside` it is known that neither occurs.
 
     Constraints:
 
@@ -541,6 +543,7 @@ class GatherOp(CoreOp, HasIndexMaps):
     input = operand_def()
     indices = operand_def()
     axis = prop_def(IntAttr)
+    inside = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
@@ -588,6 +591,7 @@ class GatherElementsOp(CoreOp, HasIndexMaps):
     input = operand_def()
     indices = operand_def()
     axis = prop_def(IntAttr)
+    inside = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
@@ -631,6 +635,7 @@ class GatherNdOp(CoreOp, HasIndexMaps):
     input = operand_def()
     indices = operand_def()
     batch_dims = prop_def(IntAttr)
+    inside = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = f"operands `batch_dims` custom<Number>($batch_dims) {TYPES}"
@@ -684,6 +689,7 @@ class ScatterElementsOp(CoreOp):
     indices = operand_def()
     updates = operand_def()
     axis = prop_def(IntAttr)
+    inside = opt_prop_def(UnitAttr)
     reduction = prop_def(ScatterReductionAttr)
     result = result_def()
     traits = traits_def(Pure())
@@ -742,6 +748,7 @@ class ScatterNdOp(CoreOp):
     indices = operand_def()
     updates = operand_def()
     reduction = prop_def(ScatterReductionAttr)
+    inside = opt_prop_def(UnitAttr)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = f"$reduction operands {TYPES}"

@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from xdsl.dialects import arith
-from xdsl.dialects.builtin import FloatAttr
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
 
 from lowerdeck.dialects.buffer.kernel import ForOp, YieldOp
-from lowerdeck.dialects.core.types import f32, f64
+from lowerdeck.dialects.core.types import f32, f64, i1
 
 _OPS: Mapping[type[Operation], str] = {
     arith.AddfOp: "add",
     arith.MaximumfOp: "max",
     arith.MinimumfOp: "min",
+    arith.OrIOp: "any",
 }
 _GREATER, _LESS = 2, 4
 _SELECTED: Mapping[int, str] = {_GREATER: "max", _LESS: "min"}
@@ -26,13 +27,14 @@ _IDENTITIES: Mapping[str, float] = {"add": 0.0, "max": -python_math.inf, "min": 
 @dataclass(frozen=True)
 class Reduction:
     """
-    A carried value whose only use is to be combined with one term per iteration, of f32 or f64.
+    A carried value whose only use is to be combined with one term per iteration, of f32 or f64, or
+    a truth.
 
     An f64 sum of f32 terms qualifies, too: partial sums may be computed in f32.
     """
 
     kind: str
-    """add, max or min"""
+    """add, max, min, or any"""
     keeps_nan: bool
     """False for an extremum that skips NaN."""
     argument: SSAValue
@@ -44,6 +46,8 @@ class Reduction:
     @property
     def identity(self) -> arith.ConstantOp:
         """The neutral element."""
+        if self.kind == "any":
+            return arith.ConstantOp(IntegerAttr(0, i1))
         type_ = f32 if self.term.type == f32 else f64
         return arith.ConstantOp(FloatAttr(_IDENTITIES[self.kind], type_))
 
@@ -53,6 +57,8 @@ class Reduction:
             extend = arith.ExtFOp(term, f64)
             block.add_op(extend)
             term = extend.result
+        if self.kind == "any":
+            return _append(block, arith.OrIOp(total, term))
         if self.kind == "add":
             return _append(block, arith.AddfOp(total, term))
         if self.keeps_nan:
@@ -94,7 +100,10 @@ def _reduction(argument: SSAValue, value: SSAValue, last: YieldOp) -> Reduction 
         if argument not in (left, right):
             return None
         term = right if left is argument else left
-        reduction = _of_floats(_OPS[type(op)], argument, term, op)
+        if isinstance(op, arith.OrIOp):
+            reduction = Reduction("any", True, argument, term, (op,)) if term.type == i1 else None
+        else:
+            reduction = _of_floats(_OPS[type(op)], argument, term, op)
     else:
         return None
     if reduction is None or any(use.operation not in reduction.ops for use in argument.uses):

@@ -26,6 +26,8 @@ from xdsl.traits import Pure
 from lowerdeck.dialects.buffer import vector
 from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import (
+    ApplyOp,
+    CheckIndexOp,
     ForOp,
     FuncOp,
     LoadOp,
@@ -51,9 +53,9 @@ from lowerdeck.lowering.loops.varying import is_varying, varying_values
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.passes.context import options_of
 
-_I8, _I32 = IntegerType(8), IntegerType(32)
+_I8, _I32, _I64 = IntegerType(8), IntegerType(32), IntegerType(64)
 
-_INTEGERS = (_I8, IntegerType(16), _I32, IntegerType(64))
+_INTEGERS = (_I8, IntegerType(16), _I32, _I64)
 _ELEMENTS = (f32, f64, f16, bf16, *_INTEGERS)
 """What vectors are made of; truth values are masks, as wide as what they are made from."""
 
@@ -129,6 +131,8 @@ class Vectorizer:
 
     def _reduced(self, reduction: Reduction, cloner: Cloner, block: Block) -> SSAValue:
         """The terms of all lanes, combined."""
+        if reduction.kind == "any":
+            return _append(block, vector.AnyOp(self.mask(reduction.term, 32, cloner, block)))
         terms = self.vector(reduction.term, cloner, block)
         total = vector.ReduceOp(reduction.kind, terms)
         block.add_op(total)
@@ -168,6 +172,12 @@ class Vectorizer:
                 self._rare(op, cloner, block)
                 return
             new = self._if(op, cloner)
+        elif isinstance(op, CheckIndexOp):
+            cloner.values[op.result] = self._check(op, cloner, block)
+            return
+        elif _is_same_number(op) and lanes_of((same := cloner.value(op.operands[0])).type):
+            cloner.values[op.results[0]] = same
+            return
         elif op.results and op.results[0].type == i1 and (form := _TRUTHS.get(type(op))):
             new = form(self, op, cloner, block)
         elif type(op) in _PLAIN:
@@ -404,6 +414,23 @@ class Vectorizer:
         block.add_op(scratch)
         return scratch.ref
 
+    def _check(self, op: CheckIndexOp, cloner: Cloner, block: Block) -> SSAValue:
+        """Indices as i64, those from the end resolved; 0 for those outside, which end the run."""
+        value = self.vector(op.value, cloner, block)
+        (bound,), operands = self._indices.write(cloner.exprs(op))
+        size = arith.IndexCastOp(_append(block, ApplyOp(bound, operands)), _I64)
+        sizes = self._splat(_append(block, size), 64, block)
+        zero = self._constant(0, value.type, block)
+        is_from_end = _append(block, vector.CompareOp("lt", value, zero))
+        added = _append(block, arith.AndIOp(is_from_end, sizes))
+        place = _append(block, arith.AddiOp(value, added))
+        is_inside = _append(block, vector.CompareOp("lt", place, sizes, unsigned=True))
+        is_outside = _append(block, vector.CompareOp("ge", place, sizes, unsigned=True))
+        wrong = _append(block, arith.ExtUIOp(_append(block, vector.AnyOp(is_outside)), _I64))
+        # One of the wrong ones, if there are any, stands for all.
+        block.add_op(CheckIndexOp(wrong, 1, []))
+        return _append(block, arith.AndIOp(place, is_inside))
+
     def _if(self, op: scf.IfOp, cloner: Cloner) -> Operation:
         types = [
             self._register_type(result.type) if result in self._varying else result.type
@@ -612,6 +639,18 @@ class Vectorizer:
             raise NotVectorizableError
         (a,) = self._vectors(op, cloner, block)
         return vector.ConvertOp(a, self._vector_type(target))
+
+
+def _append(block: Block, op: Operation) -> SSAValue:
+    block.add_op(op)
+    return op.results[0]
+
+
+def _is_same_number(op: Operation) -> bool:
+    """True for ops that give their only operand, an index, as it is."""
+    if isinstance(op, ApplyOp):
+        return len(op.indices) == 1 and op.map.data[0] == Expr.symbol("d0")
+    return isinstance(op, arith.IndexCastOp) and op.input.type == IndexType()
 
 
 def _is_pure(block: Block) -> bool:

@@ -10,6 +10,7 @@ from lowerdeck.lowering.nests import (
     maps,
     reduction,
     selection,
+    top_k,
 )
 from lowerdeck.lowering.nests.lower import ACCUMULATING, ALONE, ANCHORS, MAPS, KernelLowering
 
@@ -24,4 +25,5 @@ __all__ = [
     "maps",
     "reduction",
     "selection",
+    "top_k",
 ]

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.traits import Pure
 
-from lowerdeck.dialects.buffer.kernel import FuncOp, LoadOp, ReturnOp
+from lowerdeck.dialects.buffer.kernel import FuncOp, LoadOp, ReturnOp, ScratchOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.control_flow import KernelBody, YieldOp
 from lowerdeck.dialects.core.index_maps import broadcast_index
@@ -306,9 +306,9 @@ class KernelLowering:
 
 
 def remove_unused(block: Block) -> None:
-    """Erase ops that compute or read unused values, so that rules need not look ahead."""
+    """Erase ops that make or read unused values, so that rules need not look ahead."""
     for op in list(block.walk(reverse=True)):
-        is_removable = op.has_trait(Pure) or isinstance(op, LoadOp)
+        is_removable = op.has_trait(Pure) or isinstance(op, LoadOp | ScratchOp)
         if is_removable and op.results and not any(result.uses for result in op.results):
             op.detach()
             op.erase()

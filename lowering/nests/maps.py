@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from xdsl.dialects import arith, math
 from xdsl.ir import SSAValue
@@ -19,6 +20,15 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, map_rule
+
+Indexed: TypeAlias = (
+    core.GatherOp
+    | core.GatherElementsOp
+    | core.GatherNdOp
+    | core.ScatterElementsOp
+    | core.ScatterNdOp
+)
+"""Ops with indices from data."""
 
 MOVES: tuple[type[CoreOp], ...] = (
     core.TransposeOp,
@@ -121,7 +131,7 @@ def lower_gather(
     """The index along the axis comes from data."""
     axis = op.axis.data
     place = [index for index in op.operand_index(1, at) if index is not None]
-    position = data_index(k, op.indices, place, dims_of(op.input)[axis])
+    position = data_index(k, op, place, dims_of(op.input)[axis])
     return k.element(op.input, _with_data(op.operand_index(0, at), [position]))
 
 
@@ -132,9 +142,7 @@ def lower_gather_nd(k: KernelLowering, op: core.GatherNdOp, at: Index) -> SSAVal
     *leading, _ = op.operand_index(1, at)
     place = [index for index in leading if index is not None]
     depth = dims_of(op.indices)[-1].value or 0
-    positions = [
-        data_index(k, op.indices, [*place, Expr.const(d)], dims[batch + d]) for d in range(depth)
-    ]
+    positions = [data_index(k, op, [*place, Expr.const(d)], dims[batch + d]) for d in range(depth)]
     return k.element(op.input, _with_data(op.operand_index(0, at), positions))
 
 
@@ -144,13 +152,14 @@ def _with_data(index: Sequence[Expr | None], positions: Sequence[Expr]) -> list[
     return [next(data) if part is None else part for part in index]
 
 
-def data_index(k: KernelLowering, indices: SSAValue, at: Index, bound: Expr) -> Expr:
-    """The checked index that an element of an index tensor denotes."""
-    key = ("index", indices, tuple(at), bound)
-    value = k.element(indices, at)
-    wide = scalars.cast(k.builder, value, element_type(indices), i64)
+def data_index(k: KernelLowering, op: Indexed, at: Index, bound: Expr) -> Expr:
+    """The index that an element of an op's indices denotes, checked unless it is inside."""
+    key = ("index", op.indices, tuple(at), bound)
+    value = k.element(op.indices, at)
+    wide = scalars.cast(k.builder, value, element_type(op.indices), i64)
     if (known := k.builder.recall(key)) is not None:
         return k.builder.index(known)
-    index = k.builder.checked(wide, bound)
+    is_inside = op.inside is not None
+    index = k.builder.from_integer(wide) if is_inside else k.builder.checked(wide, bound)
     k.builder.remember(key, k.builder.value_of(index))
     return index

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.constant import FromDimsOp
 from lowerdeck.dialects.core.enums import ScatterReduction
@@ -20,12 +20,10 @@ from lowerdeck.dialects.core.tensor import (
     ScatterElementsOp,
     ScatterNdOp,
     SliceOp,
-    TopKOp,
 )
-from lowerdeck.dialects.core.types import dims_of, element_type, i1, is_float
-from lowerdeck.dialects.dims import Expr, minimum
+from lowerdeck.dialects.core.types import dims_of, element_type, i1
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
 from lowerdeck.lowering.nests.maps import data_index
 from lowerdeck.lowering.targets.base import FEWEST_LANES
@@ -105,135 +103,6 @@ def _powers_of_two(start: int, end: int) -> Iterator[tuple[int, int]]:
         start += count
 
 
-@anchor(TopKOp, alone=True)
-def lower_top_k(k: KernelLowering, op: TopKOp) -> None:
-    """
-    The best so far lie in the results as a heap with the worst of them in front, which each better
-    element replaces; sorting the heap brings the best to the front.
-    """
-    dims, axis = dims_of(op.input), op.axis.data
-    with k.builder.nest([*dims[:axis], *dims[axis + 1 :]], parallel=True) as at:
-        _Heap(k, op, at).lower()
-
-
-Item = Sequence[SSAValue]
-"""A value, and its place in the input."""
-
-
-class _Heap:
-    """The best elements of one slice: before the sort, no element comes behind its children."""
-
-    def __init__(self, k: KernelLowering, op: TopKOp, at: Index) -> None:
-        self._k, self._op, self._at, self._axis = k, op, at, op.axis.data
-        self._element = element_type(op.input)
-        self._size = op.k.data[0]
-
-    def lower(self) -> None:
-        """Fill the heap, let every other element try to get in, and sort."""
-        b, size, count = self._k.builder, self._size, dims_of(self._op.input)[self._axis]
-        levels = self._levels()
-        with b.loop(size) as place:
-            self._put(place, self._given(place))
-        with b.loop(size // 2) as number:
-            place = size // 2 - 1 - number
-            self._sift(self._get(place), place, size, levels)
-        # A heap without a place has no worst element.
-        with b.loop(count * minimum(size, 1), size) as place:
-            item, worst = self._given(place), self._get(Expr.const(0))
-            # It is later than all in the heap: as good as the worst is not enough.
-            with b.when(_better(b, self._op, item[0], worst[0], self._element)):
-                self._sift(item, Expr.const(0), size, levels)
-        with b.loop(size - minimum(size, 1)) as number:
-            last = size - 1 - number
-            item, worst = self._get(last), self._get(Expr.const(0))
-            self._put(last, worst)
-            self._sift(item, Expr.const(0), last, levels)
-
-    def _levels(self) -> Expr:
-        """How often one can go from a place of the heap to a child of it."""
-        if (size := self._size.value) is not None:
-            return Expr.const(max(size, 1).bit_length() - 1)
-        b = self._k.builder
-
-        def halve(_: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            left = b.add(arith.ShRUIOp(values[0], b.integer(1, i64)))
-            more = b.add(arith.CmpiOp(left, b.integer(0, i64), "ne"))
-            return [left, scalars.add(b, values[1], b.add(arith.ExtUIOp(more, i64)))]
-
-        start = [b.as_integer(self._size), b.integer(0, i64)]
-        return b.from_integer(b.carry(63, start, halve)[1])
-
-    def _sift(self, item: Item, place: Expr, size: Expr, levels: Expr) -> None:
-        """Put an item in a place of a heap of `size` places, or, in turn with worse ones, below."""
-        b = self._k.builder
-        if levels == 0:
-            self._put(place, item)
-            return
-
-        def go_down(_: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            here = b.from_integer(values[0])
-            # Where there are no children, an item is compared with one of which it is no child.
-            left, right = (minimum(here * 2 + n, size - 1) for n in (1, 2))
-            first, second = self._get(left), self._get(right)
-            is_left = self._is_before(second, first)
-            child = [
-                b.add(arith.SelectOp(is_left, one, other))
-                for one, other in zip(
-                    (*first, b.as_integer(left)), (*second, b.as_integer(right)), strict=True
-                )
-            ]
-            inside = b.compare_index("slt", here * 2 + 1, size)
-            moves = b.add(arith.AndIOp(inside, self._is_before(item, child)))
-            with b.when(moves):
-                self._put(here, child)
-            return [b.add(arith.SelectOp(moves, child[2], values[0]))]
-
-        (end,) = b.carry(levels, [b.as_integer(place)], go_down)
-        self._put(b.from_integer(end), item)
-
-    def _given(self, place: Expr) -> Item:
-        b = self._k.builder
-        value = self._k.element(self._op.input, self._index(place))
-        return [scalars.widen(b, value), b.as_integer(place)]
-
-    def _get(self, place: Expr) -> Item:
-        b, (values, indices) = self._k.builder, self._k.outputs
-        at = self._index(place)
-        return [scalars.widen(b, b.load(values, at)), b.load(indices, at)]
-
-    def _put(self, place: Expr, item: Item) -> None:
-        b, (values, indices) = self._k.builder, self._k.outputs
-        at = self._index(place)
-        b.store(scalars.narrow(b, item[0], self._element), values, at)
-        b.store(item[1], indices, at)
-
-    def _index(self, place: Expr) -> Index:
-        return [*self._at[: self._axis], place, *self._at[self._axis :]]
-
-    def _is_before(self, lhs: Item, rhs: Item) -> SSAValue:
-        """True if lhs comes before rhs in the result: it is better, or as good and earlier."""
-        b = self._k.builder
-        better = _better(b, self._op, lhs[0], rhs[0], self._element)
-        worse = _better(b, self._op, rhs[0], lhs[0], self._element)
-        earlier = b.add(arith.CmpiOp(lhs[1], rhs[1], "slt"))
-        tied = b.add(arith.XOrIOp(worse, b.integer(1, i1)))
-        return b.add(arith.OrIOp(better, b.add(arith.AndIOp(tied, earlier))))
-
-
-def _better(
-    b: KernelBuilder, op: TopKOp, lhs: SSAValue, rhs: SSAValue, element: Attribute
-) -> SSAValue:
-    """True if lhs comes strictly before rhs by value; NaN counts as largest."""
-    largest = bool(op.largest.value.data)
-    before = scalars.compare(b, "gt" if largest else "lt", lhs, rhs, element)
-    if not is_float(element):
-        return before
-    nan, number = (lhs, rhs) if largest else (rhs, lhs)
-    is_nan = b.add(arith.CmpfOp(nan, nan, "uno"))
-    is_number = b.add(arith.CmpfOp(number, number, "ord"))
-    return b.add(arith.OrIOp(before, b.add(arith.AndIOp(is_nan, is_number))))
-
-
 def _is_nonzero(k: KernelLowering, value: SSAValue, at: Index) -> SSAValue:
     return scalars.cast(k.builder, k.element(value, at), element_type(value), i1)
 
@@ -273,7 +142,7 @@ def lower_scatter_elements(k: KernelLowering, op: ScatterElementsOp) -> None:
     axis = op.axis.data
     _copy(k, op.input)
     with k.builder.nest(dims_of(op.updates)) as at:
-        position = data_index(k, op.indices, at, dims_of(op.input)[axis])
+        position = data_index(k, op, at, dims_of(op.input)[axis])
         target = [*at[:axis], position, *at[axis + 1 :]]
         _update(k, op, target, k.element(op.updates, at))
 
@@ -286,7 +155,7 @@ def lower_scatter_nd(k: KernelLowering, op: ScatterNdOp) -> None:
     _copy(k, op.input)
     with k.builder.nest(dims_of(op.updates)) as at:
         positions = [
-            data_index(k, op.indices, [*at[:leading], Expr.const(d)], dims[d]) for d in range(depth)
+            data_index(k, op, [*at[:leading], Expr.const(d)], dims[d]) for d in range(depth)
         ]
         _update(k, op, [*positions, *at[leading:]], k.element(op.updates, at))
 

@@ -18,7 +18,8 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
-from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, GatherOp, SliceOp
+from lowerdeck.dialects.core.types import i64
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import PASSES, run_to_phase
@@ -67,8 +68,11 @@ def network(x: SSAValue) -> list[SSAValue]:
 
 
 def products(x: SSAValue) -> list[SSAValue]:
-    """A product with long sums, and maps behind it."""
-    return [e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result]
+    """A product with long sums, maps behind it, and elements that data and constants choose."""
+    product = e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result
+    places = e.CastOp(e.RoundOp(product).result, i64).result
+    known = ConstantOp.of(np.array([3, -1, 0, 7])).result
+    return [product, GatherElementsOp(x, places, 1).result, GatherOp(product, known, 1).result]
 
 
 @dataclass(eq=False)

@@ -1,30 +1,70 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,bufferize,lower-kernels --split-input-file | filecheck %s
 
-// The first three elements become a heap with the worst of them at its top; each other element that
-// is better takes its place and goes down. Then the worst goes to the end, one after the other.
-// Values and indices are stored together.
-
-// CHECK: buffer.func @top_k_0
+// Few of few: the best are carried, by keys that are integers. A better one takes the place of the
+// one behind which it comes no longer, and that one of the next. Elements are fetched at the end.
+// CHECK-LABEL: buffer.func @top_k_0
 // CHECK: buffer.for <[0, 2, 1]>
+// CHECK: buffer.for <[2, 9, 1]> carry %{{.*}} : i32, i32, i32, i32 -> i32, i32, i32, i32
+// CHECK-NEXT: ^bb0(%{{.*}}: index, %[[A:.*]]: i32, %[[I:.*]]: i32, %[[B:.*]]: i32, %[[J:.*]]: i32):
+// CHECK: arith.cmpf uno
+// CHECK-NEXT: %[[KEY:[0-9]+]] = arith.select
+// CHECK-NEXT: %[[FIRST:[0-9]+]] = arith.cmpi sgt, %[[KEY]], %[[A]] : i32
+// CHECK-NEXT: arith.select %[[FIRST]], %{{.*}}, %[[I]] : i32
+// CHECK-NEXT: %[[BACK:[0-9]+]] = arith.select %[[FIRST]], %[[I]], %{{.*}} : i32
+// CHECK-NEXT: arith.maxsi %[[KEY]], %[[A]] : i32
+// CHECK-NEXT: arith.minsi %[[KEY]], %[[A]] : i32
+// CHECK-NEXT: %[[SECOND:[0-9]+]] = arith.cmpi sgt, %[[KEY]], %[[B]] : i32
+// CHECK-NEXT: arith.select %[[SECOND]], %[[BACK]], %[[J]] : i32
+// CHECK: buffer.store %{{.*}}(%{{.*}}) <[d0, 0]> : i64
+// CHECK: buffer.store %{{.*}}(%{{.*}}) <[d0, 1]> : i64
+// CHECK: buffer.load %{{.*}}(%{{.*}}, %{{.*}}) <[d0, d1]> : !buffer.ref<[2, 9] x f32>
+// CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, 0]> : f32
+func.func @few(%x: tensor<2x9xf32>) -> (tensor<2x2xf32>, tensor<2x2xi64>) {
+  %v, %i = core.top_k %x [2] axis 1 : (tensor<2x9xf32>) -> (tensor<2x2xf32>, tensor<2x2xi64>)
+  func.return %v, %i : tensor<2x2xf32>, tensor<2x2xi64>
+}
+
+// -----
+
+// Few of many: the first ones become a heap with the worst of them at its top. Elements are
+// compared with it sixteen at a time, and only where one is better one by one; it takes the place
+// of the worst and goes down. Then the worst goes to the end, one after the other.
+// CHECK-LABEL: buffer.func @top_k_0
 // CHECK: buffer.for <[0, 3, 1]>
-// CHECK: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]> : f32
-// CHECK-NEXT: buffer.store %{{.*}}(%{{.*}}) <[d0, d1]> : i64
+// CHECK: buffer.for <[0, 1, 1]>
+// CHECK: buffer.for <[0, 62, 1]>
+// CHECK: %[[BETTER:[0-9]+]] = buffer.for <[0, 16, 1]> carry %{{.*}} : i1 -> i1
+// CHECK: arith.cmpf ogt
+// CHECK: arith.ori
+// CHECK: scf.if %[[BETTER]]
+// CHECK: buffer.for <[0, 16, 1]>
+// CHECK: scf.if
 // CHECK: buffer.for <[0, 1, 1]> carry %{{.*}} : i64 -> i64
 // CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, min(2, d1 * 2 + 1)]>
 // CHECK: buffer.load %{{.*}}(%{{.*}}) <[d0, min(2, d1 * 2 + 2)]>
-// CHECK: arith.cmpf ogt, %{{.*}}
-// CHECK-NEXT: arith.cmpf uno, %{{.*}}
-// CHECK-NEXT: arith.cmpf ord, %{{.*}}
-// CHECK: arith.cmpi slt, %{{.*}}
-// CHECK: scf.if
-// CHECK: buffer.for <[3, 9, 1]>
-// CHECK: %[[WORST:[0-9]+]] = buffer.load %{{.*}}(%{{.*}}) <[d0, 0]> : !buffer.ref<[2, 3] x f32>
-// CHECK: arith.cmpf ogt, %{{.*}}, %[[WORST]] : f32
-// CHECK: scf.if
-// CHECK: buffer.for <[0, 1, 1]> carry %{{.*}} : i64 -> i64
-// CHECK: buffer.entry
-// CHECK: buffer.call @top_k_0(%{{.*}}) <[]>
-func.func @main(%x: tensor<2x9xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
-  %v, %i = core.top_k %x [3] axis 1 : (tensor<2x9xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
+// CHECK: buffer.for <[995, 1000, 1]>
+// CHECK: buffer.for <[0, 2, 1]>
+func.func @heap(%x: tensor<2x1000xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>) {
+  %v, %i = core.top_k %x [3] axis 1 : (tensor<2x1000xf32>) -> (tensor<2x3xf32>, tensor<2x3xi64>)
   func.return %v, %i : tensor<2x3xf32>, tensor<2x3xi64>
+}
+
+// -----
+
+// Many: those with enough first digits are sorted by one digit after the other.
+// CHECK-LABEL: buffer.func @top_k_0
+// CHECK: buffer.scratch : !buffer.ref<[900] x i32>
+// CHECK: buffer.scratch : !buffer.ref<[2048] x i32>
+// CHECK: buffer.for <[0, 2048, 1]> carry %{{.*}} : i64, i64 -> i64, i64
+// CHECK: %[[COUNT:[0-9]+]] = buffer.for <[0, 900, 1]> carry %{{.*}} : i64 -> i64
+// CHECK: buffer.scratch : !buffer.ref<[256] x i32>
+// CHECK: buffer.for <[0, 256, 1]> carry %{{.*}} : i32 -> i32
+// CHECK: buffer.scratch : !buffer.ref<[256] x i32>
+// CHECK: buffer.scratch : !buffer.ref<[256] x i32>
+// CHECK: buffer.scratch : !buffer.ref<[256] x i32>
+// CHECK-NOT: buffer.scratch
+// CHECK: buffer.for <[0, 400, 1]>
+func.func @many(%x: tensor<2x900xf32>) -> (tensor<2x400xf32>, tensor<2x400xi64>) {
+  %v, %i = core.top_k %x [400] axis 1 : (tensor<2x900xf32>) -> (tensor<2x400xf32>, tensor<2x400xi64>)
+  func.return %v, %i : tensor<2x400xf32>, tensor<2x400xi64>
 }

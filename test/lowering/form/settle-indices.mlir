@@ -1,0 +1,84 @@
+// RUN: opt-tool %s --pass-pipeline=settle-indices | filecheck %s
+
+// Each index is in range; what counts from the end is resolved.
+// CHECK-LABEL: @known
+// CHECK-NEXT: %[[I:.*]] = core.constant dense<[3, 0, 2]> : tensor<3xi32>
+// CHECK-NEXT: core.gather %{{.*}}, %[[I]] axis 1 {inside}
+func.func @known(%x: tensor<2x4xf32>) -> tensor<2x3xf32> {
+  %i = core.constant dense<[-1, 0, 2]> : tensor<3xi64>
+  %y = core.gather %x, %i axis 1 : (tensor<2x4xf32>, tensor<3xi64>) -> tensor<2x3xf32>
+  func.return %y : tensor<2x3xf32>
+}
+
+// Each component has its own dimension: 3 is inside of the second one only.
+// CHECK-LABEL: @components
+// CHECK: core.constant dense<[[1, 3], [0, 2]]> : tensor<2x2xi32>
+// CHECK: core.gather_nd %{{.*}} {inside}
+func.func @components(%x: tensor<2x4xf32>) -> tensor<2xf32> {
+  %i = core.constant dense<[[1, 3], [-2, -2]]> : tensor<2x2xi64>
+  %y = core.gather_nd %x, %i batch_dims 0 : (tensor<2x4xf32>, tensor<2x2xi64>) -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+
+// CHECK-LABEL: @other_way_round
+// CHECK-NOT: inside
+func.func @other_way_round(%x: tensor<4x2xf32>) -> tensor<2xf32> {
+  %i = core.constant dense<[[1, 3], [0, 2]]> : tensor<2x2xi64>
+  %y = core.gather_nd %x, %i batch_dims 0 : (tensor<4x2xf32>, tensor<2x2xi64>) -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
+
+// An index out of range is an error of the run; of an open dimension nothing is known.
+// CHECK-LABEL: @outside
+// CHECK-NOT: inside
+func.func @outside(%x: tensor<2x4xf32>, %z: tensor<?xf32, #core.tensor<dims = [n]>>) -> (tensor<2x3xf32>, tensor<3xf32>) {
+  %i = core.constant dense<[0, 4, 2]> : tensor<3xi64>
+  %y = core.gather %x, %i axis 1 : (tensor<2x4xf32>, tensor<3xi64>) -> tensor<2x3xf32>
+  %j = core.constant dense<[0, 1, 2]> : tensor<3xi64>
+  %w = core.gather %z, %j axis 0 : (tensor<?xf32, #core.tensor<dims = [n]>>, tensor<3xi64>) -> tensor<3xf32>
+  func.return %y, %w : tensor<2x3xf32>, tensor<3xf32>
+}
+
+// CHECK-LABEL: @scattered
+// CHECK: core.scatter_elements none %{{.*}} {inside}
+func.func @scattered(%x: tensor<4xf32>, %u: tensor<2xf32>) -> tensor<4xf32> {
+  %i = core.constant dense<[-1, 1]> : tensor<2xi64>
+  %y = core.scatter_elements none %x, %i, %u axis 0 : (tensor<4xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<4xf32>
+  func.return %y : tensor<4xf32>
+}
+
+// Each element twice, along two dimensions, as one.
+// CHECK-LABEL: @larger
+// CHECK: core.reshape %{{.*}} [2, 1, 3, 1]
+// CHECK-NEXT: core.broadcast %{{.*}} [2, 2, 3, 2]
+// CHECK-NEXT: %[[Y:.*]] = core.reshape %{{.*}} [4, 6]
+// CHECK-NEXT: func.return %[[Y]]
+func.func @larger(%x: tensor<2x3xf32>) -> tensor<4x6xf32> {
+  %i = core.constant dense<[0, 0, 1, 1]> : tensor<4xi64>
+  %j = core.constant dense<[0, 0, 1, 1, 2, 2]> : tensor<6xi64>
+  %z = core.gather %x, %i axis 0 : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
+  %y = core.gather %z, %j axis 1 : (tensor<4x3xf32>, tensor<6xi64>) -> tensor<4x6xf32>
+  func.return %y : tensor<4x6xf32>
+}
+
+// Every other element, from the end, three times.
+// CHECK-LABEL: @part
+// CHECK: core.slice %{{.*}} [4] [2] [-2]
+// CHECK-NEXT: core.reshape %{{.*}} [2, 1]
+// CHECK-NEXT: core.broadcast %{{.*}} [2, 3]
+// CHECK-NEXT: core.reshape %{{.*}} [6]
+func.func @part(%x: tensor<5xf32>) -> tensor<6xf32> {
+  %i = core.constant dense<[4, 4, -1, 2, 2, 2]> : tensor<6xi64>
+  %y = core.gather %x, %i axis 0 : (tensor<5xf32>, tensor<6xi64>) -> tensor<6xf32>
+  func.return %y : tensor<6xf32>
+}
+
+// Not all of them as often.
+// CHECK-LABEL: @uneven
+// CHECK-NOT: core.broadcast
+// CHECK: core.gather %{{.*}} {inside}
+func.func @uneven(%x: tensor<5xf32>) -> tensor<6xf32> {
+  %i = core.constant dense<[0, 0, 1, 2, 3, 3]> : tensor<6xi64>
+  %y = core.gather %x, %i axis 0 : (tensor<5xf32>, tensor<6xi64>) -> tensor<6xf32>
+  func.return %y : tensor<6xf32>
+}

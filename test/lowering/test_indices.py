@@ -1,0 +1,65 @@
+"""Indices from data, and the places of the best elements: in vectors of every target."""
+
+# Bodies of programs are lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as t
+
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    Suite,
+    symbol,
+    typed,
+)
+from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from .test_layouts import add, values  # noqa: TID251  (as above)
+
+Array = NDArray[Any]
+
+
+def on(suite: Suite, target: str, body: Any, *inputs: Array, types: Any = None) -> None:
+    """One more program."""
+    types = types or [typed(value.dtype, *value.shape) for value in inputs]
+    add(suite, target, types, body, *inputs)
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_many_indices(tmp_path: Path, target: str) -> None:
+    """Checked some hundreds at a time; those that count from the end, too."""
+    suite, n = suite_for(target, tmp_path), symbol("n")
+    x, i = values(7), np.random.default_rng(3).integers(-7, 7, 531)
+    y, wide = np.round(values(531) * 9), values(7, 7, 7)
+    for dtype in (np.int64, np.int32, np.int8):
+        on(suite, target, lambda x, i: [t.GatherOp(x, i, 0)], x, i.astype(dtype))
+    on(suite, target, lambda x, i: [t.GatherOp(x, e.NegOp(i).result, 0)], x, -i)
+    table = i.reshape(3, 177)
+    on(suite, target, lambda x, i: [t.GatherElementsOp(x, i, 1)], values(3, 7), table)
+    on(suite, target, lambda x, i: [t.GatherNdOp(x, i)], wide, i.reshape(177, 3))
+    on(suite, target, lambda x, i, y: [t.ScatterElementsOp(x, i, y, 0, "add")], x, i, y)
+    types = [typed(np.float32, 7), typed(np.int64, n)]
+    for count in (0, 1, 19, 531):
+        on(suite, target, lambda x, i: [t.GatherOp(x, i, 0)], x, i[:count], types=types)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_top_k(tmp_path: Path, target: str) -> None:
+    """In registers side by side, in a heap by blocks, and sorted: equal ones in their order."""
+    suite = suite_for(target, tmp_path)
+    for dtype in (np.float32, np.float64, np.float16, np.int64, np.int8, np.uint32):
+        x = np.round(values(5, 230) * 20).astype(np.int64).astype(dtype)
+        if np.issubdtype(dtype, np.floating):
+            x[3, ::7], x[3, 1::7], x[3, 2::7], x[3, 3::7] = np.nan, -0.0, 0.0, -np.inf
+        for largest in (True, False):
+            for k, axis in ((3, 0), (9, 1), (150, 1)):
+                on(suite, target, lambda x, k=k, a=axis, w=largest: t.TopKOp(x, k, a, w).results, x)
+    suite.check()
