@@ -19,7 +19,6 @@ from xdsl.dialects.builtin import (
     IntegerType,
     UnitAttr,
     VectorType,
-    f32,
     i1,
 )
 from xdsl.ir import Attribute, SSAValue
@@ -369,13 +368,12 @@ class ReduceOp(IRDLOperation):
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
     """
-    Swap rows and columns of a square buffer of f32, as many as a vector has lanes.
+    Swap rows and columns of a square buffer, as many as a vector has lanes.
 
     Constraints:
 
     - (C1) the buffer is dense, with two dimensions of the same size.
     - (C2) the size is a power of two, at least 2.
-    - (C3) the elements are f32.
 
     Example:
 
@@ -404,9 +402,6 @@ class TransposeOp(IRDLOperation):
             raise VerifyException(f"{type_} is not a dense square (C1)")
         is_power = sizes[0] >= 2 and sizes[0] & (sizes[0] - 1) == 0
         require(is_power, f"no vector has {sizes[0]} lanes", "C2")
-        require(
-            type_.element == f32, lambda: f"expected elements of f32, got {type_.element}", "C3"
-        )
 
 
 @irdl_op_definition

@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation
 
 from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import (
     LARGEST_STRIDE,
     AnyOp,
@@ -135,12 +136,17 @@ def _(op: kernel.LoadOp) -> str | None:
 
 @function_name.register
 def _(op: TransposeOp) -> str:
-    return _transpose_name(op.lanes)
+    return _transpose_name(*_rows(op))
 
 
-def _transpose_name(lanes: int) -> str:
+def _rows(op: TransposeOp) -> tuple[Attribute, int]:
+    """The scalars and the lanes of the rows of a square."""
+    return kernel.lane_type(ref_type(op.ref).element), op.lanes
+
+
+def _transpose_name(scalar: Attribute, lanes: int) -> str:
     """The C function that transposes as many vectors as they have lanes."""
-    return f"{vector_name(vector_type(f32, lanes))}_transpose"
+    return f"{_name(scalar, lanes)}_transpose"
 
 
 def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
@@ -154,7 +160,7 @@ def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
             for type_ in op.result_types:
                 types[id(type_)] = type_
             if isinstance(op, TransposeOp):
-                type_ = vector_type(f32, op.lanes)
+                type_ = vector_type(*_rows(op))
                 types[id(type_)] = type_
             if (name := function_name(op)) is not None:
                 called.add(name)
@@ -229,6 +235,7 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
     found = {f"{name}_select": _Function(_selection(scalar, lanes))}
     for stride in range(2, LARGEST_STRIDE + 1):
         found[f"{name}_load{stride}"] = _Function(_load(scalar, lanes, stride))
+    found[_transpose_name(scalar, lanes)] = _Function(_transpose(scalar, lanes))
     if scalar not in (f16, bf16, f32, f64):
         found[f"{name}_any"] = _Function(_any(scalar, lanes))
         found |= _integer_extrema(scalar, lanes)
@@ -255,7 +262,7 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
         function = f"{name}_{kind}"
         text = _combination(scalar, lanes, kind, f"{function}({{0}}, {{1}})")
         found[f"{name}_reduce_{kind}"] = _Function(text, frozenset({function}))
-    return found | ({_transpose_name(lanes): _Function(_transpose(lanes))} if scalar == f32 else {})
+    return found
 
 
 def _selection(scalar: Attribute, lanes: int) -> str:
@@ -584,14 +591,16 @@ _CONVERSIONS = {
 """By half precision and what is made."""
 
 
-def _transpose(lanes: int) -> str:
+def _transpose(scalar: Attribute, lanes: int) -> str:
     """
     Of a square in memory: parts of rows that lie beside the diagonal change places, first halves,
     then quarters in each half, and so on.
     """
-    type_ = vector_type(f32, lanes)
-    name, memory = vector_name(type_), memory_name(type_)
-    lines = [f"static inline void {_transpose_name(lanes)}(float *square) {{"]
+    name, memory = _name(scalar, lanes), memory_name(vector_type(scalar, lanes))
+    lines = [
+        f"static inline void {_transpose_name(scalar, lanes)}(void *memory) {{",
+        f"  {_STEMS[scalar][1]} *const square = memory;",
+    ]
     lines += [
         f"  const {name} r0_{row} = *(const {memory} *)(square + {row * lanes});"
         for row in range(lanes)

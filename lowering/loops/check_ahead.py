@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import IndexType, ModuleOp, i64
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, Region
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.kernel import (
@@ -27,7 +27,6 @@ from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.loops.varying import varying_values
 from lowerdeck.lowering.loops.vectorize_loops import LoopVectorizer
-from lowerdeck.lowering.nests.lower import remove_unused
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
 from lowerdeck.passes.context import options_of
@@ -73,19 +72,29 @@ class _Splitter:
         checked = {check: ScratchOp(RefType.of(i64, [AT_ONCE])) for check in self._checks}
         block.add_ops(checked.values())
         ahead, place, cloner = self._body(start, count)
+        needed = _needed_for(self._checks, self._loop.body.block)
         for op in self._loop.body.block.ops:
-            if isinstance(op, StoreOp | YieldOp):
+            if op not in needed:
                 continue
             new = cloner.clone(op, ahead)
-            if isinstance(op, CheckIndexOp):
+            if op in checked:
+                assert isinstance(op, CheckIndexOp)
                 number = arith.IndexCastOp(new.results[0], i64)
                 store = StoreOp(number.result, checked[op].ref, *self._indices.write([place]))
                 ahead.add_ops([number, store])
         ahead.add_op(YieldOp())
         first = self._add_loop(count, ahead, block)
         body, place, cloner = self._body(start, count)
+        needed = _needed_for(
+            [op for op in self._loop.body.block.ops if _is_kept(op) and op not in checked],
+            self._loop.body.block,
+            set(checked),
+        )
         for op in self._loop.body.block.ops:
-            if isinstance(op, CheckIndexOp):
+            if op not in needed:
+                continue
+            if op in checked:
+                assert isinstance(op, CheckIndexOp)
                 load = LoadOp(checked[op].ref, *self._indices.write([place]))
                 body.add_op(load)
                 cloner.add(arith.IndexCastOp(load.result, IndexType()), op, body)
@@ -124,42 +133,40 @@ def _checks_of(loop: ForOp) -> list[CheckIndexOp]:
     varying = varying_values(loop.body.block, [loop.body.block.args[0]])
     checks = [op for op in ops if isinstance(op, CheckIndexOp) and op.result in varying]
     stored = {op.ref for op in ops if isinstance(op, StoreOp)}
-    ahead = {load.ref for check in checks for load in _loads_before(check, loop.body.block)}
+    ahead = {op.ref for op in _needed_for(checks, loop.body.block) if isinstance(op, LoadOp)}
     return [] if stored & ahead else checks
 
 
-def _loads_before(op: Operation, block: Block) -> Iterator[LoadOp]:
-    """The loads in a block that an op depends on."""
-    pending, seen = list(op.operands), set[SSAValue]()
+def _is_kept(op: Operation) -> bool:
+    """True for what is there for its effect."""
+    return isinstance(op, StoreOp | CheckIndexOp | YieldOp)
+
+
+def _needed_for(
+    ops: Sequence[Operation], block: Block, ends: Collection[Operation] = ()
+) -> set[Operation]:
+    """These ops, and those in a block that they depend on, with none of those before the `ends`."""
+    pending, found = list(ops), set[Operation]()
     while pending:
-        value = pending.pop()
-        if (
-            value in seen
-            or not isinstance(value.owner, Operation)
-            or value.owner.parent is not block
-        ):
-            continue
-        seen.add(value)
-        pending += value.owner.operands
-        if isinstance(value.owner, LoadOp):
-            yield value.owner
+        op = pending.pop()
+        if op not in found and op.parent is block:
+            found.add(op)
+            operands = () if op in ends else op.operands
+            pending += [v.owner for v in operands if isinstance(v.owner, Operation)]
+    return found
 
 
-def check_ahead(block: Block, lanes: int, limits: Limits) -> bool:
-    """Split the loops of a block that check the index of each element; False if there are none."""
-    found = False
+def check_ahead(block: Block, lanes: int, limits: Limits) -> None:
+    """Split the loops of a block that check the index of each element."""
     for op in list(block.ops):
         if isinstance(op, ForOp) and (checks := _checks_of(op)):
             first = _Splitter(op, checks).rewrite()
-            remove_unused(first.body.block)
             if not any(result.type == f64 for inner in first.walk() for result in inner.results):
                 LoopVectorizer(first, lanes, limits, [], lanes).rewrite()
-            found = True
             continue
         for region in op.regions:
             for inner in region.blocks:
-                found = check_ahead(inner, lanes, limits) or found
-    return found
+                check_ahead(inner, lanes, limits)
 
 
 @dataclass(frozen=True)
@@ -176,7 +183,5 @@ class CheckAheadPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         target = target_named(options_of(ctx).target)
         for function in op.body.block.ops:
-            if not isinstance(function, FuncOp) or target.lanes == 1:
-                continue
-            if check_ahead(function.body.block, target.lanes, target.limits):
-                remove_unused(function.body.block)
+            if isinstance(function, FuncOp) and target.lanes > 1:
+                check_ahead(function.body.block, target.lanes, target.limits)

@@ -11,13 +11,14 @@ from math import log2, prod
 from xdsl.dialects import scf
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import CheckIndexOp, ForOp, FuncOp, LoadOp
+from lowerdeck.dialects.buffer.kernel import CheckIndexOp, ForOp, FuncOp, LoadOp, lane_type
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.buffer.vector import lane_bits
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import TransposeOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.loops.indices import Indices
@@ -27,6 +28,15 @@ from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import assumed_shape, blocked_constants, layout_out
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
+LARGEST_SIDE = 16
+"""More rows than there are registers for them would go through memory."""
+
+
+def fewest_lanes(bits: int) -> int:
+    """The shortest vectors of lanes of so many bits: less than 64 bits are no faster than one."""
+    return max(FEWEST_LANES, 64 // bits)
+
+
 SIDE, ALONG = "side", "along"
 """Parameters of a schedule: rows and columns of the largest squares, and the dimension of the
 tensor along which inputs are contiguous."""
@@ -34,7 +44,7 @@ tensor along which inputs are contiguous."""
 
 class MapSquares(Strategy):
     """
-    For one result of f32 that is contiguous along another dimension than every input that has both
+    For one result that is contiguous along another dimension than every input that has both
     dimensions, as the plain loops show.
     """
 
@@ -45,6 +55,8 @@ class MapSquares(Strategy):
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         if setting.target.lanes == 1 or len(kernel.results) != 1 or not _may_be_across(kernel):
             return
+        bits = lane_bits(lane_type(element_type(kernel.results[0])))
+        most, fewest = min(setting.target.lanes * 32 // bits, LARGEST_SIDE), fewest_lanes(bits)
         layout, dims = layout_out(kernel), dims_of(kernel.results[0])
         across = layout.data.pieces[-1].axis
         loops = KernelLowering(kernel).lower()
@@ -52,14 +64,10 @@ class MapSquares(Strategy):
             return
         for along in range(layout.rank):
             sizes = [size for axis in (along, across) if (size := dims[axis].value) is not None]
-            side = setting.target.lanes
+            side = most
             while sizes and side > min(sizes):
                 side //= 2
-            if (
-                along == across
-                or side < FEWEST_LANES
-                or not _lies_along(loops, layout, along, side)
-            ):
+            if along == across or side < fewest or not _lies_along(loops, layout, along, side):
                 continue
             # A vector of each row is loaded, goes through log2(side) steps, and is stored.
             row_cycles = setting.target.costs.element_cycles + log2(side)
@@ -97,8 +105,8 @@ class MapSquares(Strategy):
 def _strip(k: KernelLowering, at: dict[int, Expr], along: int, across: int, lanes: int) -> None:
     """As many elements along one dimension, and all of the other one."""
     b, done, size = k.builder, Expr.const(0), dims_of(k.roots[0])[across]
-    side = lanes
-    while side >= FEWEST_LANES:
+    side, fewest = lanes, fewest_lanes(lane_bits(lane_type(element_type(k.roots[0]))))
+    while side >= fewest:
         count = (size - done) // side
         if count != 0:
             with b.nest([count]) as (number,), b.nest([lanes // side]) as (part,):
@@ -113,7 +121,7 @@ def _strip(k: KernelLowering, at: dict[int, Expr], along: int, across: int, lane
 def _square(k: KernelLowering, at: dict[int, Expr], along: int, across: int, side: int) -> None:
     """A square of elements, from the index on."""
     b = k.builder
-    square = b.scratch(f32, [side, side])
+    square = b.scratch(element_type(k.roots[0]), [side, side])
     with b.loop(side, mode="unroll") as row, b.loop(side, mode="lanes") as lane:
         place = {**at, along: at[along] + lane, across: at[across] + row}
         b.store(k.element(k.roots[0], _index(place)), square, [row, lane])
@@ -134,7 +142,7 @@ def _index(at: dict[int, Expr]) -> list[Expr]:
 def _may_be_across(kernel: KernelOp) -> bool:
     """True if the order of dimensions changes within the kernel, or by layouts."""
     result = kernel.layout_at(len(kernel.inputs))
-    if element_type(kernel.results[0]) != f32 or result.rank < 2:
+    if result.rank < 2:
         return False
     inputs = [kernel.layout_at(number) for number in range(len(kernel.inputs))]
     return any(isinstance(op, TransposeOp) for op in kernel.body.block.ops) or any(
