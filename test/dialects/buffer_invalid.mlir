@@ -364,15 +364,6 @@ buffer.func @transpose_c2_of_six {
 
 // -----
 
-// CHECK: op 'buffer.transpose': expected elements of f32, got f64 (C3)
-buffer.func @transpose_c3_of_f64 {
-  %t = buffer.scratch : !buffer.ref<[4, 4] x f64>
-  buffer.transpose %t : !buffer.ref<[4, 4] x f64>
-  buffer.return
-} {symbols = [], outputs = #builtin.int<0>}
-
-// -----
-
 // CHECK: op 'buffer.section': the region has other arguments than the section (C1)
 "buffer.func"() <{sym_name = "section", symbols = [], outputs = #builtin.int<0>}> ({
 ^bb0(%x : !buffer.ref<[4] x f32>):
