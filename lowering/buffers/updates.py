@@ -49,7 +49,8 @@ def _update(value: SSAValue, body: Block) -> Update | None:
     if len(scatters) != 1 or not isinstance(scatters[0], ScatterElementsOp | ScatterNdOp):
         return None
     changed = scatters[0].input
-    if not isinstance(changed, BlockArgument):
+    # The same tensor may also be what is scattered into it.
+    if not isinstance(changed, BlockArgument) or not changed.has_one_use():
         return None
     position = changed.index
     layouts = (kernel.layout_at(position), kernel.layout_at(len(kernel.inputs)))

@@ -92,6 +92,23 @@ func.func @main(%x: tensor<2x1xf32>, %at: tensor<2x1x2xi64>, %n: tensor<i64>) ->
 
 // -----
 
+// The old elements themselves are the updates.
+// CHECK-LABEL: buffer.kernel @scatter_nd_0
+// CHECK-NOT:     in_place
+// CHECK-LABEL: buffer.entry
+// CHECK:       buffer.loop trip
+// CHECK-NEXT:  ^{{.*}}(%[[V:.*]]: !buffer.ref<[2, 1] x f32>, %[[W:.*]]: !buffer.ref<[2, 1] x f32>)
+func.func @main(%x: tensor<2x1xf32>, %at: tensor<2x1x2xi64>, %n: tensor<i64>) -> tensor<2x1xf32> {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<2x1xf32> -> tensor<2x1xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<2x1xf32>):
+    %w = core.scatter_nd none %v, %at, %v : (tensor<2x1xf32>, tensor<2x1x2xi64>, tensor<2x1xf32>) -> tensor<2x1xf32>
+    core.yield %w : tensor<2x1xf32>
+  }
+  func.return %r : tensor<2x1xf32>
+}
+
+// -----
+
 // The old elements go on in another value.
 // CHECK-LABEL: buffer.kernel @scatter_nd_0
 // CHECK-NOT:     in_place
