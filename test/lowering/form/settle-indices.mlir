@@ -46,39 +46,3 @@ func.func @scattered(%x: tensor<4xf32>, %u: tensor<2xf32>) -> tensor<4xf32> {
   %y = core.scatter_elements none %x, %i, %u axis 0 : (tensor<4xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
-
-// Each element twice, along two dimensions, as one.
-// CHECK-LABEL: @larger
-// CHECK: core.reshape %{{.*}} [2, 1, 3, 1]
-// CHECK-NEXT: core.broadcast %{{.*}} [2, 2, 3, 2]
-// CHECK-NEXT: %[[Y:.*]] = core.reshape %{{.*}} [4, 6]
-// CHECK-NEXT: func.return %[[Y]]
-func.func @larger(%x: tensor<2x3xf32>) -> tensor<4x6xf32> {
-  %i = core.constant dense<[0, 0, 1, 1]> : tensor<4xi64>
-  %j = core.constant dense<[0, 0, 1, 1, 2, 2]> : tensor<6xi64>
-  %z = core.gather %x, %i axis 0 : (tensor<2x3xf32>, tensor<4xi64>) -> tensor<4x3xf32>
-  %y = core.gather %z, %j axis 1 : (tensor<4x3xf32>, tensor<6xi64>) -> tensor<4x6xf32>
-  func.return %y : tensor<4x6xf32>
-}
-
-// Every other element, from the end, three times.
-// CHECK-LABEL: @part
-// CHECK: core.slice %{{.*}} [4] [2] [-2]
-// CHECK-NEXT: core.reshape %{{.*}} [2, 1]
-// CHECK-NEXT: core.broadcast %{{.*}} [2, 3]
-// CHECK-NEXT: core.reshape %{{.*}} [6]
-func.func @part(%x: tensor<5xf32>) -> tensor<6xf32> {
-  %i = core.constant dense<[4, 4, -1, 2, 2, 2]> : tensor<6xi64>
-  %y = core.gather %x, %i axis 0 : (tensor<5xf32>, tensor<6xi64>) -> tensor<6xf32>
-  func.return %y : tensor<6xf32>
-}
-
-// Not all of them as often.
-// CHECK-LABEL: @uneven
-// CHECK-NOT: core.broadcast
-// CHECK: core.gather %{{.*}} {inside}
-func.func @uneven(%x: tensor<5xf32>) -> tensor<6xf32> {
-  %i = core.constant dense<[0, 0, 1, 2, 3, 3]> : tensor<6xi64>
-  %y = core.gather %x, %i axis 0 : (tensor<5xf32>, tensor<6xi64>) -> tensor<6xf32>
-  func.return %y : tensor<6xf32>
-}
