@@ -23,12 +23,17 @@ class LoopModeAttr(EnumAttribute[LoopMode], SpacedOpaqueSyntaxAttribute):
 
 
 class LaneReduction(StrEnum):
-    """How the lanes of a vector are combined; max and min as maxf and minf do."""
+    """
+    How the lanes of a vector are combined: max and min of floats as maxf and minf do, of integers
+    as signed ones; umax and umin are those of unsigned ones.
+    """
 
     ADD = "add"
     MUL = "mul"
     MAX = "max"
     MIN = "min"
+    UMAX = "umax"
+    UMIN = "umin"
 
 
 @irdl_attr_definition

@@ -56,7 +56,7 @@ from xdsl.utils.hints import isa
 from lowerdeck.dialects.buffer.enums import LoopMode, LoopModeAttr
 from lowerdeck.dialects.buffer.operands import Operand, meaning_of
 from lowerdeck.dialects.buffer.types import RefType, ref_type
-from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lanes_of, scalar_of, vector_type
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
 from lowerdeck.dialects.core.base import int_array, is_ranked, require
 from lowerdeck.dialects.core.control_flow import (
     KernelBody,
@@ -392,8 +392,8 @@ class ForOp(IRDLOperation):
 class LoadOp(IRDLOperation):
     """
     The element of a buffer at `map(indices)`, one expression a dimension; or, as a vector, that and
-    the elements after it in the last dimension: all of them, or with a `stride` every so many-th.
-    Nothing beyond the last one is read.
+    the elements after it in the last dimension, or along `axis`: all of them, or with a `stride`
+    every so many-th. Nothing beyond the last one is read.
 
     A `volatile` load is made as it stands, by itself, whatever the C compiler would make of it.
 
@@ -401,16 +401,20 @@ class LoadOp(IRDLOperation):
 
     - (C1) there is one expression a dimension of the buffer.
     - (C2) these name operands dK that there are and symbols sK, nothing else.
-    - (C3) the elements of a vector lie side by side along the last dimension.
+    - (C3) the elements of a vector lie side by side along the last dimension; those of a vector
+      along `axis`, a constant number of elements apart.
     - (C4) the result, or a lane of it, has the buffer's element type, without a sign; a lane of
       truth values is a byte.
-    - (C5) only a vector has a stride, which is from 2 to 4.
+    - (C5) only a vector has a stride, which is at least 2, or an axis.
 
     Example:
 
     ```mlir
     %a = buffer.load %x(%i, %j) <[d0, d1 * 8]> : !buffer.ref<[4, 64] x f32> -> f32
     %v = buffer.load %x(%i, %j) <[d0, d1 * 8]> : !buffer.ref<[4, 64] x f32> -> vector<8xf32>
+    %c = buffer.load %x(%j) <[0, d0]> : !buffer.ref<[4, 64] x f32> -> vector<4xf32> {
+      axis = #builtin.int<0>
+    }
     ```
     """
 
@@ -420,6 +424,7 @@ class LoadOp(IRDLOperation):
     map = prop_def(DimsAttr)
     volatile = opt_prop_def(UnitAttr)
     stride = opt_prop_def(IntAttr)
+    axis = opt_prop_def(IntAttr)
     result = result_def()
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect())
@@ -432,6 +437,7 @@ class LoadOp(IRDLOperation):
         indices: Sequence[SSAValue],
         lanes: int = 0,
         stride: int = 1,
+        axis: int | None = None,
     ):
         element = ref_type(ref).element
         type_ = vector_type(lane_type(element), lanes) if lanes else value_type(element)
@@ -440,34 +446,44 @@ class LoadOp(IRDLOperation):
             properties={
                 "map": DimsAttr.of(map),
                 "stride": IntAttr(stride) if stride > 1 else None,
+                "axis": None if axis is None else IntAttr(axis),
             },
             result_types=[type_],
         )
 
     def verify_(self) -> None:
         _require_access(self.ref, self.map.data, self.indices)
-        _require_lanes(self.ref, self.result.type, "C3")
+        _require_lanes(self, self.result.type, "C3")
         fits = _fits(self.result.type, ref_type(self.ref).element)
         require(fits, lambda: f"a load from {self.ref.type} does not give {self.result.type}", "C4")
-        if self.stride is not None:
-            fits = lanes_of(self.result.type) > 0 and 2 <= self.stride.data <= LARGEST_STRIDE
-            require(fits, "a stride is that of a vector, from 2 to 4", "C5")
+        _require_step(self, self.result.type, "C5")
 
     @property
     def step(self) -> int:
-        """How far the elements of two lanes lie apart."""
+        """How far apart two lanes lie along their dimension."""
         return 1 if self.stride is None else self.stride.data
 
     @property
+    def lane_axis(self) -> int:
+        """The dimension along which the lanes lie."""
+        return ref_type(self.ref).innermost if self.axis is None else self.axis.data
+
+    @property
+    def distance(self) -> int:
+        """How far apart two lanes lie in memory, in elements."""
+        return _distance(self)
+
+    @property
     def extent(self) -> int:
-        """Elements along the last dimension, from the first one that is read to the last."""
+        """Elements along the dimension of the lanes, from the first that is read to the last."""
         return max(lanes_of(self.result.type) - 1, 0) * self.step + 1
 
 
 @irdl_op_definition
 class StoreOp(IRDLOperation):
     """
-    Set the element of a buffer at `map(indices)`; or, to a vector, that and those after it.
+    Set the element of a buffer at `map(indices)`; or, to a vector, that and those after it, along
+    the last dimension or along `axis`, with a `stride` every so many-th.
 
     With `border` it lies around the elements that the buffer is there for, and nothing else in the
     function touches it.
@@ -476,9 +492,11 @@ class StoreOp(IRDLOperation):
 
     - (C1) there is one expression a dimension of the buffer.
     - (C2) these name operands dK that there are and symbols sK, nothing else.
-    - (C3) the elements of a vector lie side by side along the last dimension.
+    - (C3) the elements of a vector lie side by side along the last dimension; those of a vector
+      along `axis`, a constant number of elements apart.
     - (C4) the value, or a lane of it, has the buffer's element type, without a sign; a lane of
       truth values is a byte, 0 or 1.
+    - (C5) only a vector has a stride, which is at least 2, or an axis.
 
     Example:
 
@@ -493,6 +511,8 @@ class StoreOp(IRDLOperation):
     indices = var_operand_def(IndexType())
     map = prop_def(DimsAttr)
     border = opt_prop_def(UnitAttr)
+    stride = opt_prop_def(IntAttr)
+    axis = opt_prop_def(IntAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryWriteEffect())
     assembly_format = (
@@ -507,22 +527,45 @@ class StoreOp(IRDLOperation):
         indices: Sequence[SSAValue],
         *,
         border: bool = False,
+        stride: int = 1,
+        axis: int | None = None,
     ):
         super().__init__(
             operands=[value, ref, indices],
-            properties={"map": DimsAttr.of(map), "border": UnitAttr() if border else None},
+            properties={
+                "map": DimsAttr.of(map),
+                "border": UnitAttr() if border else None,
+                "stride": IntAttr(stride) if stride > 1 else None,
+                "axis": None if axis is None else IntAttr(axis),
+            },
         )
 
     def verify_(self) -> None:
         _require_access(self.ref, self.map.data, self.indices)
-        _require_lanes(self.ref, self.value.type, "C3")
+        _require_lanes(self, self.value.type, "C3")
         fits = _fits(self.value.type, ref_type(self.ref).element)
         require(fits, lambda: f"cannot store {self.value.type} to {self.ref.type}", "C4")
+        _require_step(self, self.value.type, "C5")
+
+    @property
+    def step(self) -> int:
+        """How far apart two lanes lie along their dimension."""
+        return 1 if self.stride is None else self.stride.data
+
+    @property
+    def lane_axis(self) -> int:
+        """The dimension along which the lanes lie."""
+        return ref_type(self.ref).innermost if self.axis is None else self.axis.data
+
+    @property
+    def distance(self) -> int:
+        """How far apart two lanes lie in memory, in elements."""
+        return _distance(self)
 
     @property
     def extent(self) -> int:
-        """Elements along the last dimension that are written."""
-        return max(lanes_of(self.value.type), 1)
+        """Elements along the dimension of the lanes, from the first that is written to the last."""
+        return max(lanes_of(self.value.type) - 1, 0) * self.step + 1
 
 
 @irdl_op_definition
@@ -672,12 +715,31 @@ def _require_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAVal
     _require_operands(map, indices, "C2")
 
 
-def _require_lanes(ref: SSAValue, type_: Attribute, label: str) -> None:
+def _require_lanes(op: LoadOp | StoreOp, type_: Attribute, label: str) -> None:
     if not lanes_of(type_):
         return
-    buffer = ref_type(ref)
+    buffer = ref_type(op.ref)
+    if op.axis is not None:
+        rank = len(buffer.dims.data)
+        fits = 0 <= op.axis.data < rank and (buffer.strides.data[op.axis.data].value or 0) > 0
+        require(fits, "the lanes do not lie a constant number of elements apart", label)
+        return
     fits = bool(buffer.dims.data) and buffer.strides.data[buffer.innermost] == 1
     require(fits, "the elements of the last dimension do not lie side by side", label)
+
+
+def _require_step(op: LoadOp | StoreOp, type_: Attribute, label: str) -> None:
+    if op.stride is not None or op.axis is not None:
+        require(lanes_of(type_) > 0, "a scalar has neither stride nor axis", label)
+    require(op.stride is None or op.stride.data > 1, "a stride is at least 2", label)
+
+
+def _distance(op: LoadOp | StoreOp) -> int:
+    if op.axis is None:
+        return op.step
+    stride = ref_type(op.ref).strides.data[op.axis.data].value
+    assert stride is not None
+    return stride * op.step
 
 
 def _require_operands(exprs: Sequence[Expr], indices: Sequence[SSAValue], label: str) -> None:

@@ -46,7 +46,7 @@ from lowerdeck.dialects.core.types import DimsAttr, is_float
 from lowerdeck.dialects.dims import ExprLike, constants
 
 LARGEST_STRIDE = 4
-"""Between the elements of two lanes that are loaded: of more, one by one is not slower."""
+"""Between the elements of two lanes that are loaded as vectors: of more, one by one."""
 
 
 @cache
@@ -332,11 +332,13 @@ class ConvertOp(IRDLOperation):
 @irdl_op_definition
 class ReduceOp(IRDLOperation):
     """
-    All lanes combined into one value by `kind`, max and min as maxf and minf do.
+    All lanes combined into one value by `kind`: max and min of floats as maxf and minf do, of
+    integers as signed ones; umax and umin are those of unsigned integers.
 
     Constraints:
 
     - (C1) the result has the type of a lane.
+    - (C2) umax and umin are those of integers.
 
     Example:
 
@@ -363,6 +365,39 @@ class ReduceOp(IRDLOperation):
     def verify_(self) -> None:
         fits = self.result.type == scalar_of(self.input.type)
         require(fits, "the result does not have the type of a lane", "C1")
+        is_unsigned = self.kind.data in (LaneReduction.UMAX, LaneReduction.UMIN)
+        require(not (is_unsigned and is_float(self.result.type)), "floats have signs", "C2")
+
+
+@irdl_op_definition
+class LaneNumbersOp(IRDLOperation):
+    """
+    The number of each lane: 0, 1, 2, ...
+
+    Constraints:
+
+    - (C1) the lanes are integers that can hold the numbers.
+
+    Example:
+
+    ```mlir
+    %n = buffer.lane_numbers : vector<8xi32>
+    ```
+    """
+
+    name = "buffer.lane_numbers"
+    result = result_def(VectorType)
+    traits = traits_def(Pure())
+    assembly_format = "attr-dict `:` type($result)"
+
+    def __init__(self, type: Attribute):
+        super().__init__(result_types=[type])
+
+    def verify_(self) -> None:
+        bits = lane_bits(self.result.type)
+        is_integer = isinstance(scalar_of(self.result.type), IntegerType)
+        fits = is_integer and lanes_of(self.result.type) <= 1 << (bits - 1)
+        require(fits, lambda: f"{self.result.type} cannot hold numbers of lanes", "C1")
 
 
 @irdl_op_definition

@@ -32,7 +32,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import entry_ops, kernel, vector
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
-from lowerdeck.dialects.buffer.enums import Requirement
+from lowerdeck.dialects.buffer.enums import LaneReduction, Requirement
 from lowerdeck.dialects.buffer.operands import by_operand, by_parameter
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
@@ -556,7 +556,7 @@ class _KernelWriter:
         """`memory[offset]`, where each index is checked against its dimension."""
         type_ = ref_type(op.ref)
         offset: list[str] = []
-        last = type_.innermost
+        last = op.lane_axis
         for axis, (index, size, stride) in enumerate(
             zip(op.map.data, self._sizes[op.ref], type_.strides.data, strict=True)
         ):
@@ -569,11 +569,12 @@ class _KernelWriter:
         return f"{self._names[op.ref]}[{' + '.join(offset) or '0'}]"
 
     def _vector(self, op: kernel.LoadOp | kernel.StoreOp) -> str:
-        """`memory[offset:offset + lanes]`; the innermost index is checked for all lanes."""
+        """`memory[offset:offset + lanes]`; the index along the lanes is checked for all of them."""
         element = self._element(op)
         start = element[element.index("[") + 1 : -1]
-        step = f":{op.step}" if isinstance(op, kernel.LoadOp) and op.step > 1 else ""
-        return f"{self._names[op.ref]}[(o := {start}):o + {op.extent}{step}]"
+        step = f":{op.distance}" if op.distance > 1 else ""
+        reach = (op.extent - 1) // op.step * op.distance + 1
+        return f"{self._names[op.ref]}[(o := {start}):o + {reach}{step}]"
 
     def _block(self, block: Block) -> None:
         for op in block.ops:
@@ -848,6 +849,8 @@ _NAMESPACE: dict[str, Any] = {
     "reduce_mul": _halves(np.multiply),
     "reduce_max": _halves(np.fmax),
     "reduce_min": _halves(np.fmin),
+    "reduce_umax": _halves(np.maximum),
+    "reduce_umin": _halves(np.minimum),
     "minimum": _minimum,
     "bf16": ml_dtypes.bfloat16,
     "f16": np.float16,
@@ -1062,7 +1065,20 @@ def _dot_quads_of_lanes(op: Operation, a: str, b: str, c: str) -> str:
 
 
 def _reduce_lanes(op: vector.ReduceOp, a: str) -> str:
-    return f"reduce_{op.kind.data}({a})"
+    if op.kind.data in (LaneReduction.UMAX, LaneReduction.UMIN):
+        a = _unsigned_lanes(a, op.input.type)
+    text = f"reduce_{op.kind.data}({a})"
+    type_ = op.result.type
+    return f"int({text}.astype(np.{_memory_dtype(type_)}))" if _is_integer(type_) else text
+
+
+def _lane_numbers(op: vector.LaneNumbersOp) -> str:
+    name = _memory_dtype(scalar_of(op.result.type)).name
+    return f"np.arange({lanes_of(op.result.type)}, dtype=np.{name})"
+
+
+def _is_integer(type_: Attribute) -> bool:
+    return isinstance(type_, IntegerType)
 
 
 def _shift_lanes_right(op: Operation, a: str, b: str) -> str:
@@ -1167,6 +1183,7 @@ _LANE_FORMS: dict[type[Operation], Form] = {
     vector.MaxfOp: _plain("np.where({0} > {1}, {0}, {1})"),
     vector.MinfOp: _plain("np.where({0} < {1}, {0}, {1})"),
     vector.ConvertOp: _convert_lanes,
+    vector.LaneNumbersOp: _lane_numbers,
     math.SqrtOp: _plain("np.sqrt({0})"),
     math.FloorOp: _plain("np.floor({0})"),
     math.CeilOp: _plain("np.ceil({0})"),

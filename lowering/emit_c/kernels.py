@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from lowerdeck.dialects.buffer import kernel, vector
 from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.buffer.types import ref_type
-from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
+from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lanes_of, scalar_of
 from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.dialects.dims import Expr
@@ -182,7 +182,8 @@ def _(op: kernel.LoadOp, c: CWriter) -> None:
     buffer = c.value(op.ref)
     if lanes_of(op.result.type):
         if (function := function_name(op)) is not None:
-            assign(op.result, f"{function}({buffer} + {_offset(op, c)})", c)
+            distance = "" if op.distance <= LARGEST_STRIDE else f", {op.distance}"
+            assign(op.result, f"{function}({buffer} + {_offset(op, c)}{distance})", c)
         else:
             assign(op.result, f"*(const {_vector_address(op.result, op, c)})", c)
         return
@@ -201,7 +202,12 @@ def _(op: kernel.StoreOp, c: CWriter) -> None:
     """Write an element or a vector."""
     type_ = ref_type(op.ref)
     if lanes_of(op.value.type):
-        c.line(f"*({_vector_address(op.value, op, c)}) = {c.value(op.value)};")
+        value = c.value(op.value)
+        if (function := function_name(op)) is not None:
+            address = f"{c.value(op.ref)} + {_offset(op, c)}"
+            c.line(f"{function}({address}, {op.distance}, {value});")
+        else:
+            c.line(f"*({_vector_address(op.value, op, c)}) = {value};")
         return
     value = c.value(op.value)
     if storage_type(type_.element) != value_c_type(op.value.type):
@@ -528,6 +534,11 @@ _LANE_PREDICATES = {
 }
 
 
+def _lane_numbers(op: vector.LaneNumbersOp) -> str:
+    type_ = op.result.type
+    return f"({value_c_type(type_)}){{{', '.join(map(str, range(lanes_of(type_))))}}}"
+
+
 def _vector_function(op: Operation, *operands: str) -> str:
     """A function that is defined with the type."""
     return f"{function_name(op)}({', '.join(operands)})"
@@ -619,6 +630,7 @@ _EXPRESSIONS: dict[type[Operation], Form] = {
     vector.ReduceOp: _vector_function,
     vector.DotPairsOp: _dot_pairs,
     vector.DotQuadsOp: _dot_quads,
+    vector.LaneNumbersOp: _lane_numbers,
     math.AbsFOp: _library("fabs"),
     math.ExpOp: _library("exp"),
     math.LogOp: _library("log"),

@@ -131,7 +131,17 @@ def _(op: _IntegerExtremum) -> str | None:
 
 @function_name.register
 def _(op: kernel.LoadOp) -> str | None:
-    return None if op.stride is None else f"{vector_name(op.result.type)}_load{op.stride.data}"
+    if not lanes_of(op.result.type) or op.distance == 1:
+        return None
+    name = vector_name(op.result.type)
+    return f"{name}_load{op.distance}" if op.distance <= LARGEST_STRIDE else f"{name}_gather"
+
+
+@function_name.register
+def _(op: kernel.StoreOp) -> str | None:
+    if not lanes_of(op.value.type) or op.distance == 1:
+        return None
+    return f"{vector_name(op.value.type)}_scatter"
 
 
 @function_name.register
@@ -236,9 +246,19 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
     for stride in range(2, LARGEST_STRIDE + 1):
         found[f"{name}_load{stride}"] = _Function(_load(scalar, lanes, stride))
     found[_transpose_name(scalar, lanes)] = _Function(_transpose(scalar, lanes))
+    found[f"{name}_gather"] = _Function(_gather(scalar, lanes))
+    found[f"{name}_scatter"] = _Function(_scatter(scalar, lanes))
     if scalar not in (f16, bf16, f32, f64):
         found[f"{name}_any"] = _Function(_any(scalar, lanes))
         found |= _integer_extrema(scalar, lanes)
+        unsigned = _unsigned(8 * _STEMS[scalar][2], lanes)
+        for kind, operator in (("add", "+"), ("mul", "*")):
+            form = f"({name})(({unsigned}){{0}} {operator} ({unsigned}){{1}})"
+            found[f"{name}_reduce_{kind}"] = _Function(_combination(scalar, lanes, kind, form))
+        for kind, sign in (("max", "s"), ("min", "s"), ("umax", "u"), ("umin", "u")):
+            function = f"{name}_{kind.removeprefix('u')}{sign}i"
+            text = _combination(scalar, lanes, kind, f"{function}({{0}}, {{1}})")
+            found[f"{name}_reduce_{kind}"] = _Function(text, frozenset({function}))
     if scalar == IntegerType(32):
         found[f"{name}_dot_pairs"] = _Function(_dot_pairs(name, lanes, target))
         found[f"{name}_dot_quads"] = _Function(_dot_quads(name, lanes, target))
@@ -720,6 +740,33 @@ def _load(scalar: Attribute, lanes: int, stride: int) -> str:
         lines.append(f"  const {name} r{part} =\n      {merged_too};")
         done, merged = (start + lanes - 1) // stride + 1, f"r{part}"
     return "\n".join([*lines, f"  return {merged};", "}", ""])
+
+
+def _gather(scalar: Attribute, lanes: int) -> str:
+    """Of elements far apart: one by one."""
+    name, c_type = _name(scalar, lanes), _STEMS[scalar][1]
+    elements = [f"x[{lane} * distance]" for lane in range(lanes)]
+    rows = [", ".join(elements[first : first + 4]) for first in range(0, lanes, 4)]
+    return (
+        f"static inline {name} {name}_gather(const void *memory, int64_t distance) {{\n"
+        f"  const {c_type} *const x = memory;\n"
+        f"  return ({name}){{{(',' + chr(10) + '      ').join(rows)}}};\n}}\n"
+    )
+
+
+def _scatter(scalar: Attribute, lanes: int) -> str:
+    """To elements some way apart: one by one."""
+    name, c_type = _name(scalar, lanes), _STEMS[scalar][1]
+    lines = [f"  x[{lane} * distance] = v[{lane}];" for lane in range(lanes)]
+    return "\n".join(
+        [
+            f"static inline void {name}_scatter(void *memory, int64_t distance, {name} v) {{",
+            f"  {c_type} *const x = memory;",
+            *lines,
+            "}",
+            "",
+        ]
+    )
 
 
 def _combination(scalar: Attribute, lanes: int, kind: str, form: str) -> str:

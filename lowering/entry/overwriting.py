@@ -11,7 +11,6 @@ from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.operands import by_operand
-from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import PrefetchOp
 from lowerdeck.dialects.dims import Atom, Expr, constants
 from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
@@ -97,7 +96,7 @@ class Spots:
         indices = tuple(self._read(op.map.data, op.indices))
         extents = [1] * len(indices)
         if op.extent > 1:
-            extents[ref_type(op.ref).innermost] = op.extent
+            extents[op.lane_axis] = op.extent
         return Spot(self._count, block, loops, indices, tuple(extents))
 
 

@@ -9,7 +9,6 @@ from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.operands import by_operand
-from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import Bound, OpenInterval, open_interval
 
@@ -105,9 +104,8 @@ def _access(op: kernel.LoadOp | kernel.StoreOp, known: Intervals) -> Access:
     is_store = isinstance(op, kernel.StoreOp)
     indices = [interval_of(expr, op.indices, known) for expr in op.map.data]
     if op.extent > 1:
-        side_by_side = ref_type(op.ref).innermost
-        if (last := indices[side_by_side]) is not None:
-            indices[side_by_side] = Interval(last.low, last.high + op.extent - 1)
+        if (last := indices[op.lane_axis]) is not None:
+            indices[op.lane_axis] = Interval(last.low, last.high + op.extent - 1)
     return Access(op.ref, is_store, tuple(indices))
 
 

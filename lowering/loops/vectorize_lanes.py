@@ -101,13 +101,16 @@ class NotVectorizableError(Exception):
 class Vectorizer:
     """Copies the body of a loop over lanes, with vectors in place of values that vary in it."""
 
-    def __init__(self, loop: ForOp, lanes: int) -> None:
+    def __init__(self, loop: ForOp, lanes: int, *, far: bool = False) -> None:
         self._lanes = lanes
+        self._far = far
         self._indices = Indices()
         limit_by_parents(loop, self._indices)
         self._index = self._indices.symbol(loop.body.block.args[0])
         self._loop = loop
         self._varying = varying_values(loop.body.block, [loop.body.block.args[0]])
+        self._exprs: dict[str, Expr] = {}
+        """What indices that vary are computed from, by their symbols."""
         self._splats: dict[tuple[SSAValue, int, Block], SSAValue] = {}
         reductions = find_reductions(loop)
         if reductions is None:
@@ -136,7 +139,8 @@ class Vectorizer:
         terms = self.vector(reduction.term, cloner, block)
         total = vector.ReduceOp(reduction.kind, terms)
         block.add_op(total)
-        if reduction.kind == "add" or not reduction.keeps_nan:
+        is_extremum = reduction.kind in ("max", "min") and reduction.keeps_nan
+        if not is_extremum or isinstance(scalar_of(terms.type), IntegerType):
             return total.result
         # The extremum of lanes skips NaN.
         scalar = scalar_of(terms.type)
@@ -189,6 +193,10 @@ class Vectorizer:
             )
         elif isinstance(op, arith.CmpfOp) and _is_of_extrema(op):
             return  # the extrema compare
+        elif isinstance(op, ApplyOp):
+            # The numbers of lanes are computed where an integer is made of them.
+            self._exprs[str(self._indices.symbol(op.result))] = self._expr(op)
+            return
         elif (form := _FORMS.get(type(op))) is not None:
             new = form(self, op, cloner, block)
         else:
@@ -253,18 +261,42 @@ class Vectorizer:
         block.add_ops([number, splat])
         return splat.vector
 
-    def _place(self, op: LoadOp | StoreOp, cloner: Cloner) -> tuple[list[Expr], int]:
-        """The index of the first lane, and how far apart two lanes are along the last dimension."""
+    def _place(
+        self, op: LoadOp | StoreOp, cloner: Cloner, largest: int
+    ) -> tuple[list[Expr], int, int | None]:
+        """
+        The index of the first lane, how far apart two lanes are along their dimension, and which
+        that is if not the last.
+        """
         exprs = self._indices.read(op.map.data, op.indices)
         name, type_ = str(self._index), ref_type(op.ref)
-        innermost = type_.innermost
-        if any(name in e.symbols for axis, e in enumerate(exprs) if axis != innermost):
+        varying = [axis for axis, expr in enumerate(exprs) if name in expr.symbols]
+        if len(varying) != 1:
             raise NotVectorizableError
-        last = exprs[innermost]
-        step = (last.substitute({name: self._index + 1}) - last).value
-        if step is None or not 1 <= step <= LARGEST_STRIDE or type_.strides.data[innermost] != 1:
+        axis = varying[0]
+        step = self._step(exprs[axis])
+        is_near = axis == type_.innermost and type_.strides.data[axis] == 1
+        if step < 1 or (not self._far and not (is_near and step <= largest)):
             raise NotVectorizableError
-        return [expr.substitute(cloner.moved) for expr in exprs], step
+        if not is_near and (type_.strides.data[axis].value or 0) < 1:
+            raise NotVectorizableError
+        return [expr.substitute(cloner.moved) for expr in exprs], step, None if is_near else axis
+
+    def _expr(self, op: ApplyOp) -> Expr:
+        """What an index is computed from; its lanes differ by nothing but that of the loop."""
+        (expr,) = self._indices.read(op.map.data, op.indices)
+        known = {str(self._index), *self._exprs}
+        for index in op.indices:
+            if index in self._varying and str(self._indices.symbol(index)) not in known:
+                raise NotVectorizableError
+        return expr.substitute(self._exprs)
+
+    def _step(self, expr: Expr) -> int:
+        """By how much an expression grows from lane to lane."""
+        step = (expr.substitute({str(self._index): self._index + 1}) - expr).value
+        if step is None:
+            raise NotVectorizableError
+        return step
 
     def _load(self, op: LoadOp, cloner: Cloner, block: Block) -> Operation:
         if op.volatile is not None or any(
@@ -272,9 +304,9 @@ class Vectorizer:
             for index in op.indices
         ):
             raise NotVectorizableError
-        place, step = self._place(op, cloner)
+        place, step, axis = self._place(op, cloner, LARGEST_STRIDE)
         exprs, operands = self._indices.write(place)
-        new = LoadOp(cloner.value(op.ref), exprs, operands, self._lanes, step)
+        new = LoadOp(cloner.value(op.ref), exprs, operands, self._lanes, step, axis)
         if op.result.type != i1:
             self._vector_type(op.result.type)
             return new
@@ -287,13 +319,11 @@ class Vectorizer:
             for index in op.indices
         ):
             raise NotVectorizableError
-        place, step = self._place(op, cloner)
+        place, step, axis = self._place(op, cloner, 1)
         exprs, operands = self._indices.write(place)
-        if step != 1:
-            raise NotVectorizableError
-        value = self.element(op.value, cloner, block)
+        value, ref = self.element(op.value, cloner, block), cloner.value(op.ref)
         border = op.border is not None
-        return StoreOp(value, cloner.value(op.ref), exprs, operands, border=border)
+        return StoreOp(value, ref, exprs, operands, border=border, stride=step, axis=axis)
 
     def element(self, value: SSAValue, cloner: Cloner, block: Block) -> SSAValue:
         """What stands for a value as it lies in memory: truth values are bytes, 0 or 1."""
@@ -555,6 +585,25 @@ class Vectorizer:
         block.add_op(both)
         return arith.BitcastOp(both.result, a.type)
 
+    def number(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """An expression of the index as an integer: that of the first lane, and steps."""
+        assert isinstance(op, arith.IndexCastOp)
+        source = op.input.owner
+        if not isinstance(source, ApplyOp) or not isinstance(op.result.type, IntegerType):
+            raise NotVectorizableError
+        expr = self._expr(source)
+        type_, step = self._vector_type(op.result.type), self._step(expr)
+        (first,), operands = self._indices.write([expr.substitute(cloner.moved)])
+        numbers = vector.LaneNumbersOp(type_)
+        if step == 1 and first == 0:
+            return numbers
+        steps = _append(block, numbers)
+        if step != 1:
+            steps = _append(block, arith.MuliOp(steps, self._constant(step, type_, block)))
+        start = _append(block, ApplyOp(first, operands))
+        integer = _append(block, arith.IndexCastOp(start, op.result.type))
+        return arith.AddiOp(steps, self._splat(integer, lane_bits(type_), block))
+
     def bitcast(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """The bits of each lane."""
         (a,) = self._vectors(op, cloner, block)
@@ -725,6 +774,7 @@ _FORMS: Mapping[type[Operation], Form] = {
     arith.SelectOp: Vectorizer.select,
     math.AbsFOp: Vectorizer.absolute,
     math.CopySignOp: Vectorizer.copy_sign,
+    arith.IndexCastOp: Vectorizer.number,
     arith.BitcastOp: Vectorizer.bitcast,
     arith.ExtSIOp: Vectorizer.resize,
     arith.ExtUIOp: Vectorizer.resize,
@@ -748,10 +798,11 @@ _TRUTHS: Mapping[type[Operation], Form] = {
 """Those of ops that give truth values."""
 
 
-def vectorize(loop: ForOp, most: int | None = None) -> bool:
+def vectorize(loop: ForOp, most: int | None = None, *, far: bool = False) -> bool:
     """
     Replace a loop over lanes by vectors; False, and nothing changes, if that cannot be. Where they
-    would be longer than `most` lanes of 32 bits there are several shorter ones.
+    would be longer than `most` lanes of 32 bits there are several shorter ones. If `far`, lanes may
+    lie far apart in memory.
     """
     lower, upper, step = (bound.value for bound in loop.range.data)
     if lower != 0 or step != 1 or upper is None or upper < 2 or upper & (upper - 1):
@@ -759,9 +810,9 @@ def vectorize(loop: ForOp, most: int | None = None) -> bool:
     if most is not None and not loop.inits:
         lanes = most * 32 // max(_widest(loop), 8)
         if 2 <= lanes < upper:
-            return _vectorize_parts(loop, upper, lanes)
+            return _vectorize_parts(loop, upper, lanes, far=far)
     try:
-        block, results = Vectorizer(loop, upper).body()
+        block, results = Vectorizer(loop, upper, far=far).body()
     except NotVectorizableError:
         return False
     replace(loop, block, results)
@@ -775,7 +826,7 @@ def _widest(loop: ForOp) -> int:
     return max(found, default=0)
 
 
-def _vectorize_parts(loop: ForOp, upper: int, lanes: int) -> bool:
+def _vectorize_parts(loop: ForOp, upper: int, lanes: int, *, far: bool) -> bool:
     """Put several vectors of fewer lanes in place of a loop that carries nothing."""
     indices = Indices()
     limit_by_parents(loop, indices)
@@ -796,7 +847,7 @@ def _vectorize_parts(loop: ForOp, upper: int, lanes: int) -> bool:
     parent = loop.parent
     assert parent is not None
     parent.insert_op_before(parts, loop)
-    is_vector = vectorize(vector_loop)
+    is_vector = vectorize(vector_loop, far=far)
     erased = loop if is_vector else parts
     erased.detach()
     erased.erase()

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects import scf
-from xdsl.dialects.builtin import IndexType, IntegerType, ModuleOp
+from xdsl.dialects import arith, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, ModuleOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer.enums import LoopMode
 from lowerdeck.dialects.buffer.kernel import (
     EXACT,
+    ApplyOp,
     ForOp,
     FuncOp,
     LoadOp,
@@ -22,6 +23,7 @@ from lowerdeck.dialects.buffer.kernel import (
     value_type,
 )
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.buffer.vector import TransposeOp, lane_bits
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1
 from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.dialects.intervals import interval, simplified
@@ -38,6 +40,9 @@ LONGEST_CHAIN = 1 << 14
 """The maximum number of terms that one f32 lane may add up; longer sums stay in f64."""
 
 _MEMORY_TYPES = (f32, f64, f16, bf16, i1, *(IntegerType(width) for width in (8, 16, 32, 64)))
+
+SHORT_ROW = 16
+"""Loops of fewer iterations are no rows for vectors: several of them are computed side by side."""
 
 
 @dataclass(frozen=True)
@@ -83,33 +88,39 @@ class Accesses:
         }
         self._accesses = [op for op in loop.walk() if isinstance(op, LoadOp | StoreOp)]
 
-    def are_side_by_side(self) -> bool:
+    def are_independent(self, *, far: bool) -> bool:
         """
-        True if accesses that vary between lanes are contiguous, and no lane touches elements that
-        another one writes: then the last index is the same in all accesses to a buffer, except for
-        the lane.
+        True if accesses that vary between lanes are contiguous (with `far` along any dimension, a
+        constant number of elements apart), and no lane touches elements that another one writes:
+        then the index along the lanes is the same in all accesses to a buffer, except for the lane.
         """
-        bases: dict[SSAValue, set[Expr | None]] = {}
+        places: dict[SSAValue, set[tuple[int, Expr] | None]] = {}
         written: set[SSAValue] = set()
         for op in self._accesses:
             exprs = self._exprs(op)
             buffer = ref_type(op.ref)
             varies = [axis for axis, e in enumerate(exprs) if str(self._lane) in e.symbols]
-            base = exprs[buffer.innermost] - self._lane if exprs else Expr.const(0)
-            if varies and (varies != [buffer.innermost] or str(self._lane) in base.symbols):
-                return False
-            if varies and value_type(buffer.element) not in _MEMORY_TYPES:
-                return False
+            place = None
+            if varies:
+                axis = varies[0]
+                base = exprs[axis] - self._lane
+                is_known = (buffer.strides.data[axis].value or 0) > 0
+                fits = is_known if far else axis == buffer.innermost
+                if len(varies) > 1 or str(self._lane) in base.symbols or not fits:
+                    return False
+                if value_type(buffer.element) not in _MEMORY_TYPES:
+                    return False
+                place = axis, base
             if isinstance(op, StoreOp):
                 written.add(op.ref)
-            bases.setdefault(op.ref, set()).add(base if varies else None)
-        return any(base is not None for found in bases.values() for base in found) and all(
-            self._is_one_place(bases[ref]) for ref in written
+            places.setdefault(op.ref, set()).add(place)
+        return any(place is not None for found in places.values() for place in found) and all(
+            self._is_one_place(places[ref]) for ref in written
         )
 
-    def _is_one_place(self, bases: set[Expr | None]) -> bool:
-        (base, *others) = bases
-        return base is not None and not others and not base.symbols & self._inside
+    def _is_one_place(self, places: set[tuple[int, Expr] | None]) -> bool:
+        (place, *others) = places
+        return place is not None and not others and not place[1].symbols & self._inside
 
     def _exprs(self, op: LoadOp | StoreOp) -> list[Expr]:
         exprs = self._indices.read(op.map.data, op.indices)
@@ -120,12 +131,21 @@ class LoopVectorizer:
     """Replaces one loop, whose carried values are reductions, by vectors."""
 
     def __init__(
-        self, loop: ForOp, lanes: int, limits: Limits, reductions: Sequence[Reduction], most: int
+        self,
+        loop: ForOp,
+        lanes: int,
+        limits: Limits,
+        reductions: Sequence[Reduction],
+        most: int,
+        *,
+        far: bool,
+        exact: bool,
     ) -> None:
         self._loop = loop
         self._limits = limits
         self._most = most
-        self._is_of_f64 = _touches_f64(loop)
+        self._far = far
+        self._exact = exact
         self._reductions = reductions
         self._combining = {op for reduction in reductions for op in reduction.ops}
         self._indices = Indices()
@@ -140,12 +160,13 @@ class LoopVectorizer:
         self._has_sums = is_small and any(
             isinstance(op, ForOp) and op.inits for op in loop.body.block.walk()
         )
-        self._size = self._indices.extent(self._lower, upper)
-        self._pieces = list(pieces_of(self._size, lanes, fewest))
-        # What is combined twice does not change an extremum: the last vector ends with the row.
-        is_twice = bool(reductions) and all(each.kind in ("max", "min") for each in reductions)
-        if is_twice and (size := self._size.value) is not None and size % lanes:
-            self._pieces = [Piece(Expr.const(0), Expr.const(-(-size // lanes)), lanes)]
+        size = self._indices.extent(self._lower, upper)
+        self._pieces = list(pieces_of(size, lanes, fewest))
+        self._rest = 0
+        """The iterations after whole vectors if the last vector begins before them."""
+        if reductions and size.value is not None and _only_loads(loop):
+            self._rest = size.value % lanes
+            self._pieces = [Piece(Expr.const(0), Expr.const(size.value // lanes), lanes)]
 
     def rewrite(self) -> bool:
         """False, without any change, for too few iterations or an op without vector form."""
@@ -170,7 +191,7 @@ class LoopVectorizer:
             for inner in op.walk()
             if isinstance(inner, ForOp) and _is_lanes(inner)
         ]
-        is_vector = all(vectorize(inner, self._most) for inner in vectors)
+        is_vector = all(vectorize(inner, self._most, far=self._far) for inner in vectors)
         if is_vector:
             for old, total in zip(loop.results, results.values, strict=True):
                 old.replace_all_uses_with(total)
@@ -184,7 +205,7 @@ class LoopVectorizer:
 
     def _longest_chain(self) -> int:
         """The most terms that one lane adds up in f32 where the source sums in f64."""
-        if self._is_of_f64:
+        if self._exact:
             return 0
         inner = (op for op in self._loop.body.walk() if isinstance(op, ForOp) and _sums_in_f64(op))
         return max(map(_trips, inner), default=0)
@@ -277,32 +298,41 @@ class LoopVectorizer:
         self._for(piece.lanes, body, [], block, mode="lanes")
 
     def _place(self, piece: Piece, number: Expr, lane: Expr) -> Expr:
-        start = piece.start + number * piece.lanes
-        if len(self._pieces) == 1 and self._size % piece.lanes != 0:
-            start = minimum(start, self._size - piece.lanes)
-        return self._lower + start + lane
+        return self._lower + piece.start + number * piece.lanes + lane
 
-    def _iteration(self, place: Expr, carried: Sequence[SSAValue], block: Block) -> list[SSAValue]:
-        """The body of the loop at an index; returns the carried values."""
-        # What memory holds in f64 is computed in it.
-        copying = Cloner if self._is_of_f64 else Demoter
-        cloner = copying(self._indices, moved={self._index: place})
+    def _iteration(
+        self,
+        place: Expr,
+        carried: Sequence[SSAValue],
+        block: Block,
+        is_new: SSAValue | None = None,
+    ) -> list[SSAValue]:
+        """
+        The body of the loop at an index; returns the carried values, with terms where they are new.
+        """
+        copier = Cloner if self._exact else Demoter
+        cloner = copier(self._indices, moved={self._index: place})
         cloner.values.update(zip(self._loop.body.block.args[1:], carried, strict=True))
         for op in self._loop.body.block.ops:
             if op not in self._combining and not isinstance(op, YieldOp):
                 cloner.clone(op, block)
-        return [
-            reduction.combine(block, total, cloner.operand(reduction.term, block))
-            for reduction, total in zip(self._reductions, carried, strict=True)
-        ]
+        totals: list[SSAValue] = []
+        for reduction, total in zip(self._reductions, carried, strict=True):
+            term = cloner.operand(reduction.term, block)
+            # What is combined twice does not change an extremum.
+            if is_new is not None and reduction.kind in ("add", "mul"):
+                identity = _append(block, reduction.identity)
+                term = _append(block, arith.SelectOp(is_new, term, identity))
+            totals.append(reduction.combine(block, total, term))
+        return totals
 
     def _partial_results(
         self, piece: Piece, totals: list[SSAValue], block: Block
     ) -> list[SSAValue]:
         """Partial results of as many terms as one lane may add up, combined in a loop."""
         most, count = LONGEST_CHAIN * self._chains, piece.count
-        is_exact = self._is_of_f64 or not _sums_in_f64(self._loop)
-        if is_exact or (count.value is not None and count.value <= most):
+        is_short = count.value is not None and count.value <= most
+        if self._exact or is_short or not _sums_in_f64(self._loop):
             return self._partial_result(piece, totals, block)
         body = Block(arg_types=[IndexType(), *(total.type for total in totals)])
         number = self._indices.symbol(body.args[0])
@@ -310,8 +340,14 @@ class LoopVectorizer:
         self._indices.limit(number, 0, rounds)
         done = number * most
         part = Piece(piece.start + done * piece.lanes, minimum(count - done, most), piece.lanes)
+        rest, self._rest = self._rest, 0
         body.add_op(YieldOp(self._partial_result(part, body.args[1:], body)))
-        return list(self._for(rounds, body, totals, block).results)
+        results: list[SSAValue] = list(self._for(rounds, body, totals, block).results)
+        if rest:
+            self._rest = rest
+            last = Piece(piece.start + count * piece.lanes, Expr.const(0), piece.lanes)
+            return self._partial_result(last, results, block)
+        return results
 
     def _partial_result(
         self, piece: Piece, totals: Sequence[SSAValue], block: Block
@@ -331,12 +367,33 @@ class LoopVectorizer:
             whole = Expr.const(0)
         done = whole * chains
         sums = self._one_by_one(piece, lane, done, count - done, sums, body)
+        if self._rest:
+            sums = self._last_vector(piece, lane, sums, body)
         combined = [
             reduction.combine(body, total, sum_)
             for reduction, total, sum_ in zip(self._reductions, body.args[1:], sums, strict=True)
         ]
         body.add_op(YieldOp(combined))
         return list(self._for(piece.lanes, body, totals, block, mode="lanes").results)
+
+    def _last_vector(
+        self, piece: Piece, lane: Expr, sums: Sequence[SSAValue], block: Block
+    ) -> list[SSAValue]:
+        """
+        The iterations that do not fill a vector, at the end of one that begins before them: what it
+        repeats is no term, except of an extremum, which that does not change.
+        """
+        end = piece.start + piece.count * piece.lanes + self._rest
+        place = self._lower + end - piece.lanes + lane
+        if not any(reduction.kind in ("add", "mul") for reduction in self._reductions):
+            return self._iteration(place, sums, block)
+        (expr,), operands = self._indices.write([lane])
+        widest = max(lane_bits(reduction.term.type) for reduction in self._reductions)
+        type_ = IntegerType(max(widest, 32))
+        number = _append(block, arith.IndexCastOp(_append(block, ApplyOp(expr, operands)), type_))
+        first = _append(block, arith.ConstantOp(IntegerAttr(piece.lanes - self._rest, type_)))
+        is_new = _append(block, arith.CmpiOp(number, first, "sge"))
+        return self._iteration(place, sums, block, is_new)
 
     def _in_chains(
         self,
@@ -411,12 +468,6 @@ def _sums_in_f64(loop: ForOp) -> bool:
     return any(init.type == f64 for init in loop.inits)
 
 
-def _touches_f64(loop: ForOp) -> bool:
-    """True if elements of f64 are read or written."""
-    accesses = (op for op in loop.walk() if isinstance(op, LoadOp | StoreOp))
-    return any(value_type(ref_type(op.ref).element) == f64 for op in accesses)
-
-
 def _trips(loop: ForOp) -> int:
     """The trip count of a loop, including nested sums; 0 if it is unknown."""
     lower, upper, _ = loop.range.data
@@ -425,21 +476,27 @@ def _trips(loop: ForOp) -> int:
     return own * max(inner, default=1)
 
 
-def vectorize_loop(loop: ForOp, lanes: int, limits: Limits) -> bool:
-    """Replace a loop by vectors of at most `lanes` lanes; False, without any change, if not."""
+def vectorize_loop(loop: ForOp, lanes: int, limits: Limits, *, far: bool = False) -> bool:
+    """
+    Replace a loop by vectors of at most `lanes` lanes, which with `far` may lie far apart in
+    memory; False, without any change, if not.
+    """
     if loop.mode is not None or loop.range.data[2] != 1:
         return False
-    most = lanes
-    if any(
-        isinstance(op, scf.IfOp) and EXACT not in op.attributes and _gives_f64(op)
-        for op in loop.walk()
-    ) and not _touches_f64(loop):
+    most, exact = lanes, _is_of_f64(loop)
+    if (
+        any(
+            isinstance(op, scf.IfOp) and EXACT not in op.attributes and _gives_f64(op)
+            for op in loop.walk()
+        )
+        and not exact
+    ):
         return False
-    reductions = find_reductions(loop)
-    if reductions is None:
+    reductions = find_reductions(loop, exact=exact)
+    if reductions is None or (far and reductions):
         return False
     lower, upper, _ = loop.range.data
-    if _touches_f64(loop) or any(EXACT in op.attributes for op in loop.walk()):
+    if exact or _is_of_i64(loop) or any(EXACT in op.attributes for op in loop.walk()):
         lanes //= 2
     if (size := (upper - lower).value) is not None:
         while lanes > max(size, 1):
@@ -448,9 +505,56 @@ def vectorize_loop(loop: ForOp, lanes: int, limits: Limits) -> bool:
         return False
     indices = Indices()
     limit_by_parents(loop, indices)
-    if not Accesses(loop, lanes, indices).are_side_by_side():
+    if not Accesses(loop, lanes, indices).are_independent(far=far):
         return False
-    return LoopVectorizer(loop, lanes, limits, reductions, most).rewrite()
+    vectorizer = LoopVectorizer(loop, lanes, limits, reductions, most, far=far, exact=exact)
+    return vectorizer.rewrite()
+
+
+def _is_of_f64(loop: ForOp) -> bool:
+    """True if a loop computes in f64 because of its elements, or multiplies many numbers there."""
+    return any(
+        (isinstance(op, LoadOp) and op.result.type == f64)
+        or (isinstance(op, StoreOp) and op.value.type == f64)
+        or (isinstance(op, ForOp) and _multiplies_in_f64(op))
+        for op in loop.walk()
+    )
+
+
+def _multiplies_in_f64(loop: ForOp) -> bool:
+    last = loop.body.block.last_op
+    assert last is not None
+    return any(
+        value.type == f64 and isinstance(value.owner, arith.MulfOp) for value in last.operands
+    )
+
+
+def _is_of_i64(loop: ForOp) -> bool:
+    return any(
+        isinstance(op, LoadOp | StoreOp) and ref_type(op.ref).item_size == 8 for op in loop.walk()
+    )
+
+
+def _only_loads(loop: ForOp) -> bool:
+    return not any(isinstance(op, StoreOp | TransposeOp) for op in loop.walk())
+
+
+def _has_short_rows(loop: ForOp) -> bool:
+    """True if every loop in the body is too short for vectors."""
+    inner = [op for op in loop.body.walk() if isinstance(op, ForOp)]
+    return bool(inner) and all(0 < _own_trips(op) < SHORT_ROW for op in inner)
+
+
+def _own_trips(loop: ForOp) -> int:
+    """The trip count of a loop; 0 if it is unknown."""
+    lower, upper, _ = loop.range.data
+    return (upper - lower).value or 0
+
+
+def _is_sequence(loop: ForOp) -> bool:
+    """True if iterations are independent, and a loop in the body carries values."""
+    is_parallel = bool(loop.parallel.value.data)
+    return is_parallel and any(isinstance(op, ForOp) and op.inits for op in loop.body.walk())
 
 
 def _arguments_in(op: Operation) -> Iterator[SSAValue]:
@@ -462,16 +566,26 @@ def _gives_f64(op: scf.IfOp) -> bool:
     return any(result.type == f64 for result in op.results)
 
 
-def vectorize_loops(block: Block, lanes: int, limits: Limits) -> None:
-    """Vectorize the outermost loops of a block that can be vectorized."""
+def vectorize_loops(block: Block, lanes: int, limits: Limits) -> bool:
+    """
+    Vectorize the outermost loops of a block that can be vectorized: along contiguous elements, but
+    short rows side by side, and so sequences that have no other vectors. False if there are none.
+    """
+    found = False
     for op in list(block.ops):
         if isinstance(op, ForOp):
-            if not vectorize_loop(op, lanes, limits):
-                vectorize_loops(op.body.block, lanes, limits)
+            found = (
+                vectorize_loop(op, lanes, limits)
+                or (_has_short_rows(op) and vectorize_loop(op, lanes, limits, far=True))
+                or vectorize_loops(op.body.block, lanes, limits)
+                or (_is_sequence(op) and vectorize_loop(op, lanes, limits, far=True))
+                or found
+            )
         else:
             for region in op.regions:
                 for inner in region.blocks:
-                    vectorize_loops(inner, lanes, limits)
+                    found = vectorize_loops(inner, lanes, limits) or found
+    return found
 
 
 @dataclass(frozen=True)
@@ -480,10 +594,14 @@ class VectorizeLoopsPass(ModulePass):
     Vectors for the loops of kernels without a `schedule`: the outermost ones whose iterations have
     contiguous accesses and are independent of each other, except for reductions.
 
-    A reduction (a sum, or an extremum, of floats) has partial results in the lanes, in several
-    chains, which are combined after the loop. f64 sums of f32 terms are computed in f32 in this
-    way, and if the lanes are results, values computed from them in f64 are computed in f32, unless
-    memory holds f64. The remainder of a loop is computed in shorter vectors, then one by one.
+    A reduction (a sum, a product or an extremum) has partial results in the lanes, in several
+    chains, which are combined after the loop. f64 sums of f32 terms are computed in f32, and if
+    the lanes are results, values computed from them in f64 are computed in f32. The remainder of a
+    loop is computed in shorter vectors, then one by one; that of a reduction that only reads, in a
+    vector that ends with it, whose first lanes do not count.
+
+    Rows that are too short for vectors, and sequences such as running sums, are computed side by
+    side: then the lanes of a vector lie a row apart.
 
     `lanes` is that of the target by default.
     """

@@ -104,12 +104,12 @@ class KernelBuilder:
             renamed[name] = parameter(self.symbols.index(name))
         return [value.substitute(renamed) for value in values], operands
 
-    def as_integer(self, expr: ExprLike) -> SSAValue:
-        """The value of an expression as an i64."""
+    def as_integer(self, expr: ExprLike, type_: IntegerType = i64) -> SSAValue:
+        """The value of an expression as an i64, or a narrower integer that holds it."""
         if (number := Expr.of(expr).value) is not None:
-            return self.integer(number, i64)
+            return self.integer(number, type_)
         exprs, operands = self.bound([expr])
-        return self.add(arith.IndexCastOp(self.add(ApplyOp(exprs[0], operands)), i64))
+        return self.add(arith.IndexCastOp(self.add(ApplyOp(exprs[0], operands)), type_))
 
     def from_integer(self, value: SSAValue) -> Expr:
         """An i64 that is known to be a valid index, as an expression."""
@@ -234,6 +234,8 @@ class KernelBuilder:
         body: Callable[[Expr, Sequence[SSAValue]], Sequence[SSAValue]],
         lower: ExprLike = 0,
         step: int = 1,
+        *,
+        mode: str | None = None,
     ) -> tuple[SSAValue, ...]:
         """A loop that carries values: `body` maps the index and the current ones to the next."""
         block = Block(arg_types=[IndexType(), *(value.type for value in inits)])
@@ -242,7 +244,7 @@ class KernelBuilder:
         self.append(YieldOp(following))
         self._close()
         bounds, operands = self.bound([lower, upper, step])
-        op = ForOp((bounds[0], bounds[1], bounds[2]), operands, inits, Region(block))
+        op = ForOp((bounds[0], bounds[1], bounds[2]), operands, inits, Region(block), mode=mode)
         self.append(op)
         return tuple(op.results)
 

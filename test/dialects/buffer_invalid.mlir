@@ -61,7 +61,7 @@ buffer.func @load_c4_type {
 
 // -----
 
-// CHECK: op 'buffer.load': a stride is that of a vector, from 2 to 4 (C5)
+// CHECK: op 'buffer.load': a scalar has neither stride nor axis (C5)
 buffer.func @load_c5_scalar {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>):
   %v = buffer.load %x <[0, 0]> : !buffer.ref<[4, s0] x f32> -> f32 {stride = #builtin.int<2>}
@@ -70,12 +70,50 @@ buffer.func @load_c5_scalar {
 
 // -----
 
-// CHECK: op 'buffer.load': a stride is that of a vector, from 2 to 4 (C5)
-buffer.func @load_c5_far {
+// CHECK: op 'buffer.load': a stride is at least 2 (C5)
+buffer.func @load_c5_stride {
 ^bb0(%x : !buffer.ref<[64] x f32>):
-  %v = buffer.load %x <[0]> : !buffer.ref<[64] x f32> -> vector<4xf32> {stride = #builtin.int<5>}
+  %v = buffer.load %x <[0]> : !buffer.ref<[64] x f32> -> vector<4xf32> {stride = #builtin.int<1>}
   buffer.return
 } {outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.load': the lanes do not lie a constant number of elements apart (C3)
+buffer.func @load_c3_axis {
+^bb0(%x : !buffer.ref<[8, s0] x f32>):
+  %v = buffer.load %x <[0, 0]> : !buffer.ref<[8, s0] x f32> -> vector<4xf32> {axis = #builtin.int<0>}
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.store': a scalar has neither stride nor axis (C5)
+buffer.func @store_c5 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> f32
+  buffer.store %v, %x <[1]> : f32, !buffer.ref<[8] x f32> {axis = #builtin.int<0>}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.lane_numbers': vector<4xf32> cannot hold numbers of lanes (C1)
+buffer.func @lane_numbers_c1 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.lane_numbers : vector<4xf32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.reduce': floats have signs (C2)
+buffer.func @reduce_c2 {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
+  %r = buffer.reduce umax %v : vector<8xf32> -> f32
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
 
 // -----
 

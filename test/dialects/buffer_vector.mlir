@@ -13,6 +13,10 @@
 // CHECK-NEXT:      %n = buffer.minf %b, %m : vector<8xf32>
 // CHECK-NEXT:      %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
 // CHECK-NEXT:      %d = buffer.any %c : vector<8xi32>
+// CHECK-NEXT:      %h = buffer.lane_numbers : vector<8xi32>
+// CHECK-NEXT:      %k = buffer.reduce umin %h : vector<8xi32> -> i32
+// CHECK-NEXT:      %l = buffer.load %x(%i) <[0, d0]> : !buffer.ref<[4, 8] x f32> -> vector<4xf32> {axis = #builtin.int<0>}
+// CHECK-NEXT:      buffer.store %l, %y(%i) <[0, d0]> : vector<4xf32>, !buffer.ref<[4, 8] x f32> {axis = #builtin.int<0>}
 // CHECK-NEXT:      %e = buffer.compare unsigned gt %c, %c : vector<8xi32> -> vector<8xi32>
 // CHECK-NEXT:      %g = buffer.convert unsigned %c : vector<8xi32> -> vector<8xf64>
 // CHECK-NEXT:      %r = buffer.select %c, %m, %n : vector<8xi32>, vector<8xf32>
@@ -36,6 +40,10 @@ buffer.func @lanes {
     %n = buffer.minf %b, %m : vector<8xf32>
     %c = buffer.compare lt %a, %n : vector<8xf32> -> vector<8xi32>
     %d = buffer.any %c : vector<8xi32>
+    %h = buffer.lane_numbers : vector<8xi32>
+    %k = buffer.reduce umin %h : vector<8xi32> -> i32
+    %l = buffer.load %x(%i) <[0, d0]> : !buffer.ref<[4, 8] x f32> -> vector<4xf32> {axis = #builtin.int<0>}
+    buffer.store %l, %y(%i) <[0, d0]> : vector<4xf32>, !buffer.ref<[4, 8] x f32> {axis = #builtin.int<0>}
     %e = buffer.compare unsigned gt %c, %c : vector<8xi32> -> vector<8xi32>
     %g = buffer.convert unsigned %c : vector<8xi32> -> vector<8xf64>
     %r = buffer.select %c, %m, %n : vector<8xi32>, vector<8xf32>

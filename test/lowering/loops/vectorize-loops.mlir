@@ -1,7 +1,7 @@
 // RUN: opt-tool %s --pass-pipeline='form-kernels,fuse-epilogue,bufferize,lower-kernels,vectorize-loops{lanes=8}' --split-input-file | filecheck %s
 
-// A sum in f64 has partial sums of f32 in the lanes of four chains; what is left is a shorter
-// vector, then single elements, which are added in f64.
+// A sum in f64 has partial sums of f32 in the lanes of four chains; what is left is in a vector that
+// ends with it, whose first lanes have been added before.
 // CHECK-LABEL: buffer.func @reduce_0
 // CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK: buffer.for <[0, 3, 1]>
@@ -10,12 +10,15 @@
 // CHECK-NEXT: arith.addf
 // CHECK-NEXT: buffer.load %[[X0]](%{{.*}}, %{{.*}}) <[d0, d1 * 32 + 8]> {{.*}} -> vector<8xf32>
 // CHECK: buffer.yield
-// CHECK: buffer.reduce add %{{.*}} : vector<8xf32> -> f32
+// CHECK: %[[NUMBERS:.*]] = buffer.lane_numbers : vector<8xi32>
+// CHECK: %[[NEW:.*]] = buffer.compare ge %[[NUMBERS]], %{{.*}} : vector<8xi32> -> vector<8xi32>
+// CHECK-NEXT: %[[LAST:.*]] = buffer.load %[[X0]](%{{.*}}) <[d0, 62]> {{.*}} -> vector<8xf32>
+// CHECK: %[[TERMS:.*]] = buffer.select %[[NEW]], %[[LAST]], %{{.*}} : vector<8xi32>, vector<8xf32>
+// CHECK-NEXT: %[[SUMS:.*]] = arith.addf %{{.*}}, %[[TERMS]]
+// CHECK-NEXT: buffer.reduce add %[[SUMS]] : vector<8xf32> -> f32
 // CHECK-NEXT: arith.extf
 // CHECK-NEXT: arith.addf %{{.*}} : f64
-// CHECK: buffer.load %[[X0]](%{{.*}}) <[d0, 64]> {{.*}} -> vector<4xf32>
-// CHECK: buffer.reduce add %{{.*}} : vector<4xf32> -> f32
-// CHECK: buffer.for <[68, 70, 1]> carry %{{.*}} : f64 -> f64
+// CHECK-NOT: buffer.for
 // CHECK: arith.truncf
 // CHECK: buffer.store
 func.func @main(%x: tensor<3x70xf32>) -> tensor<3xf32> {
@@ -62,9 +65,9 @@ func.func @main(%x: tensor<3x16xf32>) -> tensor<3xf32> {
 
 // The last vector of an extremum ends with the row: elements that are seen twice change nothing.
 // CHECK-LABEL: buffer.func @reduce_0
-// CHECK: buffer.for <[0, 3, 1]> carry
-// CHECK: buffer.load {{.*}}min({{.*}} -> vector<8xf32>
 // CHECK-NOT: vector<4xf32>
+// CHECK-NOT: buffer.lane_numbers
+// CHECK: buffer.load {{.*}} <[d0, 12]> {{.*}} -> vector<8xf32>
 // CHECK: buffer.entry
 func.func @main(%x: tensor<3x20xf32>) -> tensor<3xf32> {
   %y = core.reduce min %x [1] : (tensor<3x20xf32>) -> tensor<3xf32>
@@ -86,11 +89,12 @@ func.func @main(%x: tensor<3x16xf64>) -> tensor<3xf64> {
 
 // -----
 
-// Running sums depend on each other, and so do not become vectors; neither do products in f64.
+// Running sums depend on each other, and so those of few rows do not become vectors. Products are
+// computed in f64, in which they do not overflow.
 // CHECK-LABEL: buffer.func @cumulative_0
 // CHECK-NOT: vector
 // CHECK-LABEL: buffer.func @reduce_0
-// CHECK-NOT: vector
+// CHECK: buffer.reduce mul %{{.*}} : vector<4xf64> -> f64
 // CHECK: buffer.entry
 func.func @main(%x: tensor<3x16xf32>) -> (tensor<3x16xf32>, tensor<3xf32>) {
   %y = core.cumulative sum %x axis 1 : (tensor<3x16xf32>) -> tensor<3x16xf32>
@@ -100,10 +104,38 @@ func.func @main(%x: tensor<3x16xf32>) -> (tensor<3x16xf32>, tensor<3xf32>) {
 
 // -----
 
-// Fewer iterations than the shortest vector has lanes.
+// Fewer iterations than the shortest vector has lanes, and fewer rows.
 // CHECK-LABEL: buffer.func @reduce_0
 // CHECK-NOT: vector
-func.func @main(%x: tensor<16x3xf32>) -> tensor<16xf32> {
-  %y = core.reduce sum %x [1] : (tensor<16x3xf32>) -> tensor<16xf32>
-  func.return %y : tensor<16xf32>
+// CHECK: buffer.entry
+func.func @main(%x: tensor<3x3xf32>) -> tensor<3xf32> {
+  %y = core.reduce sum %x [1] : (tensor<3x3xf32>) -> tensor<3xf32>
+  func.return %y : tensor<3xf32>
+}
+
+// -----
+
+// Rows that are shorter than vectors are summed side by side.
+// CHECK-LABEL: buffer.func @reduce_0
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
+// CHECK: buffer.for <[0, 2, 1]>
+// CHECK: buffer.load %[[X0]](%{{.*}}, %{{.*}}) <[d0 * 8, d1]> {{.*}} -> vector<8xf32> {axis = #builtin.int<0>}
+// CHECK: buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[d0 * 8]> : vector<8xf32>
+// CHECK-NOT: buffer.reduce
+// CHECK: arith.truncf
+func.func @main(%x: tensor<19x7xf32>) -> tensor<19xf32> {
+  %y = core.reduce sum %x [1] : (tensor<19x7xf32>) -> tensor<19xf32>
+  func.return %y : tensor<19xf32>
+}
+
+// -----
+
+// So are running sums, which have no other vectors: each depends on the one before.
+// CHECK-LABEL: buffer.func @cumulative_0
+// CHECK: buffer.for <[0, 64, 1]> carry
+// CHECK: buffer.load %{{.*}} -> vector<8xf32> {axis = #builtin.int<0>}
+// CHECK: buffer.store %{{.*}} : vector<8xf32>, {{.*}} {axis = #builtin.int<0>}
+func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+  %y = core.cumulative sum %x axis 1 : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  func.return %y : tensor<8x64xf32>
 }
