@@ -22,6 +22,7 @@ from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
 from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.direct import Direct
+from lowerdeck.lowering.strategies.dot_products import DotProducts
 from lowerdeck.lowering.strategies.facts import anchors_of
 from lowerdeck.lowering.strategies.map_squares import MapSquares
 from lowerdeck.lowering.strategies.row_maps import RowMaps
@@ -41,6 +42,7 @@ STRATEGIES: list[Strategy] = [
     Bands(),
     Transposed(),
     TiledMatmul(),
+    DotProducts(),
     BlockedAttention(),
     BlockedPool(),
     SeparablePool(),

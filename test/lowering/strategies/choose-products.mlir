@@ -109,3 +109,28 @@ func.func @open(%q: tensor<1x40x2x8xf32>, %k: tensor<1x?x2x8xf32, #core.tensor<d
   %y = core.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x40x2x8xf32>, tensor<1x?x2x8xf32, #core.tensor<dims = [1, s, 2, 8]>>, tensor<1x?x2x8xf32, #core.tensor<dims = [1, s, 2, 8]>>) -> tensor<1x40x2x8xf32>
   func.return %y : tensor<1x40x2x8xf32>
 }
+
+// -----
+
+// Fewer columns than a vector has lanes: the lanes are terms, and the constant is transposed.
+// CHECK-LABEL: @narrow
+// CHECK:         schedule = #core.schedule<dot_products, tile {m = {{[0-9]+}}, n = 3}, order [m, n], terms = 16>
+// CHECK-SAME:    layouts = [#core.layout<0, 1>, #core.layout<1, 0>, #core.layout<0, 1>]
+func.func @narrow(%x: tensor<500x300xf32>) -> tensor<500x3xf32> {
+  %w = core.constant dense<1.0> : tensor<300x3xf32>
+  %y = core.matmul %x, %w : (tensor<500x300xf32>, tensor<300x3xf32>) -> tensor<500x3xf32>
+  func.return %y : tensor<500x3xf32>
+}
+
+// -----
+
+// Short sums are not worth it, nor do the rows of a computed matrix lie so.
+// CHECK-LABEL: @short
+// CHECK:         #core.schedule<tiled_matmul
+// CHECK:         #core.schedule<tiled_matmul
+func.func @short(%x: tensor<500x300xf32>, %v: tensor<300x3xf32>) -> (tensor<500x3xf32>, tensor<500x2xf32>) {
+  %w = core.constant dense<1.0> : tensor<3x2xf32>
+  %y = core.matmul %x, %v : (tensor<500x300xf32>, tensor<300x3xf32>) -> tensor<500x3xf32>
+  %z = core.matmul %y, %w : (tensor<500x3xf32>, tensor<3x2xf32>) -> tensor<500x2xf32>
+  func.return %y, %z : tensor<500x3xf32>, tensor<500x2xf32>
+}
