@@ -162,7 +162,8 @@ def check_ahead(block: Block, lanes: int, limits: Limits) -> None:
         if isinstance(op, ForOp) and (checks := _checks_of(op)):
             first = _Splitter(op, checks).rewrite()
             if not any(result.type == f64 for inner in first.walk() for result in inner.results):
-                LoopVectorizer(first, lanes, limits, [], lanes).rewrite()
+                vectorizer = LoopVectorizer(first, lanes, limits, [], lanes, far=False, exact=False)
+                vectorizer.rewrite()
             continue
         for region in op.regions:
             for inner in region.blocks:
