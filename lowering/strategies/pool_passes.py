@@ -66,6 +66,18 @@ def vectors_along(op: PoolOp, lanes: int) -> int:
     return lanes if ints(op.strides)[-1] <= LARGEST_STRIDE else 1
 
 
+def has_few_cut(op: PoolOp) -> bool:
+    """
+    True if few windows are cut off at the ends of rows, of few elements side by side, each with
+    some on the image, and none is read again for NaN.
+    """
+    kernel, begin, end = (x.data[-1].value for x in (op.kernel, op.pads_begin, op.pads_end))
+    if kernel is None or begin is None or end is None or begin + end >= kernel:
+        return False
+    is_few = -(-max(begin, end) // ints(op.strides)[-1]) * kernel <= FEW_CUT
+    return is_few and ints(op.dilations)[-1] == 1 and not op.keeps_first.value.data
+
+
 @dataclass(frozen=True)
 class Line:
     """Results along one axis, and the inputs under their windows, counted from the first one."""
@@ -159,19 +171,20 @@ class Passes:
         """No window is cut off at the ends of a row."""
         table = self._table(across)
         results = self._vectors(across.count, vectors_along(self._op, self._vector))
-        with self._each(down) as rows:
-            bounds = [*self._outer_bounds(down, rows), self._along]
-            factor = self._factor(down, rows)
+        for part, is_whole in self._row_parts(down):
+            with self._each(down, part) as rows:
+                bounds = [*self._outer_bounds(down, rows, is_whole=is_whole), self._along]
+                factor = self._factor(down, rows)
 
-            def result(column: Expr, lane: Expr) -> None:
-                def read(taps: Sequence[Expr]) -> SSAValue:
-                    where = self._under(-1, column, taps[-1])
-                    return self._input(self._outer_place(down, rows, taps), across, where, lane)
+                def result(column: Expr, lane: Expr) -> None:
+                    def read(taps: Sequence[Expr]) -> SSAValue:
+                        where = self._under(-1, column, taps[-1])
+                        return self._input(self._outer_place(down, rows, taps), across, where, lane)
 
-                value = self._with_first(self._combined(bounds, read), bounds, read)
-                self._finish(down, rows, across, (column, lane), value, (table, factor))
+                    value = self._with_first(self._combined(bounds, read), bounds, read)
+                    self._finish(down, rows, across, (column, lane), value, (table, factor))
 
-            self._each_vector(results, result, bounds)
+                self._each_vector(results, result, bounds)
 
     def _down_first(self, down: Sequence[Line], across: Line) -> None:
         """A line for each row of results, with what lies outside of the image at its ends."""
@@ -179,21 +192,22 @@ class Passes:
         lines = self._scratch([self._rows for _ in down], across)
         inputs = self._vectors(across.upper - across.lower, self._vector)
         results = self._vectors(across.count, vectors_along(self._op, self._vector))
-        with self._each(down) as rows:
-            bounds = self._outer_bounds(down, rows)
-            self._fill_ends(across, lines, rows)
+        for part, is_whole in self._row_parts(down):
+            with self._each(down, part) as rows:
+                bounds = self._outer_bounds(down, rows, is_whole=is_whole)
+                self._fill_ends(across, lines, rows)
 
-            def below(column: Expr, lane: Expr) -> None:
-                where = across.lower + column
+                def below(column: Expr, lane: Expr) -> None:
+                    where = across.lower + column
 
-                def read(taps: Sequence[Expr]) -> SSAValue:
-                    return self._input(self._outer_place(down, rows, taps), across, where, lane)
+                    def read(taps: Sequence[Expr]) -> SSAValue:
+                        return self._input(self._outer_place(down, rows, taps), across, where, lane)
 
-                value = self._with_first(self._combined(bounds, read), bounds, read)
-                self._keep(value, lines, [*rows, self._shift + where], lane)
+                    value = self._with_first(self._combined(bounds, read), bounds, read)
+                    self._keep(value, lines, [*rows, self._shift + where], lane)
 
-            self._each_vector(inputs, below, bounds)
-            self._repeat_firsts(across, lines, rows)
+                self._each_vector(inputs, below, bounds)
+                self._repeat_firsts(across, lines, rows)
         with self._each(down) as rows:
             factor = self._factor(down, rows)
 
@@ -216,8 +230,8 @@ class Passes:
         lines = self._scratch([*self._kernel[:-2], down.most])
         is_cut = across.lower != 0 or across.upper != across.size
         whole = (Expr.const(0), across.count)
-        if is_cut and self._has_few_cut():
-            is_cut, whole = False, self._whole_columns(across)
+        if is_cut and has_few_cut(self._op) and not self._block:
+            is_cut, whole = False, self._whole_windows_of(across, len(self._kernel) - 1)
         # All slices, if what comes first in a window is read again.
         kept = list(self._kernel[:-2]) if self._keeps_first else []
         image = self._scratch([*kept, down.most], across) if is_cut else None
@@ -246,25 +260,25 @@ class Passes:
             with b.loop(down.upper, down.lower) as row:
                 place = [*self._slice_place(taps), down.begin + row]
 
-                def combine(column: Expr, lane: Expr, bounds: Bounds) -> None:
+                def combine(column: Expr, lane: Expr, *, is_at_end: bool) -> None:
                     def read(tap: Sequence[Expr]) -> SSAValue:
                         where = self._under(-1, column, tap[0])
+                        where = self._nearest(across, where) if is_at_end else where
                         return self._input(place, across, where, lane)
 
                     reads = read
                     if image is not None:
                         reads = self._reader(image, [*in_slice, row], column, lane)
-                    value = self._combined([bounds], reads)
+                    value = self._combined([self._along], reads)
                     self._keep(value, lines, [*taps, row, column], lane)
 
                 def along(column: Expr, lane: Expr) -> None:
-                    combine(whole[0] + column, lane, self._along)
+                    combine(whole[0] + column, lane, is_at_end=False)
 
                 for ends in ((Expr.const(0), whole[0]), (whole[1], across.count)):
                     with self._few(ends) as columns:
                         for column in columns:
-                            bounds = self._range(len(self._kernel) - 1, across.first + column)
-                            combine(column, Expr.const(0), bounds)
+                            combine(column, Expr.const(0), is_at_end=True)
                 self._each_vector(in_line, along, [self._along])
         bounds = [*slices, (Expr.const(0), Expr.const(self._kernel[-2]))]
         with self._each([down]) as rows:
@@ -296,10 +310,31 @@ class Passes:
     # Loops
 
     @contextmanager
-    def _each(self, down: Sequence[Line]) -> Generator[list[Expr]]:
-        """Every row of a tile; of lines alone there are none."""
-        with self._b.nest([line.count for line in down]) as rows:
-            yield rows
+    def _each(self, down: Sequence[Line], part: Bounds | None = None) -> Generator[list[Expr]]:
+        """Every row of a tile, or of a part of it; of lines alone there are none."""
+        if part is None:
+            with self._b.nest([line.count for line in down]) as rows:
+                yield rows
+            return
+        lower, upper = part
+        with self._b.loop(upper, lower) as row:
+            yield [row]
+
+    def _row_parts(self, down: Sequence[Line]) -> list[tuple[Bounds | None, bool]]:
+        """
+        The rows of a tile, and whether no window of theirs is cut off: those whose number is known
+        are one part, which `peel` cuts.
+        """
+        axis = len(self._kernel) - 2
+        if not down or self._inputs[axis + 2].value is not None:
+            return [(None, False)]
+        (line,) = down
+        first, last = self._whole_windows_of(line, axis)
+        return [
+            ((Expr.const(0), first), False),
+            ((first, last), True),
+            ((last, line.count), False),
+        ]
 
     @contextmanager
     def _loops(self, bounds: Sequence[Bounds]) -> Generator[list[Expr]]:
@@ -320,22 +355,18 @@ class Passes:
         with self._b.loop(upper, lower) as column:
             yield [column]
 
-    def _has_few_cut(self) -> bool:
-        """True if few windows are cut off, of few elements, and none is read again for NaN."""
-        op, stride, size = self._op, self._strides[-1], self._kernel[-1]
-        pads = (op.pads_begin.data[-1].value, op.pads_end.data[-1].value)
-        counts = [size if pad is None else -(-pad // stride) for pad in pads]
-        is_few = max(counts) * size <= FEW_CUT
-        return is_few and not self._block and not self._keeps_first
+    def _whole_windows_of(self, line: Line, axis: int) -> Bounds:
+        """Those of the results of a line whose windows lie on the image."""
+        b, stride, begin = self._b, self._strides[axis], self._op.pads_begin.data[axis]
+        reach = (self._kernel[axis] - 1) * self._dilations[axis]
+        first = begin.ceildiv(stride) - line.first
+        last = (self._inputs[axis + 2] - 1 - reach + begin) // stride + 1 - line.first
+        lower = b.computed(minimum(maximum(first, 0), line.count))
+        return lower, b.computed(maximum(minimum(last, line.count), lower))
 
-    def _whole_columns(self, across: Line) -> Bounds:
-        """The columns of a tile whose windows lie on the image."""
-        b, stride = self._b, self._strides[-1]
-        begin, reach = self._op.pads_begin.data[-1], (self._kernel[-1] - 1) * self._dilations[-1]
-        first = begin.ceildiv(stride) - across.first
-        last = (self._inputs[-1] - 1 - reach + begin) // stride + 1 - across.first
-        lower = b.computed(minimum(maximum(first, 0), across.count))
-        return lower, b.computed(maximum(minimum(last, across.count), lower))
+    def _nearest(self, across: Line, where: Expr) -> Expr:
+        """An element of the image that lies under the same window, if not this one."""
+        return maximum(minimum(where, across.upper - 1), across.lower)
 
     def _vectors(self, count: Expr, lanes: int, *, is_open: bool = False) -> Vectors:
         """
@@ -500,8 +531,13 @@ class Passes:
             for axis, position in enumerate(self._outside[2:])
         ]
 
-    def _outer_bounds(self, down: Sequence[Line], rows: Sequence[Expr]) -> list[Bounds]:
+    def _outer_bounds(
+        self, down: Sequence[Line], rows: Sequence[Expr], *, is_whole: bool = False
+    ) -> list[Bounds]:
+        """Of windows of rows; `is_whole` if those are not cut off above or below."""
         axis = len(self._kernel) - 2
+        if is_whole:
+            return [*self._slice_bounds(), (Expr.const(0), Expr.const(self._kernel[axis]))]
         below = [self._range(axis, d.first + row) for d, row in zip(down, rows, strict=True)]
         return [*self._slice_bounds(), *below]
 

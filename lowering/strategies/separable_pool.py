@@ -34,6 +34,7 @@ from lowerdeck.lowering.strategies.pool_passes import (
     WAY,
     Passes,
     Way,
+    has_few_cut,
     vectors_along,
 )
 from lowerdeck.lowering.targets.base import FEWEST_LANES
@@ -161,6 +162,8 @@ def _tile(op: PoolOp, way: Way, lanes: int, block: int) -> tuple[int, int] | Non
     if way == Way.AT_ONCE:
         return 1, columns
     step = 1 if block > 1 else lanes
+    is_cut = any(pads.data[-1] != 0 for pads in (op.pads_begin, op.pads_end))
+    is_copied = is_cut and not (block == 1 and has_few_cut(op))
     rows = 1 if len(kernel) == 1 else OPEN_ROWS if height is None else max(height, 1)
 
     def size(rows: int, columns: int) -> int:
@@ -168,6 +171,8 @@ def _tile(op: PoolOp, way: Way, lanes: int, block: int) -> tuple[int, int] | Non
         if way == Way.DOWN_FIRST:
             return rows * line * bytes_
         inputs = (rows - 1) * strides[-2] + reaches[-2] + 1
+        if not is_copied:
+            line = 0
         return inputs * (line + (columns + step) * prod(kernel[:-2])) * bytes_
 
     most = max((max(LINE_BYTES, 16 * block * 4) // bytes_ - reaches[-1]) // strides[-1], step)
