@@ -392,8 +392,8 @@ class ForOp(IRDLOperation):
 class LoadOp(IRDLOperation):
     """
     The element of a buffer at `map(indices)`, one expression a dimension; or, as a vector, that and
-    the elements after it in the last dimension, or along `axis`: all of them, or with a `stride`
-    every so many-th. Nothing beyond the last one is read.
+    the elements after it in the last dimension, or along `axis`: all of them, with a `stride` every
+    so many-th, or with `repeat` each so many times. Nothing beyond the last one is read.
 
     A `volatile` load is made as it stands, by itself, whatever the C compiler would make of it.
 
@@ -406,6 +406,7 @@ class LoadOp(IRDLOperation):
     - (C4) the result, or a lane of it, has the buffer's element type, without a sign; a lane of
       truth values is a byte.
     - (C5) only a vector has a stride, which is at least 2, or an axis.
+    - (C6) only a vector repeats elements, of which it has 2 at least, side by side.
 
     Example:
 
@@ -425,6 +426,7 @@ class LoadOp(IRDLOperation):
     volatile = opt_prop_def(UnitAttr)
     stride = opt_prop_def(IntAttr)
     axis = opt_prop_def(IntAttr)
+    repeat = opt_prop_def(IntAttr)
     result = result_def()
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect())
@@ -438,6 +440,7 @@ class LoadOp(IRDLOperation):
         lanes: int = 0,
         stride: int = 1,
         axis: int | None = None,
+        repeat: int = 1,
     ):
         element = ref_type(ref).element
         type_ = vector_type(lane_type(element), lanes) if lanes else value_type(element)
@@ -447,6 +450,7 @@ class LoadOp(IRDLOperation):
                 "map": DimsAttr.of(map),
                 "stride": IntAttr(stride) if stride > 1 else None,
                 "axis": None if axis is None else IntAttr(axis),
+                "repeat": IntAttr(repeat) if repeat > 1 else None,
             },
             result_types=[type_],
         )
@@ -457,6 +461,12 @@ class LoadOp(IRDLOperation):
         fits = _fits(self.result.type, ref_type(self.ref).element)
         require(fits, lambda: f"a load from {self.ref.type} does not give {self.result.type}", "C4")
         _require_step(self, self.result.type, "C5")
+        if self.repeat is not None:
+            lanes, times = lanes_of(self.result.type), self.repeat.data
+            fits = times >= 2 and lanes % times == 0 and lanes >= 2 * times
+            is_plain = self.stride is None and self.axis is None
+            text = f"{lanes} lanes do not repeat elements {times} times"
+            require(fits and is_plain, text, "C6")
 
     @property
     def step(self) -> int:
@@ -476,7 +486,8 @@ class LoadOp(IRDLOperation):
     @property
     def extent(self) -> int:
         """Elements along the dimension of the lanes, from the first that is read to the last."""
-        return max(lanes_of(self.result.type) - 1, 0) * self.step + 1
+        times = 1 if self.repeat is None else self.repeat.data
+        return max(lanes_of(self.result.type) // times - 1, 0) * self.step + 1
 
 
 @irdl_op_definition

@@ -645,6 +645,8 @@ class _KernelWriter:
         type_ = op.result.type
         if lanes_of(type_):
             text = f"{self._vector(op)}.copy()"
+            if op.repeat is not None:
+                text = f"np.repeat({text}, {op.repeat.data})"
             if ref_type(op.ref).element == i1:
                 text += ".view(np.int8)"
             self._line(f"{self._declare(op.result)} = {text}")

@@ -131,6 +131,8 @@ def _(op: _IntegerExtremum) -> str | None:
 
 @function_name.register
 def _(op: kernel.LoadOp) -> str | None:
+    if op.repeat is not None:
+        return f"{vector_name(op.result.type)}_repeat{op.repeat.data}"
     if not lanes_of(op.result.type) or op.distance == 1:
         return None
     name = vector_name(op.result.type)
@@ -245,6 +247,10 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
     found = {f"{name}_select": _Function(_selection(scalar, lanes))}
     for stride in range(2, LARGEST_STRIDE + 1):
         found[f"{name}_load{stride}"] = _Function(_load(scalar, lanes, stride))
+    times = 2
+    while 2 * times <= lanes:
+        found[f"{name}_repeat{times}"] = _Function(_repetition(scalar, lanes, times))
+        times *= 2
     found[_transpose_name(scalar, lanes)] = _Function(_transpose(scalar, lanes))
     found[f"{name}_gather"] = _Function(_gather(scalar, lanes))
     found[f"{name}_scatter"] = _Function(_scatter(scalar, lanes))
@@ -767,6 +773,19 @@ def _scatter(scalar: Attribute, lanes: int) -> str:
             "",
         ]
     )
+
+
+def _repetition(scalar: Attribute, lanes: int, times: int) -> str:
+    """Of fewer elements, each some times."""
+    name, (_, c_type, size) = _name(scalar, lanes), _STEMS[scalar]
+    places = ", ".join(str(lane // times) for lane in range(lanes))
+    return f"""static inline {name} {name}_repeat{times}(const void *memory) {{
+  typedef {c_type} part
+      __attribute__((vector_size({lanes // times * size}), aligned({size}), may_alias));
+  const part x = *(const part *)memory;
+  return __builtin_shufflevector(x, x, {places});
+}}
+"""
 
 
 def _combination(scalar: Attribute, lanes: int, kind: str, form: str) -> str:

@@ -46,6 +46,7 @@ from lowerdeck.dialects.buffer.vector import (
 )
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
@@ -298,15 +299,38 @@ class Vectorizer:
             raise NotVectorizableError
         return step
 
+    def _repeats(self, op: LoadOp) -> int:
+        """How many lanes load the same element before those that load the next one; 1 if not."""
+        exprs, type_ = self._indices.read(op.map.data, op.indices), ref_type(op.ref)
+        name, innermost = str(self._index), type_.innermost
+        others = [e for axis, e in enumerate(exprs) if axis != innermost]
+        if type_.strides.data[innermost] != 1 or any(name in e.symbols for e in others):
+            return 1
+        places = [
+            simplified(exprs[innermost].substitute({name: Expr.const(lane)}), self._indices.ranges)
+            for lane in range(self._lanes)
+        ]
+        times = 2
+        while 2 * times <= self._lanes:
+            if all((e - places[0]).value == lane // times for lane, e in enumerate(places)):
+                return times
+            times *= 2
+        return 1
+
     def _load(self, op: LoadOp, cloner: Cloner, block: Block) -> Operation:
         if op.volatile is not None or any(
             index in self._varying and index is not self._loop.body.block.args[0]
             for index in op.indices
         ):
             raise NotVectorizableError
-        place, step, axis = self._place(op, cloner, LARGEST_STRIDE)
+        if (times := self._repeats(op)) > 1:
+            first = {**cloner.moved, str(self._index): Expr.const(0)}
+            exprs = self._indices.read(op.map.data, op.indices)
+            place, step, axis = [expr.substitute(first) for expr in exprs], 1, None
+        else:
+            place, step, axis = self._place(op, cloner, LARGEST_STRIDE)
         exprs, operands = self._indices.write(place)
-        new = LoadOp(cloner.value(op.ref), exprs, operands, self._lanes, step, axis)
+        new = LoadOp(cloner.value(op.ref), exprs, operands, self._lanes, step, axis, times)
         if op.result.type != i1:
             self._vector_type(op.result.type)
             return new

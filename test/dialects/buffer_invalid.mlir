@@ -842,3 +842,12 @@ buffer.func @dot_quads_c1 {
   %b = buffer.dot_quads %a, %a, %a : vector<8xf32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.load': 8 lanes do not repeat elements 3 times (C6)
+buffer.func @load_c6_of_three {
+^bb0(%x : !buffer.ref<[8] x f32>):
+  %a = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32> {repeat = #builtin.int<3>}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<0>}

@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.types import static_shape
 
 from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
     Suite,
@@ -62,4 +65,23 @@ def test_top_k(tmp_path: Path, target: str) -> None:
         for largest in (True, False):
             for k, axis in ((3, 0), (9, 1), (150, 1)):
                 on(suite, target, lambda x, k=k, a=axis, w=largest: t.TopKOp(x, k, a, w).results, x)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_repeated_elements(tmp_path: Path, target: str) -> None:
+    """Of rows of every length, twice and four times, and of columns along with them."""
+    suite = suite_for(target, tmp_path)
+
+    def spread(x: SSAValue, times: int) -> list[Any]:
+        shape = static_shape(x)
+        assert shape is not None
+        rows, columns = (ConstantOp.of(np.arange(size).repeat(times)).result for size in shape)
+        tall = t.GatherOp(x, rows, 0).result
+        return [t.GatherOp(tall, columns, 1), t.GatherOp(x, columns, 1)]
+
+    for dtype in (np.float32, np.int8, np.float64, np.float16, np.bool_):
+        for size, times in ((1, 2), (5, 2), (19, 2), (33, 4), (8, 3)):
+            x = (values(3, size) * 50).astype(dtype)
+            on(suite, target, lambda v, n=times: spread(v, n), x)
     suite.check()

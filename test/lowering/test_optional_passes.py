@@ -71,8 +71,11 @@ def products(x: SSAValue) -> list[SSAValue]:
     """A product with long sums, maps behind it, and elements that data and constants choose."""
     product = e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result
     places = e.CastOp(e.RoundOp(product).result, i64).result
-    known = ConstantOp.of(np.array([3, -1, 0, 7])).result
-    return [product, GatherElementsOp(x, places, 1).result, GatherOp(product, known, 1).result]
+    known, twice = (
+        ConstantOp.of(i).result for i in (np.array([3, -1, 0, 7]), np.arange(24).repeat(2))
+    )
+    chosen = [GatherOp(product, indices, 1).result for indices in (known, twice)]
+    return [product, GatherElementsOp(x, places, 1).result, *chosen]
 
 
 @dataclass(eq=False)
