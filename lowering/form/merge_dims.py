@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.reduce import (
     ArgReduceOp,
     CumulativeOp,
@@ -309,6 +310,13 @@ def _join_along(joints: Joints, op: CoreOp) -> None:
     joints.split(op.input, op.axis.data - 1, op.axis.data)
 
 
+def _join_norm(joints: Joints, op: CoreOp) -> None:
+    """Dimensions that are normalized, and those that stay, where parameters allow it."""
+    assert isinstance(op, LayerNormOp)
+    _join_broadcast(joints, op)
+    joints.split(op.result, op.axis.data - 1)
+
+
 def _join_gather(joints: Joints, op: CoreOp) -> None:
     """Those of the indices, those before and those behind what is gathered along."""
     assert isinstance(op, GatherOp)
@@ -325,7 +333,9 @@ def _join_gather(joints: Joints, op: CoreOp) -> None:
 
 
 def _axis(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
-    assert isinstance(op, ArgReduceOp | SoftmaxOp | CumulativeOp | ConcatOp | GatherOp)
+    assert isinstance(
+        op, ArgReduceOp | SoftmaxOp | CumulativeOp | ConcatOp | GatherOp | LayerNormOp
+    )
     return {"axis": IntAttr(joints.group_of(op.operands[0], op.axis.data))}
 
 
@@ -345,6 +355,7 @@ _RULES: Mapping[type[Operation], _Rule] = {
     PoolOp: _Rule(_join_pool, _pooled),
     SoftmaxOp: _Rule(_join_along, _axis),
     CumulativeOp: _Rule(_join_along, _axis),
+    LayerNormOp: _Rule(_join_norm, _axis),
     GatherOp: _Rule(_join_gather, _axis),
 }
 
@@ -428,8 +439,9 @@ class MergeDimsPass(ModulePass):
     """
     f(x : a x b x c) -> reshape(f(reshape(x) : a x bc)) : a x b x c
         [values row-major; f treats b and c alike: maps of equal shapes or of one element along
-         both, both reduced or neither, both under one window, images of a volume that pools take
-         one by one, whole lines cut out, joined, padded, moved or gathered]
+         both, both reduced or neither, both normalized or neither, both under one window, images
+         of a volume that pools take one by one, whole lines cut out, joined, padded, moved or
+         gathered]
 
     Loops become fewer and longer, so that vectors and threads have more side by side.
     """

@@ -541,14 +541,18 @@ def _only_loads(loop: ForOp) -> bool:
 
 def _has_short_rows(loop: ForOp) -> bool:
     """True if every loop in the body is too short for vectors."""
-    inner = [op for op in loop.body.walk() if isinstance(op, ForOp)]
-    return bool(inner) and all(0 < _own_trips(op) < SHORT_ROW for op in inner)
+    inner = _loops_in(loop)
+    return bool(inner) and all(0 < _all_trips(op) < SHORT_ROW for op in inner)
 
 
-def _own_trips(loop: ForOp) -> int:
-    """The trip count of a loop; 0 if it is unknown."""
+def _loops_in(loop: ForOp) -> list[ForOp]:
+    return [op for op in loop.body.block.ops if isinstance(op, ForOp)]
+
+
+def _all_trips(loop: ForOp) -> int:
+    """The trip count of a loop with those of the loops in it; 0 if one is unknown."""
     lower, upper, _ = loop.range.data
-    return (upper - lower).value or 0
+    return ((upper - lower).value or 0) * max(map(_all_trips, _loops_in(loop)), default=1)
 
 
 def _is_sequence(loop: ForOp) -> bool:

@@ -117,6 +117,18 @@ def test_rows(tmp_path: Path, target: str) -> None:
                 ]
 
             add(suite, target, [typed(dtype, *x.shape)], body, x)
+    image = numbers(np.float32, 2, 9, 5, 7)
+    for axis, *shape in ((2, 9, 1, 1), (2, 5, 7), (1, 9, 5, 1), (3, 1)):
+        scale = numbers(np.float32, *shape, seed=3)
+        add(
+            suite,
+            target,
+            [typed(np.float32, *image.shape)],
+            lambda v, scale=scale, axis=axis: [
+                LayerNormOp(v, ConstantOp.of(scale).result, None, 1e-3, axis)
+            ],
+            image,
+        )
     x = special(numbers(np.float32, 23, 5))
     add(suite, target, [typed(np.float32, *x.shape)], lambda v: [r.SoftmaxOp(v, 1)], x)
     for dtype in (np.int32, np.int64):

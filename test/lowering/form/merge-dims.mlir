@@ -187,3 +187,19 @@ func.func @scores(%x: tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xi64
   %v, %i = core.top_k %x [1] axis 2 : (tensor<2x3x4xf32>) -> (tensor<2x3x1xf32>, tensor<2x3x1xi64>)
   func.return %v, %i : tensor<2x3x1xf32>, tensor<2x3x1xi64>
 }
+
+// -----
+
+// What is normalized is one dimension where parameters do not tell the dimensions apart.
+// CHECK-LABEL: @image
+// CHECK:         core.layer_norm {{.*}} : {{.*}}tensor<6x20xf32>
+// CHECK-LABEL: @lines
+// CHECK-NOT:     core.reshape
+func.func @image(%x: tensor<6x4x5xf32>, %s: tensor<6x1x1xf32>) -> tensor<6x4x5xf32> {
+  %y = core.layer_norm %x, %s axis 1 {epsilon = 1.0e-3 : f64} : (tensor<6x4x5xf32>, tensor<6x1x1xf32>) -> tensor<6x4x5xf32>
+  func.return %y : tensor<6x4x5xf32>
+}
+func.func @lines(%x: tensor<6x4x5xf32>, %s: tensor<4x1xf32>) -> tensor<6x4x5xf32> {
+  %y = core.layer_norm %x, %s axis 1 {epsilon = 1.0e-3 : f64} : (tensor<6x4x5xf32>, tensor<4x1xf32>) -> tensor<6x4x5xf32>
+  func.return %y : tensor<6x4x5xf32>
+}
