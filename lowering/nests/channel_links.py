@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.tensor import (
     SliceOp,
     TransposeOp,
 )
-from lowerdeck.dialects.core.types import dims_of, element_type, f32, i1
+from lowerdeck.dialects.core.types import bit_width, dims_of, element_type, f32, i1, is_integer
 from lowerdeck.dialects.dims import Expr
 
 
@@ -66,7 +66,7 @@ def channel_offsets(kernel: KernelBody) -> dict[int, int] | None:
     any other way.
     """
     results = yielded(kernel.body)
-    if len(results) != 1 or not _has_channels(results[0]):
+    if len(results) != 1 or not _has_channels(results[0]) or not _is_blocked(results[0]):
         return None
     links = Links()
     links.add(results[0], 0)
@@ -106,8 +106,15 @@ def _link(links: Links, op: Operation, offset: int) -> None:
     rule(links, op, offset)
 
 
+def _is_blocked(value: SSAValue) -> bool:
+    """True for the types of tensors in channel blocks."""
+    return element_type(value) in (f32, i1)
+
+
 def _is_simple(element: Attribute) -> bool:
-    return element in (f32, i1)
+    """True for what the lanes of a block of f32 may be in between: not wider than f32."""
+    is_narrow = is_integer(element) and bit_width(element) <= 32
+    return element in (f32, i1) or is_narrow
 
 
 @_link_rule(ConstantOp, IotaOp)

@@ -8,7 +8,8 @@ from math import gcd, prod
 
 from xdsl.ir import Attribute, SSAValue
 
-from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.index_maps import broadcast_index
 from lowerdeck.dialects.core.layout import LayoutAttr, Piece
 from lowerdeck.dialects.core.linear import MatmulOp
@@ -37,7 +38,7 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
-from lowerdeck.lowering.targets.base import Target
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
 
 COLUMN = "n"
 """The label of the loop over columns of a product. `m` is the loop over rows, and `b0`, `b1`, ...
@@ -75,7 +76,8 @@ class TiledMatmul(Strategy):
         if _size(op.rhs) > _size(op.lhs):
             orders.reverse()
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
-        for cycles, (height, count) in product_tiles(target, rows, columns, depth):
+        most = _most_sums(kernel, target) if is_integer(element) else None
+        for cycles, (height, count) in product_tiles(target, rows, columns, depth, most=most):
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
                 # If each panel is read only once, the hardware prefetcher finds the next one.
@@ -151,15 +153,27 @@ def _tiled_axis(op: MatmulOp) -> int:
     return rows if dims[axis] == 1 else axis
 
 
+def _most_sums(kernel: KernelOp, target: Target) -> int:
+    """
+    Vectors of sums in a tile whose epilogue may be long, as that of quantization is: it is repeated
+    for each of them.
+    """
+    maps = sum(not isinstance(op, ConstantOp | YieldOp) for op in kernel.body.block.ops)
+    return max(target.limits.tile_maps // maps, FEWEST_LANES)
+
+
 def product_tiles(
     target: Target,
     rows: int,
     columns: int,
     depth: int,
     vectors: Iterable[int] | None = None,
+    *,
+    most: int | None = None,
 ) -> Scored[tuple[int, int]]:
     """
-    Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice.
+    Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice,
+    and so does `most`, the number of vectors of sums.
     """
     if vectors is None:
         # A panel is read once for each row tile: it has to stay in the L2 cache.
@@ -182,7 +196,7 @@ def product_tiles(
         (height, count)
         for count in vectors
         for height in range(1, min(rows, target.registers) + 1)
-        if fits(target, height, count)
+        if fits(target, height, count) and (most is None or height * count <= most)
     ]
     return scored(candidates, cost)
 

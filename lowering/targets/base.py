@@ -107,6 +107,8 @@ class Limits:
     """Vectors of columns of the narrowest panel that keeps the machine busy."""
     split_rows: int = 8
     """Fewer rows than this read the weights so rarely that the order does not matter."""
+    tile_maps: int = 160
+    """Maps that are computed for a tile of a product of integers, those of all its sums."""
     copied_body_ops: int = 150
     """Ops of the largest body that is copied for remainders in short vectors."""
     sum_vectors: int = 4

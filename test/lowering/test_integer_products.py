@@ -23,9 +23,13 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.types import dims_of, f32, i32, ui8
 from lowerdeck.dialects.interpret import Interpreter, find_function
+from lowerdeck.lowering.pipeline import run_to_phase
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
 
 from .programs import Suite, module_of, symbol, typed  # noqa: TID251  (these are tests)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
@@ -277,6 +281,34 @@ def test_quantized_again(tmp_path: Path, target: str) -> None:
 
         x = form.inputs[0]
         add(suite, target, [typed(x.dtype, *x.shape)], body, x)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "c99"])
+def test_bytes_between_floats(tmp_path: Path, target: str) -> None:
+    """Floats that are rounded to bytes and back behind a convolution leave it in channel blocks."""
+    rng = np.random.default_rng(0)
+    weight = rng.standard_normal((18, 16, 3, 3)).astype(np.float32)
+    x = rng.standard_normal((1, 16, 6, 9)).astype(np.float32)
+
+    def body(x: SSAValue) -> list[Any]:
+        ones = [1, 1]
+        window: dict[str, Any] = {"pads_begin": ones, "pads_end": ones, "strides": ones}
+        made: list[Any] = [ConvOp(x, ConstantOp.of(weight).result, dilations=[2, 1], **window)]
+        for op, number in ((e.MaxOp, -99), (e.MinOp, 99)):
+            made.append(op(made[-1].result, ConstantOp.of(np.array(number, np.float32)).result))
+        made.append(e.RoundOp(made[-1].result))
+        for to in (i32, f32):
+            made.append(e.CastOp(made[-1].result, to))
+        return [made[-1]]
+
+    module = module_of([typed(np.float32, *x.shape)], body)
+    context = LowerdeckContext(options=CompileOptions(target=target))
+    run_to_phase(context, module, "kernels", after="optimized")
+    kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
+    assert (target == "c99") or all(op.schedule is not None for op in kernels)
+    suite = suite_for(target, tmp_path)
+    add(suite, target, [typed(np.float32, *x.shape)], body, x)
     suite.check()
 
 
