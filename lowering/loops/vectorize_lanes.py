@@ -277,9 +277,8 @@ class Vectorizer:
         axis = varying[0]
         step = self._step(exprs[axis])
         is_near = axis == type_.innermost and type_.strides.data[axis] == 1
-        if step < 1 or (not self._far and not (is_near and step <= largest)):
-            raise NotVectorizableError
-        if not is_near and (type_.strides.data[axis].value or 0) < 1:
+        distance = step * (type_.strides.data[axis].value or 0)
+        if distance < 1 or (not self._far and distance > largest):
             raise NotVectorizableError
         return [expr.substitute(cloner.moved) for expr in exprs], step, None if is_near else axis
 

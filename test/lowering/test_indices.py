@@ -85,3 +85,18 @@ def test_repeated_elements(tmp_path: Path, target: str) -> None:
             x = (values(3, size) * 50).astype(dtype)
             on(suite, target, lambda v, n=times: spread(v, n), x)
     suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_elements_some_way_apart(tmp_path: Path, target: str) -> None:
+    """Of pixels, channel by channel, and of blocks of two times two."""
+    suite = suite_for(target, tmp_path)
+
+    def moved(x: SSAValue) -> list[Any]:
+        blocks = t.ReshapeOp(x, [3, 19, 2, 2]).result
+        return [t.TransposeOp(x, [0, 2, 1]), t.TransposeOp(blocks, [3, 2, 0, 1])]
+
+    for dtype in (np.float32, np.uint8, np.float64, np.float16, np.bool_):
+        for shape in ((3, 38, 2), (1, 57, 4), (2, 38, 3)):
+            on(suite, target, moved, (values(*shape) * 50).astype(dtype))
+    suite.check()

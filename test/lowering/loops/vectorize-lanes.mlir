@@ -141,16 +141,50 @@ buffer.func @extrema {
 
 // -----
 
-// A stride along another dimension.
+// Near each other along another dimension than the last.
 // CHECK-LABEL: buffer.func @column
-// CHECK:       buffer.for <[0, 4, 1]>
-// CHECK-NOT:   vector<
-// CHECK:       } {parallel = false, label = "i"}
+// CHECK-NOT:   buffer.for
+// CHECK:       buffer.load %{{.*}} <[0, 1]> : !buffer.ref<[4, 2] x f32> -> vector<4xf32> {axis = #builtin.int<0>}
 buffer.func @column {
 ^bb0(%x: !buffer.ref<[4, 2] x f32>, %y: !buffer.ref<[4] x f32>):
   buffer.for <[0, 4, 1]> {
   ^bb1(%i: index):
-    %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 2] x f32> -> f32
+    %a = buffer.load %x(%i) <[d0, 1]> : !buffer.ref<[4, 2] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Each two lanes share one element.
+// CHECK-LABEL: buffer.func @pairs
+// CHECK-NOT:   buffer.for
+// CHECK:       buffer.load %{{.*}} <[3]> : !buffer.ref<[9] x f32> -> vector<4xf32> {repeat = #builtin.int<2>}
+buffer.func @pairs {
+^bb0(%x: !buffer.ref<[9] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0 floordiv 2 + 3]> : !buffer.ref<[9] x f32> -> f32
+    buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Too far apart along another dimension.
+// CHECK-LABEL: buffer.func @far_column
+// CHECK:       buffer.for <[0, 4, 1]>
+// CHECK-NOT:   vector<
+// CHECK:       } {parallel = false, label = "i"}
+buffer.func @far_column {
+^bb0(%x: !buffer.ref<[4, 5] x f32>, %y: !buffer.ref<[4] x f32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 5] x f32> -> f32
     buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
     buffer.yield
   } by lanes {parallel = false, label = "i"}
