@@ -179,8 +179,8 @@ def product_tiles(
         # A panel is read once for each row tile: it has to stay in the L2 cache.
         vector_bytes = depth * target.lanes * 4
         panel_vectors = target.l2_bytes // 2 // vector_bytes
-        most = min(target.limits.stream_vectors, columns // target.lanes, panel_vectors)
-        vectors = range(1, max(1, most) + 1)
+        widest = min(target.limits.stream_vectors, columns // target.lanes, panel_vectors)
+        vectors = range(1, max(1, widest) + 1)
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
