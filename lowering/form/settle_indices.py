@@ -51,7 +51,8 @@ def _settled(op: Operation) -> NDArray[np.int32] | None:
     wide = array.astype(np.int64)
     if (array.dtype == np.uint64 and (wide < 0).any()) or ((wide < -sizes) | (wide >= sizes)).any():
         return None
-    return np.where(wide < 0, wide + sizes, wide).astype(np.int32)
+    # A number stays one: it takes a dimension away.
+    return np.where(wide < 0, wide + sizes, wide).astype(np.int32).reshape(array.shape)
 
 
 class SettleIndices(Pattern[Any]):

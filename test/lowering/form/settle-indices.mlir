@@ -46,3 +46,13 @@ func.func @scattered(%x: tensor<4xf32>, %u: tensor<2xf32>) -> tensor<4xf32> {
   %y = core.scatter_elements none %x, %i, %u axis 0 : (tensor<4xf32>, tensor<2xi64>, tensor<2xf32>) -> tensor<4xf32>
   func.return %y : tensor<4xf32>
 }
+
+// A single number takes the dimension away.
+// CHECK-LABEL: @number
+// CHECK: %[[I:.*]] = core.constant dense<3> : tensor<i32>
+// CHECK-NEXT: core.gather %{{.*}}, %[[I]] axis 1 {inside} : (tensor<2x4xf32>, tensor<i32>) -> tensor<2xf32>
+func.func @number(%x: tensor<2x4xf32>) -> tensor<2xf32> {
+  %i = core.constant dense<-1> : tensor<i64>
+  %y = core.gather %x, %i axis 1 : (tensor<2x4xf32>, tensor<i64>) -> tensor<2xf32>
+  func.return %y : tensor<2xf32>
+}
