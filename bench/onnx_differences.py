@@ -372,6 +372,12 @@ KNOWN: tuple[Difference, ...] = (
     ),
     Difference(
         "reference",
+        ("Attention",),
+        "the root of the scale is a number of f32, as in the function body",
+        lambda call: call.first.dtype == np.float64,
+    ),
+    Difference(
+        "reference",
         ("AveragePool",),
         "only padding is left out of a mean, infinities and NaN are not",
         _holds_no_number,

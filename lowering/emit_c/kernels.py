@@ -229,12 +229,13 @@ def _offset(op: kernel.LoadOp | kernel.StoreOp, c: CWriter) -> str:
     type_, inner = ref_type(op.ref), Expr.const(0)
     terms: list[str] = []
     for index, stride in zip(op.map.data, type_.strides.data, strict=True):
-        if stride.value is not None:
+        if stride.value:
             inner = inner + index * stride
         elif index != 0:
+            # Without elements some strides are 0: what they are times is there to be used, too.
             text = c.index(index, op.indices)
             factor = f"({text})" if len(index.terms) > 1 else text
-            terms.append(f"{factor} * {c.stride(stride)}")
+            terms.append(f"{factor} * {c.stride(stride) if stride.value is None else 0}")
     if not terms or inner != 0:
         terms.append(c.index(inner, op.indices))
     return " + ".join(terms)
