@@ -483,6 +483,8 @@ def vectorize_loop(loop: ForOp, lanes: int, limits: Limits, *, far: bool = False
     """
     if loop.mode is not None or loop.range.data[2] != 1:
         return False
+    if any(isinstance(op, ForOp) and _is_lanes(op) for op in loop.walk()):
+        return False  # vectors already
     most, exact = lanes, _is_of_f64(loop)
     if (
         any(
