@@ -25,6 +25,8 @@ from lowerdeck.passes.provenance import source_file
 
 PASSES: dict[str, PassFactory] = {
     "pack-products": lazy("lowering.form.pack_products", "PackProductsPass"),
+    "widen-half": lazy("lowering.form.widen_half", "WidenHalfPass"),
+    "repeat-channels": lazy("lowering.form.repeat_channels", "RepeatChannelsPass"),
     "split-products": lazy("lowering.form.split_products", "SplitProductsPass"),
     "settle-indices": lazy("lowering.form.settle_indices", "SettleIndicesPass"),
     "form-kernels": lazy("lowering.form.form_kernels", "FormKernelsPass"),
@@ -74,6 +76,8 @@ may lie over operands, which the loops as they are then decide."""
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [
         "pack-products",
+        "widen-half",
+        "repeat-channels",
         "split-products",
         "settle-indices",
         "form-kernels",

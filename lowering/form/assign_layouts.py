@@ -9,16 +9,17 @@ from math import prod
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.utils.disjoint_set import DisjointSet
 
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.lowering.strategies.base import Border, Setting, Wishes
+from lowerdeck.lowering.strategies.conversions import conversion
 from lowerdeck.lowering.strategies.facts import assumed_shape, has_channels
 from lowerdeck.lowering.strategies.registry import wishes
 from lowerdeck.lowering.targets.base import FEWEST_LANES
@@ -108,15 +109,17 @@ class LayoutPlan:
         blocked = size_of(value) / channels * (-(-channels // block) * block)
         worth = 0.0
         if asked is None:
-            # Row-major result: convolutions with few channels read it as fast as any layout.
+            # Row-major result.
             worth -= blocked if "linked" in asks else 0.0
         elif asked.is_blocked:
             worth += size_of(value) if "linked" in asks or "plain" in asks else 0.0
             worth -= size_of(value) if "plain" in asks else 0.0
         else:
             worth -= size_of(value) if "plain" in asks else 0.0
-            worth += size_of(value) / 2 if "image" in asks else 0.0
-            worth += size_of(value) if asked.prefers_blocks else 0.0
+            # Convolutions with few channels take them row-major as well as anything.
+            is_few = channels <= FEWEST_LANES
+            worth += size_of(value) / 2 if "image" in asks and not is_few else 0.0
+            worth += size_of(value) * asked.saved
         # Padding elements are computed, too.
         return worth - (blocked - size_of(value)) / 4 if worth > 0 else worth
 
@@ -273,12 +276,8 @@ class LayoutAssigner:
         key = (value, layout)
         if key in self._converted:
             return self._converted[key]
-        block = Block(arg_types=[value.type])
-        block.add_op(YieldOp([block.args[0]]))
-        kernel = KernelOp(f"layout_{len(self._converted)}", [value], Region(block))
-        kernel.properties["layouts"] = ArrayAttr([self._layout(value), layout])
-        if isinstance(value.owner, Operation):
-            kernel.location = value.owner.location
+        name = f"layout_{len(self._converted)}"
+        kernel = conversion(name, value, self._layout(value), layout)
         # In the block of the value, so that any later user can read it.
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent
         assert home is not None

@@ -20,7 +20,8 @@ from lowerdeck.passes.structure import nameless_key
 class ChooseStrategiesPass(ModulePass):
     """
     Give each kernel the `schedule` with the lowest estimate among all strategies, and the constants
-    that it reads the layouts of that schedule.
+    that it reads the layouts of that schedule; other values are
+    copied into them by a kernel before.
 
     The estimates depend only on shapes, layouts and the description of the target. A kernel without
     candidates keeps plain loops. In tuning, identical kernels get what the user asks for by the
@@ -41,4 +42,6 @@ class ChooseStrategiesPass(ModulePass):
                 name = names.setdefault(nameless_key(kernel), kernel.sym_name.data)
                 rank = options.ranks.get(name, options.rank)
             if (candidate := choose(kernel, setting, rank)) is not None:
-                apply_schedule(kernel, candidate.schedule)
+                for copy in apply_schedule(kernel, candidate.schedule):
+                    if (best := choose(copy, setting)) is not None:
+                        apply_schedule(copy, best.schedule)

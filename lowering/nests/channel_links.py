@@ -164,5 +164,11 @@ def _link_conv(links: Links, op: ConvOp, offset: int) -> None:
 
 @_link_rule(ConvTransposeOp)
 def _link_conv_transpose(links: Links, op: ConvTransposeOp, offset: int) -> None:
-    if op.groups.data != 1:
-        raise MixedChannelsError
+    if is_depthwise_transposed(op):
+        links.add(op.input, offset)
+
+
+def is_depthwise_transposed(op: ConvTransposeOp) -> bool:
+    """True if every channel has a filter of its own: one output channel per input channel."""
+    inputs, filters = dims_of(op.weight)[:2]
+    return op.groups.data > 1 and filters == 1 and inputs == op.groups.data

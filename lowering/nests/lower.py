@@ -150,9 +150,12 @@ class KernelLowering:
         """
         Independent loops over all elements of a result in storage order, including the padding at
         the end of its last channel block; two nests without that padding, if inputs have no
-        padding to read there.
+        padding to read there. Other padding is never touched.
         """
         dims, layout = dims_of(self.roots[number]), self.output_layout(number)
+        if _is_padded_elsewhere(layout, dims):
+            yield from self._inside_nests(layout, dims)
+            return
         block = layout.inner(1) if layout.rank > 1 else 1
         channels = dims[1].value if block > 1 else None
         if channels is None or channels % block == 0 or self.has_padding_to_read(number):
@@ -163,6 +166,40 @@ class KernelLowering:
                 layout, [dims[0], Expr.const(channels // block * block), *dims[2:]]
             )
         yield self._rest_nest(layout, dims, channels // block * block)
+
+    def _inside_nests(
+        self, layout: LayoutAttr, dims: Sequence[Expr]
+    ) -> Iterator[AbstractContextManager[list[Expr]]]:
+        """
+        Loops over the axes of a tensor, in the order of their outermost pieces, and last over the
+        block that lies innermost; what is left of the last block is a nest of its own.
+        """
+        block = Expr.const(layout.inner(layout.data.pieces[-1].axis))
+        whole = dims[layout.data.pieces[-1].axis] // block
+        rest = dims[layout.data.pieces[-1].axis] - whole * block
+        for first, count, lanes in ((Expr.const(0), whole, block), (whole, Expr.const(1), rest)):
+            if count != 0 and lanes != 0:
+                yield self._inside_nest(layout, dims, first, (count, lanes))
+
+    @contextmanager
+    def _inside_nest(
+        self, layout: LayoutAttr, dims: Sequence[Expr], first: Expr, sizes: tuple[Expr, Expr]
+    ) -> Generator[list[Expr]]:
+        """From the first block on so many blocks of the innermost axis, and elements in each."""
+        count, lanes = sizes
+        last = layout.data.pieces[-1]
+        axes = list(dict.fromkeys(piece.axis for piece in layout.data.pieces))
+        labels = [(f"d{k}", count if k == last.axis else dims[k]) for k in axes]
+        width = lanes.value or 0
+        mode = "lanes" if width > 1 and width & (width - 1) == 0 else None
+        b = self.builder
+        with (
+            b.labeled_nest(labels, parallel=True) as outer,
+            b.loop(lanes, label="lane", mode=mode) as lane,
+        ):
+            at = dict(zip(axes, outer, strict=True))
+            at[last.axis] = (at[last.axis] + first) * layout.inner(last.axis) + lane
+            yield [at[axis] for axis in range(len(dims))]
 
     def nest_over(
         self, layout: LayoutAttr, dims: Sequence[Expr]
@@ -303,6 +340,16 @@ class KernelLowering:
     def has_epilogue(self, op: Operation) -> bool:
         """True if maps follow the root op."""
         return self.roots[0] is not op.results[0]
+
+
+def _is_padded_elsewhere(layout: LayoutAttr, dims: Sequence[Expr]) -> bool:
+    """True if an axis that ends within a block is another one than channels in innermost blocks."""
+    for axis, dim in enumerate(dims):
+        block = layout.block(axis)
+        is_whole = dim.value is not None and dim.value % block == 0
+        if not is_whole and block > 1 and not (axis == 1 and layout.inner(1) == block):
+            return True
+    return False
 
 
 def remove_unused(block: Block) -> None:

@@ -71,8 +71,8 @@ class Wishes:
     """The border of zeros that it wants around that input."""
     is_free: bool = False
     """True if inputs may have any layout, whatever that of the result is."""
-    prefers_blocks: bool = False
-    """True if the kernel is much faster on blocks."""
+    saved: float = 0.0
+    """What blocks save the kernel, in copies of its result."""
     works_on_rows: bool = False
     """True for a convolution with row-major input and output, with a border."""
 

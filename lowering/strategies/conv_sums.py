@@ -18,8 +18,8 @@ from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import sum_over_channels
 from lowerdeck.lowering.strategies.base import Border, Wishes
 from lowerdeck.lowering.strategies.facts import (
+    can_be_packed,
     has_channels,
-    is_constant,
     is_of,
     position_of,
 )
@@ -36,12 +36,12 @@ def conv_wishes(
     *,
     is_blocked: bool = False,
     works_on_rows: bool = False,
-    prefers_blocks: bool = False,
+    saved: float = 0.0,
     border: Border | None = None,
 ) -> Wishes | None:
     """
-    What strategies of convolutions ask for that need constant weights and known padding: a border
-    as wide as that, if no other is given.
+    What strategies of convolutions ask for that need packed weights and known padding: a border as
+    wide as that, if no other is given.
     """
     offsets = channel_offsets(kernel)
     pads = [pad.value for pad in (*op.pads_begin.data, *op.pads_end.data)]
@@ -49,7 +49,7 @@ def conv_wishes(
         return None
     image = position_of(kernel, op.input)
     parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
-    if image is None or not all(is_constant(kernel, value) for value in parameters):
+    if image is None or not all(can_be_packed(kernel, value) for value in parameters):
         return None
     if not has_channels(kernel.results[0]):
         return None
@@ -63,7 +63,7 @@ def conv_wishes(
         is_blocked=is_blocked,
         image=image,
         border=border,
-        prefers_blocks=prefers_blocks,
+        saved=saved,
         works_on_rows=works_on_rows,
     )
 
@@ -141,9 +141,14 @@ def lanes_of_conv(op: ConvOp, target: LayoutAttr) -> int:
 
 
 def crosses_groups(op: ConvOp, target: LayoutAttr) -> bool:
-    """True if whole blocks are computed though groups cut them: those are larger than a block."""
-    size = (dims_of(op.weight)[0].value or 0) // op.groups.data
-    return op.groups.data > 1 and size % target.inner(1) != 0 and size > target.inner(1)
+    """
+    True if whole blocks are computed though groups cut them: those are larger than a block, or
+    have so few lanes in common with it that it is faster to compute all lanes for each of them.
+    """
+    size, lanes = (dims_of(op.weight)[0].value or 0) // op.groups.data, target.inner(1)
+    if op.groups.data == 1 or size % lanes == 0:
+        return False
+    return size > lanes or gcd(size, lanes) < min(FEWEST_LANES, max(lanes, 2))
 
 
 def input_block_of_conv(op: ConvOp, source: LayoutAttr) -> int:

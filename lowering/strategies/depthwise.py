@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import log2, prod
 
 from xdsl.ir import SSAValue
 
@@ -27,7 +28,7 @@ from lowerdeck.lowering.strategies.costs import Scored, row_tiles
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
-    is_constant,
+    can_be_packed,
     is_of,
     layout_in,
     layout_out,
@@ -47,12 +48,14 @@ class Depthwise(Strategy):
 
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         op = the(ConvOp, kernel)
-        return conv_wishes(kernel, op, prefers_blocks=True) if is_depthwise(op) else None
+        if not is_depthwise(op):
+            return None
+        return conv_wishes(kernel, op, saved=_saved_by_blocks(op, setting.target))
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, result = the(ConvOp, kernel), layout_out(kernel)
         shape, w = assumed_shape(op.result), static_shape(op.weight)
-        if w is None or not is_constant(kernel, op.weight):
+        if w is None or not can_be_packed(kernel, op.weight):
             return
         if not can_be_blocked_depthwise(op, layout_in(kernel, op.input), result):
             return
@@ -69,6 +72,20 @@ class Depthwise(Strategy):
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         _lower_blocks(k, the(ConvOp, k.kernel))
+
+
+def _saved_by_blocks(op: ConvOp, target: Target) -> float:
+    """
+    What plain loops take, which go over a row of the result for each tap, in copies of the result
+    from one layout to the other.
+    """
+    costs, width = target.costs, max(assumed_shape(op.result)[-1], 1)
+    row = costs.row_cycles + 2 * width / target.lanes
+    taps = prod(assumed_shape(op.weight)[2:])
+    copy = (
+        costs.element_cycles + log2(target.lanes)
+    ) / target.lanes + 8 / costs.l2_copy_bytes_per_cycle
+    return max(1.0, taps * row / width / copy)
 
 
 def depthwise_tiles(columns: int, taps: int, target: Target) -> Scored[int]:

@@ -6,7 +6,7 @@ channel blocks.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import gcd, prod
+from math import prod
 
 from xdsl.dialects import arith
 from xdsl.ir import SSAValue
@@ -35,15 +35,16 @@ from lowerdeck.lowering.strategies.costs import (
     in_proportion,
     window_sum_tiles,
 )
+from lowerdeck.lowering.strategies.depthwise import is_depthwise
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
-    is_constant,
+    can_be_packed,
     layout_in,
     layout_out,
     the,
 )
-from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
+from lowerdeck.lowering.targets.base import Target
 
 PANEL = "panel"
 """The label of the loop over the panels of output channels that share one part of the sums."""
@@ -69,9 +70,8 @@ class Direct(Strategy):
     parameters = (DEPTH_BLOCKS, PANELS)
 
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
-        op, lanes = the(ConvOp, kernel), setting.target.lanes
-        size = (dims_of(op.weight)[0].value or 0) // op.groups.data
-        if op.groups.data > 1 and size < lanes and gcd(size, lanes) < FEWEST_LANES:
+        op = the(ConvOp, kernel)
+        if is_depthwise(op):
             return None
         return conv_wishes(kernel, op, is_blocked=True)
 
@@ -81,7 +81,7 @@ class Direct(Strategy):
         shape, x, w = assumed_shape(op.result), assumed_shape(op.input), static_shape(op.weight)
         if w is None or not can_be_blocked(op, source, result):
             return
-        if not is_constant(kernel, op.weight):
+        if not can_be_packed(kernel, op.weight):
             return
         lanes, block = lanes_of_conv(op, result), input_block_of_conv(op, source)
         # A tile across groups has one block, whose groups differ from those of the next one.

@@ -9,7 +9,7 @@ from xdsl.ir import Attribute, Operation, SSAValue
 from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ContractionOp
-from lowerdeck.dialects.core.types import dims_of, element_type, f32
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.lowering.nests.lower import ANCHORS
 
 Op = TypeVar("Op", bound=Operation)
@@ -37,6 +37,16 @@ def is_constant(kernel: KernelOp, value: SSAValue) -> bool:
     """True for an argument of a kernel that is a constant."""
     position = position_of(kernel, value)
     return position is not None and kernel.is_constant(position)
+
+
+def can_be_packed(kernel: KernelOp, value: SSAValue) -> bool:
+    """
+    True for an argument of a kernel that may lie as the kernel asks for: a constant, or a value
+    that the kernel reads in one place only, of which it gets a copy.
+    """
+    if position_of(kernel, value) is None or static_shape(value) is None:
+        return False
+    return is_constant(kernel, value) or value.has_one_use()
 
 
 def layout_in(kernel: KernelOp, value: SSAValue) -> LayoutAttr:
@@ -71,14 +81,22 @@ def assumed_shape(value: SSAValue) -> list[int]:
 
 
 def blocked_constants(kernel: KernelOp, lanes: int) -> dict[SSAValue, LayoutAttr]:
-    """Constants along the channels of a blocked result, in the same blocks."""
+    """
+    Constants along the channels of a blocked result, in blocks as it is, and a computed bias that
+    ends within a block.
+    """
     (result,) = kernel.results
-    rank, channels = len(dims_of(result)), dims_of(result)[1]
     layouts: dict[SSAValue, LayoutAttr] = {}
+    rank = len(dims_of(result))
+    if rank < 2:
+        return layouts
+    channels = dims_of(result)[1]
     for argument in kernel.body.block.args:
-        if not is_constant(kernel, argument):
-            continue
         dims = dims_of(argument)
+        if not is_constant(kernel, argument):
+            is_bias = dims == (channels,) and can_be_packed(kernel, argument)
+            if not is_bias or channels % lanes == 0:
+                continue
         axis = len(dims) - rank + 1
         if len(dims) == 1:
             # The bias of a convolution, or a parameter along the last dimension.

@@ -20,14 +20,16 @@ from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wis
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
 from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
+from lowerdeck.lowering.strategies.conversions import conversion
 from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
-from lowerdeck.lowering.strategies.facts import anchors_of
+from lowerdeck.lowering.strategies.facts import anchors_of, is_constant
 from lowerdeck.lowering.strategies.map_squares import MapSquares
 from lowerdeck.lowering.strategies.row_maps import RowMaps
 from lowerdeck.lowering.strategies.rows import Rows
 from lowerdeck.lowering.strategies.separable_pool import SeparablePool
+from lowerdeck.lowering.strategies.streamed_matmul import StreamedMatmul
 from lowerdeck.lowering.strategies.taps import Taps
 from lowerdeck.lowering.strategies.tiled_matmul import TiledMatmul
 from lowerdeck.lowering.strategies.transposed import Transposed
@@ -42,6 +44,7 @@ STRATEGIES: list[Strategy] = [
     Bands(),
     Transposed(),
     TiledMatmul(),
+    StreamedMatmul(),
     DotProducts(),
     BlockedAttention(),
     BlockedPool(),
@@ -111,18 +114,31 @@ def choose(kernel: KernelOp, setting: Setting, rank: int = 0) -> Candidate | Non
     return min(ways, key=_estimate, default=None)
 
 
-def apply_schedule(kernel: KernelOp, schedule: Schedule) -> None:
-    """Write a schedule, and the layouts that its strategy wants for constants, to a kernel."""
+def apply_schedule(kernel: KernelOp, schedule: Schedule) -> list[KernelOp]:
+    """
+    Write a schedule to a kernel, and the layouts that its strategy wants of what it packs: the
+    bytes of constants, later, and other values by kernels before it, which are given.
+    """
     strategy = _of_schedule(kernel, schedule)
     packed = strategy.packed(kernel, schedule)
     kernel.schedule = ScheduleAttr(schedule)
     if not packed:
-        return
+        return []
     count = len(kernel.inputs) + len(kernel.results)
     layouts = [kernel.layout_at(position) for position in range(count)]
+    conversions: list[KernelOp] = []
     for position, argument in enumerate(kernel.body.block.args):
-        layouts[position] = packed.get(argument, layouts[position])
+        wanted = packed.get(argument, layouts[position])
+        if wanted != layouts[position] and not is_constant(kernel, argument):
+            value, name = kernel.inputs[position], f"{kernel.sym_name.data}_pack_{position}"
+            copy = conversion(name, value, layouts[position], wanted)
+            assert kernel.parent is not None
+            kernel.parent.insert_op_before(copy, kernel)
+            kernel.operands[position] = copy.results[0]
+            conversions.append(copy)
+        layouts[position] = wanted
     kernel.layouts = ArrayAttr(layouts)
+    return conversions
 
 
 def lower_kernel(kernel: KernelBody) -> FuncOp:

@@ -26,7 +26,7 @@ from lowerdeck.lowering.strategies.conv_sums import (
 from lowerdeck.lowering.strategies.costs import fits, reduction_cycles, scored
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
-    is_constant,
+    can_be_packed,
     is_of,
     layout_in,
     layout_out,
@@ -55,7 +55,7 @@ class Rows(Strategy):
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(ConvOp, kernel), setting.target
         shape, w = assumed_shape(op.result), static_shape(op.weight)
-        if target.lanes == 1 or w is None or not is_constant(kernel, op.weight):
+        if target.lanes == 1 or w is None or not can_be_packed(kernel, op.weight):
             return
         if not can_be_rows(op, layout_in(kernel, op.input), layout_out(kernel)):
             return

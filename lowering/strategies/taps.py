@@ -32,7 +32,7 @@ from lowerdeck.lowering.strategies.costs import direct_cycles, in_proportion, wi
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
-    is_constant,
+    can_be_packed,
     layout_out,
     the,
 )
@@ -59,7 +59,7 @@ class Taps(Strategy):
         op, result = the(ConvOp, kernel), layout_out(kernel)
         if not leaves_out_padding(kernel, op, setting.target.costs) or not has_blocks(op, result):
             return
-        if not is_constant(kernel, op.weight):
+        if not can_be_packed(kernel, op.weight):
             return
         shape, w, lanes = assumed_shape(op.result), static_shape(op.weight), result.inner(1)
         assert w is not None

@@ -45,6 +45,10 @@ COLUMN = "n"
 are those over the matrices of a batch."""
 
 
+FEW_ROWS = 4
+"""Of the left matrix: the right one is read once for all of them."""
+
+
 class TiledMatmul(Strategy):
     """
     Panels of columns are the outer loop if the right matrix is larger than the left one, so that
@@ -66,7 +70,7 @@ class TiledMatmul(Strategy):
         target = _for_elements(target, element, element_type(op.rhs))
         if not (layout_out(kernel).is_row_major and layout_in(kernel, op.rhs).is_row_major):
             return
-        axis = _tiled_axis(op)
+        axis = tiled_axis(op)
         dims = dims_of(op.result)
         rows, columns, depth = map(_number, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
         labels = row_labels(len(dims))
@@ -77,7 +81,8 @@ class TiledMatmul(Strategy):
             orders.reverse()
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
         most = _most_sums(kernel, target) if is_integer(element) else None
-        for cycles, (height, count) in product_tiles(target, rows, columns, depth, most=most):
+        ways = product_tiles(target, rows, columns, depth, most=most, is_strided=not is_packed)
+        for cycles, (height, count) in ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
                 # If each panel is read only once, the hardware prefetcher finds the next one.
@@ -141,7 +146,7 @@ def _number(dim: Expr) -> int:
     return ASSUMED_SIZE if dim.value is None else dim.value
 
 
-def _tiled_axis(op: MatmulOp) -> int:
+def tiled_axis(op: MatmulOp) -> int:
     """The rows; with only one row, the matrices of a batch that share the same right matrix."""
     dims, right = dims_of(op.result), dims_of(op.rhs)
     rows = axis = len(dims) - 2
@@ -170,24 +175,32 @@ def product_tiles(
     vectors: Iterable[int] | None = None,
     *,
     most: int | None = None,
+    is_strided: bool = False,
 ) -> Scored[tuple[int, int]]:
     """
     Rows and vectors of tiles for a product with sums of `depth` terms; `vectors` limits the choice,
-    and so does `most`, the number of vectors of sums.
+    and so does `most`, the number of vectors of sums. With `is_strided`, the rows of a panel lie
+    apart.
     """
     if vectors is None:
         # A panel is read once for each row tile: it has to stay in the L2 cache.
         vector_bytes = depth * target.lanes * 4
         panel_vectors = target.l2_bytes // 2 // vector_bytes
         widest = min(target.limits.stream_vectors, columns // target.lanes, panel_vectors)
+        if is_strided and rows <= FEW_ROWS:
+            # It is read once, from memory: the longer its rows, the better.
+            widest = min(target.registers // 2 // max(rows, 1), columns // target.lanes)
         vectors = range(1, max(1, widest) + 1)
+    is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.l2_bytes
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
+        # Each row of a panel has to be found by itself.
+        apart = depth * target.costs.row_cycles if is_far and count * target.lanes < columns else 0
         return sum(
             _trips(row)
             * _trips(column)
-            * _cycles(row.count, column.count, depth, target, is_last=rows <= height)
+            * (_cycles(row.count, column.count, depth, target, is_last=rows <= height) + apart)
             for row in parts_of(Expr.const(rows), height, 1)
             for column in parts_of(Expr.const(columns), count, target.lanes)
         )

@@ -23,22 +23,24 @@ from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, static_shape
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.lowering.nests import scalars
-from lowerdeck.lowering.nests.channel_links import channel_offsets
+from lowerdeck.lowering.nests.channel_links import channel_offsets, is_depthwise_transposed
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import sum_over_channels
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
 from lowerdeck.lowering.strategies.costs import window_sum_tiles
 from lowerdeck.lowering.strategies.facts import (
+    ASSUMED_SIZE,
     blocked_constants,
+    can_be_packed,
     has_channels,
-    is_constant,
     is_of,
     layout_in,
     layout_out,
     position_of,
     the,
 )
+from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 
 class Transposed(Strategy):
@@ -55,7 +57,11 @@ class Transposed(Strategy):
         if not is_of(op, f32):
             return None
         parameters = [op.weight] if op.bias is None else [op.weight, op.bias]
-        if not has_phases(op) or not all(is_constant(kernel, value) for value in parameters):
+        if not has_phases(op) or not all(can_be_packed(kernel, value) for value in parameters):
+            return None
+        size = dims_of(op.weight)[1].value or 0
+        is_narrow = gcd(size, setting.target.lanes) < FEWEST_LANES
+        if op.groups.data > 1 and is_narrow and not is_depthwise_transposed(op):
             return None
         begin, end = transposed_border(op)
         border = (0, 0, *begin, 0, 0, *end)
@@ -64,29 +70,36 @@ class Transposed(Strategy):
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, result = the(ConvTransposeOp, kernel), layout_out(kernel)
         source, w = layout_in(kernel, op.input), static_shape(op.weight)
-        if w is None or not is_constant(kernel, op.weight):
+        if w is None or not can_be_packed(kernel, op.weight):
             return
         if not can_be_blocked_transposed(op, source, result):
             return
         first = [own[0] for own in phases_of(op)]
-        depth = w[0] * max(1, prod(phase.taps for phase in first))
-        height = first[-2].count if len(first) > 1 else 1
-        blocks = -(-w[1] // result.inner(1))
+        groups = op.groups.data
+        depth = w[0] // groups * max(1, prod(phase.taps for phase in first))
+        counts = [ASSUMED_SIZE if own.count.value is None else own.count.value for own in first]
+        height = counts[-2] if len(first) > 1 else 1
+        # A tile of two groups would have no inputs in common.
+        blocks = -(-w[1] // _lanes(op, result))
         spatial = [f"x{axis}" for axis in range(len(first))]
-        ways = window_sum_tiles(setting.target, (blocks, height, first[-1].count), depth)
+        sizes = (blocks, height, counts[-1])
+        ways = window_sum_tiles(setting.target, sizes, depth, even_only=groups > 1)
         for cycles, (count, rows, columns) in ways:
-            sizes = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
+            tile = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
             if len(spatial) > 1:
-                sizes.insert(0, (spatial[-2], rows))
+                tile.insert(0, (spatial[-2], rows))
             order = ("n", OUTPUT_CHANNEL, *spatial)
-            yield Candidate(cycles, Schedule(self.name, tuple(sizes), order))
+            yield Candidate(cycles, Schedule(self.name, tuple(tile), order))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op, lanes = the(ConvTransposeOp, kernel), layout_out(kernel).inner(1)
         layouts = blocked_constants(kernel, lanes)
-        block, count = layout_in(kernel, op.input).inner(1), schedule.tile(OUTPUT_CHANNEL)
+        block, count = _input_block(op, layout_in(kernel, op.input)), schedule.tile(OUTPUT_CHANNEL)
         # The weight last: it may have as many input channels as there are output channels.
-        layouts[op.weight] = packed_weight(op, block, lanes, count)
+        if is_depthwise_transposed(op):
+            layouts[op.weight] = depthwise_weight(op, lanes)
+        else:
+            layouts[op.weight] = packed_weight(op, block, _lanes(op, layout_out(kernel)), count)
         return layouts
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
@@ -104,6 +117,26 @@ def packed_weight(op: ConvTransposeOp, block: int, lanes: int, count: int) -> La
     return LayoutAttr.of([*pieces, Piece(1, 1, lanes)])
 
 
+def depthwise_weight(op: ConvTransposeOp, lanes: int) -> LayoutAttr:
+    """[taps][c / lanes][c % lanes]."""
+    taps = [Piece(axis) for axis in range(2, len(dims_of(op.weight)))]
+    return LayoutAttr.of([*taps, Piece(1), Piece(0, lanes), Piece(0, 1, lanes)])
+
+
+def _lanes(op: ConvTransposeOp, target: LayoutAttr) -> int:
+    """How many output channels, of one group, are computed side by side."""
+    if op.groups.data == 1 or is_depthwise_transposed(op):
+        return target.inner(1)
+    return gcd(target.inner(1), dims_of(op.weight)[1].value or 1)
+
+
+def _input_block(op: ConvTransposeOp, source: LayoutAttr) -> int:
+    """How many input channels, of one group, lie side by side wherever they begin."""
+    if op.groups.data == 1:
+        return source.inner(1)
+    return gcd(source.inner(1), (dims_of(op.weight)[0].value or 1) // op.groups.data)
+
+
 @dataclass(frozen=True)
 class Phase:
     """
@@ -112,7 +145,7 @@ class Phase:
     """
 
     start: int
-    count: int
+    count: Expr
     tap: int
     step: int
     taps: int
@@ -120,19 +153,19 @@ class Phase:
     back: int
 
     @property
-    def reach(self) -> tuple[int, int]:
+    def reach(self) -> tuple[int, Expr]:
         """The least and the greatest input index that is read."""
-        if not self.taps or not self.count:
-            return 0, 0
-        return self.first - (self.taps - 1) * self.back, self.first + self.count - 1
+        if not self.taps or self.count == 0:
+            return 0, Expr.const(0)
+        return self.first - (self.taps - 1) * self.back, self.count + (self.first - 1)
 
 
-def phases(size: int, kernel: int, stride: int, dilation: int, begin: int) -> list[Phase]:
-    """The phases of one dimension, including those of outputs without a tap."""
+def phases(size: Expr, kernel: int, stride: int, dilation: int, begin: int) -> list[Phase]:
+    """The phases of one dimension; outputs without a tap have one, too."""
     step = stride // gcd(stride, dilation)
     found: list[Phase] = []
-    for start in range(min(stride, size)):
-        count = -(-(size - start) // stride)
+    for start in range(stride if size.value is None else min(stride, size.value)):
+        count = (size - start).ceildiv(stride)
         hits = [k for k in range(min(step, kernel)) if (start + begin - k * dilation) % stride == 0]
         tap = hits[0] if hits else 0
         taps = len(range(tap, kernel, step)) if hits else 0
@@ -142,10 +175,9 @@ def phases(size: int, kernel: int, stride: int, dilation: int, begin: int) -> li
 
 
 def phases_of(op: ConvTransposeOp) -> list[list[Phase]]:
-    """The phases of each spatial dimension; the shapes have to be known."""
-    sizes, taps = constants(dims_of(op.result)[2:]), constants(dims_of(op.weight)[2:])
+    """The phases of each spatial dimension; the taps have to be known."""
+    sizes, taps = dims_of(op.result)[2:], constants(dims_of(op.weight)[2:])
     begin = constants(op.pads_begin.data)
-    assert sizes is not None
     assert taps is not None
     assert begin is not None
     lists = (sizes, taps, ints(op.strides), ints(op.dilations), begin)
@@ -153,27 +185,39 @@ def phases_of(op: ConvTransposeOp) -> list[list[Phase]]:
 
 
 def has_phases(op: ConvTransposeOp) -> bool:
-    """True if all sizes and parameters that phases depend on are known."""
-    shapes = (dims_of(op.result)[1:], dims_of(op.input)[1:], dims_of(op.weight))
-    return constants(op.pads_begin.data) is not None and all(map(constants, shapes))
+    """True if everything is known that phases depend on, and how far they reach."""
+    if constants(op.pads_begin.data) is None or constants(dims_of(op.weight)) is None:
+        return False
+    channels = (dims_of(op.result)[1], dims_of(op.input)[1])
+    return constants(channels) is not None and None not in _ends(op)
 
 
 def transposed_border(op: ConvTransposeOp) -> tuple[list[int], list[int]]:
     """How far beyond its input a transposed convolution reads, per spatial dimension."""
-    begin: list[int] = []
-    end: list[int] = []
+    begin = [max([0, *(-phase.reach[0] for phase in own)]) for own in phases_of(op)]
+    return begin, [end or 0 for end in _ends(op)]
+
+
+def _ends(op: ConvTransposeOp) -> list[int | None]:
+    """How far beyond the end of its input, per spatial dimension; None if that is not known."""
+    ends: list[int | None] = []
     for size, own in zip(dims_of(op.input)[2:], phases_of(op), strict=True):
-        assert size.value is not None
-        begin.append(max([0, *(-phase.reach[0] for phase in own)]))
-        end.append(max([0, *(phase.reach[1] - size.value + 1 for phase in own)]))
-    return begin, end
+        reading = [phase for phase in own if phase.taps and phase.count != 0]
+        beyond = constants([phase.reach[1] - size + 1 for phase in reading])
+        ends.append(None if beyond is None else max([0, *beyond]))
+    return ends
 
 
 def can_be_blocked_transposed(op: ConvTransposeOp, source: LayoutAttr, target: LayoutAttr) -> bool:
-    """True for f32 of one group, if the output is in channel blocks and the input has borders."""
-    if not is_of(op, f32) or op.groups.data != 1 or target.inner(1) == 1:
+    """
+    True for f32, if the output has its channels in blocks that groups cut into large parts if at
+    all, and the input borders; filters of single channels need inputs in the same blocks.
+    """
+    if not is_of(op, f32) or target.inner(1) == 1 or not has_phases(op):
         return False
-    if not has_phases(op):
+    if _lanes(op, target) < min(FEWEST_LANES, target.inner(1)):
+        return False
+    if is_depthwise_transposed(op) and source.inner(1) != target.inner(1):
         return False
     begin, end = transposed_border(op)
     have = (*source.data.begin[2:], *source.data.end[2:])
@@ -188,7 +232,7 @@ def _lower_blocks(k: KernelLowering, op: ConvTransposeOp) -> None:
 
 def _lower_phases(k: KernelLowering, op: ConvTransposeOp, own: Sequence[Phase]) -> None:
     b, dims = k.builder, dims_of(op.result)
-    lanes = k.output_layout().inner(1)
+    lanes = _lanes(op, k.output_layout())
     blocks = dims[1].ceildiv(lanes)
     spatial = [(f"x{axis}", phase.count) for axis, phase in enumerate(own)]
     strides = ints(op.strides)
@@ -205,11 +249,15 @@ def _lower_phases(k: KernelLowering, op: ConvTransposeOp, own: Sequence[Phase]) 
 
 
 def _sum(k: KernelLowering, op: ConvTransposeOp, at: Index, own: Sequence[Phase]) -> SSAValue:
-    """Over input channel blocks, taps, and channels of a block: the order of packed weights."""
-    b, block = k.builder, k.layout_of(op.input).inner(1)
+    """Over blocks of input channels, taps, channels of a block: the order of packed weights."""
+    b, block = k.builder, _input_block(op, k.layout_of(op.input))
     start = scalars.constant(b, 0, f32) if op.bias is None else k.element(op.bias, [at[1]])
-    channels = dims_of(op.weight)[0].value
+    inputs, outputs = dims_of(op.weight)[:2]
+    channels = (inputs // op.groups.data).value
     assert channels is not None
+    first, output = Expr.const(0), at[1]
+    if op.groups.data > 1:
+        first, output = at[1] // outputs * channels, at[1] % outputs
     bounds = [(Expr.const(0), Expr.const(phase.taps)) for phase in own]
     if not all(phase.taps for phase in own):
         return start
@@ -219,8 +267,9 @@ def _sum(k: KernelLowering, op: ConvTransposeOp, at: Index, own: Sequence[Phase]
             q + phase.first - j * phase.back for q, phase, j in zip(at[2:], own, taps, strict=True)
         ]
         tap = [phase.tap + j * phase.step for phase, j in zip(own, taps, strict=True)]
-        value = k.element(op.input, [at[0], channel, *where])
-        return [b.fma(value, k.element(op.weight, [channel, at[1], *tap]), values[0])]
+        value = k.element(op.input, [at[0], first + channel, *where])
+        weight = k.element(op.weight, [first + channel, output, *tap])
+        return [b.fma(value, weight, values[0])]
 
     taps = prod(phase.taps for phase in own)
     return sum_over_channels(b, (channels, block, taps), bounds, start, add_product)

@@ -145,6 +145,16 @@ buffer.func @store_c1_rank {
 
 // -----
 
+// CHECK: op 'buffer.store': cannot store vector<4xi32> to !buffer.ref<[4] x i1> (C4)
+buffer.func @store_c4_mask {
+^bb0(%x : !buffer.ref<[4] x i32>, %y : !buffer.ref<[4] x i1>):
+  %v = buffer.load %x <[0]> : !buffer.ref<[4] x i32> -> vector<4xi32>
+  buffer.store %v, %y <[0]> : vector<4xi32>, !buffer.ref<[4] x i1>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
 // CHECK: op 'buffer.store': cannot store f32 to !buffer.ref<[1] x f64> (C4)
 buffer.func @store_c4_type {
 ^bb0(%x : !buffer.ref<[4, s0] x f32>, %y : !buffer.ref<[1] x f64>):

@@ -19,7 +19,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, GatherOp, SliceOp
-from lowerdeck.dialects.core.types import i64
+from lowerdeck.dialects.core.types import f16, f32, i8, i32, i64
 from lowerdeck.lowering import emit
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.pipeline import PASSES, run_to_phase
@@ -53,8 +53,8 @@ def convolution(
 
 def network(x: SSAValue) -> list[SSAValue]:
     """
-    A convolution whose result a depthwise one reads, a concatenation of which a part is used, and
-    softmaxes.
+    A convolution whose result a depthwise one reads, a concatenation of which a part is used,
+    softmaxes, products of halves and of bytes, and two filters for each channel.
     """
     wide = convolution(x, (8, 32), 1, 1)
     deep = e.SigmoidOp(convolution(wide, (32, 32), 3, 2, groups=32)).result
@@ -64,7 +64,11 @@ def network(x: SSAValue) -> list[SSAValue]:
     soft = e.TanhOp(part).result
     for axis in (3, 2, 3):
         soft = SoftmaxOp(soft, axis).result
-    return [joined, soft]
+    half = e.CastOp(x, f16).result
+    square = e.CastOp(MatmulOp(half, half).result, f32).result
+    ones = ConstantOp.of(np.ones((9, 4), np.int8)).result
+    sums = MatmulOp(e.CastOp(x, i8).result, ones, accumulator=i32).result
+    return [joined, soft, square, sums, convolution(x, (8, 16), 3, 6, groups=8)]
 
 
 def products(x: SSAValue) -> list[SSAValue]:

@@ -70,9 +70,11 @@ func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x24x1x2xf32> {
 
 // -----
 
-// The nearest miss: parts of two are too few.
+// Parts of two are too few: whole blocks are computed for each group, which keeps the lanes before
+// its own.
 // CHECK-LABEL: buffer.func @small
-// CHECK-NOT:     vector
+// CHECK:         math.fma {{.*}} : vector<16xf32>
+// CHECK:         buffer.select {{.*}} : vector<16xi32>, vector<16xf32>
 // CHECK-LABEL: buffer.entry
 func.func @main(%x: tensor<1x32x1x3xf32>) -> tensor<1x20x1x2xf32> {
   %w = core.constant dense<1.0> : tensor<20x16x1x1xf32>

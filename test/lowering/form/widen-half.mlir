@@ -1,0 +1,31 @@
+// RUN: opt-tool %s --for-target=x86-64-v3 --pass-pipeline=widen-half --split-input-file | filecheck %s
+// RUN: opt-tool %s --for-target=c99 --pass-pipeline=widen-half --split-input-file | filecheck %s --check-prefix=SCALAR
+
+// Factors and the bias become f32, constants at once; the sum is rounded where it ends.
+// CHECK-LABEL: @conv
+// CHECK:         core.cast %x to f32
+// CHECK-NEXT:    core.constant {{.*}} : tensor<2x1x1xf32>
+// CHECK-NEXT:    core.cast %b to f32
+// CHECK-NEXT:    core.conv {{.*}} -> tensor<1x2x4xf32>
+// CHECK-NEXT:    core.cast %{{.*}} to f16
+// SCALAR-LABEL: @conv
+// SCALAR-NOT:    core.cast
+func.func @conv(%x: tensor<1x1x4xf16>, %b: tensor<2xf16>) -> tensor<1x2x4xf16> {
+  %w = core.constant dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf16>
+  %y = core.conv %x, %w, %b strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf16>, tensor<2x1x1xf16>, tensor<2xf16>) -> tensor<1x2x4xf16>
+  func.return %y : tensor<1x2x4xf16>
+}
+
+// -----
+
+// What is added up in f32 stays so; f64 is left alone.
+// CHECK-LABEL: @products
+// CHECK:         core.cast %x to f32
+// CHECK:         core.matmul {{.*}} -> tensor<2x2xf32>
+// CHECK-NOT:     core.cast
+// CHECK:         func.return
+func.func @products(%x: tensor<2x3xbf16>, %w: tensor<3x2xbf16>, %d: tensor<2x2xf64>) -> (tensor<2x2xf32>, tensor<2x2xf64>) {
+  %y = core.matmul %x, %w in f32 : (tensor<2x3xbf16>, tensor<3x2xbf16>) -> tensor<2x2xf32>
+  %z = core.matmul %d, %d : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
+  func.return %y, %z : tensor<2x2xf32>, tensor<2x2xf64>
+}

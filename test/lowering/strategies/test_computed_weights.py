@@ -1,0 +1,139 @@
+"""Convolutions and products whose weights are computed, or of half precision: the same numbers."""
+
+# Bodies of programs are lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
+
+from ..programs import symbol, typed  # noqa: TID251  (these are tests, not the folder of sources)
+from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
+from ..test_layouts import add, values  # noqa: TID251  (as above)
+
+Shape = tuple[int, ...]
+
+CONVOLUTIONS: list[tuple[Shape, Shape, int, int, int, int]] = [
+    # input, weight, groups, stride, dilation, padding
+    ((1, 16, 5, 6), (16, 16, 3, 3), 1, 1, 1, 1),
+    ((2, 9, 5, 5), (21, 9, 1, 1), 1, 1, 1, 0),
+    ((1, 3, 7, 20), (4, 3, 3, 3), 1, 1, 1, 1),
+    ((1, 20, 9, 9), (20, 1, 3, 3), 20, 2, 1, 1),
+    ((1, 7, 6, 9), (21, 1, 3, 3), 7, 1, 1, 1),
+    ((1, 18, 5, 5), (18, 6, 3, 3), 3, 1, 1, 1),
+    ((1, 40, 4, 4), (40, 20, 1, 1), 2, 1, 1, 0),
+    ((1, 8, 6, 6), (8, 2, 2, 3), 4, 1, 1, 0),
+    ((1, 16, 8, 8), (8, 16, 3, 3), 1, 1, 4, 4),
+    ((1, 5, 30), (17, 5, 4), 1, 1, 2, 3),
+    ((1, 6, 4, 5, 6), (10, 6, 2, 3, 3), 1, 1, 1, 1),
+]
+
+TRANSPOSED: list[tuple[Shape, Shape, int, int]] = [
+    # input, weight, groups, stride
+    ((1, 20, 5, 5), (20, 18, 3, 3), 1, 2),
+    ((2, 24, 4, 5), (24, 1, 4, 4), 24, 2),
+    ((1, 20, 3, 3), (20, 1, 2, 3), 20, 3),
+    ((1, 16, 3, 4), (16, 8, 3, 3), 2, 2),
+    ((1, 6, 3, 3), (6, 3, 2, 2), 2, 2),
+    ((1, 64, 3), (64, 32, 4), 2, 2),
+]
+
+
+def _of(op: type[ConvOp | ConvTransposeOp], rank: int, **options: Any) -> Callable[..., Any]:
+    pad = options.pop("pad", 0)
+    numbers = {name: [options.pop(name, 1)] * rank for name in ("strides", "dilations")}
+
+    def body(x: Any, weight: Any, bias: Any) -> Any:
+        pads: Any = {"pads_begin": [pad] * rank, "pads_end": [pad] * rank}
+        # Weights that a kernel makes.
+        return op(x, e.NegOp(weight).result, bias, **numbers, **pads, **options)
+
+    return body
+
+
+def _convolution(case: tuple[Shape, Shape, int, int, int, int]) -> tuple[Callable[..., Any], Any]:
+    x, w, groups, stride, dilation, pad = case
+    body = _of(ConvOp, len(x) - 2, groups=groups, strides=stride, dilations=dilation, pad=pad)
+    return body, (values(*x), values(*w, seed=1), values(w[0], seed=2))
+
+
+def _transposed(case: tuple[Shape, Shape, int, int]) -> tuple[Callable[..., Any], Any]:
+    x, w, groups, stride = case
+    rank = len(x) - 2
+    body = _of(
+        ConvTransposeOp, rank, groups=groups, strides=stride, pad=1, output_padding=[0] * rank
+    )
+    return body, (values(*x), values(*w, seed=1), values(w[1] * groups, seed=2))
+
+
+def _types(arrays: Any) -> list[Any]:
+    return [typed(array.dtype, *array.shape) for array in arrays]
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_convolutions(tmp_path: Path, target: str) -> None:
+    """Packed at run time: blocks that end early, groups of every width, all ranks."""
+    suite = suite_for(target, tmp_path)
+    for case in CONVOLUTIONS:
+        body, arrays = _convolution(case)
+        add(suite, target, _types(arrays), body, *arrays)
+    for case in TRANSPOSED:
+        body, arrays = _transposed(case)
+        add(suite, target, _types(arrays), body, *arrays)
+    suite.check()
+
+
+def test_open_sizes(tmp_path: Path) -> None:
+    """Of images, and of how many there are."""
+    suite = suite_for("x86-64-v4", tmp_path)
+    cases = [_convolution(case) for case in CONVOLUTIONS if len(case[0]) == 4]
+    cases += [_transposed(case) for case in TRANSPOSED if len(case[0]) == 4]
+    for body, arrays in cases:
+        types = _types(arrays)
+        channels = arrays[0].shape[1]
+        types[0] = typed(np.float32, symbol("n"), channels, symbol("h"), symbol("w"))
+        add(suite, "x86-64-v4", types, body, *arrays)
+    suite.check()
+
+
+def _halves(array: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    return array.astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_halves(tmp_path: Path, dtype: Any) -> None:
+    """What is not widened before is added up in f32, too, element by element."""
+    suite = suite_for("x86-64-v4", tmp_path)
+    for case in CONVOLUTIONS[:4]:
+        body, arrays = _convolution(case)
+        arrays = [_halves(array, dtype) for array in arrays]
+        add(suite, "x86-64-v4", _types(arrays), body, *arrays)
+    x, w = _halves(values(5, 40), dtype), _halves(values(40, 21, seed=1), dtype)
+    add(suite, "x86-64-v4", _types([x, w]), lambda x, w: e.NegOp(MatmulOp(x, w).result), x, w)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_streamed_products(tmp_path: Path, target: str) -> None:
+    """Rows and columns that are no multiples of anything, batches, and what follows."""
+    suite = suite_for(target, tmp_path)
+    for left, right in (
+        ((1, 600), (600, 1100)),
+        ((1, 13), (13, 37)),
+        ((3, 1, 9), (3, 9, 50)),
+        ((2, 1, 20), (20, 16)),
+    ):
+        x, w = values(*left), values(*right, seed=1)
+        add(suite, target, _types([x, w]), MatmulOp, x, w)
+        add(suite, target, _types([x, w]), lambda x, w: e.NegOp(MatmulOp(x, w).result), x, w)
+    suite.check()
