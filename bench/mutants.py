@@ -204,8 +204,10 @@ def judge(mutant: Mutant, pristine: Path, scratch: Path) -> Verdict:
             done = tree.test(mutant.tests, mutant.module)
         except subprocess.TimeoutExpired as error:
             return Verdict(mutant, UNDECIDED, time.monotonic() - start, str(error))
-    # Pytest ends with 1 if tests ran and one failed; with more if it could not run them.
-    outcome = {0: SURVIVED, 1: KILLED}.get(done.returncode, UNDECIDED)
+    # Pytest ends with 1 if tests ran and one failed; with more if it could not run them. Generated
+    # C that ends in a signal takes it along.
+    is_crash = done.returncode < 0
+    outcome = KILLED if is_crash else {0: SURVIVED, 1: KILLED}.get(done.returncode, UNDECIDED)
     return Verdict(mutant, outcome, time.monotonic() - start, done.stdout)
 
 
