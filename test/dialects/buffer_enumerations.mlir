@@ -24,7 +24,7 @@ buffer.func @compare {
 
 // -----
 
-// CHECK: Expected `add`, `mul`, `max`, or `min`.
+// CHECK: Expected `add`, `mul`, `max`, `min`, `umax`, or `umin`.
 buffer.func @reduce {
 ^bb0(%x : !buffer.ref<[8] x f32>):
   %v = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32>
