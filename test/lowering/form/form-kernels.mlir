@@ -226,3 +226,16 @@ func.func @concat_slices(%x : tensor<1x32x3xf32>, %y : tensor<1x8x3xf32>) -> (te
   %3 = core.concat %2, %y axis 1 : (tensor<1x16x3xf32>, tensor<1x8x3xf32>) -> tensor<1x24x3xf32>
   func.return %1, %3 : tensor<1x13x3xf32>, tensor<1x24x3xf32>
 }
+
+// -----
+
+// What is broadcast behind itself would be computed again for each row: it is a kernel of its own.
+// CHECK-LABEL: @broadcast_behind
+// CHECK:         core.kernel @exp_0(%x)
+// CHECK:         core.kernel @add_0
+// CHECK-NOT:       core.exp
+func.func @broadcast_behind(%x : tensor<3xf32>, %z : tensor<5x3xf32>) -> tensor<5x3xf32> {
+  %e = core.exp %x : (tensor<3xf32>) -> tensor<3xf32>
+  %y = core.add %e, %z : (tensor<3xf32>, tensor<5x3xf32>) -> tensor<5x3xf32>
+  func.return %y : tensor<5x3xf32>
+}
