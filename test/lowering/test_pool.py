@@ -125,10 +125,14 @@ int main(void) {
       if (run_chain(pool, late) != expected) wrong = 3;
     }
     for (int k = 0; k < 3000 && threads > 1; k++) lowerdeck_pool_run(pool, decide, NULL);
-    rest(0.02); /* to fall asleep */
-    const double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
-    rest(0.5);
-    const double used = (seconds(CLOCK_PROCESS_CPUTIME_ID) - start) / 0.5;
+    double used = 1;
+    /* To fall asleep takes some time on a core, which others may have. */
+    for (int turn = 0; turn < 6 && used > 0.01; turn++) {
+      rest(0.02);
+      const double start = seconds(CLOCK_PROCESS_CPUTIME_ID);
+      rest(0.5);
+      used = (seconds(CLOCK_PROCESS_CPUTIME_ID) - start) / 0.5;
+    }
     if (used > 0.01) fprintf(stderr, "an idle pool of %d uses %g of a core\n", threads, used);
     if (used > 0.01) return 3;
     run(pool, 0); /* and to wake up */
