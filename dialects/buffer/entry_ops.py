@@ -372,7 +372,8 @@ class MarkOp(IRDLOperation):
 
     A slot is described for people: by the `kernel` that was called, or `copy`, the model's `nodes`
     that it originates from, the `shapes` of its buffers and the sum of their `bytes`; for a call
-    also by the kernel's `schedule` and its `multiply_adds`, if there are any.
+    also by the kernel's `schedule`, the `lanes` of its widest vectors (1 for scalars alone) and its
+    `multiply_adds`, if there are any.
 
     Constraints:
 
@@ -383,7 +384,7 @@ class MarkOp(IRDLOperation):
 
     ```mlir
     buffer.mark {slot = #builtin.int<3>, kernel = "double", nodes = ["add"], shapes = "n -> n",
-                 bytes = #core.dims<[n * 8]>, schedule = ""}
+                 bytes = #core.dims<[n * 8]>, schedule = "", lanes = #builtin.int<16>}
     ```
     """
 
@@ -394,6 +395,7 @@ class MarkOp(IRDLOperation):
     shapes = opt_prop_def(StringAttr)
     bytes = opt_prop_def(DimsAttr)
     schedule = opt_prop_def(StringAttr)
+    lanes = opt_prop_def(IntAttr)
     multiply_adds = opt_prop_def(DimsAttr)
     irdl_options = (ParsePropInAttrDict(),)
     traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())

@@ -80,6 +80,9 @@ PART, PARTS = "part.number", "part.count"
 EXACT = "exact"
 """Arithmetic in f64 with this attribute is there for its digits: it is never done in f32."""
 
+AT_MOST_ZERO = "at_most_zero"
+"""The operand of a function with this attribute is zero, less, or NaN."""
+
 
 def value_type(element: Attribute) -> Attribute:
     """The type of a loaded element: integers lose their sign."""

@@ -45,8 +45,21 @@ from lowerdeck.dialects.core.enums import Predicate, PredicateAttr
 from lowerdeck.dialects.core.types import DimsAttr, is_float
 from lowerdeck.dialects.dims import ExprLike, constants
 
-LARGEST_STRIDE = 4
+LARGEST_STRIDE = 8
 """Between the elements of two lanes that are loaded as vectors: of more, one by one."""
+
+
+def factors_of(rows: int) -> list[int]:
+    """The prime factors of a number of vectors: they are interleaved by one after the other."""
+    found: list[int] = []
+    factor = 2
+    while rows > 1:
+        if rows % factor:
+            factor += 1
+        else:
+            found.append(factor)
+            rows //= factor
+    return found
 
 
 @cache
@@ -403,17 +416,20 @@ class LaneNumbersOp(IRDLOperation):
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
     """
-    Swap rows and columns of a square buffer, as many as a vector has lanes.
+    Put the elements of a buffer, rows as long as a vector, in the order of its columns: first those
+    of the first column, then those of the second. A square is transposed; other rows are
+    interleaved.
 
     Constraints:
 
-    - (C1) the buffer is dense, with two dimensions of the same size.
-    - (C2) the size is a power of two, at least 2.
+    - (C1) the buffer is dense, with two dimensions, the first one at least 2.
+    - (C2) the size of the second one is a power of two, at least 2.
 
     Example:
 
     ```mlir
     buffer.transpose %t : !buffer.ref<[8, 8] x f32>
+    buffer.transpose %u : !buffer.ref<[3, 8] x f32>
     ```
     """
 
@@ -426,17 +442,22 @@ class TransposeOp(IRDLOperation):
         super().__init__(operands=[ref])
 
     @property
-    def lanes(self) -> int:
-        """The rows, and the columns."""
+    def rows(self) -> int:
+        """The vectors."""
         return ref_type(self.ref).dims.data[0].value or 0
+
+    @property
+    def lanes(self) -> int:
+        """The elements of each."""
+        return ref_type(self.ref).dims.data[1].value or 0
 
     def verify_(self) -> None:
         type_ = ref_type(self.ref)
         sizes = constants(type_.dims.data)
-        if sizes is None or len(sizes) != 2 or sizes[0] != sizes[1] or not type_.is_dense:
-            raise VerifyException(f"{type_} is not a dense square (C1)")
-        is_power = sizes[0] >= 2 and sizes[0] & (sizes[0] - 1) == 0
-        require(is_power, f"no vector has {sizes[0]} lanes", "C2")
+        if sizes is None or len(sizes) != 2 or sizes[0] < 2 or not type_.is_dense:
+            raise VerifyException(f"{type_} is not dense, or has no rows (C1)")
+        is_power = sizes[1] >= 2 and sizes[1] & (sizes[1] - 1) == 0
+        require(is_power, f"no vector has {sizes[1]} lanes", "C2")
 
 
 @irdl_op_definition

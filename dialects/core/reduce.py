@@ -147,9 +147,10 @@ class ArgReduceOp(CoreOp):
 @irdl_op_definition
 class SoftmaxOp(SameTypeOp, HasIndexMaps):
     """
-    exp(x - m) / sum(exp(x - m)) along `axis`, where m is the maximum along it.
+    exp(x - m) / sum(exp(x - m)) along `axis`, where m is the maximum along it; with `log` its
+    logarithm, as x - m - log(sum(exp(x - m))).
 
-    Each of the four steps is rounded to the element type if that is half precision.
+    Each of the steps is rounded to the element type if that is half precision.
 
     Constraints:
 
@@ -160,18 +161,25 @@ class SoftmaxOp(SameTypeOp, HasIndexMaps):
 
     ```mlir
     %y = core.softmax %x axis 1 : (tensor<2x3xf32>) -> tensor<2x3xf32>
+    %z = core.softmax %x axis 1 {log = true} : (tensor<2x3xf32>) -> tensor<2x3xf32>
     ```
     """
 
     name = "core.softmax"
     input = operand_def()
     axis = prop_def(IntAttr)
+    log = prop_def(BoolAttr, default_value=_FALSE)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = f"$input `axis` custom<Number>($axis) {TYPES}"
 
-    def __init__(self, input: SSAValue, axis: int):
-        super().__init__([input], {"axis": IntAttr(axis)})
+    def __init__(self, input: SSAValue, axis: int, *, log: bool = False):
+        super().__init__([input], {"axis": IntAttr(axis), "log": BoolAttr.from_bool(log)})
+
+    @property
+    def is_log(self) -> bool:
+        """True for the logarithm."""
+        return bool(self.log.value.data)
 
     def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr | None]:
         """All elements along the axis."""

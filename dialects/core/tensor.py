@@ -548,8 +548,11 @@ class GatherOp(CoreOp, HasIndexMaps):
     traits = traits_def(Pure())
     assembly_format = f"operands `axis` custom<Number>($axis) {TYPES}"
 
-    def __init__(self, input: SSAValue, indices: SSAValue, axis: int):
-        super().__init__([input, indices], {"axis": IntAttr(axis)})
+    def __init__(self, input: SSAValue, indices: SSAValue, axis: int, *, inside: bool = False):
+        properties: dict[str, Attribute] = {"axis": IntAttr(axis)}
+        if inside:
+            properties["inside"] = UnitAttr()
+        super().__init__([input, indices], properties)
 
     def operand_index(self, operand: int, at: Index, result: int = 0) -> list[Expr | None]:
         """The index along the axis comes from data."""

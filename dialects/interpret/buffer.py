@@ -672,8 +672,8 @@ class _KernelWriter:
 
     @_op.register
     def _(self, op: vector.TransposeOp) -> None:
-        rows = f"{self._names[op.ref]}[:{op.lanes**2}].reshape({op.lanes}, {op.lanes})"
-        self._line(f"{rows}[:] = {rows}.T.copy()")
+        all_ = f"{self._names[op.ref]}[:{op.rows * op.lanes}]"
+        self._line(f"{all_}[:] = {all_}.reshape({op.rows}, {op.lanes}).T.ravel()")
 
     @_op.register
     def _(self, op: vector.PrefetchOp) -> None:

@@ -842,8 +842,11 @@ def _softmax(op: reduce.SoftmaxOp, args: Sequence[Array], symbols: Symbols) -> A
     def step(value: Array) -> Array:
         return _widened(_rounded(value, dtype))
 
-    powers = step(np.exp(step(x - x.max(axis, keepdims=True, initial=-np.inf))))
-    return _rounded(powers / step(powers.sum(axis, keepdims=True)), dtype)
+    differences = step(x - x.max(axis, keepdims=True, initial=-np.inf))
+    powers = step(np.exp(differences))
+    total = step(powers.sum(axis, keepdims=True))
+    result = differences - step(np.log(total)) if op.is_log else powers / total
+    return _rounded(result, dtype)
 
 
 @_meaning_of(reduce.CumulativeOp)

@@ -11,8 +11,10 @@ import math as python_math
 from collections.abc import Callable, Mapping, Sequence
 
 from xdsl.dialects import arith, math
+from xdsl.dialects.builtin import FloatAttr
 from xdsl.ir import Operation, SSAValue
 
+from lowerdeck.dialects.buffer.kernel import RemfOp
 from lowerdeck.dialects.core.types import f32, f64
 from lowerdeck.lowering.buffers.expansion import (
     EXPONENT_BIAS_F64,
@@ -40,12 +42,12 @@ TAN = (
 )
 """tan(r) / r as a polynomial of r^2: 2^-33."""
 ATAN = (
-    *(0.9999999999981967, -0.333333332624797, 0.19999995340385063, -0.14285592394282529),
-    *(0.11109428364330506, -0.09076798876650477, 0.07614250199003121, -0.06366092236096826),
-    *(0.050455577528416146, -0.03526772086942244, 0.01993744283625617),
-    *(-0.008241899893996813, 0.002162794422156479, -0.00026660196719267425),
+    *(0.9999999999992447, -0.3333333327692249, 0.19999993053555706, -0.14285386553749221),
+    *(0.1110345690890113, -0.08992552905733463, 0.06974197684664424, -0.03765510597758158),
 )
-"""atan(x) / x as a polynomial of x^2 for |x| <= 1: 2^-39."""
+"""atan(z) / z as a polynomial of z^2 for |z| <= tan(pi / 8): 2^-40."""
+ATAN_ENDS = (0.41421356237309503, 2.414213562373095)
+"""tan(pi / 8) and tan(3 pi / 8)."""
 ASIN = (
     *(1.000000000000825, 0.16666666613278705, 0.07500005655821883, 0.04464056469220037),
     *(0.03042811901907943, 0.02185574259984348, 0.02068132717169167),
@@ -103,6 +105,12 @@ HALF_ROOT_BITS = 0x3FE6A09E667F3BCD
 """The bits of the root of 1 / 2."""
 EXPONENT_NUMBER = 0x433 << MANTISSA_BITS_F64
 """The bits of 2^52, which small integers are put into."""
+
+MOST_FACTORS = 32
+"""Of a power that is a product."""
+
+MOST_TIMES = 2.0**26
+"""From where on a quotient of f32 may be too near an integer for f64."""
 
 LIMIT = 1000.0
 """Beyond it exp2 is zero or infinity in f32."""
@@ -218,12 +226,19 @@ def _tan(e: Expansion, x: SSAValue) -> SSAValue:
 
 
 def _atan(e: Expansion, x: SSAValue) -> SSAValue:
+    """That of z on top of that of c = 0, 1 or infinity, with z = (|x| - c) / (1 + c |x|)."""
     magnitude, one = e.magnitude(x), e.real(1.0)
-    is_above = e.compare("ogt", magnitude, one)
-    top, bottom = e.select(is_above, one, magnitude), e.select(is_above, magnitude, one)
+    top, bottom, start = magnitude, one, e.real(0.0)
+    beside = (e.minus(magnitude, one), e.plus(magnitude, one), e.real(PI / 4))
+    beyond = (e.real(-1.0), magnitude, e.real(PI / 2))
+    for end, part in zip(ATAN_ENDS, (beside, beyond), strict=True):
+        is_above = e.compare("ogt", magnitude, e.real(end))
+        top, bottom, start = (
+            e.select(is_above, new, old)
+            for new, old in zip(part, (top, bottom, start), strict=True)
+        )
     z = e.over(top, bottom)
-    value = e.times(z, e.polynomial(e.times(z, z), ATAN))
-    value = e.select(is_above, e.minus(e.real(PI / 2), value), value)
+    value = e.fma(z, e.polynomial(e.times(z, z), ATAN), start)
     return e.add(math.CopySignOp(value, x))
 
 
@@ -286,8 +301,32 @@ def _atanh(e: Expansion, x: SSAValue) -> SSAValue:
     return e.choose("olt", e.magnitude(x), e.real(SERIES_END), small, large)
 
 
+def whole_exponent(y: SSAValue) -> int | None:
+    """The exponent, if it is known to be a whole number for which few products are enough."""
+    source = y.owner.input.owner if isinstance(y.owner, arith.ExtFOp) else y.owner
+    if not isinstance(source, arith.ConstantOp) or not isinstance(source.value, FloatAttr):
+        return None
+    number = source.value.value.data
+    return int(number) if number.is_integer() and 0 < abs(number) <= MOST_FACTORS else None
+
+
+def repeated_product(e: Expansion, x: SSAValue, count: int) -> SSAValue:
+    """x times itself."""
+    if count == 1:
+        return x
+    root = repeated_product(e, x, count // 2)
+    square = e.times(root, root)
+    return e.times(square, x) if count % 2 else square
+
+
 def _pow(e: Expansion, x: SSAValue, y: SSAValue) -> SSAValue:
-    """2^(y log2 |x|); the sign, and what has no logarithm, as C has it."""
+    """
+    2^(y log2 |x|); the sign, and what has no logarithm, as C has it. Products, where the exponent
+    is a small integer.
+    """
+    if (count := whole_exponent(y)) is not None:
+        power = repeated_product(e, x, abs(count))
+        return power if count > 0 else e.over(e.real(1.0), power)
     zero, one, infinity = e.real(0.0), e.real(1.0), e.real(python_math.inf)
     magnitude = e.magnitude(x)
     k, s = _exponent_and_quotient(e, magnitude)
@@ -312,6 +351,25 @@ def _pow(e: Expansion, x: SSAValue, y: SSAValue) -> SSAValue:
     return e.select(is_one, one, result)
 
 
+def _remainder(e: Expansion, x: SSAValue, y: SSAValue) -> SSAValue:
+    """
+    x - n y for the quotient n, whose floor is right and times y exact where it is below 2^26; of
+    others, and of what is not finite, that of the C library.
+    """
+    wide = e.of(f64)
+    a, b = (wide.add(arith.ExtFOp(value, f64)) for value in (x, y))
+    size, divisor = wide.magnitude(a), wide.magnitude(b)
+    quotient = wide.over(size, divisor)
+    is_large = wide.compare("oge", quotient, wide.real(MOST_TIMES))
+    is_other = wide.compare("uno", quotient, quotient)
+    is_small = wide.compare("oeq", divisor, wide.real(python_math.inf))
+    is_rare = wide.add(arith.OrIOp(wide.add(arith.OrIOp(is_large, is_other)), is_small))
+    times = wide.add(math.FloorOp(quotient))
+    rest = wide.fma(wide.add(arith.NegfOp(times)), divisor, size)
+    usual = wide.add(arith.TruncFOp(wide.add(math.CopySignOp(rest, a)), f32))
+    return e.rarely(is_rare, lambda r: [r.add(RemfOp(x, y))], [usual])[0]
+
+
 BY_F64: Mapping[type[Operation], Callable[..., SSAValue]] = {
     math.SinOp: _wide(_sin),
     math.CosOp: _wide(_cos),
@@ -325,5 +383,6 @@ BY_F64: Mapping[type[Operation], Callable[..., SSAValue]] = {
     math.AcoshOp: _wide(_acosh),
     math.AtanhOp: _wide(_atanh),
     math.PowFOp: _wide(_pow),
+    RemfOp: _remainder,
 }
 """By op; each of an expansion in f32 and operands of f32."""

@@ -17,7 +17,12 @@ from lowerdeck.lowering.buffers.expansion import (
     MANTISSA_BITS_F64,
     Expansion,
 )
-from lowerdeck.lowering.buffers.functions_by_f64 import EXPONENT_NUMBER, HALF_ROOT_BITS
+from lowerdeck.lowering.buffers.functions_by_f64 import (
+    EXPONENT_NUMBER,
+    HALF_ROOT_BITS,
+    repeated_product,
+    whole_exponent,
+)
 
 LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 """ln 2 in two parts; integers of some thousands times the first are exact."""
@@ -194,12 +199,21 @@ def _by_quarters(
     return expand
 
 
-OF_F64: Mapping[type[Operation], Callable[..., SSAValue]] = {
+def _pow(e: Expansion, x: SSAValue, y: SSAValue) -> SSAValue | None:
+    """Two products or one quotient: more would cost digits, which the C library has."""
+    count = whole_exponent(y)
+    if count == -1:
+        return e.over(e.real(1.0), x)
+    return repeated_product(e, x, count) if count == 3 else None
+
+
+OF_F64: Mapping[type[Operation], Callable[..., SSAValue | None]] = {
     math.ExpOp: _exp,
     math.LogOp: _log,
     math.TanhOp: _tanh,
     math.AtanOp: _atan,
     math.SinOp: _by_quarters(0, math.SinOp),
     math.CosOp: _by_quarters(1, math.CosOp),
+    math.PowFOp: _pow,
 }
-"""By op."""
+"""By op; None where it stays as it is."""

@@ -177,6 +177,8 @@ def _slot(mark: entry_ops.MarkOp) -> dict[str, object]:
     for name, exprs in (("bytes", mark.bytes), ("multiply_adds", mark.multiply_adds)):
         if exprs is not None:
             entries[name] = interface.number(exprs.data[0])
+    if mark.lanes is not None:
+        entries["lanes"] = mark.lanes.data
     texts = (("schedule", mark.schedule), ("shapes", mark.shapes), ("kernel", mark.kernel))
     entries.update((name, text.data) for name, text in texts if text is not None)
     return {**entries, "nodes": names_in(mark.nodes)}

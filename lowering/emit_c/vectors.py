@@ -7,7 +7,7 @@ as far as its kernels use them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
 from itertools import product
@@ -29,6 +29,7 @@ from lowerdeck.dialects.buffer.vector import (
     ReduceOp,
     SelectOp,
     TransposeOp,
+    factors_of,
     lanes_of,
     scalar_of,
     vector_type,
@@ -151,14 +152,15 @@ def _(op: TransposeOp) -> str:
     return _transpose_name(*_rows(op))
 
 
-def _rows(op: TransposeOp) -> tuple[Attribute, int]:
-    """The scalars and the lanes of the rows of a square."""
-    return kernel.lane_type(ref_type(op.ref).element), op.lanes
+def _rows(op: TransposeOp) -> tuple[Attribute, int, int]:
+    """The scalars, the lanes and the number of rows that are put in the order of columns."""
+    return kernel.lane_type(ref_type(op.ref).element), op.lanes, op.rows
 
 
-def _transpose_name(scalar: Attribute, lanes: int) -> str:
-    """The C function that transposes as many vectors as they have lanes."""
-    return f"{_name(scalar, lanes)}_transpose"
+def _transpose_name(scalar: Attribute, lanes: int, rows: int) -> str:
+    """The C function that transposes as many vectors as they have lanes, or interleaves others."""
+    name = _name(scalar, lanes)
+    return f"{name}_transpose" if rows == lanes else f"{name}_interleave{rows}"
 
 
 def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
@@ -167,20 +169,28 @@ def prelude(kernels: Iterable[kernel.FuncOp], target: Target) -> str:
     # compare them as such is faster than as types.
     types: dict[int, Attribute] = {}
     called: set[str] = set()
+    rows: set[tuple[Attribute, int, int]] = set()
     for function in kernels:
         for op in function.walk():
             for type_ in op.result_types:
                 types[id(type_)] = type_
             if isinstance(op, TransposeOp):
-                type_ = vector_type(*_rows(op))
+                scalar, lanes, _ = _rows(op)
+                rows.add(_rows(op))
+                type_ = vector_type(scalar, lanes)
                 types[id(type_)] = type_
             if (name := function_name(op)) is not None:
                 called.add(name)
     found = sorted({type_ for type_ in types.values() if lanes_of(type_)}, key=vector_name)
-    return _definitions(found, called, target)
+    return _definitions(found, called, target, rows)
 
 
-def _definitions(types: Sequence[Attribute], called: set[str], target: Target) -> str:
+def _definitions(
+    types: Sequence[Attribute],
+    called: set[str],
+    target: Target,
+    rows: Collection[tuple[Attribute, int, int]],
+) -> str:
     """The types, with the integers that their bits are, and functions, those they call first."""
     wanted = dict.fromkeys((scalar_of(type_), lanes_of(type_)) for type_ in types)
     for scalar, lanes in list(wanted):
@@ -192,6 +202,9 @@ def _definitions(types: Sequence[Attribute], called: set[str], target: Target) -
     functions: dict[str, _Function] = {}
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes, target)
+    for scalar, lanes, count in sorted(rows, key=lambda each: _transpose_name(*each)):
+        text = (_transpose if lanes == count else _interleave)(scalar, lanes, count)
+        functions[_transpose_name(scalar, lanes, count)] = _Function(text)
     for (before, lanes), (after, others) in product(wanted, wanted):
         for unsigned in (False, True) if lanes == others else ():
             way = _Conversion(before, after, lanes, unsigned)
@@ -251,7 +264,6 @@ def _functions(scalar: Attribute, lanes: int, target: Target) -> dict[str, _Func
     while 2 * times <= lanes:
         found[f"{name}_repeat{times}"] = _Function(_repetition(scalar, lanes, times))
         times *= 2
-    found[_transpose_name(scalar, lanes)] = _Function(_transpose(scalar, lanes))
     found[f"{name}_gather"] = _Function(_gather(scalar, lanes))
     found[f"{name}_scatter"] = _Function(_scatter(scalar, lanes))
     if scalar not in (f16, bf16, f32, f64):
@@ -617,20 +629,12 @@ _CONVERSIONS = {
 """By half precision and what is made."""
 
 
-def _transpose(scalar: Attribute, lanes: int) -> str:
+def _transpose(scalar: Attribute, lanes: int, rows: int) -> str:
     """
     Of a square in memory: parts of rows that lie beside the diagonal change places, first halves,
     then quarters in each half, and so on.
     """
-    name, memory = _name(scalar, lanes), memory_name(vector_type(scalar, lanes))
-    lines = [
-        f"static inline void {_transpose_name(scalar, lanes)}(void *memory) {{",
-        f"  {_STEMS[scalar][1]} *const square = memory;",
-    ]
-    lines += [
-        f"  const {name} r0_{row} = *(const {memory} *)(square + {row * lanes});"
-        for row in range(lanes)
-    ]
+    name, lines = _name(scalar, lanes), _begin_of_rows(scalar, lanes, rows)
     step, distance = 0, lanes // 2
     while distance:
         for row in range(lanes):
@@ -646,8 +650,80 @@ def _transpose(scalar: Attribute, lanes: int) -> str:
                 f"      __builtin_shufflevector(r{step}_{first}, r{step}_{second}, {moved});"
             )
         step, distance = step + 1, distance // 2
-    lines += [f"  *({memory} *)(square + {row * lanes}) = r{step}_{row};" for row in range(lanes)]
-    return "\n".join([*lines, "}", ""])
+    return "\n".join([*lines, *_end_of_rows(scalar, lanes, [f"r{step}_{k}" for k in range(rows)])])
+
+
+def _interleave(scalar: Attribute, lanes: int, rows: int) -> str:
+    """
+    The first elements of all rows in memory, then the second ones, and so on: by each prime factor
+    of the number of rows, so many of them, as far apart as they can be, become one long one.
+    """
+    name, lines = _name(scalar, lanes), _begin_of_rows(scalar, lanes, rows)
+    long = [[f"r0_{row}"] for row in range(rows)]
+    for step, factor in enumerate(factors_of(rows), 1):
+        apart = len(long) // factor
+        joined: list[list[str]] = []
+        for first in range(apart):
+            parts = long[first::apart]
+            joined.append([])
+            for number in range(len(parts[0]) * factor):
+                result = f"r{step}_{first}_{number}"
+                lines += _merged(name, lanes, parts, number, result)
+                joined[-1].append(result)
+        long = joined
+    return "\n".join([*lines, *_end_of_rows(scalar, lanes, long[0])])
+
+
+def _merged(
+    name: str, lanes: int, parts: Sequence[Sequence[str]], number: int, result: str
+) -> list[str]:
+    """A vector of elements that are taken from some rows of vectors in turn."""
+    count, lines = len(parts), list[str]()
+    # Each row gives neighbors, of one of its vectors.
+    places = [divmod(number * lanes + lane, count) for lane in range(lanes)]
+    merged = ""
+    for part, vectors in enumerate(parts):
+        own = [place for place, source in places if source == part]
+        vector = vectors[own[0] // lanes] if own else vectors[0]
+        if not part:
+            merged = vector
+            continue
+        chosen: list[int] = []
+        for lane, (place, source) in enumerate(places):
+            if source == part:
+                chosen.append(lanes + place % lanes)
+            elif source > part:
+                chosen.append(-1)
+            else:
+                chosen.append(place % lanes if part == 1 else lane)
+        after = result if part == count - 1 else f"{result}_{part}"
+        moved = ", ".join(map(str, chosen))
+        shuffled = f"__builtin_shufflevector({merged}, {vector}, {moved})"
+        lines.append(f"  const {name} {after} =\n      {shuffled};")
+        merged = after
+    return lines
+
+
+def _begin_of_rows(scalar: Attribute, lanes: int, rows: int) -> list[str]:
+    """A function that loads vectors side by side in memory, `r0_0` and so on."""
+    name, memory = _name(scalar, lanes), memory_name(vector_type(scalar, lanes))
+    return [
+        f"static inline void {_transpose_name(scalar, lanes, rows)}(void *memory) {{",
+        f"  {_STEMS[scalar][1]} *const all = memory;",
+        *(
+            f"  const {name} r0_{row} = *(const {memory} *)(all + {row * lanes});"
+            for row in range(rows)
+        ),
+    ]
+
+
+def _end_of_rows(scalar: Attribute, lanes: int, values: Sequence[str]) -> list[str]:
+    """Vectors are stored to where others have been loaded."""
+    memory = memory_name(vector_type(scalar, lanes))
+    stores = (
+        f"  *({memory} *)(all + {row * lanes}) = {value};" for row, value in enumerate(values)
+    )
+    return [*stores, "}", ""]
 
 
 def _with_builtin(scalar: Attribute, lanes: int, kind: str, plain: str, target: Target) -> str:

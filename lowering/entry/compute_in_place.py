@@ -19,6 +19,9 @@ from lowerdeck.lowering.entry.overwriting import Overwriting
 from lowerdeck.passes.context import recorder_of
 from lowerdeck.passes.recorder import Recorder
 
+OVER = "_over_"
+"""Between the name of a function and the number of the operand that its copy overwrites."""
+
 LARGEST_COPY = 300
 """Limit in ops for copying a function that is also called with operands that stay live."""
 
@@ -203,7 +206,7 @@ def _change(function: kernel.FuncOp, kinds: Kinds, functions: dict[str, kernel.F
     for operand, callers in kinds.items():
         if operand is None or operand == own:
             continue
-        name = f"{function.sym_name.data}_over_{operand}"
+        name = f"{function.sym_name.data}{OVER}{operand}"
         while name in functions:
             name += "_"
         copy = function.clone()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, IntAttr, ModuleOp, StringAttr, UnitAttr
@@ -14,6 +14,7 @@ from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.buffer.kernel import functions_of
 from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.provenance import source_names
@@ -32,6 +33,8 @@ class Marker:
     functions: Mapping[str, kernel.FuncOp]
     slots: int = 0
     """The number of slots so far."""
+    lanes: dict[str, int] = field(default_factory=dict[str, int])
+    """Of functions, by name, that were asked for."""
 
     def mark(self, block: Block) -> None:
         """Mark every call and copy of a block and its nested blocks."""
@@ -49,13 +52,23 @@ class Marker:
                     self.mark(region.block)
                 is_marked = False
 
+    def _lanes(self, function: kernel.FuncOp) -> int:
+        """The lanes of the widest vectors of a function, 1 if it has scalars alone."""
+        name = function.sym_name.data
+        if name not in self.lanes:
+            values = (value for op in function.walk() for value in op.results)
+            self.lanes[name] = max((lanes_of(value.type) for value in values), default=0) or 1
+        return self.lanes[name]
+
     def _new_slot(self, op: entry_ops.CallOp | entry_ops.CopyOp) -> dict[str, Attribute]:
         name, entries = _described(op)
         outputs = 1
         if isinstance(op, entry_ops.CallOp) and name in self.functions:
-            schedule = self.functions[name].schedule
+            function = self.functions[name]
+            schedule = function.schedule
             entries["schedule"] = StringAttr("" if schedule is None else str(schedule.data))
-            outputs = self.functions[name].outputs.data
+            entries["lanes"] = IntAttr(self._lanes(function))
+            outputs = function.outputs.data
         entries["shapes"] = StringAttr(_shapes(op, outputs))
         entries["kernel"] = StringAttr(name)
         entries["nodes"] = ArrayAttr([StringAttr(node) for node in source_names(op)])

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core.control_flow import KernelOp
-from lowerdeck.lowering.strategies.base import Setting
-from lowerdeck.lowering.strategies.registry import apply_schedule, choose
+from lowerdeck.lowering.errors import LoweringError
+from lowerdeck.lowering.strategies.base import Candidate, Setting
+from lowerdeck.lowering.strategies.registry import apply_schedule, candidates, choose, described
 from lowerdeck.passes.context import options_of
 from lowerdeck.passes.structure import nameless_key
 
@@ -25,7 +27,8 @@ class ChooseStrategiesPass(ModulePass):
 
     The estimates depend only on shapes, layouts and the description of the target. A kernel without
     candidates keeps plain loops. In tuning, identical kernels get what the user asks for by the
-    name of the first one.
+    name of the first one; what is asked for kernels of other shapes, or is none of their
+    candidates, is refused.
     """
 
     name = "choose-strategies"
@@ -34,14 +37,27 @@ class ChooseStrategiesPass(ModulePass):
         options = options_of(ctx)
         setting = Setting.of(options)
         names: dict[Hashable, str] = {}
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp):
-                continue
-            rank = 0
+        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
+            wanted = None
             if options.is_tuned:
                 name = names.setdefault(nameless_key(kernel), kernel.sym_name.data)
-                rank = options.ranks.get(name, options.rank)
-            if (candidate := choose(kernel, setting, rank)) is not None:
+                wanted = options.schedules.get(name)
+            candidate = (
+                choose(kernel, setting, options.rank)
+                if wanted is None
+                else _asked_for(kernel, setting, wanted)
+            )
+            if candidate is not None:
                 for copy in apply_schedule(kernel, candidate.schedule):
                     if (best := choose(copy, setting)) is not None:
                         apply_schedule(copy, best.schedule)
+        if unknown := sorted(options.schedules.keys() - names.values()):
+            raise PassFailedException(f"schedules for {unknown}, which are no kernels: tune again")
+
+
+def _asked_for(kernel: KernelOp, setting: Setting, wanted: str) -> Candidate:
+    for way in candidates(kernel, setting):
+        if described(kernel, way.schedule) == wanted:
+            return way
+    name = kernel.sym_name.data
+    raise LoweringError(kernel, f"'{name}' cannot run as asked ({wanted}): tune again")

@@ -17,8 +17,8 @@ from lowerdeck.lowering.form.form_kernels import MAX_OPS
 from lowerdeck.lowering.form.fuse_epilogue import fuse
 from lowerdeck.lowering.strategies.bands import Bands, estimates, plans
 from lowerdeck.lowering.strategies.base import Setting
-from lowerdeck.lowering.strategies.conv_sums import can_be_blocked
-from lowerdeck.lowering.strategies.depthwise import can_be_blocked_depthwise, is_depthwise
+from lowerdeck.lowering.strategies.conv_sums import can_be_blocked, is_depthwise
+from lowerdeck.lowering.strategies.depthwise import can_be_blocked_depthwise
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.facts import (
     anchors_of,

@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.linear import LayerNormOp
+from lowerdeck.dialects.core.linear import LayerNormOp, MatmulOp
 from lowerdeck.dialects.core.reduce import (
     ArgReduceOp,
     CumulativeOp,
@@ -332,6 +332,24 @@ def _join_gather(joints: Joints, op: CoreOp) -> None:
         joints.link((op.result, axis + k), (op.indices, k))
 
 
+def _join_matmul(joints: Joints, op: CoreOp) -> None:
+    """The rows of all left matrices, if all of them meet the same right one."""
+    assert isinstance(op, MatmulOp)
+    left, right, dims = map(dims_of, (op.lhs, op.rhs, op.result))
+    rows = len(dims) - 2
+    is_shared = len(right) == 2 and not any(map(dims_of, op.zeros[:1]))
+    for axis in range(rows):
+        if is_shared:
+            joints.link((op.result, axis), (op.lhs, axis))
+        else:
+            joints.split(op.result, axis)
+    joints.split(op.result, rows)
+    joints.split(op.lhs, *(() if is_shared else range(len(left))), len(left) - 2)
+    joints.split(op.rhs, *range(len(right)))
+    for zeros in op.zeros:
+        joints.split(zeros, *range(len(dims_of(zeros))))
+
+
 def _axis(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
     assert isinstance(
         op, ArgReduceOp | SoftmaxOp | CumulativeOp | ConcatOp | GatherOp | LayerNormOp
@@ -357,6 +375,7 @@ _RULES: Mapping[type[Operation], _Rule] = {
     CumulativeOp: _Rule(_join_along, _axis),
     LayerNormOp: _Rule(_join_norm, _axis),
     GatherOp: _Rule(_join_gather, _axis),
+    MatmulOp: _Rule(_join_matmul, _unchanged),
 }
 
 
@@ -440,8 +459,8 @@ class MergeDimsPass(ModulePass):
     f(x : a x b x c) -> reshape(f(reshape(x) : a x bc)) : a x b x c
         [values row-major; f treats b and c alike: maps of equal shapes or of one element along
          both, both reduced or neither, both normalized or neither, both under one window, images
-         of a volume that pools take one by one, whole lines cut out, joined, padded, moved or
-         gathered]
+         of a volume that pools take one by one, rows that meet the same right matrix, whole lines
+         cut out, joined, padded, moved or gathered]
 
     Loops become fewer and longer, so that vectors and threads have more side by side.
     """

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith, math, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.operands import by_operand
+from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.targets.base import Costs
 
@@ -17,6 +18,9 @@ _NOMINAL = 64
 
 _SLOW = (arith.DivfOp, arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, math.SqrtOp)
 """Ops as slow as a division."""
+
+_FREE = (arith.ConstantOp, arith.IndexCastOp, kernel.ApplyOp, kernel.YieldOp, scf.YieldOp)
+"""Ops that are part of others: numbers, addresses, the ends of loops."""
 
 _FUNCTIONS = tuple(
     cls for cls in math.Math.operations if cls not in (math.AbsFOp, math.FmaOp, math.SqrtOp)
@@ -32,25 +36,30 @@ def estimated_trips(loop: kernel.ForOp, values: Values | None = None) -> int:
     return max(-(-(upper - lower) // step), 0)
 
 
-def estimated_steps(op: Operation, costs: Costs, values: Values | None = None) -> int:
-    """The scalar or vector operations that an op executes."""
+def estimated_steps(op: Operation, costs: Costs, values: Values | None = None) -> float:
+    """The vector operations that an op executes, or what takes as long."""
     values = values or {}
     if isinstance(op, kernel.ForOp):
         lower, upper, _ = _range(op, values)
         inner = {**values, op.body.block.args[0]: (lower + max(upper - 1, lower)) // 2}
         return estimated_trips(op, values) * (1 + steps_of_block(op.body.block, costs, inner))
     if op.regions:
-        return max(steps_of_block(block, costs, values) for r in op.regions for block in r.blocks)
+        blocks = [block for region in op.regions for block in region.blocks]
+        steps = max(steps_of_block(block, costs, values) for block in blocks)
+        return steps if len(blocks) > 1 else steps / costs.rare_branch
     if isinstance(op, _SLOW):
         return costs.division_steps
     if isinstance(op, _FUNCTIONS):
         return costs.function_steps
-    return 0 if isinstance(op, arith.ConstantOp) else 1
+    if isinstance(op, _FREE):
+        return 0
+    values_of = (*op.operands, *op.results)
+    return 1 if any(lanes_of(value.type) for value in values_of) else costs.scalar_steps
 
 
-def steps_of_block(block: Block, costs: Costs, values: Values | None = None) -> int:
+def steps_of_block(block: Block, costs: Costs, values: Values | None = None) -> float:
     """The same for all ops of a block; `values` holds the known values of computed indices."""
-    known, total = dict(values or {}), 0
+    known, total = dict(values or {}), 0.0
     for op in block.ops:
         if isinstance(op, kernel.ApplyOp):
             known[op.result] = _evaluate(op.map.data[0], op.indices, known)

@@ -91,6 +91,15 @@ _PLAIN: frozenset[type[Operation]] = frozenset(
 """Ops that apply to vectors unchanged, lane by lane."""
 
 
+DIVISIONS: tuple[type[Operation], ...] = (
+    arith.DivSIOp,
+    arith.DivUIOp,
+    arith.RemSIOp,
+    arith.RemUIOp,
+)
+"""Of integers; those of 32 bits are done in f64."""
+_WIDEST_DIVISION = 32
+
 _EXACT: Mapping[Attribute, int] = {f32: 24, f64: 53}
 """Integers of so many bits are floats."""
 
@@ -662,12 +671,17 @@ class Vectorizer:
             chosen = arith.AndIOp(mask, bits.result)
             block.add_ops([bits, chosen])
             return arith.BitcastOp(chosen.result, type_)
-        a = self.vector(value, cloner, block)
-        if lane_bits(a.type) < 32:
-            wide = vector.ConvertOp(a, vector_type(_I32, self._lanes), unsigned=unsigned)
-            block.add_op(wide)
-            a, unsigned = wide.result, False
-        return vector.ConvertOp(a, type_, unsigned=unsigned)
+        return self._real(self.vector(value, cloner, block), type_, block, unsigned=unsigned)
+
+    def _real(
+        self, value: SSAValue, type_: VectorType[Attribute], block: Block, *, unsigned: bool
+    ) -> Operation:
+        """Integers as floats: narrow ones by way of i32."""
+        if lane_bits(value.type) < 32:
+            word = vector_type(_I32, self._lanes)
+            value = _append(block, vector.ConvertOp(value, word, unsigned=unsigned))
+            unsigned = False
+        return vector.ConvertOp(value, type_, unsigned=unsigned)
 
     def to_integer(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """Toward zero; what does not fit becomes the nearest number that does, NaN zero."""
@@ -682,9 +696,12 @@ class Vectorizer:
             block.add_op(new)
             return new.results[0]
 
-        zero = self._constant(0.0, a.type, block)
-        number = add(vector.SelectOp(add(vector.CompareOp("eq", a, a)), a, zero))
-        if bits <= _EXACT[scalar_of(a.type)]:
+        # Of NaN and another number, the maximum is the second one.
+        number, is_limited = a, bits <= _EXACT[scalar_of(a.type)]
+        if lowest != 0 or not is_limited:
+            zero = self._constant(0.0, a.type, block)
+            number = add(vector.SelectOp(add(vector.CompareOp("eq", a, a)), a, zero))
+        if is_limited:
             number = add(vector.MaxfOp(number, self._constant(float(lowest), a.type, block)))
             number = add(vector.MinfOp(number, self._constant(float(highest), a.type, block)))
             if bits >= 32:
@@ -703,6 +720,45 @@ class Vectorizer:
             chosen = self._constant(signless, type_, block)
             whole = add(vector.SelectOp(outside, chosen, whole))
         return arith.BitcastOp(whole, type_)
+
+    def division(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
+        """
+        Of integers, by way of floats with room for more digits, whose quotient lies on the right
+        side of every integer: zero if the divisor is, and the one overflow wraps.
+        """
+        type_ = self._vector_type(op.results[0].type)
+        bits = lane_bits(type_)
+        # By a constant, C compilers multiply with integers.
+        if bits > _WIDEST_DIVISION or isinstance(op.operands[1].owner, arith.ConstantOp):
+            raise NotVectorizableError
+        a, b = self._vectors(op, cloner, block)
+        real = vector_type(f64 if bits == 32 else f32, self._lanes)
+        unsigned = isinstance(op, arith.DivUIOp | arith.RemUIOp)
+        x, y = (
+            _append(block, self._real(value, real, block, unsigned=unsigned)) for value in (a, b)
+        )
+        quotient, zero = _append(block, arith.DivfOp(x, y)), self._constant(0, type_, block)
+        is_zero = _append(block, vector.CompareOp("eq", b, zero))
+        wide = is_zero
+        if lane_bits(real) != bits:
+            mask = vector_type(IntegerType(lane_bits(real)), self._lanes)
+            wide = _append(block, vector.ConvertOp(is_zero, mask))
+        quotient = _append(block, vector.SelectOp(wide, self._constant(0.0, real, block), quotient))
+        if bits == 32 and not unsigned:
+            limit, lowest = (self._constant(sign * 2.0**31, real, block) for sign in (1, -1))
+            overflows = _append(block, vector.CompareOp("eq", quotient, limit))
+            quotient = _append(block, vector.SelectOp(overflows, lowest, quotient))
+        word = vector_type(_I32, self._lanes)
+        whole = vector.ConvertOp(quotient, word, unsigned=unsigned and bits == 32)
+        if bits != 32:
+            block.add_op(whole)
+            whole = vector.ConvertOp(whole.result, type_)
+        if isinstance(op, arith.DivSIOp | arith.DivUIOp):
+            return whole
+        block.add_op(whole)
+        product = _append(block, arith.MuliOp(whole.result, b))
+        rest = _append(block, arith.SubiOp(a, product))
+        return vector.SelectOp(is_zero, zero, rest)
 
     def convert_float(self, op: Operation, cloner: Cloner, block: Block) -> Operation:
         """Rounded once: half precision is made of f32 only, and only that of it."""
@@ -806,6 +862,7 @@ _FORMS: Mapping[type[Operation], Form] = {
     arith.UIToFPOp: Vectorizer.from_integer,
     arith.FPToSIOp: Vectorizer.to_integer,
     arith.FPToUIOp: Vectorizer.to_integer,
+    **dict.fromkeys(DIVISIONS, Vectorizer.division),
     arith.ExtFOp: Vectorizer.convert_float,
     arith.TruncFOp: Vectorizer.convert_float,
 }
@@ -845,8 +902,14 @@ def vectorize(loop: ForOp, most: int | None = None, *, far: bool = False) -> boo
 def _widest(loop: ForOp) -> int:
     """The bits of the widest value that is to be a vector."""
     varying = varying_values(loop.body.block, [loop.body.block.args[0]])
-    found = (lane_bits(v.type) for v in varying if not isinstance(v.type, IndexType))
+    found = (_bits(value) for value in varying if not isinstance(value.type, IndexType))
     return max(found, default=0)
+
+
+def _bits(value: SSAValue) -> int:
+    """Those that computing a value takes: quotients have floats with more digits."""
+    bits = lane_bits(value.type)
+    return max(2 * bits, 32) if isinstance(value.owner, DIVISIONS) else bits
 
 
 def _vectorize_parts(loop: ForOp, upper: int, lanes: int, *, far: bool) -> bool:

@@ -31,7 +31,7 @@ from lowerdeck.lowering.loops.demote import Demoter
 from lowerdeck.lowering.loops.indices import Cloner, Indices
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
-from lowerdeck.lowering.loops.vectorize_lanes import vectorize
+from lowerdeck.lowering.loops.vectorize_lanes import DIVISIONS, vectorize
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
 from lowerdeck.passes.context import options_of
@@ -498,7 +498,7 @@ def vectorize_loop(loop: ForOp, lanes: int, limits: Limits, *, far: bool = False
     if reductions is None or (far and reductions):
         return False
     lower, upper, _ = loop.range.data
-    if exact or _is_of_i64(loop) or any(EXACT in op.attributes for op in loop.walk()):
+    if exact or _is_of_i64(loop) or any(map(_needs_f64, loop.walk())):
         lanes //= 2
     if (size := (upper - lower).value) is not None:
         while lanes > max(size, 1):
@@ -535,6 +535,10 @@ def _is_of_i64(loop: ForOp) -> bool:
     return any(
         isinstance(op, LoadOp | StoreOp) and ref_type(op.ref).item_size == 8 for op in loop.walk()
     )
+
+
+def _needs_f64(op: Operation) -> bool:
+    return EXACT in op.attributes or isinstance(op, DIVISIONS)
 
 
 def _only_loads(loop: ForOp) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.attention import AttentionOp
@@ -49,7 +49,7 @@ def _weighted_values(k: KernelLowering, op: AttentionOp, at: Index) -> SSAValue:
         b.store(zero, out, [*at, column])
 
     def add_value(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        weight = b.add(math.ExpOp(scalars.sub(b, _score(k, op, at, position), top)))
+        weight = scalars.exp_at_most_one(b, scalars.sub(b, _score(k, op, at, position), top))
         with b.loop(columns) as column:
             factor = k.element(op.value, [*outer, position, head, column])
             sum_ = scalars.add(b, b.load(out, [*at, column]), scalars.mul(b, weight, factor))

@@ -22,7 +22,16 @@ from lowerdeck.dialects.core.tensor import (
     SliceOp,
     TransposeOp,
 )
-from lowerdeck.dialects.core.types import bit_width, dims_of, element_type, f32, i1, is_integer
+from lowerdeck.dialects.core.types import (
+    bf16,
+    bit_width,
+    dims_of,
+    element_type,
+    f16,
+    f32,
+    i1,
+    is_integer,
+)
 from lowerdeck.dialects.dims import Expr
 
 
@@ -114,7 +123,7 @@ def _is_blocked(value: SSAValue) -> bool:
 def _is_simple(element: Attribute) -> bool:
     """True for what the lanes of a block of f32 may be in between: not wider than f32."""
     is_narrow = is_integer(element) and bit_width(element) <= 32
-    return element in (f32, i1) or is_narrow
+    return element in (f32, f16, bf16, i1) or is_narrow
 
 
 @_link_rule(ConstantOp, IotaOp)

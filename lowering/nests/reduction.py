@@ -19,10 +19,8 @@ from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import (
-    bf16,
     dims_of,
     element_type,
-    f16,
     f32,
     f64,
     is_float,
@@ -162,8 +160,8 @@ def _or_first_nan(
 @anchor(SoftmaxOp, accumulating=True)
 def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
     """
-    Three passes over each line: maximum; exponentials, which the output keeps, and their sum;
-    quotients.
+    Three passes over each line: maximum; exponentials, which the output keeps unless their
+    logarithms are asked for, and their sum; quotients, or differences to its logarithm.
     """
     b, dims, axis = k.builder, dims_of(op.input), op.axis.data
     element = element_type(op.input)
@@ -183,14 +181,25 @@ def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
 
         top = b.carry(dims[axis], [scalars.lowest(b, element)], larger)[0]
 
+        def difference_at(position: Expr) -> SSAValue:
+            return scalars.rounded(b, scalars.sub(b, value_at(position), top), element)
+
         def add_exponential(position: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            difference = scalars.rounded(b, scalars.sub(b, value_at(position), top), element)
-            term = scalars.narrow(b, b.add(math.ExpOp(difference)), element)
-            b.store(term, k.outputs[0], place(position))
+            power = scalars.exp_at_most_one(b, difference_at(position))
+            term = scalars.narrow(b, power, element)
+            if not op.is_log:
+                b.store(term, k.outputs[0], place(position))
             return [scalars.add(b, values[0], scalars.cast(b, term, element, f64))]
 
         total = b.carry(dims[axis], [b.floating(0.0, f64)], add_exponential)[0]
-        divide = _divider(b, total, element)
+        sum_ = scalars.cast(b, total, f64, element)
+        if op.is_log:
+            log = scalars.rounded(b, b.add(math.LogOp(scalars.widen(b, sum_))), element)
+            with b.loop(dims[axis]) as position:
+                result = scalars.sub(b, difference_at(position), log)
+                k.finish(op, place(position), scalars.narrow(b, result, element))
+            return
+        divide = _divider(b, sum_, element)
         with b.loop(dims[axis]) as position:
             where = place(position)
             k.finish(op, where, divide(b.load(k.outputs[0], where)))
@@ -199,13 +208,11 @@ def lower_softmax(k: KernelLowering, op: SoftmaxOp) -> None:
 def _divider(
     b: KernelBuilder, total: SSAValue, element: Attribute
 ) -> Callable[[SSAValue], SSAValue]:
-    """The division by an f64 sum: for f32 a multiplication by the reciprocal."""
+    """The division by a sum: for f32 a multiplication by the reciprocal."""
     if element == f32:
-        reciprocal = b.add(arith.DivfOp(b.floating(1.0, f64), total))
-        factor = scalars.cast(b, reciprocal, f64, f32)
+        factor = b.add(arith.DivfOp(b.floating(1.0, f32), total))
         return lambda value: scalars.mul(b, value, factor)
-    if element in (f16, bf16):
-        total = scalars.cast(b, scalars.cast(b, total, f64, element), element, f64)
+    total = scalars.cast(b, total, element, f64)
 
     def divide(value: SSAValue) -> SSAValue:
         quotient = b.add(arith.DivfOp(scalars.cast(b, value, element, f64), total))

@@ -11,10 +11,10 @@ import math as python_math
 from collections.abc import Callable, Sequence
 
 from xdsl.dialects import arith, math
-from xdsl.dialects.builtin import AnyFloat, IntegerType
+from xdsl.dialects.builtin import AnyFloat, FloatAttr, IntegerType, UnitAttr
 from xdsl.ir import Attribute, Operation, SSAValue
 
-from lowerdeck.dialects.buffer.kernel import RemfOp, value_type
+from lowerdeck.dialects.buffer.kernel import AT_MOST_ZERO, RemfOp, value_type
 from lowerdeck.dialects.core import elementwise as core
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -147,6 +147,13 @@ def mul(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
     return b.add(op(lhs, rhs))
 
 
+def exp_at_most_one(b: KernelBuilder, x: SSAValue) -> SSAValue:
+    """e to the power x for x <= 0, or NaN: the difference to a maximum."""
+    op = math.ExpOp(x)
+    op.attributes[AT_MOST_ZERO] = UnitAttr()
+    return b.add(op)
+
+
 def multiply_add(b: KernelBuilder, lhs: SSAValue, rhs: SSAValue, total: SSAValue) -> SSAValue:
     """lhs * rhs + total of computed values; floats are rounded once where the machine can."""
     if isinstance(total.type, IntegerType):
@@ -207,13 +214,30 @@ def _to_odd_multiple(b: KernelBuilder, value: SSAValue, source: Attribute) -> SS
 def _from_float(b: KernelBuilder, value: SSAValue, target: Attribute) -> SSAValue:
     if not is_float(target):
         convert = arith.FPToUIOp if is_unsigned(target) else arith.FPToSIOp
-        return b.add(convert(widen(b, value), IntegerType(bit_width(target))))
+        value = _unlimited(widen(b, value), target)
+        return b.add(convert(value, IntegerType(bit_width(target))))
     if _BITS[value.type] == 16:
         value = widen(b, value)
     if value.type == target:
         return value
     convert = arith.ExtFOp if _BITS[value.type] < _BITS[target] else arith.TruncFOp
     return b.add(convert(value, target))
+
+
+def _unlimited(value: SSAValue, target: Attribute) -> SSAValue:
+    """A float without the limits that its conversion to an integer has anyway."""
+    width, is_signed = bit_width(target), not is_unsigned(target)
+    lowest, highest = (-1 << width - 1, ~(-1 << width - 1)) if is_signed else (0, (1 << width) - 1)
+    while isinstance(op := value.owner, arith.MaximumfOp | arith.MinimumfOp):
+        limit, other = op.lhs.owner, op.rhs
+        if not isinstance(limit, arith.ConstantOp) or not isinstance(limit.value, FloatAttr):
+            break
+        number = limit.value.value.data
+        is_max = isinstance(op, arith.MaximumfOp)
+        if not (number <= lowest if is_max else number >= highest):
+            break
+        value = other
+    return value
 
 
 def _zero(b: KernelBuilder, type_: Attribute) -> SSAValue:

@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.tensor import (
     SliceOp,
 )
 from lowerdeck.dialects.core.types import dims_of, element_type, i1
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
 from lowerdeck.lowering.nests.maps import data_index
@@ -103,6 +103,10 @@ def _powers_of_two(start: int, end: int) -> Iterator[tuple[int, int]]:
         start += count
 
 
+AT_ONCE = 16
+"""Elements that are passed over at once if all of them are zero."""
+
+
 def _is_nonzero(k: KernelLowering, value: SSAValue, at: Index) -> SSAValue:
     return scalars.cast(k.builder, k.element(value, at), element_type(value), i1)
 
@@ -121,19 +125,53 @@ def lower_count_nonzero(k: KernelLowering, op: CountNonzeroOp) -> None:
 
 @anchor(NonzeroOp, alone=True)
 def lower_nonzero(k: KernelLowering, op: NonzeroOp) -> None:
-    """Write each index found to the next column."""
-    b = k.builder
+    """
+    Some elements side by side are passed over if all are zero. Of others, each index found goes to
+    the next column; that of the last one found is written again until there is another, so that
+    nothing branches.
+    """
+    b, dims = k.builder, dims_of(op.input)
+    if not dims:
+        return  # a scalar has no index
 
     def find(at: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-        found = _is_nonzero(k, op.input, at)
-        with b.when(found):
-            column = b.from_integer(values[0])
-            for row, index in enumerate(at):
-                b.store(b.as_integer(index), k.outputs[0], [Expr.const(row), column])
-        return [scalars.add(b, values[0], b.add(arith.ExtUIOp(found, i64)))]
+        found, (end, *last) = _is_nonzero(k, op.input, at), values
+        end = scalars.add(b, end, b.add(arith.ExtUIOp(found, i64)))
+        column = b.from_integer(b.add(arith.MaxSIOp(end, b.integer(0, i64))))
+        place = [
+            b.add(arith.SelectOp(found, b.as_integer(index), old))
+            for index, old in zip(at, last, strict=True)
+        ]
+        for row, index in enumerate(place):
+            b.store(index, k.outputs[0], [Expr.const(row), column])
+        return [end, *place]
 
-    bounds = [(Expr.const(0), dim) for dim in dims_of(op.input)]
-    b.carry_nest(bounds, [b.integer(0, i64)], find)
+    def find_in_row(at: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        # What has no element that is found has no column to write to.
+        rows = minimum(op.count.data[0], 1)
+        blocks = dims[-1] // AT_ONCE * rows
+
+        def find_in_block(number: Expr, inner: Sequence[SSAValue]) -> Sequence[SSAValue]:
+            start = number * AT_ONCE
+            is_any = b.carry(
+                AT_ONCE,
+                [b.integer(0, i1)],
+                lambda place, found: [
+                    b.add(arith.OrIOp(found[0], _is_nonzero(k, op.input, [*at, start + place])))
+                ],
+            )[0]
+            steps = b.add(arith.SelectOp(is_any, b.integer(AT_ONCE, i64), b.integer(0, i64)))
+            return b.carry(
+                b.from_integer(steps), inner, lambda place, v: find([*at, start + place], v)
+            )
+
+        if blocks != 0:
+            values = b.carry(blocks, values, find_in_block)
+        size = dims[-1] * rows
+        return b.carry(size, values, lambda place, v: find([*at, place], v), blocks * AT_ONCE)
+
+    bounds = [(Expr.const(0), dim) for dim in dims[:-1]]
+    b.carry_nest(bounds, [b.integer(-1, i64), *([b.integer(0, i64)] * len(dims))], find_in_row)
 
 
 @anchor(ScatterElementsOp, alone=True)

@@ -428,8 +428,12 @@ class _Sorted(_Slice):
     def _ascending(self, key: SSAValue) -> SSAValue:
         """A key as an unsigned number that is lower for better elements."""
         b = self._k.builder
-        turned = b.add(arith.XOrIOp(key, b.integer((1 << (self._bits - 1)) - 1, self._type)))
-        if self._bits == self._type.width.data:
+        is_narrow = self._bits < self._type.width.data
+        # Narrow keys without a sign are as they are; all others have the sign as their first bit.
+        has_sign = not (is_narrow and is_unsigned(self._element))
+        ones = (1 << (self._bits - has_sign)) - 1
+        turned = b.add(arith.XOrIOp(key, b.integer(ones, self._type)))
+        if not is_narrow:
             return turned
         return b.add(arith.AndIOp(turned, b.integer((1 << self._bits) - 1, self._type)))
 

@@ -64,6 +64,7 @@ struct lowerdeck_pool {
   lowerdeck_team team;
   pthread_mutex_t turn; /* held during a run */
   padded_word run; /* the number of the current run */
+  padded_word gate; /* the number of a run, whether workers may still enter it, how many are inside */
   bool ends;
   lowerdeck_job job;
   void *context;
@@ -106,13 +107,17 @@ static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint6
   pthread_mutex_unlock(&team->mutex);
 }
 
-/* Change a word that others wait for. Either they see the change or we see that they sleep. */
-static void change(lowerdeck_team *team, padded_word *word, uint64_t value) {
-  __atomic_store_n(&word->value, value, __ATOMIC_SEQ_CST);
+/* After a change of what others wait for: either they see it or we see that they sleep. */
+static void wake_sleepers(lowerdeck_team *team) {
   if (__atomic_load_n(&team->sleepers.value, __ATOMIC_SEQ_CST) == 0) return;
   pthread_mutex_lock(&team->mutex);
   pthread_cond_broadcast(&team->wake);
   pthread_mutex_unlock(&team->mutex);
+}
+
+static void change(lowerdeck_team *team, padded_word *word, uint64_t value) {
+  __atomic_store_n(&word->value, value, __ATOMIC_SEQ_CST);
+  wake_sleepers(team);
 }
 
 void lowerdeck_team_barrier(lowerdeck_team *team) {
@@ -218,14 +223,45 @@ bool lowerdeck_team_take(lowerdeck_parts *parts) {
   return false;
 }
 
+/*
+ * A run ends when its caller is through, and with it all parts and barriers. A worker that has not come
+ * by then, because it has no core, is not waited for: it finds the gate closed.
+ */
+enum { INSIDE = 0xffff, OPEN = INSIDE + 1, RUN_SHIFT = 17 };
+
+static bool enter(lowerdeck_pool *pool, uint64_t run) {
+  uint64_t old = __atomic_load_n(&pool->gate.value, __ATOMIC_ACQUIRE);
+  do {
+    if (old >> RUN_SHIFT != run || !(old & OPEN)) return false;
+  } while (!__atomic_compare_exchange_n(&pool->gate.value, &old, old + 1, true, __ATOMIC_ACQ_REL,
+                                        __ATOMIC_ACQUIRE));
+  return true;
+}
+
+static void leave(lowerdeck_pool *pool) {
+  const uint64_t left = __atomic_sub_fetch(&pool->gate.value, 1, __ATOMIC_SEQ_CST);
+  if (!(left & (OPEN | INSIDE))) wake_sleepers(&pool->team);
+}
+
+static void close_gate(lowerdeck_pool *pool) {
+  uint64_t left = __atomic_and_fetch(&pool->gate.value, ~(uint64_t)OPEN, __ATOMIC_SEQ_CST);
+  while (left & INSIDE) {
+    wait_for_change(&pool->team, &pool->gate, left, AWAKE_IN_RUN);
+    left = __atomic_load_n(&pool->gate.value, __ATOMIC_ACQUIRE);
+  }
+}
+
 static void *work(void *context) {
   worker *const self = (worker *)context;
   lowerdeck_pool *const pool = self->pool;
-  for (uint64_t seen = 0;; seen++) {
+  for (uint64_t seen = 0;;) {
     wait_for_change(&pool->team, &pool->run, seen, AWAKE_BETWEEN_RUNS);
+    /* In this order: who has seen the last change of the number sees that the pool ends. */
+    seen = __atomic_load_n(&pool->run.value, __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&pool->ends, __ATOMIC_ACQUIRE)) return NULL;
+    if (!enter(pool, seen)) continue;
     pool->job(pool->context, &pool->team, self->number);
-    lowerdeck_team_barrier(&pool->team);
+    leave(pool);
   }
 }
 
@@ -290,8 +326,10 @@ void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context) 
     team->shares[k].loops.value = 0;
     team->shares[k].meets.value = 0;
   }
-  change(team, &pool->run, pool->run.value + 1);
+  const uint64_t run = pool->run.value + 1;
+  __atomic_store_n(&pool->gate.value, run << RUN_SHIFT | OPEN, __ATOMIC_RELEASE);
+  change(team, &pool->run, run);
   job(context, team, 0);
-  lowerdeck_team_barrier(team);
+  close_gate(pool);
   pthread_mutex_unlock(&pool->turn);
 }

@@ -20,10 +20,13 @@ void lowerdeck_pool_destroy(lowerdeck_pool *pool);
 
 typedef struct lowerdeck_team lowerdeck_team;
 
-/* What every thread of a run calls: its team, its number from 0, and how many there are. */
+/* What the threads of a run call: with their team and their number from 0, which is the caller's. */
 typedef void (*lowerdeck_job)(void *context, lowerdeck_team *team, int64_t thread);
 
-/* Call `job` in every thread of the pool (in the caller alone if it is NULL) and wait for all. */
+/*
+ * Call `job` in the threads of the pool (in the caller alone if it is NULL), and wait until none is in
+ * it any more. A thread that has not come before the caller is through is left out: all loops are done.
+ */
 void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context);
 
 /* The parts of a loop that a thread takes: its own, then what others have left. */

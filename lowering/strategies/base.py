@@ -110,6 +110,10 @@ class Strategy(ABC):
         """The layouts of constant arguments of the kernel for one of its own schedules."""
         return {}
 
+    def joined(self, kernel: KernelOp, schedule: Schedule) -> int:
+        """How many of the last dimensions of the result become one for one of its own schedules."""
+        return 1
+
     @abstractmethod
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         """Build the loops of a kernel by one of its own schedules."""

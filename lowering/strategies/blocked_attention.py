@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
-from xdsl.dialects import arith, math
+from xdsl.dialects import arith
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.attention import AttentionOp
@@ -24,7 +25,7 @@ from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.facts import is_constant, the
+from lowerdeck.lowering.strategies.facts import assumed_shape, is_constant, the
 from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
@@ -78,6 +79,10 @@ class BlockedAttention(Strategy):
         keys, queries = keys if chunk is None else chunk, width if queries is None else queries
         assert keys is not None
         vectors = width // target.lanes
+        *batch, _, heads, _ = assumed_shape(op.query)
+        blocks = prod(batch) * heads * -(-queries // width)
+        if chunk is not None:
+            blocks *= -(-assumed_shape(op.key)[-3] // chunk)
         scores = product_tiles(target, keys, width, depth, [vectors])
         results = product_tiles(target, min(width, queries), columns, keys)
         lanes = ((LANE, target.lanes), (COLUMN, target.lanes))
@@ -87,7 +92,7 @@ class BlockedAttention(Strategy):
             (rows, _), (height, across) = one[1], other[1]
             tiles = ((KEY, rows), (LANE, vectors), (QUERY, height), (COLUMN, across))
             schedule = Schedule(self.name, tiles, (), lanes, parameters=own)
-            yield Candidate(one[0] + other[0], schedule)
+            yield Candidate(blocks * (one[0] + other[0]), schedule)
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         """[..., t / width][s][t % width] for a constant mask that differs between queries."""
@@ -299,7 +304,7 @@ class _Blocks:
         b, weights = self.k.builder, self._weights
 
         def add_weight(key: Expr, values: Sequence[SSAValue]) -> Sequence[SSAValue]:
-            weight = b.add(math.ExpOp(scalars.sub(b, b.load(weights, [key, lane]), top)))
+            weight = scalars.exp_at_most_one(b, scalars.sub(b, b.load(weights, [key, lane]), top))
             b.store(weight, weights, [key, lane])
             return [scalars.add(b, values[0], weight)]
 

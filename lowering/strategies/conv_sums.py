@@ -68,6 +68,12 @@ def conv_wishes(
     )
 
 
+def is_depthwise(op: ConvOp) -> bool:
+    """True if every channel has its own filter: one output channel per input channel."""
+    outputs, depth = dims_of(op.weight)[:2]
+    return op.groups.data > 1 and depth == 1 and outputs == op.groups.data
+
+
 def spatial_labels(dims: Sequence[Expr]) -> list[tuple[str, Expr]]:
     """The loops over space."""
     return [(f"x{number}", dim) for number, dim in enumerate(dims)]

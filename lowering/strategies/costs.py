@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import prod
+from math import log2, prod
 from typing import TypeVar
 
 from lowerdeck.dialects.core.linear import ConvOp
@@ -115,6 +115,13 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
     cycles = products / costs.multiply_adds_per_cycle / setting.threads / costs.efficiency
     weight_bytes = prod(weight) * 4
     return max(cycles, weight_bytes / costs.memory_bytes_per_cycle)
+
+
+def conversion_cycles(target: Target) -> float:
+    """To bring one element from one layout into another."""
+    costs = target.costs
+    moved = 8 / costs.l2_copy_bytes_per_cycle
+    return (costs.element_cycles + log2(target.lanes)) / target.lanes + moved
 
 
 def in_proportion(whole: float, ways: Scored[T]) -> Scored[T]:

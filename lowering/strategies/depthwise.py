@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import log2, prod
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -18,13 +18,15 @@ from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.taps import UNROLLED_TAPS, add_taps
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.conv_lines import plan_lines
 from lowerdeck.lowering.strategies.conv_sums import (
     OUTPUT_CHANNEL,
     conv_wishes,
     has_border,
+    is_depthwise,
     spatial_labels,
 )
-from lowerdeck.lowering.strategies.costs import Scored, row_tiles
+from lowerdeck.lowering.strategies.costs import Scored, conversion_cycles, row_tiles
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
@@ -60,9 +62,11 @@ class Depthwise(Strategy):
         if not can_be_blocked_depthwise(op, layout_in(kernel, op.input), result):
             return
         *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
+        blocks = -(-shape[1] // result.inner(1))
+        rows = shape[0] * blocks * prod(shape[2:-1]) * prod(w[2:-1])
         for cycles, columns in depthwise_tiles(shape[-1], w[-1], setting.target):
             order = ("n", OUTPUT_CHANNEL, *outer, last)
-            yield Candidate(cycles, Schedule(self.name, ((last, columns),), order))
+            yield Candidate(rows * cycles, Schedule(self.name, ((last, columns),), order))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op, lanes = the(ConvOp, kernel), layout_out(kernel).inner(1)
@@ -76,27 +80,26 @@ class Depthwise(Strategy):
 
 def _saved_by_blocks(op: ConvOp, target: Target) -> float:
     """
-    What plain loops take, which go over a row of the result for each tap, in copies of the result
-    from one layout to the other.
+    What it takes more in row-major layout than in blocks, in copies of the result from one layout
+    to the other.
     """
-    costs, width = target.costs, max(assumed_shape(op.result)[-1], 1)
-    row = costs.row_cycles + 2 * width / target.lanes
-    taps = prod(assumed_shape(op.weight)[2:])
-    copy = (
-        costs.element_cycles + log2(target.lanes)
-    ) / target.lanes + 8 / costs.l2_copy_bytes_per_cycle
-    return max(1.0, taps * row / width / copy)
+    costs, shape = target.costs, assumed_shape(op.result)
+    width, taps = max(shape[-1], 1), prod(assumed_shape(op.weight)[2:])
+    elements = max(prod(shape), 1)
+    lines = plan_lines(op, target)
+    if lines is None:
+        # Plain loops go over a row of the result for each tap.
+        row = costs.row_cycles + 2 * width / target.lanes
+        cycles = taps * row / width
+    else:
+        blocked = taps * width / costs.multiply_adds_per_cycle + costs.row_cycles
+        cycles = lines.cycles / elements - blocked / width / target.lanes
+    return max(0.0 if lines else 1.0, cycles / conversion_cycles(target))
 
 
 def depthwise_tiles(columns: int, taps: int, target: Target) -> Scored[int]:
     """The number of adjacent outputs; the cycles are those of one row."""
     return row_tiles(target, columns, taps, target.registers - 2 * taps - 2)
-
-
-def is_depthwise(op: ConvOp) -> bool:
-    """True if every channel has its own filter: one output channel per input channel."""
-    outputs, depth = dims_of(op.weight)[:2]
-    return op.groups.data > 1 and depth == 1 and outputs == op.groups.data
 
 
 def can_be_blocked_depthwise(op: ConvOp, source: LayoutAttr, target: LayoutAttr) -> bool:

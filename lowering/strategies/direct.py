@@ -27,6 +27,7 @@ from lowerdeck.lowering.strategies.conv_sums import (
     conv_wishes,
     crosses_groups,
     input_block_of_conv,
+    is_depthwise,
     lanes_of_conv,
     spatial_labels,
 )
@@ -35,7 +36,6 @@ from lowerdeck.lowering.strategies.costs import (
     in_proportion,
     window_sum_tiles,
 )
-from lowerdeck.lowering.strategies.depthwise import is_depthwise
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
@@ -99,9 +99,8 @@ class Direct(Strategy):
         ways = window_sum_tiles(
             target, (blocks, height, width), depth, even_only=op.groups.data > 1
         )
-        for cycles, (count, rows, columns) in in_proportion(
-            direct_cycles(op, result.inner(1), setting), ways
-        ):
+        whole = direct_cycles(op, lanes, setting) * _computed(op, result)
+        for cycles, (count, rows, columns) in in_proportion(whole, ways):
             sizes = [(spatial[inner], columns), (OUTPUT_CHANNEL, count)]
             if inner:
                 sizes.insert(0, (spatial[inner - 1], rows))
@@ -155,6 +154,17 @@ class Direct(Strategy):
             _lower_across_groups(k, op)
         else:
             _lower_blocks(k, op)
+
+
+def _computed(op: ConvOp, result: LayoutAttr) -> float:
+    """How often an output channel block is computed: once for each group that it belongs to."""
+    channels, lanes = dims_of(op.weight)[0].value or 0, result.inner(1)
+    if not crosses_groups(op, result):
+        return 1.0
+    size, firsts = channels // op.groups.data, range(0, channels, lanes)
+    last = channels - 1
+    groups = sum(min(first + lanes - 1, last) // size - first // size + 1 for first in firsts)
+    return groups / len(firsts)
 
 
 def part_of_depth(target: Target, blocks: int, rest: int, step: int) -> int | None:

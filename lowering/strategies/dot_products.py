@@ -22,6 +22,7 @@ from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import fits, reduction_cycles, scored
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
+    can_be_packed,
     is_constant,
     is_of,
     layout_in,
@@ -37,8 +38,8 @@ TERMS = "terms"
 class DotProducts(Strategy):
     """
     Vectors along the rows of the left matrix, whose lanes are added up at the end: for sums that
-    are long, of fewer columns than would fill a vector. The right matrix is a constant, which is
-    transposed, or has one column.
+    are long, of fewer columns than would fill a vector. The right matrix is transposed, at run time
+    if it is no constant, or has one column.
     """
 
     name = "dot_products"
@@ -60,8 +61,10 @@ class DotProducts(Strategy):
             return
         if not (layout_out(kernel).is_row_major and layout_in(kernel, op.lhs).is_row_major):
             return
-        is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
-        if not is_packed and (columns != 1 or not layout_in(kernel, op.rhs).is_row_major):
+        if columns == 1 and not is_constant(kernel, op.rhs):
+            if not layout_in(kernel, op.rhs).is_row_major:
+                return
+        elif not can_be_packed(kernel, op.rhs):
             return
         *batch, rows, _ = assumed_shape(op.result)
         steps = -(-depth // lanes)
@@ -88,9 +91,11 @@ class DotProducts(Strategy):
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(MatmulOp, kernel)
-        if not is_constant(kernel, op.rhs) or len(dims_of(op.rhs)) != 2:
+        rank = len(dims_of(op.rhs))
+        if dims_of(op.rhs)[-1] == 1 and not is_constant(kernel, op.rhs):
             return {}
-        return {op.rhs: LayoutAttr.of([Piece(1), Piece(0)])}
+        axes = [*range(rank - 2), rank - 1, rank - 2]
+        return {op.rhs: LayoutAttr.of([Piece(axis) for axis in axes])}
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         """Independent loops over the elements of the result, and a sum in lanes in each of them."""

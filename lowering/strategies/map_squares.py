@@ -53,25 +53,27 @@ class MapSquares(Strategy):
     parameters = (SIDE, ALONG)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
-        if setting.target.lanes == 1 or len(kernel.results) != 1 or not _may_be_across(kernel):
+        if setting.target.lanes == 1 or len(kernel.results) != 1 or not may_be_across(kernel):
             return
         bits = lane_bits(lane_type(element_type(kernel.results[0])))
         most, fewest = min(setting.target.lanes * 32 // bits, LARGEST_SIDE), fewest_lanes(bits)
         layout, dims = layout_out(kernel), dims_of(kernel.results[0])
         across = layout.data.pieces[-1].axis
-        loops = KernelLowering(kernel).lower()
-        if any(isinstance(op, CheckIndexOp | scf.IfOp) for op in loops.walk()):
+        if (loops := plain_loops(kernel)) is None:
             return
         for along in range(layout.rank):
             sizes = [size for axis in (along, across) if (size := dims[axis].value) is not None]
             side = most
             while sizes and side > min(sizes):
                 side //= 2
-            if along == across or side < fewest or not _lies_along(loops, layout, along, side):
+            if along == across or side < fewest or not lies_along(loops, layout, along, side):
                 continue
-            # A vector of each row is loaded, goes through log2(side) steps, and is stored.
-            row_cycles = setting.target.costs.element_cycles + log2(side)
-            cycles = prod(assumed_shape(kernel.results[0])) * row_cycles / side
+            # A vector of each row is loaded, goes through log2(side) steps, and is stored. What
+            # fills no square is moved by itself.
+            alone = setting.target.costs.element_cycles
+            share = prod(size // fewest * fewest / size for size in sizes)
+            each = share * (alone + log2(side)) / side + (1 - share) * alone
+            cycles = prod(assumed_shape(kernel.results[0])) * each
             own = ((SIDE, side), (ALONG, along))
             yield Candidate(cycles, Schedule(self.name, parameters=own))
             return
@@ -90,16 +92,27 @@ class MapSquares(Strategy):
         b, dims = k.builder, dims_of(k.roots[0])
         side, along = schedule.parameter(SIDE), schedule.parameter(ALONG)
         across = k.output_layout().data.pieces[-1].axis
-        whole = dims[along] // side
-        for start, count, step in ((Expr.const(0), whole, side), (whole * side, None, 1)):
-            size = dims[along] - start if count is None else count
-            if size == 0:
-                continue
-            sizes = {axis: dim for axis, dim in enumerate(dims) if axis != across} | {along: size}
+        fewest = fewest_lanes(lane_bits(lane_type(element_type(k.roots[0]))))
+        for start, count, step in _strips(dims[along], side, fewest):
+            sizes = {axis: dim for axis, dim in enumerate(dims) if axis != across} | {along: count}
             labels = [(f"d{axis}", size) for axis, size in sizes.items()]
             with b.labeled_nest(labels, parallel=True) as outer:
                 at = dict(zip(sizes, outer, strict=True))
                 _strip(k, {**at, along: start + at[along] * step}, along, across, step)
+
+
+def _strips(size: Expr, side: int, fewest: int) -> Iterator[tuple[Expr, Expr, int]]:
+    """
+    The first element, the number and the width of strips of a dimension: wide ones, narrower ones
+    where it is known how much is left, then single elements.
+    """
+    start, width = Expr.const(0), side
+    while width:
+        if (count := (size - start) // width) != 0:
+            yield start, count, width
+        start = start + count * width
+        is_narrower = size.value is not None and width // 2 >= fewest
+        width = width // 2 if is_narrower else min(width - 1, 1)
 
 
 def _strip(k: KernelLowering, at: dict[int, Expr], along: int, across: int, lanes: int) -> None:
@@ -139,7 +152,14 @@ def _index(at: dict[int, Expr]) -> list[Expr]:
     return [at[axis] for axis in sorted(at)]
 
 
-def _may_be_across(kernel: KernelOp) -> bool:
+def plain_loops(kernel: KernelOp) -> FuncOp | None:
+    """The loops of a kernel without a schedule; None if what it reads depends on data or tests."""
+    loops = KernelLowering(kernel).lower()
+    is_of_data = any(isinstance(op, CheckIndexOp | scf.IfOp) for op in loops.walk())
+    return None if is_of_data else loops
+
+
+def may_be_across(kernel: KernelOp) -> bool:
     """True if the order of dimensions changes within the kernel, or by layouts."""
     result = kernel.layout_at(len(kernel.inputs))
     if result.rank < 2:
@@ -150,7 +170,7 @@ def _may_be_across(kernel: KernelOp) -> bool:
     )
 
 
-def _lies_along(loops: FuncOp, layout: LayoutAttr, along: int, lanes: int) -> bool:
+def lies_along(loops: FuncOp, layout: LayoutAttr, along: int, lanes: int) -> bool:
     """
     True if elements loaded at an index of both dimensions are contiguous along the first of them,
     in vectors of so many lanes, and so is everything that the index depends on.

@@ -6,12 +6,16 @@ from collections.abc import Iterator, Sequence
 
 from xdsl.dialects.builtin import ArrayAttr
 from xdsl.ir import Operation
+from xdsl.rewriter import InsertPoint, Rewriter
 
 from lowerdeck.dialects.buffer.kernel import FuncOp
-from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp
+from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp, YieldOp
+from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.reduce import ReduceOp
 from lowerdeck.dialects.core.schedule import Schedule, ScheduleAttr
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.dialects.dims import product
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.arg_rows import ArgRows
@@ -20,11 +24,13 @@ from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wis
 from lowerdeck.lowering.strategies.blocked_attention import BlockedAttention
 from lowerdeck.lowering.strategies.blocked_pool import BlockedPool
 from lowerdeck.lowering.strategies.channel_blocks import ChannelBlocks, ConcatBlocks
+from lowerdeck.lowering.strategies.conv_lines import ConvLines
 from lowerdeck.lowering.strategies.conversions import conversion
 from lowerdeck.lowering.strategies.depthwise import Depthwise
 from lowerdeck.lowering.strategies.direct import Direct
 from lowerdeck.lowering.strategies.dot_products import DotProducts
 from lowerdeck.lowering.strategies.facts import anchors_of, is_constant
+from lowerdeck.lowering.strategies.interleaved_maps import InterleavedMaps
 from lowerdeck.lowering.strategies.map_squares import MapSquares
 from lowerdeck.lowering.strategies.row_maps import RowMaps
 from lowerdeck.lowering.strategies.rows import Rows
@@ -37,6 +43,7 @@ from lowerdeck.lowering.strategies.winograd import Winograd
 
 STRATEGIES: list[Strategy] = [
     Depthwise(),
+    ConvLines(),
     Taps(),
     Rows(),
     Direct(),
@@ -54,6 +61,7 @@ STRATEGIES: list[Strategy] = [
     ChannelBlocks(),
     RowMaps(),
     MapSquares(),
+    InterleavedMaps(),
 ]
 """All strategies. If several have wishes for the layouts of a kernel, the first one counts; of
 equal estimates the first one is taken."""
@@ -114,12 +122,24 @@ def choose(kernel: KernelOp, setting: Setting, rank: int = 0) -> Candidate | Non
     return min(ways, key=_estimate, default=None)
 
 
+def described(kernel: KernelOp, schedule: Schedule) -> str:
+    """A schedule with the shapes that it was found for: `64x9xf32 9x4xf32 -> 64x4xf32: rows`."""
+    inputs, results = (
+        " ".join("x".join(map(str, [*dims_of(value), element_type(value)])) for value in values)
+        for values in (kernel.inputs, kernel.results)
+    )
+    return f"{inputs} -> {results}: {schedule}".strip()
+
+
 def apply_schedule(kernel: KernelOp, schedule: Schedule) -> list[KernelOp]:
     """
     Write a schedule to a kernel, and the layouts that its strategy wants of what it packs: the
-    bytes of constants, later, and other values by kernels before it, which are given.
+    bytes of constants, later, and other values by kernels before it, which are given. Another
+    kernel takes its place where the strategy wants dimensions of the result as one.
     """
     strategy = _of_schedule(kernel, schedule)
+    if (joined := strategy.joined(kernel, schedule)) > 1:
+        kernel = _with_joined_dims(kernel, joined)
     packed = strategy.packed(kernel, schedule)
     kernel.schedule = ScheduleAttr(schedule)
     if not packed:
@@ -139,6 +159,27 @@ def apply_schedule(kernel: KernelOp, schedule: Schedule) -> list[KernelOp]:
         layouts[position] = wanted
     kernel.layouts = ArrayAttr(layouts)
     return conversions
+
+
+def _with_joined_dims(kernel: KernelOp, count: int) -> KernelOp:
+    """Put a kernel whose row-major result has its last dimensions as one in place of a kernel."""
+    (result,), last = kernel.results, kernel.body.block.last_op
+    assert isinstance(last, YieldOp)
+    dims = dims_of(result)
+    joined = ReshapeOp(last.values[0], [*dims[:-count], product(dims[-count:])])
+    new_last = YieldOp([joined.result])
+    kernel.body.block.insert_ops_before([joined, new_last], last)
+    Rewriter.erase_op(last)
+    layouts = [kernel.layout_at(position) for position in range(len(kernel.inputs))]
+    new = KernelOp(kernel.sym_name.data, kernel.inputs, kernel.detach_region(kernel.body))
+    new.layouts = ArrayAttr([*layouts, LayoutAttr.row_major(len(dims) - count + 1)])
+    reshape = ReshapeOp(new.results[0], dims)
+    for op in (joined, new_last, new, reshape):
+        op.location = kernel.location
+    Rewriter.insert_op([new, reshape], InsertPoint.before(kernel))
+    new.results[0].name_hint = reshape.result.name_hint = result.name_hint
+    Rewriter.replace_op(kernel, [], [reshape.result])
+    return new
 
 
 def lower_kernel(kernel: KernelBody) -> FuncOp:

@@ -71,9 +71,10 @@ class Rows(Strategy):
             return reduction_cycles(target.costs, [shape[1], vectors], tile, prod(w[1:]), sum)
 
         *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
+        rows = shape[0] * prod(shape[2:-1])
         for cycles, (channels, columns) in scored(ways, cost):
             yield Candidate(
-                cycles,
+                rows * cycles,
                 Schedule(
                     self.name,
                     ((OUTPUT_CHANNEL, channels), (last, columns)),

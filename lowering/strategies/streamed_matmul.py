@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -52,7 +53,8 @@ class StreamedMatmul(Strategy):
         costs, vectors = target.costs, -(-columns // target.lanes)
         group = vectors * (ROWS * costs.l2_line_cycles + 3)
         cycles = depth / ROWS * max(group, ROWS * costs.latency_cycles + costs.row_cycles)
-        yield Candidate(cycles, Schedule(self.name, lanes=((COLUMN, target.lanes),)))
+        matrices = prod(assumed_shape(op.result)[:-1])
+        yield Candidate(matrices * cycles, Schedule(self.name, lanes=((COLUMN, target.lanes),)))
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         op, b = the(MatmulOp, k.kernel), k.builder

@@ -36,6 +36,7 @@ from lowerdeck.lowering.strategies.facts import (
     layout_out,
     the,
 )
+from lowerdeck.lowering.strategies.winograd import winograd_cycles
 from lowerdeck.lowering.targets.base import Costs
 
 
@@ -51,6 +52,9 @@ class Taps(Strategy):
     def wishes(self, kernel: KernelOp, setting: Setting) -> Wishes | None:
         op = the(ConvOp, kernel)
         if not leaves_out_padding(kernel, op, setting.target.costs):
+            return None
+        cycles = direct_cycles(op, setting.target.lanes, setting) * share_on_image(op)
+        if winograd_cycles(kernel, op, setting) < cycles:
             return None
         border = (0,) * (2 * len(dims_of(op.input)))
         return conv_wishes(kernel, op, is_blocked=True, border=border)

@@ -22,7 +22,7 @@ from lowerdeck.dialects.core.types import (
     is_integer,
     numpy_dtype,
 )
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.loops.parameters import Part, parts_of
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.contraction import add_product, factor_element
@@ -45,6 +45,12 @@ COLUMN = "n"
 are those over the matrices of a batch."""
 
 
+WIDTH = "width"
+"""The parameter of a schedule whose last vector of columns overlaps the one before: the lanes."""
+
+MOST_OF_FEW = 8
+"""Vectors of columns beyond which it does not matter how the last one is computed."""
+
 FEW_ROWS = 4
 """Of the left matrix: the right one is read once for all of them."""
 
@@ -57,6 +63,7 @@ class TiledMatmul(Strategy):
 
     name = "tiled_matmul"
     anchors = (MatmulOp,)
+    parameters = (WIDTH,)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
@@ -82,6 +89,7 @@ class TiledMatmul(Strategy):
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
         most = _most_sums(kernel, target) if is_integer(element) else None
         ways = product_tiles(target, rows, columns, depth, most=most, is_strided=not is_packed)
+        matrices = prod(map(_number, dims[:-1])) // rows
         for cycles, (height, count) in ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
@@ -90,11 +98,18 @@ class TiledMatmul(Strategy):
                     ahead = kernel.body.block.args.index(op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
                 schedule = Schedule(self.name, tiles, order, lanes, ahead)
-                yield Candidate(cycles * factor, schedule)
+                yield Candidate(matrices * cycles * factor, schedule)
+        # Of a packed matrix short vectors of columns are as good; single ones are not.
+        is_ragged = not is_packed or columns % FEWEST_LANES != 0
+        if dims[-1].value is not None and is_of(op, f32, f64) and is_ragged:
+            for cycles, schedule in _ways_of_few(
+                target, (labels, row), (rows, columns, depth), self.name
+            ):
+                yield Candidate(matrices * cycles, schedule)
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(MatmulOp, kernel)
-        if not is_constant(kernel, op.rhs):
+        if not is_constant(kernel, op.rhs) or schedule.get(WIDTH) is not None:
             return {}
         width = schedule.vector(COLUMN) * schedule.tile(COLUMN)
         return {op.rhs: panels(len(dims_of(op.rhs)), width)}
@@ -104,8 +119,52 @@ class TiledMatmul(Strategy):
         op = the(MatmulOp, k.kernel)
         dims = dims_of(op.result)
         labels = [*row_labels(len(dims)), COLUMN]
-        with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
-            k.finish(op, at, _sum(k, op, at))
+        if (width := schedule.get(WIDTH)) is None:
+            with k.builder.labeled_nest(list(zip(labels, dims, strict=True)), parallel=True) as at:
+                k.finish(op, at, _sum(k, op, at))
+            return
+        sizes = [*dims[:-1], dims[-1].ceildiv(width)]
+        with k.builder.labeled_nest(list(zip(labels, sizes, strict=True)), parallel=True) as at:
+            first = minimum(at[-1] * width, dims[-1] - width)
+            with k.builder.loop(width, mode="lanes") as lane:
+                place = [*at[:-1], first + lane]
+                k.finish(op, place, _sum(k, op, place))
+
+
+def _ways_of_few(
+    target: Target, labels: tuple[list[str], str], sizes: tuple[int, int, int], name: str
+) -> Iterator[tuple[float, Schedule]]:
+    """
+    For few columns that do not fill vectors: the last vector begins early enough to end with the
+    last column, so that some columns are computed twice.
+    """
+    (outer, row), (rows, columns, depth) = labels, sizes
+    width = target.lanes
+    while width > max(columns, 1):
+        width //= 2
+    if width < FEWEST_LANES or columns % width == 0 or columns > MOST_OF_FEW * target.lanes:
+        return
+    vectors = -(-columns // width)
+    ways = [
+        (height, count)
+        for count in range(1, vectors + 1)
+        for height in range(1, min(rows, target.registers) + 1)
+        if vectors % count == 0 and fits(target, height, count)
+    ]
+
+    def cost(tile: tuple[int, int]) -> float:
+        height, count = tile
+        is_last = rows <= height
+        return sum(
+            _trips(part)
+            * (vectors // count)
+            * _cycles(part.count, count, depth, target, is_last=is_last)
+            for part in parts_of(Expr.const(rows), height, 1)
+        )
+
+    for cycles, (height, count) in scored(ways, cost):
+        tiles, order = ((row, height), (COLUMN, count)), (*outer, row, COLUMN)
+        yield cycles, Schedule(name, tiles, order, parameters=((WIDTH, width),))
 
 
 def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Target:
@@ -122,6 +181,7 @@ def _for_elements(target: Target, element: Attribute, weight: Attribute) -> Targ
         lanes_by_element={"f32": target.lanes_of(element)},
         l1_bytes=target.l1_bytes * 4 // size,
         l2_bytes=target.l2_bytes * 4 // size,
+        line_bytes=target.line_bytes * 4 // numpy_dtype(element).itemsize,
         registers=target.registers - (2 if is_integer(element) else 0),
     )
 
@@ -223,7 +283,8 @@ def _cycles(rows: int, vectors: int, depth: int, target: Target, *, is_last: boo
     """
     sums, loads = rows * vectors, rows + vectors
     panel_bytes = depth * vectors * target.lanes * 4
-    far_lines = vectors if is_last or panel_bytes > target.l1_bytes // 2 else 0
+    is_far = is_last or panel_bytes > target.l1_bytes // 2
+    far_lines = vectors * target.lanes * 4 / target.line_bytes if is_far else 0.0
     if rows > target.l1_ways * (target.page_bytes // gcd(target.page_bytes, depth * 4)):
         far_lines += rows
     costs = target.costs

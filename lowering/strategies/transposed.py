@@ -84,12 +84,15 @@ class Transposed(Strategy):
         spatial = [f"x{axis}" for axis in range(len(first))]
         sizes = (blocks, height, counts[-1])
         ways = window_sum_tiles(setting.target, sizes, depth, even_only=groups > 1)
+        images = prod(counts[:-2]) * prod(map(len, phases_of(op))) * groups
+        batch = dims_of(op.result)[0].value
+        images *= ASSUMED_SIZE if batch is None else batch
         for cycles, (count, rows, columns) in ways:
             tile = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
             if len(spatial) > 1:
                 tile.insert(0, (spatial[-2], rows))
             order = ("n", OUTPUT_CHANNEL, *spatial)
-            yield Candidate(cycles, Schedule(self.name, tuple(tile), order))
+            yield Candidate(images * cycles, Schedule(self.name, tuple(tile), order))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op, lanes = the(ConvTransposeOp, kernel), layout_out(kernel).inner(1)

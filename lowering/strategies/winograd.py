@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
+from math import inf
 
 from xdsl.ir import SSAValue
 
@@ -18,7 +19,7 @@ from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import ints
 from lowerdeck.dialects.core.types import dims_of, f32, i64, static_shape
 from lowerdeck.dialects.core.winograd import matrices
-from lowerdeck.dialects.dims import Expr, exprs, maximum, minimum
+from lowerdeck.dialects.dims import Expr, constants, exprs, maximum, minimum
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
@@ -62,7 +63,8 @@ _LINE = 16
 class Winograd(Strategy):
     """
     F(m x m, 3 x 3): with strict accuracy in the smaller tiles only. For sizes known only at run
-    time, estimates are those of an image of assumed size.
+    time, estimates are those of an image of assumed size. A dilated convolution is one for each of
+    the images of every d-th row and column.
     """
 
     name = "winograd"
@@ -119,10 +121,10 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
     target, threads, costs = setting.target, setting.threads, setting.target.costs
     shape, weight = likely_shape(op), static_shape(op.weight)
     assert weight is not None
-    g = Geometry.of(size, weight[2], exprs(shape))
+    g, groups = Geometry.of(op, size, exprs(shape)), op.groups.data
     tiles = g.tiles.value
     assert tiles is not None
-    blocks_in, blocks_out = -(-weight[1] // lanes), -(-shape[1] // lanes)
+    blocks_in, blocks_out = -(-weight[1] // lanes) * groups, -(-shape[1] // lanes)
     values = g.values**2
     slab_bytes = blocks_out * lanes * weight[1] * 4
     transform_cycles = tiles * values * (blocks_in + blocks_out) * costs.transform_cycles / threads
@@ -130,7 +132,7 @@ def plans(op: ConvOp, size: int, lanes: int, setting: Setting) -> Iterator[Plan]
     most = target.limits.group_tiles
     for group in range(4, most + 1) if is_open else _group_sizes(tiles, threads, most):
         turns = -(-tiles // group) / threads
-        cycles, (count, rows) = _product(blocks_out, group, weight[1], target)
+        cycles, (count, rows) = _product(blocks_out // groups, group, weight[1], target, groups)
         if is_open and group % rows:
             # The number of tiles in the last group is unknown; the others have whole products.
             continue
@@ -153,20 +155,27 @@ def _group_sizes(tiles: int, threads: int, most: int) -> Sequence[int]:
     return sorted(size for size in sizes if 4 <= size <= most) or [min(tiles, most)]
 
 
-def _product(blocks: int, group: int, depth: int, target: Target) -> tuple[float, tuple[int, int]]:
-    """The cycles of one product, and its tile: vectors of output channels, and tiles."""
+def _product(
+    blocks: int, group: int, depth: int, target: Target, times: int
+) -> tuple[float, tuple[int, int]]:
+    """
+    The cycles of one product, so many times, and its tile: vectors of output channels, and tiles.
+    If there are several, no tile belongs to two of them.
+    """
     costs = target.costs
     candidates = [
         (count, rows)
         for count in range(1, min(blocks, 4) + 1)
         for rows in range(1, min(group, target.registers) + 1)
-        if fits(target, rows, count)
+        if fits(target, rows, count) and (times == 1 or blocks % count == 0)
     ]
     return least(
         scored(
             candidates,
             lambda tile: (
-                reduction_cycles(costs, [blocks, group], tile, depth, sum) / costs.efficiency
+                times
+                * reduction_cycles(costs, [blocks, group], tile, depth, sum)
+                / costs.efficiency
             ),
         )
     )
@@ -182,20 +191,46 @@ def transformed_weight(size: int, lanes: int, count: int) -> LayoutAttr:
 
 def can_be_winograd(op: ConvOp, size: int, source: LayoutAttr, target: LayoutAttr) -> bool:
     """
-    True for two dimensions of stride 1 without groups, with at least a tile of outputs if all sizes
-    are constants, and with the same channel blocks in input and output.
+    True for two dimensions of stride 1, in groups of whole blocks if any, with at least a tile of
+    outputs if all sizes are constants, as those of a dilated convolution have to be, and with the
+    same channel blocks in input and output.
     """
     shape, weight = static_shape(op.result), static_shape(op.weight)
     if weight is None or not can_be_blocked(op, source, target):
         return False
-    return (
-        len(weight) == 4
-        and weight[2:] == (3, 3)
-        and (shape is None or min(shape[2:]) >= size)
-        and set(ints(op.strides)) == {1}
-        and set(ints(op.dilations)) == {1}
-        and op.groups.data == 1
-        and source.inner(1) == target.inner(1)
+    dilations, groups, lanes = ints(op.dilations), op.groups.data, target.inner(1)
+    if len(weight) != 4 or weight[2:] != (3, 3) or set(ints(op.strides)) != {1}:
+        return False
+    if shape is None:
+        is_large = set(dilations) == {1}
+    else:
+        is_large = all(
+            extent // dilation >= size
+            for extent, dilation in zip(shape[2:], dilations, strict=True)
+        )
+    is_whole = groups == 1 or (weight[0] // groups % lanes == 0 and weight[1] % lanes == 0)
+    return is_large and is_whole and source.inner(1) == lanes
+
+
+def winograd_cycles(kernel: KernelOp, op: ConvOp, setting: Setting) -> float:
+    """The estimate of the best plan, were input and output in channel blocks; infinite for none."""
+    pads, lanes = constants((*op.pads_begin.data, *op.pads_end.data)), setting.target.lanes
+    rank = len(dims_of(op.input))
+    if pads is None or lanes == 1 or Winograd.name in setting.disabled:
+        return inf
+    if not is_constant(kernel, op.weight):
+        return inf
+    result = LayoutAttr.blocked(rank, 1, lanes)
+    source = result.padded((0, 0, *pads[: rank - 2]), (0, 0, *pads[rank - 2 :]))
+    sizes = [size for size in SIZES if size == 2 or not setting.strict]
+    return min(
+        (
+            plan.cycles
+            for size in sizes
+            if can_be_winograd(op, size, source, result)
+            for plan in plans(op, size, lanes, setting)
+        ),
+        default=inf,
     )
 
 
@@ -209,24 +244,30 @@ class Geometry:
     height: Expr
     width: Expr
     rows: Expr
-    """Rows of tiles in an image."""
+    """Rows of tiles in an image; in one of those between each other, if there are several."""
     columns: Expr
     """Columns of tiles in an image."""
     tiles: Expr
     """All tiles."""
+    dilations: tuple[int, int]
+    """Of rows and columns: so many images lie between each other in each direction."""
 
     @staticmethod
     def of(
+        op: ConvOp,
         size: int,
-        taps: int,
         shape: Sequence[Expr],
         computed: Callable[[Expr], Expr] = lambda size: size,
     ) -> Geometry:
         """For outputs of shape N, C, H, W; `computed` replaces expressions computed from them."""
         batch, _, height, width = shape
-        rows, columns = computed(height.ceildiv(size)), computed(width.ceildiv(size))
-        tiles = computed(batch * rows * columns)
-        return Geometry(size, taps, height, width, rows, columns, tiles)
+        weight = static_shape(op.weight)
+        assert weight is not None
+        below, across = ints(op.dilations)
+        rows = computed(height.ceildiv(below).ceildiv(size))
+        columns = computed(width.ceildiv(across).ceildiv(size))
+        tiles = computed(batch * below * across * rows * columns)
+        return Geometry(size, weight[2], height, width, rows, columns, tiles, (below, across))
 
     @property
     def values(self) -> int:
@@ -251,9 +292,9 @@ class Place:
     top: Expr
     left: Expr
     above: Expr
-    """The number of rows that belong to the previous tile."""
+    """The number of outputs in a column that belong to the previous tile."""
     before: Expr
-    """The number of columns that belong to the previous tile."""
+    """The number of outputs in a row that belong to the previous tile."""
 
 
 class WinogradLowering:
@@ -270,15 +311,17 @@ class WinogradLowering:
         self._k, self._b, self._op = k, k.builder, op
         dims, weight = dims_of(op.result), static_shape(op.weight)
         assert weight is not None
-        self._channels = weight[1]
+        self._channels, groups = weight[1], op.groups.data
         self._lanes = k.output_layout().inner(1)
         self._rows = schedule.tile(TILE)
-        self._g = Geometry.of(schedule.parameter(SIZE), weight[2], dims, k.builder.computed)
+        self._g = Geometry.of(op, schedule.parameter(SIZE), dims, k.builder.computed)
         self._is_open = self._g.tiles.value is None
         group, parts = schedule.parameter(GROUP), schedule.parameter(PARTS)
         self._group, self._parts = group, parts
-        self._blocks_in = -(-weight[1] // self._lanes)
-        self._blocks_out = -(-weight[0] // self._lanes)
+        self._each_in, self._each_out = (
+            -(-n // self._lanes) for n in (weight[1], weight[0] // groups)
+        )
+        self._blocks_in, self._blocks_out = self._each_in * groups, self._each_out * groups
         values = self._g.values**2
         sizes = [slab(n, group, self._lanes) for n in (self._blocks_in, self._blocks_out)]
         self._inputs, self._outputs = (k.scratch(f32, [parts, values, size]) for size in sizes)
@@ -317,11 +360,17 @@ class WinogradLowering:
         """The location of a tile by number."""
         g = self._g
         row, column = tile // g.columns % g.rows * g.size, tile % g.columns * g.size
+        image, (below, across) = tile // (g.rows * g.columns), g.dilations
+        first_row, first_column = image // across % below, image % across
+        image = image // (below * across)
         top, left = row, column
         if not self._is_open:
-            top, left = minimum(row, g.height - g.size), minimum(column, g.width - g.size)
-        image = tile // (g.rows * g.columns)
-        places = (image, top, left, row - top, column - left)
+            top = minimum(row, (g.height - first_row).ceildiv(below) - g.size)
+            left = minimum(column, (g.width - first_column).ceildiv(across) - g.size)
+        places = (
+            *(image, first_row + top * below, first_column + left * across),
+            *(row - top, column - left),
+        )
         return Place(*map(self._b.computed, places))
 
     def _note_places(self, start: Expr, count: Expr) -> None:
@@ -357,10 +406,10 @@ class WinogradLowering:
             else:
                 yield block, tile, self._place(b.computed(start + tile))
 
-    def _window(self, first: Expr, size: Expr) -> list[Expr]:
+    def _window(self, axis: int, first: Expr, size: Expr) -> list[Expr]:
         """The rows or columns of inputs that a tile reads, counted from the padding."""
         g = self._g
-        window = [first + i for i in range(g.values)]
+        window = [first + i * g.dilations[axis] for i in range(g.values)]
         if not self._is_open or size % g.size == 0:
             return window
         # A tile begins within the image, so that its first window is whole.
@@ -373,7 +422,8 @@ class WinogradLowering:
         matrix = matrices(g.size, g.taps).inputs
         pads = [pad.value or 0 for pad in self._op.pads_begin.data]
         with self._each(self._blocks_in, start, Expr.const(0), count) as (block, tile, place):
-            rows, columns = self._window(place.top, g.height), self._window(place.left, g.width)
+            rows = self._window(0, place.top, g.height)
+            columns = self._window(1, place.left, g.width)
             with b.loop(self._lanes, mode="lanes") as lane:
                 channel = block * self._lanes + lane
                 inputs = [
@@ -398,11 +448,12 @@ class WinogradLowering:
         labels = [("v0", count), ("v1", count), (OUTPUT_CHANNEL, self._blocks_out)]
         with b.labeled_nest([*labels, (TILE, tiles)]) as (i, j, block, tile):
             with b.loop(lanes, mode="lanes") as lane:
+                first = block // self._each_out * self._each_in
 
                 def add_product(
                     source: Expr, at: Sequence[Expr], values: Sequence[SSAValue]
                 ) -> Sequence[SSAValue]:
-                    place = (source * self._group + tile) * lanes + at[-1]
+                    place = ((first + source) * self._group + tile) * lanes + at[-1]
                     value = b.load(self._inputs, [part, i * count + j, place])
                     channels = [block * lanes + lane, source * lanes + at[-1]]
                     return [b.fma(value, b.load(weight, [*channels, i, j]), values[0])]
@@ -447,25 +498,30 @@ class WinogradLowering:
 
         def store_row(i: int) -> None:
             for j in size:
-                with self._if_own(j, place.left, place.before, g.width):
-                    where = [place.image, channel, place.top + i, place.left + j]
+                with self._if_own(1, j, place.left, place.before):
+                    row, column = place.top + i * g.dilations[0], place.left + j * g.dilations[1]
+                    where = [place.image, channel, row, column]
                     self._k.finish(self._op, where, tile[i][j])
 
         for i in size:
-            with self._if_own(i, place.top, place.above, g.height):
+            with self._if_own(0, i, place.top, place.above):
                 store_row(i)
 
     def _if_own(
-        self, number: int, first: Expr, done: Expr, size: Expr
+        self, axis: int, number: int, first: Expr, done: Expr
     ) -> AbstractContextManager[None]:
-        """For a row or column of a tile: whether it is to be stored."""
-        b, extent = self._b, self._g.size
-        if size % extent == 0:
-            return nullcontext()
+        """For a row (axis 0) or column of a tile: whether it is to be stored."""
+        b, g = self._b, self._g
+        size, tiles = ((g.height, g.rows), (g.width, g.columns))[axis]
         if self._is_open:
+            if size % g.size == 0:
+                return nullcontext()
             # A tile begins within the image.
             inside = b.compare_index("slt", first + number, size) if number else None
             return nullcontext() if inside is None else b.when(inside, in_lanes=True)
-        if number >= ((-size % extent).value or 0):
+        # The smallest of the images that lie between each other has the most of them twice.
+        most = (tiles * g.size - size // g.dilations[axis]).value
+        assert most is not None
+        if number >= most:
             return nullcontext()
         return b.when(b.compare_index("sge", number, done), in_lanes=True)

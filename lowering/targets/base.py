@@ -66,6 +66,10 @@ class Costs:
     """Operations as slow as one division, in kernels that threads share."""
     function_steps: int = 24
     """Operations as slow as one call of a C library function."""
+    scalar_steps: float = 0.5
+    """Vector operations as slow as one of scalars, more of which run at once."""
+    rare_branch: int = 16
+    """How often a branch without an alternative is reached for each time that it is taken."""
     shared_steps: int = 8192
     """
     Operations below which one thread runs a kernel alone: the time that others would save is less

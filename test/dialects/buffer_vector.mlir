@@ -96,8 +96,12 @@ buffer.entry ["x"] -> ["y"] {
 // CHECK-LABEL: buffer.func @square
 // CHECK-NEXT:    %t = buffer.scratch : !buffer.ref<[4, 4] x f32>
 // CHECK-NEXT:    buffer.transpose %t : !buffer.ref<[4, 4] x f32>
+// CHECK-NEXT:    %u = buffer.scratch : !buffer.ref<[3, 4] x f32>
+// CHECK-NEXT:    buffer.transpose %u : !buffer.ref<[3, 4] x f32>
 buffer.func @square {
   %t = buffer.scratch : !buffer.ref<[4, 4] x f32>
   buffer.transpose %t : !buffer.ref<[4, 4] x f32>
+  %u = buffer.scratch : !buffer.ref<[3, 4] x f32>
+  buffer.transpose %u : !buffer.ref<[3, 4] x f32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}

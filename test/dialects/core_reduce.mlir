@@ -7,6 +7,7 @@
 // CHECK-NEXT:    %c = core.reduce prod %x [] : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 // CHECK-NEXT:    %d = core.arg_reduce min %x axis 0 {last_index = true} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<4xi64>
 // CHECK-NEXT:    %e = core.softmax %x axis 1 : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+// CHECK-NEXT:    %g = core.softmax %x axis 1 {log = true} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 // CHECK-NEXT:    %f = core.cumulative sum %x axis 0 {reverse = true} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
@@ -16,6 +17,7 @@ func.func @reduce(%x : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) {
   %c = core.reduce prod %x [] : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   %d = core.arg_reduce min %x axis 0 {last_index = true} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<4xi64>
   %e = core.softmax %x axis 1 : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
+  %g = core.softmax %x axis 1 {log = true} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   %f = core.cumulative sum %x axis 0 {reverse = true} : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   func.return
 }

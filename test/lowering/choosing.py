@@ -53,9 +53,7 @@ class ChooseAmong(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         setting = Setting.of(options_of(ctx))
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp):
-                continue
+        for kernel in [k for k in op.walk() if isinstance(k, KernelOp)]:
             ways = list(candidates(kernel, setting))
             ways = [way for way in ways if self.wanted(way)] or ways
             if ways:

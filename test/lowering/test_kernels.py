@@ -381,6 +381,11 @@ def test_top_k_of_many(suite: Suite) -> None:
     x = np.stack([rising, -rising, rising * 0, few, values((70,))])
     for k in (1, 2, 3, 7, 8, 64, 69, 70):
         suite.on(lambda x, k=k: t.TopKOp(x, k, 1, k % 2 == 0).results, x)
+    for dtype in ALL:
+        bits = numbers.integers(0, 256, (70, np.dtype(dtype).itemsize), np.uint8)
+        x = bits[:, 0] > 99 if dtype == np.bool_ else bits.view(dtype).reshape(70)
+        for k, largest in ((70, True), (70, False), (20, True), (20, False)):
+            suite.on(lambda x, k=k, up=largest: t.TopKOp(x, k, 0, up).results, x)
     suite.check()
 
 

@@ -117,10 +117,11 @@ def waits(op: Operation) -> bool:
 
 
 def races(module: ModuleOp) -> list[str]:
-    """What threads may do to each other on any path through the entry function."""
+    """What threads may do to each other on any path through the entry function, which they share."""
     functions = kernel.functions_of(module)
     entry = find_entry(module)
     assert entry is not None
+    assert entry.parallel is not None
     roots, found = find_roots(entry), dict[str, None]()
     for path in paths(entry.body.block):
         open_: list[Touch] = []
@@ -164,7 +165,7 @@ def control_flow(x: SSAValue, flag: SSAValue, trips: SSAValue) -> Sequence[SSAVa
 
 
 def test_control_flow() -> None:
-    types = [typed(np.int64, 64), typed(np.bool_), typed(np.int64)]
+    types = [typed(np.int64, 512), typed(np.bool_), typed(np.int64)]
     module = lowered(module_of(types, control_flow), planned=False)
     assert not races(module)
     entry = find_entry(module)

@@ -110,6 +110,8 @@ def test_rows(tmp_path: Path, target: str) -> None:
                 return [
                     r.SoftmaxOp(v, 1),
                     r.SoftmaxOp(v, 0),
+                    r.SoftmaxOp(v, 1, log=True),
+                    r.SoftmaxOp(v, 0, log=True),
                     LayerNormOp(v, scale, bias, 1e-3, 1),
                     r.CumulativeOp("sum", v, 1),
                     r.CumulativeOp("sum", v, 1, True, True),
@@ -130,7 +132,13 @@ def test_rows(tmp_path: Path, target: str) -> None:
             image,
         )
     x = special(numbers(np.float32, 23, 5))
-    add(suite, target, [typed(np.float32, *x.shape)], lambda v: [r.SoftmaxOp(v, 1)], x)
+    add(
+        suite,
+        target,
+        [typed(np.float32, *x.shape)],
+        lambda v: [r.SoftmaxOp(v, 1), r.SoftmaxOp(v, 1, log=True)],
+        x,
+    )
     for dtype in (np.int32, np.int64):
         x = numbers(dtype, 19, 33)
         add(

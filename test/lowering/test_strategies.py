@@ -81,7 +81,7 @@ def test_disabled_and_asked_for(options: CompileOptions, expected: str) -> None:
 def test_layouts_are_those_that_enabled_strategies_want() -> None:
     """Without any strategy for convolutions on blocks, nothing is brought into blocks."""
     module = convolutions()
-    names = ["winograd", "direct", "taps", "rows"]
+    names = ["winograd", "direct", "taps", "rows", "conv_lines"]
     assert chosen(module, CompileOptions(target="x86-64-v4", disable_strategy=names)) == set()
     kernels = [op for op in module.walk() if isinstance(op, KernelOp)]
     assert [kernel.layouts for kernel in kernels] == [None] * 2

@@ -15,6 +15,8 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.lowering import targets
 from lowerdeck.lowering.pipeline import check_options, run_to_phase
+from lowerdeck.lowering.strategies.costs import least
+from lowerdeck.lowering.strategies.tiled_matmul import product_tiles
 from lowerdeck.lowering.targets import TARGETS, target_named, target_names
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions, OptionError
@@ -70,3 +72,12 @@ def test_lanes_by_element(name: str) -> None:
     assert target.lanes == target.lanes_of(f32) == target.lanes_of(i32)
     assert target.lanes_of(f64) == max(target.lanes // 2, 1)
     assert target.lanes_of(bf16) == 1
+
+
+@pytest.mark.parametrize(("target", "tile"), [("x86-64-v4", (13, 2)), ("x86-64-v3", (3, 3))])
+def test_tiles_of_products_leave_sums_time(target: str, tile: tuple[int, int]) -> None:
+    """
+    Eight sums of vectors that are half a line would only just hide the time of a multiply-add;
+    three of them are fewer than two lines.
+    """
+    assert least(product_tiles(target_named(target), 128, 384, 1536))[1] == tile

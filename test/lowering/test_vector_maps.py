@@ -17,6 +17,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import element_of
 
@@ -99,13 +100,42 @@ def test_arithmetic(tmp_path: Path, target: str) -> None:
             if dtype is np.bool_:
                 return [*found, e.OrOp(x, y)]
             found += [e.AddOp(x, y), e.SubOp(x, y), e.MulOp(x, y), e.AbsOp(x), e.NegOp(x)]
-            found += [e.SignOp(x)]
+            found += [e.SignOp(x), e.RemOp(x, y), e.ModOp(x, y)]
             if dtype in FLOATS:
                 rounded = [e.FloorOp(x), e.CeilOp(x), e.RoundOp(x), e.SqrtOp(e.AbsOp(x).result)]
                 return [*found, *rounded]
-            return [*found, e.AndOp(x, y), e.XorOp(x, y)]
+            return [*found, e.DivOp(x, y), e.AndOp(x, y), e.XorOp(x, y)]
 
         add(suite, target, ports, body, x, y, mask)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_limited_casts(tmp_path: Path, target: str) -> None:
+    """Limits before a conversion: those of its type, or narrower ones."""
+    suite = suite_for(target, tmp_path)
+    for dtype in (np.float32, np.float64):
+        x = numbers(dtype)
+
+        def limited(v: SSAValue, low: float, high: float, to: Any, dtype: Any = dtype) -> Any:
+            least, most = (ConstantOp.of(np.array(limit, dtype)).result for limit in (low, high))
+            cut = e.MaxOp(e.MinOp(v, most).result, least).result
+            return e.CastOp(cut, element_of(np.dtype(to)))
+
+        limits = (
+            (0, 255, np.uint8),
+            (3, 200, np.uint8),
+            (-128, 127, np.int8),
+            (-100, 127, np.int8),
+            (0, 65535, np.uint16),
+        )
+        add(
+            suite,
+            target,
+            [typed(dtype, *x.shape)],
+            lambda v, limits=limits, limited=limited: [limited(v, *each) for each in limits],
+            x,
+        )
     suite.check()
 
 

@@ -22,6 +22,21 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // -----
 
+// Of differences to a maximum, nothing overflows, and a shorter polynomial is enough.
+// CHECK-LABEL: buffer.func @softmax_0
+// CHECK: %[[D:.*]] = arith.subf
+// CHECK-NEXT: %[[C:.*]] = arith.maximumf %[[D]], %{{.*}} : f32
+// CHECK-NEXT: %[[S:.*]] = math.fma %[[C]], %{{.*}}, %[[R:.*]] : f32
+// CHECK-NEXT: arith.subf %[[S]], %[[R]] : f32
+// CHECK-COUNT-8: math.fma
+// CHECK-NEXT: arith.bitcast %[[S]] : f32 to i32
+func.func @main(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+  %y = core.softmax %x axis 1 : (tensor<2x8xf32>) -> tensor<2x8xf32>
+  func.return %y : tensor<2x8xf32>
+}
+
+// -----
+
 // Constants are made once, at the beginning; half precision is f32 here.
 // CHECK-LABEL: buffer.func @tanh_0
 // CHECK: arith.constant 0x4B400000 : f32
@@ -29,7 +44,7 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // CHECK: arith.extf
 // CHECK-NOT: math.tanh
 // CHECK: arith.divf
-// CHECK: arith.select
+// CHECK-NEXT: arith.addf
 // CHECK: arith.ori
 // CHECK: arith.bitcast
 // CHECK-NEXT: arith.truncf
@@ -77,4 +92,40 @@ func.func @main(%x: tensor<8xf64>) -> tensor<8xf64> {
   %a = core.exp %x : (tensor<8xf64>) -> tensor<8xf64>
   %b = core.erf %a : (tensor<8xf64>) -> tensor<8xf64>
   func.return %b : tensor<8xf64>
+}
+
+// -----
+
+// Remainders of f32 are exact in f64; where quotients are large, they are those of the C library.
+// CHECK-LABEL: buffer.func @rem_0
+// CHECK:       %[[Q:.*]] = arith.divf %{{.*}} {exact} : f64
+// CHECK:       arith.cmpf oge, %[[Q]]
+// CHECK:       %[[T:.*]] = math.floor %[[Q]] {exact} : f64
+// CHECK:       math.fma
+// CHECK:       math.copysign
+// CHECK:       scf.if
+// CHECK:         buffer.remf %{{.*}} : f32
+// CHECK-NEXT:    scf.yield
+// CHECK-NEXT:  } else {
+// CHECK-NEXT:    scf.yield
+func.func @main(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %z = core.rem %x, %y : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  func.return %z : tensor<8xf32>
+}
+
+// -----
+
+// The third power of f64 is two products, the fifth has too many for its digits.
+// CHECK-LABEL: buffer.func @pow_0
+// CHECK:       %[[S:.*]] = arith.mulf %[[X:.*]], %[[X]] {exact} : f64
+// CHECK-NEXT:  arith.mulf %[[S]], %[[X]] {exact} : f64
+// CHECK-NOT:   math.powf
+// CHECK-LABEL: buffer.func @pow_1
+// CHECK:       math.powf
+func.func @main(%x: tensor<8xf64>) -> (tensor<8xf64>, tensor<8xf64>) {
+  %three = core.constant dense<3.0> : tensor<f64>
+  %five = core.constant dense<5.0> : tensor<f64>
+  %y = core.pow %x, %three : (tensor<8xf64>, tensor<f64>) -> tensor<8xf64>
+  %z = core.pow %x, %five : (tensor<8xf64>, tensor<f64>) -> tensor<8xf64>
+  func.return %y, %z : tensor<8xf64>, tensor<8xf64>
 }

@@ -10,7 +10,7 @@
 // CHECK:     core.kernel @conv_0
 // CHECK:       core.conv %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} strides [1] dilations [1] pads [1] [0] groups 1 in i32 : (tensor<1x2x5xui8>, tensor<3x2x2xi8>, tensor<3xi32>, tensor<ui8>, tensor<i8>) -> tensor<1x3x5xi32>
 // CHECK:     core.kernel @matmul_0
-// CHECK:       core.matmul %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} in i32 : (tensor<1x3x5xui8>, tensor<5x4xi8>, tensor<ui8>, tensor<i8>) -> tensor<1x3x4xi32>
+// CHECK:       core.matmul %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} in i32 : (tensor<3x5xui8>, tensor<5x4xi8>, tensor<ui8>, tensor<i8>) -> tensor<3x4xi32>
 // CHECK:     tiled_matmul
 
 // PLAIN:     buffer.func @conv_0

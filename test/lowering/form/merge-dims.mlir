@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=form-kernels,merge-dims --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=form-kernels,fuse-epilogue,merge-dims --split-input-file | filecheck %s
 
 // A map of equal shapes has one dimension, and so has what follows it: both are reshaped once.
 // CHECK-LABEL: @maps
@@ -202,4 +202,35 @@ func.func @image(%x: tensor<6x4x5xf32>, %s: tensor<6x1x1xf32>) -> tensor<6x4x5xf
 func.func @lines(%x: tensor<6x4x5xf32>, %s: tensor<4x1xf32>) -> tensor<6x4x5xf32> {
   %y = core.layer_norm %x, %s axis 1 {epsilon = 1.0e-3 : f64} : (tensor<6x4x5xf32>, tensor<4x1xf32>) -> tensor<6x4x5xf32>
   func.return %y : tensor<6x4x5xf32>
+}
+
+// -----
+
+// Rows that meet the same right matrix are those of one left matrix, whatever is added to them.
+// CHECK-LABEL: @products
+// CHECK:         core.matmul {{.*}} : (tensor<6x4xf32>, tensor<4x5xf32>) -> tensor<6x5xf32>
+// CHECK-NEXT:    core.add {{.*}} : (tensor<6x5xf32>, tensor<5xf32>) -> tensor<6x5xf32>
+// CHECK-LABEL: @own_matrix
+// CHECK:         core.matmul {{.*}} : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+// CHECK-LABEL: @scaled_images
+// CHECK:         core.matmul {{.*}} : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+// CHECK-LABEL: @own_zeros
+// CHECK:         core.matmul {{.*}} : (tensor<2x3x4xui8>, tensor<4x5xi8>, tensor<2x3x1xui8>, tensor<i8>) -> tensor<2x3x5xi32>
+func.func @products(%x: tensor<2x3x4xf32>, %w: tensor<4x5xf32>, %b: tensor<5xf32>) -> tensor<2x3x5xf32> {
+  %p = core.matmul %x, %w : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+  %a = core.add %p, %b : (tensor<2x3x5xf32>, tensor<5xf32>) -> tensor<2x3x5xf32>
+  func.return %a : tensor<2x3x5xf32>
+}
+func.func @own_matrix(%x: tensor<2x3x4xf32>, %w: tensor<2x4x5xf32>) -> tensor<2x3x5xf32> {
+  %p = core.matmul %x, %w : (tensor<2x3x4xf32>, tensor<2x4x5xf32>) -> tensor<2x3x5xf32>
+  func.return %p : tensor<2x3x5xf32>
+}
+func.func @scaled_images(%x: tensor<2x3x4xf32>, %w: tensor<4x5xf32>, %s: tensor<2x1x1xf32>) -> tensor<2x3x5xf32> {
+  %p = core.matmul %x, %w : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+  %a = core.mul %p, %s : (tensor<2x3x5xf32>, tensor<2x1x1xf32>) -> tensor<2x3x5xf32>
+  func.return %a : tensor<2x3x5xf32>
+}
+func.func @own_zeros(%x: tensor<2x3x4xui8>, %w: tensor<4x5xi8>, %z: tensor<2x3x1xui8>, %v: tensor<i8>) -> tensor<2x3x5xi32> {
+  %p = core.matmul %x, %w, %z, %v in i32 : (tensor<2x3x4xui8>, tensor<4x5xi8>, tensor<2x3x1xui8>, tensor<i8>) -> tensor<2x3x5xi32>
+  func.return %p : tensor<2x3x5xi32>
 }

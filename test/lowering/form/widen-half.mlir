@@ -29,3 +29,56 @@ func.func @products(%x: tensor<2x3xbf16>, %w: tensor<3x2xbf16>, %d: tensor<2x2xf
   %z = core.matmul %d, %d : (tensor<2x2xf64>, tensor<2x2xf64>) -> tensor<2x2xf64>
   func.return %y, %z : tensor<2x2xf32>, tensor<2x2xf64>
 }
+
+// -----
+
+// What two maps read is stored in f32 and rounded already: each of them reads it so. What only one map
+// of the same shape reads is in one kernel with it.
+// CHECK-LABEL: @stored
+// CHECK:         %[[S:.+]] = core.matmul {{.*}} -> tensor<2x4xf32>
+// CHECK-NEXT:    %[[H:.+]] = core.cast %[[S]] to f16
+// CHECK-NEXT:    %[[W:.+]] = core.cast %[[H]] to f32
+// CHECK-NEXT:    %[[A:.+]] = core.cast %[[W]] to f16
+// CHECK-NEXT:    %[[T:.+]] = core.tanh %[[A]]
+// CHECK-NEXT:    core.abs %[[T]]
+// CHECK-NEXT:    %[[B:.+]] = core.cast %[[W]] to f16
+// CHECK-NEXT:    core.exp %[[B]]
+func.func @stored(%x: tensor<2x3xf16>, %w: tensor<3x4xf16>) -> (tensor<2x4xf16>, tensor<2x4xf16>) {
+  %y = core.matmul %x, %w : (tensor<2x3xf16>, tensor<3x4xf16>) -> tensor<2x4xf16>
+  %t = core.tanh %y : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  %a = core.abs %t : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  %e = core.exp %y : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  func.return %a, %e : tensor<2x4xf16>, tensor<2x4xf16>
+}
+
+// -----
+
+// What is moved or chosen is not rounded again; sums are.
+// CHECK-LABEL: @between
+// CHECK:         %[[W:.+]] = core.cast %{{.*}} to f32 : (tensor<2x4xf16>)
+// CHECK-NEXT:    %[[T:.+]] = core.transpose %[[W]] [1, 0]
+// CHECK-NEXT:    %[[M:.+]] = core.max %[[T]], %[[T]]
+// CHECK-NEXT:    %[[R:.+]] = core.reduce sum %[[M]] [0]
+// CHECK-NEXT:    %[[H:.+]] = core.cast %[[R]] to f16
+// CHECK-NEXT:    %[[S:.+]] = core.cast %[[H]] to f32
+// CHECK-NEXT:    core.mul %[[M]], %[[S]]
+func.func @between(%x: tensor<2x3xf16>, %w: tensor<3x4xf16>) -> tensor<4x2xf16> {
+  %y = core.matmul %x, %w : (tensor<2x3xf16>, tensor<3x4xf16>) -> tensor<2x4xf16>
+  %t = core.transpose %y [1, 0] : (tensor<2x4xf16>) -> tensor<4x2xf16>
+  %m = core.max %t, %t : (tensor<4x2xf16>, tensor<4x2xf16>) -> tensor<4x2xf16>
+  %r = core.reduce sum %m [0] : (tensor<4x2xf16>) -> tensor<2xf16>
+  %z = core.mul %m, %r : (tensor<4x2xf16>, tensor<2xf16>) -> tensor<4x2xf16>
+  func.return %z : tensor<4x2xf16>
+}
+
+// -----
+
+// Without convolutions and products, nothing becomes larger.
+// CHECK-LABEL: @small
+// CHECK-NOT:     core.cast
+func.func @small(%x: tensor<2x4xf16>) -> (tensor<4x2xf16>, tensor<2x4xf16>) {
+  %y = core.exp %x : (tensor<2x4xf16>) -> tensor<2x4xf16>
+  %t = core.transpose %y [1, 0] : (tensor<2x4xf16>) -> tensor<4x2xf16>
+  %m = core.max %y, %y : (tensor<2x4xf16>, tensor<2x4xf16>) -> tensor<2x4xf16>
+  func.return %t, %m : tensor<4x2xf16>, tensor<2x4xf16>
+}

@@ -98,17 +98,17 @@ buffer.func @strided {
 // CHECK-NOT:   vector<
 // CHECK:       } {symbols
 buffer.func @far {
-^bb0(%x: !buffer.ref<[20] x f32>, %y: !buffer.ref<[4] x f32>):
+^bb0(%x: !buffer.ref<[40] x f32>, %y: !buffer.ref<[4] x f32>):
   buffer.for <[0, 4, 1]> {
   ^bb1(%i: index):
-    %a = buffer.load %x(%i) <[d0 * 5]> : !buffer.ref<[20] x f32> -> f32
+    %a = buffer.load %x(%i) <[d0 * 9]> : !buffer.ref<[40] x f32> -> f32
     buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
     buffer.yield
   } by lanes {parallel = false, label = "i"}
   buffer.for <[0, 4, 1]> {
   ^bb1(%i: index):
     %a = buffer.load %y(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
-    buffer.store %a, %x(%i) <[d0 * 2]> : f32, !buffer.ref<[20] x f32>
+    buffer.store %a, %x(%i) <[d0 * 2]> : f32, !buffer.ref<[40] x f32>
     buffer.yield
   } by lanes {parallel = false, label = "i"}
   buffer.return
@@ -181,10 +181,10 @@ buffer.func @pairs {
 // CHECK-NOT:   vector<
 // CHECK:       } {parallel = false, label = "i"}
 buffer.func @far_column {
-^bb0(%x: !buffer.ref<[4, 5] x f32>, %y: !buffer.ref<[4] x f32>):
+^bb0(%x: !buffer.ref<[4, 9] x f32>, %y: !buffer.ref<[4] x f32>):
   buffer.for <[0, 4, 1]> {
   ^bb1(%i: index):
-    %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 5] x f32> -> f32
+    %a = buffer.load %x(%i) <[d0, 0]> : !buffer.ref<[4, 9] x f32> -> f32
     buffer.store %a, %y(%i) <[d0]> : f32, !buffer.ref<[4] x f32>
     buffer.yield
   } by lanes {parallel = false, label = "i"}
@@ -292,6 +292,71 @@ buffer.func @saturated {
     %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
     %b = arith.fptosi %a : f32 to i8
     buffer.store %b, %y(%i) <[d0]> : i8, !buffer.ref<[4] x i8>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Without signs the maximum with 0 is enough: it is 0 for NaN.
+// CHECK-LABEL: buffer.func @unsigned
+// CHECK:       %[[A:.*]] = buffer.load %x <[0]> : {{.*}} -> vector<4xf32>
+// CHECK-NOT:   buffer.select
+// CHECK:       %[[L:.*]] = buffer.maxf %[[A]]
+// CHECK:       buffer.minf %[[L]]
+buffer.func @unsigned {
+^bb0(%x: !buffer.ref<[4] x f32>, %y: !buffer.ref<[4] x ui8>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x f32> -> f32
+    %b = arith.fptoui %a : f32 to i8
+    buffer.store %b, %y(%i) <[d0]> : i8, !buffer.ref<[4] x ui8>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// Quotients of i32 come from f64: 0 for a divisor of 0, and the one that is too large wraps.
+// CHECK-LABEL: buffer.func @quotients
+// CHECK:       %[[A:.*]] = buffer.convert %{{.*}} : vector<4xi32> -> vector<4xf64>
+// CHECK:       %[[B:.*]] = buffer.convert %{{.*}} : vector<4xi32> -> vector<4xf64>
+// CHECK:       %[[Q:.*]] = arith.divf %[[A]], %[[B]] : vector<4xf64>
+// CHECK:       %[[Z:.*]] = buffer.compare eq %{{.*}} : vector<4xi32> -> vector<4xi32>
+// CHECK-NEXT:  %[[M:.*]] = buffer.convert %[[Z]] : vector<4xi32> -> vector<4xi64>
+// CHECK:       buffer.select %[[M]], %{{.*}}, %[[Q]]
+// CHECK:       buffer.compare eq
+// CHECK:       %[[S:.*]] = buffer.select
+// CHECK-NEXT:  %[[I:.*]] = buffer.convert %[[S]] : vector<4xf64> -> vector<4xi32>
+// CHECK-NEXT:  buffer.store %[[I]]
+buffer.func @quotients {
+^bb0(%x: !buffer.ref<[4] x i32>, %y: !buffer.ref<[4] x i32>, %z: !buffer.ref<[4] x i32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x i32> -> i32
+    %b = buffer.load %y(%i) <[d0]> : !buffer.ref<[4] x i32> -> i32
+    %c = arith.divsi %a, %b : i32
+    buffer.store %c, %z(%i) <[d0]> : i32, !buffer.ref<[4] x i32>
+    buffer.yield
+  } by lanes {parallel = false, label = "i"}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// What C compilers turn into a product of integers is left to them.
+// CHECK-LABEL: buffer.func @by_constant
+// CHECK:       arith.divsi %{{.*}} : i32
+buffer.func @by_constant {
+^bb0(%x: !buffer.ref<[4] x i32>, %z: !buffer.ref<[4] x i32>):
+  buffer.for <[0, 4, 1]> {
+  ^bb1(%i: index):
+    %a = buffer.load %x(%i) <[d0]> : !buffer.ref<[4] x i32> -> i32
+    %b = arith.constant 3 : i32
+    %c = arith.divsi %a, %b : i32
+    buffer.store %c, %z(%i) <[d0]> : i32, !buffer.ref<[4] x i32>
     buffer.yield
   } by lanes {parallel = false, label = "i"}
   buffer.return

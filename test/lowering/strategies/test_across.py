@@ -34,7 +34,12 @@ def suite(tmp_path: Path) -> Suite:
 
 
 def check_squares(
-    suite: Suite, target: str, body: Callable[[SSAValue], SSAValue], cases: list[tuple[Any, Array]]
+    suite: Suite,
+    target: str,
+    body: Callable[[SSAValue], SSAValue],
+    cases: list[tuple[Any, Array]],
+    *,
+    is_blocked: bool = True,
 ) -> set[int]:
     """Run a program for each type and value; the sides of the squares that they transpose."""
     for number, (type_, x) in enumerate(cases):
@@ -43,7 +48,8 @@ def check_squares(
             module_of([type_], body),
             [x],
             target=target,
-            border=(1, 2),
+            border=(1, 2) if is_blocked else (0, 0),
+            is_blocked=is_blocked,
             threads=1 + number % 2,
         )
         suite.programs.append(program)
@@ -103,6 +109,44 @@ def test_types(suite: Suite, target: str, lanes: int) -> None:
         cases.append((typed(dtype, *x.shape), x))
     sides = check_squares(suite, target, body, cases)
     assert {16, 8} <= sides <= {16, 8, 4}
+
+
+@pytest.mark.parametrize(("target", "lanes"), TARGETS)
+def test_few_columns(suite: Suite, target: str, lanes: int) -> None:
+    """Rows of each number of elements, of every width and of sizes known at run time only."""
+
+    def turned(x: SSAValue) -> SSAValue:
+        return core.TransposeOp(x, [0, 2, 1]).result
+
+    cases: list[tuple[Any, Array]] = []
+    for columns in (2, 3, 4, 5, 6, 7, 9, 12, 16):
+        x = (values(2, columns, 2 * lanes + 5) * 50).astype(np.int32)
+        cases.append((typed(np.int32, *x.shape), x))
+    for dtype in (np.int8, np.bool_, np.float16, np.int64):
+        x = (values(3, 3, 37) * 50).astype(dtype)
+        cases.append((typed(dtype, 3, 3, symbol("w")), x))
+    for shape in ((1, 3, 3), (0, 3, 20), (2, 3, 0), (1, 3, 17)):
+        x = values(*shape)
+        cases.append((typed(np.float32, symbol("n"), 3, symbol("w")), x))
+    assert check_squares(suite, target, turned, cases, is_blocked=False)
+    rows = {
+        op.rows
+        for program in suite.programs
+        for op in program.module.walk()
+        if isinstance(op, TransposeOp)
+    }
+    assert {2, 3} <= rows
+
+
+def test_few_columns_in_expressions(suite: Suite) -> None:
+    """What is computed before and behind is so in vectors along the rows of the input."""
+
+    def body(x: SSAValue) -> SSAValue:
+        turned = core.TransposeOp(e.NegOp(x).result, [0, 2, 1]).result
+        return e.AddOp(turned, constant(np.array(3, np.float32))).result
+
+    cases: list[tuple[Any, Array]] = [(typed(np.float32, 2, 3, 70), values(2, 3, 70))]
+    assert check_squares(suite, "x86-64-v4", body, cases, is_blocked=False) == {16}
 
 
 def test_nearest_misses(suite: Suite) -> None:

@@ -46,9 +46,12 @@ def test_dot_products(tmp_path: Path, target: str) -> None:
                 return [e.AddOp(product, ConstantOp.of(bias).result)]
 
             add(suite, target, [typed(dtype, *x.shape)], body, x)
+            ports = [typed(dtype, *x.shape), typed(dtype, *w.shape)]
+            add(suite, target, ports, lambda v, w: [MatmulOp(v, w)], x, w)
             if rows == 5:
                 add(suite, target, [typed(dtype, symbol("n"), terms)], body, x)
-        x, w = numbers(dtype, 3, 4, 37), numbers(dtype, 3, 37, 1)
-        ports = [typed(dtype, *x.shape), typed(dtype, *w.shape)]
-        add(suite, target, ports, lambda v, w: [MatmulOp(v, w)], x, w)
+        for columns in (1, 3):
+            x, w = numbers(dtype, 3, 4, 37), numbers(dtype, 3, 37, columns)
+            ports = [typed(dtype, *x.shape), typed(dtype, *w.shape)]
+            add(suite, target, ports, lambda v, w: [MatmulOp(v, w)], x, w)
     suite.check()

@@ -89,6 +89,13 @@ def test_epilogue(tmp_path: Path, target: str) -> None:
 
     x, residual = values(2, 9, 11), values(2, 9, 27, seed=3)
     add(suite, target, types_of(x, residual), body, x, residual)
+
+    def by_computed(x: Any, w: Any, residual: Any) -> Any:
+        return e.AddOp(e.NegOp(residual).result, MatmulOp(x, w).result)
+
+    # The last columns are computed twice: what they are added to is still there.
+    w = values(11, 27, seed=4)
+    add(suite, target, types_of(x, w, residual), by_computed, x, w, residual)
     suite.check()
 
 

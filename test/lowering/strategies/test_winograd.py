@@ -77,27 +77,39 @@ def test_transformed_taps_of_two_axes() -> None:
     np.testing.assert_array_equal(found, expected.astype(np.float32))
 
 
-CASES: list[tuple[tuple[int, int, int, int], int, list[int], list[int]]] = [
-    # input, output channels, pads before and behind
-    ((2, 17, 6, 5), 18, [1, 1], [1, 1]),
-    ((1, 5, 13, 6), 33, [0, 0], [0, 0]),
-    ((1, 1, 4, 17), 1, [1, 1], [1, 1]),
-    ((1, 16, 4, 5), 16, [1, 0], [2, 1]),
+CASES: list[tuple[tuple[int, int, int, int], int, list[int], list[int], list[int], int]] = [
+    # input, output channels, pads before and behind, dilations, groups
+    ((2, 17, 6, 5), 18, [1, 1], [1, 1], [1, 1], 1),
+    ((1, 5, 13, 6), 33, [0, 0], [0, 0], [1, 1], 1),
+    ((1, 1, 4, 17), 1, [1, 1], [1, 1], [1, 1], 1),
+    ((1, 16, 4, 5), 16, [1, 0], [2, 1], [1, 1], 1),
+    # Images between each other of different sizes, one of which ends with a tile.
+    ((2, 3, 9, 13), 17, [2, 3], [2, 3], [2, 3], 1),
+    ((1, 64, 5, 9), 32, [1, 1], [1, 1], [1, 1], 2),
+    ((1, 48, 7, 8), 48, [1, 1], [0, 2], [1, 2], 3),
 ]
 
 
-def convolution(shape: tuple[int, ...], channels: int, begin: list[int], end: list[int]) -> Any:
+def convolution(
+    shape: tuple[int, ...],
+    channels: int,
+    begin: list[int],
+    end: list[int],
+    dilations: list[int],
+    groups: int,
+) -> Any:
     """A bias, a residual and an activation follow the sums."""
 
     def body(x: SSAValue, residual: SSAValue) -> SSAValue:
         conv = ConvOp(
             x,
-            constant(values(channels, shape[1], 3, 3, seed=1)),
+            constant(values(channels, shape[1] // groups, 3, 3, seed=1)),
             constant(values(channels, seed=2)),
             strides=[1, 1],
-            dilations=[1, 1],
+            dilations=dilations,
             pads_begin=begin,
             pads_end=end,
+            groups=groups,
         )
         total = e.AddOp(conv.result, residual)
         return e.MaxOp(total.result, constant(np.zeros((), np.float32))).result
@@ -115,18 +127,19 @@ def test_every_shape(target: str, size: int, tmp_path: Path) -> None:
     def of_size(candidate: Candidate) -> bool:
         return candidate.schedule.get(SIZE) == size
 
-    for number, (shape, channels, begin, end) in enumerate(CASES):
+    for number, (shape, channels, begin, end, dilations, groups) in enumerate(CASES):
         spatial = [
-            dim + low + high - 2 for dim, low, high in zip(shape[2:], begin, end, strict=True)
+            dim + low + high - 2 * dilation
+            for dim, low, high, dilation in zip(shape[2:], begin, end, dilations, strict=True)
         ]
         inputs = [values(*shape), values(shape[0], channels, *spatial, seed=3)]
         types = [typed(np.float32, *value.shape) for value in inputs]
         program = BlockedProgram(
             f"p{number}",
-            module_of(types, convolution(shape, channels, begin, end)),
+            module_of(types, convolution(shape, channels, begin, end, dilations, groups)),
             inputs,
             target=target,
-            border=(1, 2),
+            border=(3, 3),
             ulps=64,
             scale=1,
             threads=threads,

@@ -1,0 +1,152 @@
+"""
+The machine code of kernels computes in vectors: gcc's assembly for targets with vectors, native or
+not, whose innermost loops are read.
+
+Sizes are multiples of all vectors, so that there are no loops over remainders.
+"""
+
+# Bodies of programs are lambdas.
+# pyright: reportUnknownLambdaType=false, reportUnknownArgumentType=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, LayerNormOp, MatmulOp
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.types import f16, f32, i32
+from lowerdeck.lowering import compile_to_c
+from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
+
+from .assembly import Loop, loops_of, obstacle_to_assembly  # noqa: TID251  (these are tests)
+from .programs import Body, module_of, typed, write_unit  # noqa: TID251  (these are tests)
+
+TARGETS = ("x86-64-v3", "x86-64", "aarch64")
+
+F4, F8, HALF = np.float32, np.float64, np.float16
+
+
+def weight(*shape: int, dtype: Any = F4) -> SSAValue:
+    return ConstantOp.of(np.random.default_rng(0).standard_normal(shape).astype(dtype)).result
+
+
+def conv(
+    x: SSAValue,
+    w: SSAValue,
+    *,
+    stride: int = 1,
+    pad: int = 0,
+    groups: int = 1,
+    rank: int = 2,
+) -> ConvOp:
+    pads = [pad] * rank
+    return ConvOp(
+        x,
+        w,
+        strides=[stride] * rank,
+        dilations=[1] * rank,
+        pads_begin=pads,
+        pads_end=pads,
+        groups=groups,
+    )
+
+
+def transposed(x: SSAValue, w: SSAValue) -> ConvTransposeOp:
+    two, none = [2, 2], [0, 0]
+    return ConvTransposeOp(
+        x, w, strides=two, dilations=[1, 1], pads_begin=none, pads_end=none, output_padding=none
+    )
+
+
+def pool(kind: str, x: SSAValue, size: int) -> PoolOp:
+    sizes, none = [size, size], [0, 0]
+    return PoolOp(
+        kind, x, kernel=sizes, strides=sizes, dilations=[1, 1], pads_begin=none, pads_end=none
+    )
+
+
+def image(channels: int, size: int = 32, dtype: Any = F4) -> Any:
+    return typed(dtype, 1, channels, size, size)
+
+
+FORMS: Mapping[str, tuple[Sequence[Any], Body]] = {
+    "conv": ([image(32)], lambda x: conv(x, weight(32, 32, 3, 3), pad=1)),
+    "pointwise": ([image(32)], lambda x: conv(x, weight(64, 32, 1, 1))),
+    "strided": ([image(32, 33)], lambda x: conv(x, weight(32, 32, 3, 3), stride=2)),
+    "grouped": ([image(32)], lambda x: conv(x, weight(32, 8, 3, 3), groups=4)),
+    "narrow_groups": ([image(32)], lambda x: conv(x, weight(32, 2, 3, 3), groups=16)),
+    "depthwise": ([image(32)], lambda x: conv(x, weight(32, 1, 3, 3), groups=32, pad=1)),
+    "line": ([typed(F4, 1, 32, 128)], lambda x: conv(x, weight(32, 32, 3), rank=1)),
+    "computed_weights": ([image(32), typed(F4, 32, 32, 3, 3)], lambda x, w: conv(x, w)),
+    "half": ([image(32, dtype=HALF)], lambda x: conv(x, weight(32, 32, 3, 3, dtype=HALF), pad=1)),
+    "transposed": ([image(32)], lambda x: transposed(x, weight(32, 32, 2, 2))),
+    "matmul": ([typed(F4, 48, 64)], lambda x: MatmulOp(x, weight(64, 64))),
+    "matmul_row": ([typed(F4, 1, 256)], lambda x: MatmulOp(x, weight(256, 256))),
+    "matmul_f64": ([typed(F8, 48, 64)], lambda x: MatmulOp(x, weight(64, 64, dtype=F8))),
+    "matmul_batch": ([typed(F4, 4, 48, 64), typed(F4, 4, 64, 64)], lambda x, y: MatmulOp(x, y)),
+    "matmul_bytes": (
+        [typed(np.uint8, 48, 64), typed(np.int8, 64, 64)],
+        lambda x, y: MatmulOp(x, y, accumulator=i32),
+    ),
+    "max_pool": ([image(32)], lambda x: pool("max", x, 2)),
+    "average_pool": ([image(32)], lambda x: pool("average", x, 2)),
+    "map": ([typed(F4, 64, 64)] * 2, lambda x, y: e.ExpOp(e.AddOp(x, y).result)),
+    "map_f64": ([typed(F8, 64, 64)], lambda x: e.TanhOp(x)),
+    "map_bytes": ([typed(np.uint8, 64, 64)] * 2, lambda x, y: e.MaxOp(x, y)),
+    "widening": ([typed(HALF, 64, 64)], lambda x: e.CastOp(x, f32)),
+    "narrowing": ([typed(F4, 64, 64)], lambda x: e.CastOp(x, f16)),
+    "sum_of_rows": ([typed(F4, 64, 256)], lambda x: ReduceOp("sum", x, [1])),
+    "sum_of_columns": ([typed(F4, 64, 256)], lambda x: ReduceOp("sum", x, [0])),
+    "max_of_rows": ([typed(F4, 64, 256)], lambda x: ReduceOp("max", x, [1])),
+    "argmax": ([typed(F4, 64, 256)], lambda x: ArgReduceOp("max", x, 1)),
+    "running_sum": ([typed(F4, 64, 64)], lambda x: CumulativeOp("sum", x, 1)),
+    "softmax": ([typed(F4, 64, 256)], lambda x: SoftmaxOp(x, 1)),
+    "norm": ([typed(F4, 64, 256)], lambda x: LayerNormOp(x, weight(256), None, 1e-5, 1)),
+    "transpose": ([typed(F4, 64, 64)], lambda x: t.TransposeOp(x, [1, 0])),
+    "transpose_bytes": ([typed(np.uint8, 64, 64)], lambda x: t.TransposeOp(x, [1, 0])),
+}
+"""The types of the inputs, and the op."""
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def functions(request: pytest.FixtureRequest, tmp_path_factory: Any) -> dict[str, list[Loop]]:
+    """The innermost loops of all functions of all forms for one target."""
+    target = str(request.param)
+    if (reason := obstacle_to_assembly(target)) is not None:
+        pytest.skip(reason)
+    artifacts: list[CArtifact] = []
+    for name, (types, body) in FORMS.items():
+        context = LowerdeckContext(options=CompileOptions(target=target))
+        artifacts.append(compile_to_c(context, module_of(types, body), f"{name}_form"))
+    source, *_ = write_unit(artifacts, tmp_path_factory.mktemp(target))
+    return loops_of(target, source)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_innermost_loops_are_vectors(functions: dict[str, list[Loop]], form: str) -> None:
+    found = functions.items()
+    own = [loop for name, loops in found if name.startswith(f"{form}_form_") for loop in loops]
+    assert any(loop.vectors for loop in own)
+    assert [loop.instructions for loop in own if loop.is_scalar] == []
+
+
+def test_scalar_code_is_recognized(tmp_path: Path) -> None:
+    if (reason := obstacle_to_assembly("x86-64")) is not None:
+        pytest.skip(reason)
+    context = LowerdeckContext(options=CompileOptions(target="c99"))
+    types, body = FORMS["conv"]
+    source, *_ = write_unit([compile_to_c(context, module_of(types, body), "scalar")], tmp_path)
+    loops = loops_of("x86-64", source)["scalar_conv_0"]
+    assert any(loop.is_scalar for loop in loops)
