@@ -117,7 +117,7 @@ def _product(value: SSAValue) -> Chain | None:
 
 def _attention(weighted: MatmulOp) -> Attention | None:
     softmax = producer(weighted.lhs, SoftmaxOp)
-    if softmax is None or not weighted.lhs.has_one_use():
+    if softmax is None or softmax.is_log or not weighted.lhs.has_one_use():
         return None
     if softmax.axis.data != rank_of(softmax.input) - 1:
         return None

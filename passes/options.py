@@ -73,16 +73,16 @@ class CompileOptions:
     """Names of strategies that kernels run by wherever they can, whatever the estimates say."""
     rank: int = 0
     """Which schedules kernels get instead of the best by estimate: 1 is the second best, and so on;
-    `tune` finds out."""
-    ranks: Mapping[str, int] = field(default_factory=dict[str, int])
-    """The same for single kernels, by name."""
+    `tune` tries them."""
+    schedules: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What single kernels get, by name: their shapes and a schedule, as `tune` has found them."""
     progress: Callable[[str], None] = field(default=lambda text: None, compare=False)
     """Told what is being done."""
 
     @property
     def is_tuned(self) -> bool:
         """True if not every schedule is the best by rule."""
-        return self.rank != 0 or bool(self.ranks)
+        return self.rank != 0 or bool(self.schedules)
 
     @property
     def key(self) -> str:

@@ -32,7 +32,7 @@ from lowerdeck.passes.values import uniform_value
 # Neutral elements
 
 _POSITIVE = (e.AbsOp, e.ExpOp, e.CoshOp, e.SigmoidOp, SoftmaxOp)
-"""Ops that never give -0."""
+"""Ops that never give -0: the logarithm of a softmax is 0 - 0, if it is zero."""
 
 
 def _is_zero(c: Any, other: SSAValue) -> bool:

@@ -46,7 +46,8 @@ def _arg_reduce(graph: GraphBuilder, op: reductions.ArgReduceOp) -> None:
 
 @converts(reductions.SoftmaxOp)
 def _softmax(graph: GraphBuilder, op: reductions.SoftmaxOp) -> None:
-    graph.set(op, graph.node("Softmax", [graph.value(op.input)], axis=op.axis.data))
+    name = "LogSoftmax" if op.is_log else "Softmax"
+    graph.set(op, graph.node(name, [graph.value(op.input)], axis=op.axis.data))
 
 
 @converts(reductions.CumulativeOp)

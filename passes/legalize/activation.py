@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.passes.legalize.special import log1p
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 
@@ -42,6 +43,5 @@ def softplus(x: TensorValue) -> TensorValue:
 
 
 def log_softmax(x: TensorValue, axis: int) -> TensorValue:
-    """x - m - log(sum(exp(x - m))), where m is the maximum along the axis"""
-    centered = x - x.reduce("max", [axis], keep_dims=True)
-    return centered - centered.exp().reduce("sum", [axis], keep_dims=True).log()
+    """log(exp(x) / sum(exp(x))) along the axis"""
+    return TensorValue(x.builder, x.builder.add(SoftmaxOp(x.value, axis, log=True)))

@@ -11,12 +11,22 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 
 
 def weighted_taps(
-    builder: CoreBuilder, x: SSAValue, axis: int, index: TensorValue, weights: TensorValue
+    builder: CoreBuilder,
+    x: SSAValue,
+    axis: int,
+    index: TensorValue,
+    weights: TensorValue,
+    *,
+    inside: bool = False,
 ) -> SSAValue:
-    """The sum of elements along `axis` at `index` times `weights`, both [places, neighbors]."""
+    """
+    The sum of elements along `axis` at `index` times `weights`, both [places, neighbors]; the
+    indices may be known to be `inside`.
+    """
     total: TensorValue | None = None
     for tap in range(index.dims[1].value or 0):
-        part = TensorValue(builder, builder.add(GatherOp(x, index.pick(1, tap).value, axis)))
+        gather = GatherOp(x, index.pick(1, tap).value, axis, inside=inside)
+        part = TensorValue(builder, builder.add(gather))
         term = part * weights.pick(1, tap).column(rank_of(x), axis)
         total = term if total is None else total + term
     assert total is not None

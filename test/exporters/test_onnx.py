@@ -517,6 +517,7 @@ def test_arg_reduce(kind: str, last: bool) -> None:
 
 def test_softmax() -> None:
     check({"x": floats(2, 5, 3) * 30}, lambda x: reductions.SoftmaxOp(x, 1))
+    check({"x": floats(2, 5, 3) * 30}, lambda x: reductions.SoftmaxOp(x, 1, log=True))
 
 
 @pytest.mark.parametrize("kind", ["sum", "prod"])

@@ -160,3 +160,15 @@ func.func @wider_sums(%q : tensor<2x4x3xbf16>, %k : tensor<2x3x5xbf16>, %v : ten
   %2 = core.matmul %1, %v in f32 : (tensor<2x4x5xf32>, tensor<2x5x3xf32>) -> tensor<2x4x3xf32>
   func.return %2 : tensor<2x4x3xf32>
 }
+
+// -----
+
+// Weights are no logarithms.
+// CHECK-LABEL: @log
+// CHECK-NOT:     core.attention
+func.func @log(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>) -> tensor<3x5x4xf32> {
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.softmax %0 axis 2 {log = true} : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.matmul %1, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %2 : tensor<3x5x4xf32>
+}

@@ -27,7 +27,7 @@ OTHER: dict[str, Any] = {
     "embed_weights": True,
     "profile": True,
     "rank": 1,
-    "ranks": {"conv_0": 2},
+    "schedules": {"conv_0": "4 -> 4: row_maps"},
 }
 """For every option that changes the output another value than the default."""
 
@@ -86,7 +86,7 @@ def test_compile_takes_every_option_by_name() -> None:
     assert parameters.pop("model").kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
     assert parameters.pop("import_options").kind is inspect.Parameter.VAR_KEYWORD
     assert all(p.kind is inspect.Parameter.KEYWORD_ONLY for p in parameters.values())
-    inner = {"rank", "ranks", "strategy", "rewrite_limit", "import_options"}
+    inner = {"rank", "strategy", "rewrite_limit", "import_options"}
     assert parameters.keys() == {*OTHER} - inner | {"cache"}
     for name in parameters.keys() - {"cache"}:
         assert parameters[name].default == getattr(CompileOptions(), name)

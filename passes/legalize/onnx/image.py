@@ -9,6 +9,7 @@ from xdsl.ir import Block, Region, SSAValue
 from xdsl.rewriter import InsertPoint
 
 from lowerdeck.dialects.core.control_flow import LoopOp, YieldOp
+from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.reduce import ArgReduceOp
 from lowerdeck.dialects.core.tensor import GatherNdOp, ScatterElementsOp, ScatterNdOp
 from lowerdeck.dialects.core.types import (
@@ -22,7 +23,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
     tensor,
 )
-from lowerdeck.dialects.dims import Expr, ExprLike, minimum, product
+from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum, product
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.builder import CoreBuilder
 from lowerdeck.passes.legalize.movement import pad
@@ -53,25 +54,88 @@ def legalize_col2im(op: OnnxOp, builder: OnnxLegalizer) -> Results:
         for size, b, e, k, d, s in zip(image, begin, end, block, dilations, strides, strict=True)
     ]
     size = int(np.prod(block))
-    batch, rows = dims_of(x)[0], dims_of(x)[1]
-    images, count = batch * (rows // size), product(places)
-    wide = [dim + b + e for dim, b, e in zip(image, begin, end, strict=True)]
     work = f32 if element_type(x) in (f16, bf16) else element_type(x)
-    # Images side by side: rows of them are added to the place where they belong.
-    values = builder.cast(builder.reshape(x, [images, size, count]), work)
-    values = builder.reshape(builder.transpose(values, [1, 2, 0]), [count * size, images])
+    images = dims_of(x)[0] * (dims_of(x)[1] // size)
+    wide = [dim + b + e for dim, b, e in zip(image, begin, end, strict=True)]
+    values = builder.cast(builder.reshape(x, [images, *block, *places]), work)
+    if all(d == 1 or s == 1 for d, s in zip(dilations, strides, strict=True)):
+        whole = _overlapped(builder, values, strides, dilations)
+    else:
+        whole = _scattered(builder, values, wide, strides, dilations)
+    # What no window reaches is zero.
+    dims = [0, *(maximum(w - d, 0) for w, d in zip(wide, dims_of(whole)[1:], strict=True))]
+    whole = pad(builder, whole, [Expr.const(0)] * (rank + 1), [Expr.of(dim) for dim in dims])
+    whole = builder.slice(whole, [0, *begin], [images, *image])
+    whole = builder.reshape(whole, [dims_of(x)[0], dims_of(x)[1] // size, *image])
+    return [builder.cast(whole, element_type(x))]
+
+
+def _overlapped(
+    builder: OnnxLegalizer, values: SSAValue, strides: Sequence[int], dilations: Sequence[int]
+) -> SSAValue:
+    """
+    The sum of blocks [images, *block, *places], each `strides` behind the one before it; of the
+    elements of a block, which follow each other, or `dilations` apart at strides of 1.
+
+    A block is several layers of as many elements as it moves by: layer k of block p lies where the
+    first layer of block p + k lies. So a layer of all blocks is an image, moved by k of its blocks,
+    and the sum of these is the result.
+    """
+    rank = len(strides)
+    block, places = dims_of(values)[1 : rank + 1], dims_of(values)[rank + 1 :]
+    layers = [-(-(k.value or 0) // s) for k, s in zip(block, strides, strict=True)]
+    apart = [d if s == 1 else 1 for s, d in zip(strides, dilations, strict=True)]
+    reach = [(count - 1) * d for count, d in zip(layers, apart, strict=True)]
+    # Layers that are moved have zeros around them.
+    zero = Expr.const(0)
+    rest = [Expr.of(n * s) - k for n, s, k in zip(layers, strides, block, strict=True)]
+    around = [Expr.const(r) for r in reach]
+    padded = pad(builder, values, [zero, *([zero] * rank), *around], [zero, *rest, *around])
+    split = [dim for n, s in zip(layers, strides, strict=True) for dim in (n, s)]
+    padded = builder.reshape(padded, [dims_of(values)[0], *split, *dims_of(padded)[rank + 1 :]])
+    sizes = [dim + r for dim, r in zip(places, reach, strict=True)]
+    total: SSAValue | None = None
+    for layer in np.ndindex(*layers):
+        starts = [Expr.of(r - k * d) for r, k, d in zip(reach, layer, apart, strict=True)]
+        first = [at for k in layer for at in (k, 0)]
+        one = [dim for s in strides for dim in (1, s)]
+        images = dims_of(values)[0]
+        part = builder.slice(padded, [0, *first, *starts], [images, *one, *sizes])
+        part = builder.reshape(part, [images, *strides, *sizes])
+        total = part if total is None else builder.add(AddOp(total, part))
+    assert total is not None
+    order = [0, *(axis for k in range(rank) for axis in (rank + 1 + k, 1 + k))]
+    total = builder.transpose(total, order)
+    return builder.reshape(
+        total, [dims_of(values)[0], *(n * s for n, s in zip(sizes, strides, strict=True))]
+    )
+
+
+def _scattered(
+    builder: OnnxLegalizer,
+    values: SSAValue,
+    image: Sequence[Expr],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> SSAValue:
+    """
+    The same for any strides and dilations, in an image: rows of images side by side are added to
+    the place where they belong.
+    """
+    rank, dims = len(strides), dims_of(values)
+    images, block, places = dims[0], dims[1 : rank + 1], dims[rank + 1 :]
+    count = product(dims[1:])
+    rows = builder.transpose(builder.reshape(values, [images, count]), [1, 0])
     target = TensorValue.number(builder, 0, i64)
     for axis in range(rank):
-        inside = TensorValue.of(builder, builder.tensor(np.arange(block[axis]) * dilations[axis]))
+        inside = TensorValue.iota(builder, block[axis]) * dilations[axis]
         at = TensorValue.iota(builder, places[axis]) * strides[axis]
         both = inside.column(2 * rank, axis) + at.column(2 * rank, rank + axis)
-        target = target * TensorValue.dim(builder, wide[axis]) + both
-    index = target.broadcast([*block, *places]).reshape([count * size, 1])
-    zeros = builder.broadcast(builder.scalar(0, values), [product(wide), images])
-    whole = builder.add(ScatterNdOp(zeros, index.value, values, "add"))
-    whole = builder.reshape(builder.transpose(whole, [1, 0]), [batch, rows // size, *wide])
-    whole = builder.slice(whole, [0, 0, *begin], [batch, rows // size, *image])
-    return [builder.cast(whole, element_type(x))]
+        target = target * TensorValue.dim(builder, image[axis]) + both
+    index = target.broadcast([*block, *places]).reshape([count, 1])
+    zeros = builder.broadcast(builder.scalar(0, rows), [product(image), images])
+    whole = builder.add(ScatterNdOp(zeros, index.value, rows, "add"))
+    return builder.reshape(builder.transpose(whole, [1, 0]), [images, *image])
 
 
 @legalizes("MaxUnpool")

@@ -333,7 +333,8 @@ def _along(builder: OnnxLegalizer, x: SSAValue, plan: _Axis, method: _Method) ->
     places = _positions(builder, dim, plan, method.coordinates)
     if method.mode == "nearest":
         index = _nearest(places, method.rounding, plan.scale)
-        result = builder.add(GatherOp(x, _inside(builder, index, dim).value, plan.axis))
+        index = _inside(builder, index, dim)
+        result = builder.add(GatherOp(x, index.value, plan.axis, inside=True))
     else:
         result = _interpolated(builder, x, dim, places, plan, method)
     if method.extrapolation is None:
@@ -458,7 +459,7 @@ def _interpolated(
     weights = weights.cast(element_type(x))
     if method.antialias:
         return _weighted_reduction(builder, x, plan.axis, index, weights)
-    return weighted_taps(builder, x, plan.axis, index, weights)
+    return weighted_taps(builder, x, plan.axis, index, weights, inside=True)
 
 
 def _taps(places: _Ratio | _Float, method: _Method) -> tuple[TensorValue, TensorValue]:
