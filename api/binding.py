@@ -426,6 +426,8 @@ class KernelTimes:
     shapes: str
     """Of the buffers: inputs -> outputs."""
     schedule: str
+    lanes: int
+    """Of its widest vectors: 1 if it works on scalars alone, 0 for a copy."""
     calls: int
     """In one run: more than one in a loop."""
     seconds: float
@@ -446,6 +448,15 @@ class Profile:
     """The shortest run."""
     median: float
     runs: int
+
+    def scalar_kernels(self, share: float = 0.02) -> list[KernelTimes]:
+        """
+        The kernels without any vectors that take more than this share of the time of all kernels.
+
+        For a target with vectors there should be none: what they do lacks a schedule.
+        """
+        least = share * sum(kernel.seconds for kernel in self.kernels)
+        return [kernel for kernel in self.kernels if kernel.lanes == 1 and kernel.seconds > least]
 
 
 @dataclass(frozen=True)
@@ -487,6 +498,7 @@ def _profile(
             slot["nodes"],
             slot["shapes"],
             slot.get("schedule", ""),
+            slot.get("lanes", 0),
             count,
             low * 1e-9,
             median * 1e-9,

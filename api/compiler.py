@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias, cast, overload
 
 from numpy.typing import NDArray
@@ -79,6 +80,7 @@ def compile(
     embed_weights: bool = False,
     strict_accuracy: bool = False,
     profile: bool = False,
+    schedules: Mapping[str, str] = MappingProxyType({}),
     cache: bool = True,
     **import_options: OptionValue,
 ) -> Model:
@@ -96,7 +98,8 @@ def compile(
     `winograd`, and optional rewrites leave source nodes alone in whose name the regular expression
     `skip_nodes` is found. With `embed_weights` the weights are part of the C, and with `cache` the
     result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding errors.
-    With `profile` the C can take the time of each of its kernels, for `Model.profile`.
+    With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
+    are those of single kernels, as `lowerdeck.tune.read_schedules` reads them from a file.
 
     FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
@@ -113,6 +116,7 @@ def compile(
         embed_weights=embed_weights,
         strict_accuracy=strict_accuracy,
         profile=profile,
+        schedules=schedules,
     )
     return compile_with(model, options, cache=cache)
 

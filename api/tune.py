@@ -4,7 +4,8 @@ Finds faster schedules than the best by estimate, by trying: `tune`.
 Every variant of a model is compiled whole, with one rank of candidates (of any strategy) for all
 its kernels, so that as many kernels are tried at once as there are, each on weights and inputs as
 cold as in real use.
-The variants run in turns; then each kernel gets the rank that was best for it.
+The variants run in turns; then each kernel gets the schedule that was best for it. What was found
+can be written to a file (`write_schedules`) that goes wherever the model goes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any, cast
@@ -20,7 +22,11 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from lowerdeck import cache as disk_cache
-from lowerdeck.compiler import CompileOptions, Model, compile_with, key_of
+from lowerdeck.compiler import CompileOptions, Model, compile_with, import_and_lower, key_of
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.files import replacing
+from lowerdeck.lowering.entry.compute_in_place import OVER
+from lowerdeck.lowering.strategies.registry import described
 
 MAX_VARIANTS = 12
 
@@ -29,6 +35,8 @@ _COMPILING = 0.6
 
 _GAIN = 0.02
 """What a kernel must save to leave the best by rule: less is within the noise."""
+
+_VERSION_KEY, _VERSION = "lowerdeck_schedules", 1
 
 _MIN_ROUNDS = 5
 _RUNS = 3
@@ -57,24 +65,31 @@ def tune(
     tell: Callable[[str], None] = lambda text: None,
 ) -> CompileOptions:
     """
-    The options with the ranks that make the model fastest on these inputs.
+    The options with the schedules that make the model fastest on these inputs.
 
     What was found is kept on disk, so that asking for the same model again takes no time. It takes
     longer than `seconds` if compiling two variants does. ValueError if the inputs are not those of
     the model, BuildError if there is no C compiler.
     """
     path = _path(model, options)
-    if (known := _read(path)) is not None:
-        tell(f"{len(known)} kernels as tuned before")
-        return replace(options, ranks=known)
+    if path is not None and os.path.exists(path):
+        try:
+            known = read_schedules(path)
+        except ValueError:
+            pass  # damaged: it is written anew
+        else:
+            tell(f"{len(known)} kernels as tuned before")
+            return replace(options, schedules=known)
     end = time.perf_counter() + seconds
     variants = _variants(model, options, inputs, seconds, tell)
     _measure(variants, inputs, end, tell)
     ranks = best_ranks({variant.rank: variant.times for variant in variants})
-    tuned = replace(options, ranks=ranks)
-    if ranks and not _is_faster(model, options, tuned, inputs, tell):
-        tuned = replace(options, ranks={})
-    _write(path, tuned.ranks)
+    tuned = replace(options, schedules=_schedules(model, options, ranks))
+    if tuned.schedules and not _is_faster(model, options, tuned, inputs, tell):
+        tuned = replace(options, schedules={})
+    if path is not None:
+        with suppress(OSError):  # a cache that cannot be written to is none
+            write_schedules(path, tuned.schedules)
     return tuned
 
 
@@ -110,6 +125,28 @@ def _variants(
             break  # no kernel has so many candidates
         variants.append(Variant(rank, compiled, schedules, {}))
     return variants
+
+
+def _schedules(model: str, options: CompileOptions, ranks: Mapping[str, int]) -> dict[str, str]:
+    """By kernel, the schedule of a rank, for ranks by function."""
+    found: dict[str, str] = {}
+    for rank in sorted(set(ranks.values())):
+        module, _ = import_and_lower(model, "kernels", replace(options, rank=rank))
+        kernels = {op.sym_name.data: op for op in module.walk() if isinstance(op, KernelOp)}
+        for function in (name for name, own in ranks.items() if own == rank):
+            name = kernel_of(function, kernels)
+            if name is not None and (schedule := kernels[name].schedule) is not None:
+                found[name] = described(kernels[name], schedule.data)
+    return found
+
+
+def kernel_of(function: str, kernels: Collection[str]) -> str | None:
+    """The kernel whose loops a function has: its own name, or one that it was copied from."""
+    while function not in kernels:
+        function, mark, _ = function.rpartition(OVER)
+        if not mark:
+            return None
+    return function
 
 
 def _measure(
@@ -164,30 +201,31 @@ def _path(model: str, options: CompileOptions) -> str | None:
     return None if folder is None else os.path.join(folder, f"{key}.tuned.json")
 
 
-def _read(path: str | None) -> dict[str, int] | None:
-    """What was found before; None if there is nothing, or it is damaged."""
-    if path is None:
-        return None
-    try:
-        with open(path, encoding="utf-8") as file:
-            ranks: object = json.load(file)
-    except (OSError, ValueError, RecursionError):
-        return None
-    if not isinstance(ranks, dict):
-        return None
-    found = cast("dict[str, object]", ranks)
-    whole = {name: rank for name, rank in found.items() if type(rank) is int}
-    return whole if len(whole) == len(found) else None
+def write_schedules(path: str, schedules: Mapping[str, str]) -> None:
+    """Write what was found to a file; OSError if that is not possible."""
+    with replacing(path) as file:
+        json.dump({_VERSION_KEY: _VERSION, "schedules": dict(schedules)}, file, indent=1)
+        file.write("\n")
 
 
-def _write(path: str | None, ranks: Mapping[str, int]) -> None:
-    """Keep what was found; a cache that cannot be written to is none."""
-    if path is None:
-        return
-    scratch = f"{path}.{os.getpid()}"
-    try:
-        with open(scratch, "w", encoding="utf-8") as file:
-            json.dump(dict(ranks), file)
-        os.replace(scratch, path)
-    except OSError:
-        return
+def read_schedules(path: str) -> dict[str, str]:
+    """
+    What a file holds, for `CompileOptions.schedules`.
+
+    OSError if it cannot be read, ValueError if it is no such file. Whether it fits a model shows
+    when that is compiled: schedules for other shapes, or that are no longer offered, are refused.
+    """
+    with open(path, encoding="utf-8") as file:
+        try:
+            data: object = json.load(file)
+        except (ValueError, RecursionError) as error:
+            raise ValueError(f"{path}: {error}") from None
+    known = cast("dict[str, object]", data) if isinstance(data, dict) else {}
+    if known.get(_VERSION_KEY) != _VERSION:
+        raise ValueError(f"{path}: holds no schedules of this version ({_VERSION})")
+    schedules = known.get("schedules")
+    found = cast("dict[str, object]", schedules) if isinstance(schedules, dict) else {"": None}
+    whole = {name: text for name, text in found.items() if isinstance(text, str)}
+    if len(whole) != len(found):
+        raise ValueError(f"{path}: damaged: its schedules are no texts by name")
+    return whole

@@ -22,10 +22,11 @@ _HEAD = (
     "peak",
     "MB",
     "GB/s",
+    "lanes",
     "schedule",
     "shapes",
 )
-_LEFT = (0, 9, 10)
+_LEFT = (0, 10, 11)
 """Columns that begin at the left; the last one, the nodes, does too."""
 
 
@@ -83,6 +84,9 @@ class Report:
             "",
             *_table((*_HEAD, "nodes"), rows),
         ]
+        if scalars := self.profile.scalar_kernels():
+            names = ", ".join(entry.kernel for entry in scalars)
+            lines += ["", f"without vectors, though above 2 % of a run: {names}"]
         return "\n".join(lines)
 
     def _row(self, entry: KernelTimes) -> list[str]:
@@ -97,6 +101,7 @@ class Report:
             _number(rates["share_of_peak"], 0.01, "%") if entry.multiply_adds else "-",
             "?" if entry.bytes is None else f"{entry.bytes / 1e6:.2f}",
             _number(rates["bytes_per_second"], 1e9),
+            str(entry.lanes or "-"),
             *map(_shortened, (entry.schedule or "-", entry.shapes, ", ".join(entry.nodes))),
         ]
 

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
@@ -62,6 +63,11 @@ def argument_parser() -> argparse.ArgumentParser:
         "--tune", type=float, metavar="SECONDS", help="try other schedules for about so long"
     )
     one.add_argument("--inputs", metavar="IN.npz", help="arrays to tune with; else random ones")
+    one.add_argument(
+        "--schedules",
+        metavar="F",
+        help="with --tune write what was found to F; else compile with what F holds",
+    )
 
     one = _command(commands, "run", _run, "run a model on arrays")
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name")
@@ -134,6 +140,8 @@ def _compile(args: argparse.Namespace) -> int:
         options = _options(args, shown)
         if args.tune is not None:
             options = _tuned(args, options)
+        elif args.schedules is not None:
+            options = _with_schedules(args.schedules, options)
         generate(args.model, scratch, options)
         if (reason := obstacle(options.target) or _no_compiler()) is not None:
             print(f"lowerdeck: {reason}; wrote no library", file=sys.stderr)
@@ -150,7 +158,7 @@ def _tuned(args: argparse.Namespace, options: CompileOptions) -> CompileOptions:
     import numpy as np
 
     from lowerdeck.binding import RunError
-    from lowerdeck.tune import tune
+    from lowerdeck.tune import tune, write_schedules
 
     inputs = read_arrays(args.inputs) if args.inputs else _sample_inputs(args, options)
     arrays = {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
@@ -159,9 +167,22 @@ def _tuned(args: argparse.Namespace, options: CompileOptions) -> CompileOptions:
         print(f"lowerdeck: tune: {text}", file=sys.stderr)
 
     try:
-        return tune(args.model, options, arrays, args.tune, tell)
+        tuned = tune(args.model, options, arrays, args.tune, tell)
     except (ValueError, RunError) as error:
         raise ToolError(f"{args.model}: {error}") from error
+    if args.schedules is not None:
+        write_schedules(args.schedules, tuned.schedules)
+    return tuned
+
+
+def _with_schedules(path: str, options: CompileOptions) -> CompileOptions:
+    """The options with the schedules of a file."""
+    from lowerdeck.tune import read_schedules
+
+    try:
+        return replace(options, schedules=read_schedules(path))
+    except ValueError as error:
+        raise ToolError(str(error)) from error
 
 
 def _memory_text(metadata: Mapping[str, Any]) -> str:

@@ -105,11 +105,14 @@ def gather(folder: Path) -> Path:
 
 
 def uniform(folder: Path, second: float = 0.1) -> Path:
-    """Two products with matrices of one value, which differ in shape only."""
+    """
+    Two products with matrices of one value, which differ in shape only. Their rows fill no vector,
+    so they are packed.
+    """
     nodes = [helper.make_node("MatMul", [x, f"w{x}"], [f"y{x}"]) for x in "ab"]
-    inputs = [("a", TensorProto.FLOAT, [3, 5]), ("b", TensorProto.FLOAT, [3, 7])]
-    outputs = [("ya", TensorProto.FLOAT, [3, 7]), ("yb", TensorProto.FLOAT, [3, 5])]
-    wa, wb = np.full((5, 7), 0.1, np.float32), np.full((7, 5), second, np.float32)
+    inputs = [("a", TensorProto.FLOAT, [3, 2]), ("b", TensorProto.FLOAT, [3, 3])]
+    outputs = [("ya", TensorProto.FLOAT, [3, 3]), ("yb", TensorProto.FLOAT, [3, 2])]
+    wa, wb = np.full((2, 3), 0.1, np.float32), np.full((3, 2), second, np.float32)
     return write(folder / "uniform.onnx", nodes, inputs, outputs, wa=wa, wb=wb)
 
 
@@ -314,7 +317,7 @@ def test_c_that_crashes_is_found(
 def test_a_comparison_speaks_for_the_passes_before_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, few = uniform(tmp_path), "--check-steps=100"
+    path, few = uniform(tmp_path), "--check-steps=60"
     assert check(path, few) == 0
     assert capsys.readouterr().err == ""
     assert main([str(path), "--compile-to=buffer", "--check-each", few]) == 1

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from lowerdeck.tools.lowerdeck import main
+from lowerdeck.tune import write_schedules
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(4, 3)
 
@@ -122,8 +123,19 @@ def test_profile_needs_a_model_compiled_for_it(
 
 def test_compile_tunes(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, outputs = tmp_path / "out", tmp_path / "out.npz"
-    assert main(["compile", str(model), "-o", str(out), "--tune", "0"]) == 0
+    schedules = tmp_path / "schedules.json"
+    command = ["compile", str(model), "-o", str(out), "--schedules", str(schedules)]
+    assert main([*command, "--tune", "0"]) == 0
     assert "variant 1" in capsys.readouterr().err
+    assert main(command) == 0
+    write_schedules(str(schedules), {"tanh_9": "2xf32 -> 2xf32: row_maps"})
+    assert main(command) == 1
+    assert "'tanh_9'], which are no kernels: tune again" in capsys.readouterr().err
+    schedules.write_text("{}")
+    assert main(command) == 1
+    assert f"{schedules}: holds no schedules" in capsys.readouterr().err
+    write_schedules(str(schedules), {})
+    assert main(command) == 0
     inputs = tmp_path / "in.npz"
     save(inputs, X)
     assert main(["run", str(out), "--inputs", str(inputs), "--outputs", str(outputs)]) == 0
