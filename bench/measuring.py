@@ -154,6 +154,29 @@ def geometric_mean(values: Iterable[float]) -> float:
     return math.exp(math.fsum(logarithms) / len(logarithms)) if logarithms else math.nan
 
 
+def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
+    """
+    Spearman's: 1 where both put their values in the same order, NaN where there is no order.
+
+    Equal values share the mean of their places.
+    """
+    a, b = _places(one), _places(other)
+    size = math.sqrt(_product(a, a) * _product(b, b))
+    return _product(a, b) / size if size else math.nan
+
+
+def _product(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(one, other, strict=True))
+
+
+def _places(values: Sequence[float]) -> list[float]:
+    """From the middle on."""
+    ordered, middle = sorted(values), (len(values) - 1) / 2
+    ends = {value: place for place, value in enumerate(ordered)}
+    starts = {value: place for place, value in reversed([*enumerate(ordered)])}
+    return [(starts[value] + ends[value]) / 2 - middle for value in values]
+
+
 # Tables
 
 

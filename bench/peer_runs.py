@@ -115,12 +115,15 @@ _PEERS = {ORT: load_onnxruntime, OPENVINO: load_openvino}
 # Parts
 
 
-def compile_model(model: str, folder: str, threads: int, strict_accuracy: bool) -> dict[str, Any]:
+def compile_model(
+    model: str, folder: str, threads: int, strict_accuracy: bool, target: str = "native"
+) -> dict[str, Any]:
     """Compile into a folder; the seconds of Python and of the C compiler."""
     start = time.perf_counter()
     from lowerdeck.compiler import CompileOptions, generate
 
-    generate(model, folder, CompileOptions(threads=threads, strict_accuracy=strict_accuracy))
+    options = CompileOptions(threads=threads, strict_accuracy=strict_accuracy, target=target)
+    generate(model, folder, options)
     python_seconds = time.perf_counter() - start
     from lowerdeck.binding import read_metadata
     from lowerdeck.build import build_library, library_name
@@ -151,6 +154,7 @@ def measure(
     seconds: float,
     reference: str | None,
     before: str | None = None,
+    peers: Sequence[str] = (ORT, OPENVINO),
 ) -> dict[str, Any]:
     """Times of all contenders in turn, errors, and the machine's peak before and after."""
     from machine import Native
@@ -162,9 +166,9 @@ def measure(
     loaded, failures = {OURS: ours}, dict[str, str]()
     if before is not None:
         loaded[BEFORE], _ = load_ours(before, arrays, threads)
-    for name, load in _PEERS.items():
+    for name in peers:
         try:
-            loaded[name] = load(model, arrays, threads)
+            loaded[name] = _PEERS[name](model, arrays, threads)
         except RuntimeError as error:  # so OpenVINO says that it does not run a model
             failures[name] = str(error)
     with tempfile.TemporaryDirectory() as scratch:

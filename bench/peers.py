@@ -17,6 +17,9 @@ Shares of the peak are of the multiply-adds that this machine makes in registers
 process. Models that the fastest contender runs in less than 0.2 ms have a table of their own: there
 it is calls that are measured. `--quick` runs some small models for a second each. `--before` adds
 the code of another checkout of the sources, to see what has become faster or slower since.
+
+`--target` compiles for a lesser processor than this one. OpenVINO is held to the same instructions
+(`ONEDNN_MAX_CPU_ISA`); onnxruntime, which cannot be, is left out.
 """
 
 from __future__ import annotations
@@ -61,6 +64,9 @@ QUICK = ("mlp", "mobilenet_v2", "squeezenet1_1", "minilm_l6", "lstm_tagger")
 """What `--quick` measures, of the models that there are."""
 _QUICK_SECONDS, _SECONDS = 1.0, 10.0
 
+INSTRUCTIONS = {"x86-64-v4": "AVX512_CORE", "x86-64-v3": "AVX2", "x86-64": "SSE41"}
+"""By target, what OpenVINO calls the same instructions, or the next ones that it knows."""
+
 MEGABYTE = 1e6
 _HERE = Path(__file__).parent
 
@@ -77,6 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     versions = {name: packages.version(name) for name in (OURS, ORT, OPENVINO)}
     report: Result = {"machine": description(), "versions": versions, "models": []}
     report["strict_accuracy"] = options.strict_accuracy
+    if options.target in INSTRUCTIONS:
+        os.environ["ONEDNN_MAX_CPU_ISA"] = INSTRUCTIONS[options.target]  # of all parts
     failed: list[str] = []
     for name in names:
         print(f"{time.strftime('%H:%M:%S')} {name}", file=sys.stderr, flush=True)
@@ -101,6 +109,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--seconds", type=float, help="for each model and number of threads")
+    parser.add_argument("--target", choices=["native", *INSTRUCTIONS], default="native")
     parser.add_argument("--quick", action="store_true", help="some models, a second each")
     parser.add_argument("--strict-accuracy", action="store_true", help="compile for exactness")
     parser.add_argument("--busy-core", action="store_true", help="keep one core busy meanwhile")
@@ -127,6 +136,7 @@ class PartError(Exception):
 def _measure(folder: Path, name: str, options: argparse.Namespace) -> Result:
     model, inputs = str(folder / f"{name}.onnx"), str(folder / f"{name}.npz")
     result: Result = {"name": name, "runs": {}, **_part("inspect", model=model, inputs=inputs)}
+    compared = (ORT, OPENVINO) if options.target == "native" else (OPENVINO,)
     with tempfile.TemporaryDirectory() as scratch:
         kept = Path(options.references or scratch)
         reference = None if options.no_reference else _reference(model, inputs, kept)
@@ -136,6 +146,7 @@ def _measure(folder: Path, name: str, options: argparse.Namespace) -> Result:
                 "model": model,
                 "threads": threads,
                 "strict_accuracy": options.strict_accuracy,
+                "target": options.target,
             }
             built.mkdir()
             times = _part("compile", folder=str(built), **compiling)
@@ -154,11 +165,12 @@ def _measure(folder: Path, name: str, options: argparse.Namespace) -> Result:
                     threads=threads,
                     seconds=options.seconds,
                     reference=reference,
+                    peers=compared,
                 )
             result["runs"][str(threads)] = {**times, **run}
         first = str(options.threads[0])
         failures = result["runs"][first]["failures"]
-        peers = [peer for peer in (ORT, OPENVINO) if peer not in failures]
+        peers = [peer for peer in compared if peer not in failures]
         result["memory"] = _memory(model, inputs, Path(scratch, first), peers)
     return result
 

@@ -1,4 +1,4 @@
-"""Random inputs of the models of `real_exports.py`."""
+"""Random inputs of the models of `real_exports.py` and `other_exports.py`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ Value: TypeAlias = "Callable[[Random], Any]"
 Inputs: TypeAlias = "Mapping[str, Value]"
 
 
-def normal(*shape: int) -> Value:
-    """Standard normal f32."""
-    return lambda rng: rng.standard_normal(shape).astype(np.float32)
+def normal(*shape: int, dtype: Any = np.float32) -> Value:
+    """Standard normal, f32 by default."""
+    return lambda rng: rng.standard_normal(shape).astype(dtype)
 
 
 def uniform(*shape: int) -> Value:
@@ -26,6 +26,11 @@ def uniform(*shape: int) -> Value:
 def whole(high: int, *shape: int, dtype: Any = np.int64) -> Value:
     """Integers from 0 to below `high`."""
     return lambda rng: rng.integers(0, high, shape).astype(dtype)
+
+
+def ones(*shape: int, dtype: Any = np.float32) -> Value:
+    """Always 1."""
+    return lambda rng: np.ones(shape, dtype)
 
 
 def fixed(value: Any, dtype: Any) -> Value:

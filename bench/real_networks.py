@@ -185,7 +185,7 @@ class LlamaStep(nn.Module):
             new_values.append(v)
             times = self.count // self.groups
             k, v = (each.repeat_interleave(times, 1) for each in (k, v))
-            scores = (q @ k.transpose(2, 3) / math.sqrt(self.size)).masked_fill(~allowed, -1e9)
+            scores = (q @ k.transpose(2, 3) / math.sqrt(self.size)).masked_fill(~allowed, -1e4)
             x = x + self.o[index]((scores.softmax(-1) @ v).transpose(1, 2).flatten(2))
             y = self.norms[2 * index + 1](x)
             x = x + self.downs[index](F.silu(self.gates[index](y)) * self.ups[index](y))
