@@ -117,7 +117,7 @@ def waits(op: Operation) -> bool:
 
 
 def races(module: ModuleOp) -> list[str]:
-    """What threads may do to each other on any path through the entry function, which they share."""
+    """What threads may do to each other on any path through an entry function that they share."""
     functions = kernel.functions_of(module)
     entry = find_entry(module)
     assert entry is not None
