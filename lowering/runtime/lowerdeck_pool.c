@@ -1,8 +1,16 @@
 /*
- * Worker threads. Who waits spins for a short while, then offers its core to others, then sleeps: the
- * thread that is waited for may need that very core, if other processes keep the rest busy.
+ * Worker threads. Who waits spins for a while, then offers its core to others, then sleeps.
+ *
+ * Other threads of this or other processes may keep cores busy. A worker that offered its core to one
+ * that never does the same would get it back milliseconds later, so workers spin through the usual
+ * pauses between loops and between runs. What a run needs is never left waiting for a core:
+ * - no run waits for a worker that has not come to it;
+ * - a worker does not work on the core of the thread that it works for;
+ * - that thread, if it waits for a worker that has lost its core, lends it its own.
  */
-#if !defined(_POSIX_C_SOURCE)
+#if defined(__linux__) && !defined(_GNU_SOURCE)
+#define _GNU_SOURCE /* where threads run */
+#elif !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
 
@@ -13,6 +21,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 /*
  * Each thread's share of a loop is cut into parts, so that others can take over what is left of it if
@@ -23,10 +32,22 @@ enum { PARTS_OF_A_SHARE = 4 };
 enum { CACHE_LINE = 64, PAUSES_A_LOOK = 8 };
 
 /*
- * Nanoseconds after which a waiting thread yields, and after which it sleeps: within a run soon, for
- * who is waited for so long has probably no core; between runs later, for the next may come at once.
+ * Nanoseconds after which a waiting thread yields, soon if there are fewer cores than threads, and after
+ * which it sleeps: within a run sooner, for who is waited for so long has probably no core; between runs
+ * later, for the next may come at once.
  */
-enum { SPIN_TIME = 10000, AWAKE_IN_RUN = 50000, AWAKE_BETWEEN_RUNS = 200000 };
+enum {
+  SPIN_TIME = 100000,
+  SPIN_TIME_WITHOUT_CORES = 5000,
+  AWAKE_IN_RUN = 150000,
+  AWAKE_BETWEEN_RUNS = 200000
+};
+
+/*
+ * Nanoseconds after which the first thread asks whether the worker that it waits for runs, and for which
+ * it watches it.
+ */
+enum { PATIENCE = 20000, WATCH_TIME = 5000 };
 
 /* What one thread writes and others read again and again is on lines of its own. */
 typedef union padded_word {
@@ -45,12 +66,16 @@ struct lowerdeck_team {
   pthread_mutex_t mutex; /* guards the sleep of threads */
   pthread_cond_t wake;
   struct share *shares; /* of each thread */
+  struct worker *workers;
+  int core; /* where the first thread was when the run began, or -1 */
+  int64_t spin_time;
 };
 
 typedef struct share {
   padded_word taken; /* the number of a loop, and how many parts of the thread's share are taken */
   padded_word loops; /* how many the thread has come to */
   padded_word hands; /* odd while the thread may have a part in hand, or takes one */
+  padded_word inside; /* odd while the thread is in a run, or asks whether it may enter one */
   padded_word meets; /* how many the thread has come to */
 } share;
 
@@ -64,11 +89,10 @@ struct lowerdeck_pool {
   lowerdeck_team team;
   pthread_mutex_t turn; /* held during a run */
   padded_word run; /* the number of the current run */
-  padded_word gate; /* the number of a run, whether workers may still enter it, how many are inside */
+  padded_word gate; /* the number of the run that workers may enter, or 0 */
   bool ends;
   lowerdeck_job job;
   void *context;
-  worker *workers;
 };
 
 static inline void pause_briefly(void) {
@@ -85,6 +109,68 @@ static int64_t now(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
+/* The number of the core that the calling thread is on, or -1 if that cannot be told. */
+static int current_core(void) {
+#if defined(__linux__)
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
+/* Whether the calling thread may run on so many cores. */
+static bool has_cores(int count) {
+#if defined(__linux__)
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores) >= count;
+#endif
+  return sysconf(_SC_NPROCESSORS_ONLN) >= count;
+}
+
+#if defined(__linux__)
+/* Have a thread run on some of the cores that it may run on; it stays there if it may run on more again. */
+static void move(pthread_t thread, const cpu_set_t *cores, const cpu_set_t *all) {
+  if (pthread_setaffinity_np(thread, sizeof *cores, cores) == 0) {
+    pthread_setaffinity_np(thread, sizeof *all, all);
+  }
+}
+#endif
+
+/*
+ * Where no core is idle, systems wake a thread on the core of who woke it, and may leave both there for
+ * long, though then they do nothing at once.
+ */
+static void leave_core_of_first(lowerdeck_team *team) {
+#if defined(__linux__)
+  const int core = __atomic_load_n(&team->core, __ATOMIC_RELAXED);
+  if (core < 0 || core >= CPU_SETSIZE || core != current_core()) return;
+  cpu_set_t all, others;
+  if (pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0) return;
+  if (CPU_COUNT(&all) < team->threads) return;
+  others = all;
+  CPU_CLR(core, &others);
+  move(pthread_self(), &others, &all);
+#else
+  (void)team;
+#endif
+}
+
+static bool has_changed(const padded_word *word, uint64_t old) {
+  return __atomic_load_n(&word->value, __ATOMIC_ACQUIRE) != old;
+}
+
+/* Spin until a word is no longer `old`, at most for some nanoseconds: whether it has changed. */
+static bool spin(const padded_word *word, uint64_t old, int64_t time) {
+  const int64_t end = now() + time;
+  do {
+    for (int k = 0; k < PAUSES_A_LOOK; k++) {
+      if (has_changed(word, old)) return true;
+      pause_briefly();
+    }
+  } while (now() < end);
+  return false;
+}
+
 /* Wait until a word that only grows is no longer `old`. */
 static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint64_t old,
                             int64_t awake) {
@@ -92,10 +178,10 @@ static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint6
   int64_t waited = 0;
   while (waited < awake) {
     for (int k = 0; k < PAUSES_A_LOOK; k++) {
-      if (__atomic_load_n(&word->value, __ATOMIC_ACQUIRE) != old) return;
+      if (has_changed(word, old)) return;
       pause_briefly();
     }
-    if (waited > SPIN_TIME) sched_yield();
+    if (waited > team->spin_time) sched_yield();
     waited = now() - start;
   }
   pthread_mutex_lock(&team->mutex);
@@ -118,6 +204,38 @@ static void wake_sleepers(lowerdeck_team *team) {
 static void change(lowerdeck_team *team, padded_word *word, uint64_t value) {
   __atomic_store_n(&word->value, value, __ATOMIC_SEQ_CST);
   wake_sleepers(team);
+}
+
+#if defined(__linux__)
+/* Whether a thread computes; true if that cannot be told. */
+static bool is_running(pthread_t thread, const padded_word *word, uint64_t old) {
+  clockid_t clock;
+  struct timespec before, after;
+  if (pthread_getcpuclockid(thread, &clock) != 0 || clock_gettime(clock, &before) != 0) return true;
+  if (spin(word, old, WATCH_TIME) || clock_gettime(clock, &after) != 0) return true;
+  return before.tv_nsec != after.tv_nsec || before.tv_sec != after.tv_sec;
+}
+#endif
+
+/* The first thread waits for a worker: if that has lost its core, it gets this one. */
+static void wait_for_worker(lowerdeck_team *team, int number, const padded_word *word, uint64_t old) {
+  if (spin(word, old, PATIENCE)) return;
+#if defined(__linux__)
+  const pthread_t thread = team->workers[number - 1].thread;
+  const int core = current_core();
+  cpu_set_t all, own;
+  if (core >= 0 && core < CPU_SETSIZE && !is_running(thread, word, old) &&
+      pthread_getaffinity_np(thread, sizeof all, &all) == 0 && CPU_ISSET(core, &all)) {
+    CPU_ZERO(&own);
+    CPU_SET(core, &own);
+    move(thread, &own, &all);
+    wait_for_change(team, word, old, 0);
+    return;
+  }
+#else
+  (void)number;
+#endif
+  wait_for_change(team, word, old, AWAKE_IN_RUN);
 }
 
 void lowerdeck_team_barrier(lowerdeck_team *team) {
@@ -148,7 +266,7 @@ void lowerdeck_team_meet(lowerdeck_team *team, int64_t thread) {
   for (int k = 1; k < team->threads; k++) {
     const padded_word *const hands = &team->shares[k].hands;
     const uint64_t old = __atomic_load_n(&hands->value, __ATOMIC_ACQUIRE);
-    if (old % 2) wait_for_change(team, hands, old, AWAKE_IN_RUN);
+    if (old % 2) wait_for_worker(team, k, hands, old);
   }
   change(team, &team->meets, team->meets.value + 1);
 }
@@ -227,53 +345,53 @@ bool lowerdeck_team_take(lowerdeck_parts *parts) {
  * A run ends when its caller is through, and with it all parts and barriers. A worker that has not come
  * by then, because it has no core, is not waited for: it finds the gate closed.
  */
-enum { INSIDE = 0xffff, OPEN = INSIDE + 1, RUN_SHIFT = 17 };
-
-static bool enter(lowerdeck_pool *pool, uint64_t run) {
-  uint64_t old = __atomic_load_n(&pool->gate.value, __ATOMIC_ACQUIRE);
-  do {
-    if (old >> RUN_SHIFT != run || !(old & OPEN)) return false;
-  } while (!__atomic_compare_exchange_n(&pool->gate.value, &old, old + 1, true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE));
-  return true;
+static void leave(lowerdeck_team *team, share *own) {
+  change(team, &own->inside, own->inside.value + 1);
 }
 
-static void leave(lowerdeck_pool *pool) {
-  const uint64_t left = __atomic_sub_fetch(&pool->gate.value, 1, __ATOMIC_SEQ_CST);
-  if (!(left & (OPEN | INSIDE))) wake_sleepers(&pool->team);
+/* Either the worker sees that the gate is closed, or the first thread that the worker is inside. */
+static bool enter(lowerdeck_pool *pool, share *own, uint64_t run) {
+  __atomic_store_n(&own->inside.value, own->inside.value + 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&pool->gate.value, __ATOMIC_SEQ_CST) == run) return true;
+  leave(&pool->team, own);
+  return false;
 }
 
 static void close_gate(lowerdeck_pool *pool) {
-  uint64_t left = __atomic_and_fetch(&pool->gate.value, ~(uint64_t)OPEN, __ATOMIC_SEQ_CST);
-  while (left & INSIDE) {
-    wait_for_change(&pool->team, &pool->gate, left, AWAKE_IN_RUN);
-    left = __atomic_load_n(&pool->gate.value, __ATOMIC_ACQUIRE);
+  lowerdeck_team *const team = &pool->team;
+  __atomic_store_n(&pool->gate.value, 0, __ATOMIC_SEQ_CST);
+  for (int k = 1; k < team->threads; k++) {
+    const padded_word *const inside = &team->shares[k].inside;
+    const uint64_t old = __atomic_load_n(&inside->value, __ATOMIC_SEQ_CST);
+    if (old % 2) wait_for_worker(team, k, inside, old);
   }
 }
 
 static void *work(void *context) {
   worker *const self = (worker *)context;
   lowerdeck_pool *const pool = self->pool;
+  share *const own = &pool->team.shares[self->number];
   for (uint64_t seen = 0;;) {
     wait_for_change(&pool->team, &pool->run, seen, AWAKE_BETWEEN_RUNS);
     /* In this order: who has seen the last change of the number sees that the pool ends. */
     seen = __atomic_load_n(&pool->run.value, __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&pool->ends, __ATOMIC_ACQUIRE)) return NULL;
-    if (!enter(pool, seen)) continue;
+    leave_core_of_first(&pool->team);
+    if (!enter(pool, own, seen)) continue;
     pool->job(pool->context, &pool->team, self->number);
-    leave(pool);
+    leave(&pool->team, own);
   }
 }
 
 static void end_workers(lowerdeck_pool *pool, int count) {
   __atomic_store_n(&pool->ends, true, __ATOMIC_RELEASE);
   change(&pool->team, &pool->run, pool->run.value + 1);
-  for (int k = 0; k < count; k++) pthread_join(pool->workers[k].thread, NULL);
+  for (int k = 0; k < count; k++) pthread_join(pool->team.workers[k].thread, NULL);
   pthread_cond_destroy(&pool->team.wake);
   pthread_mutex_destroy(&pool->team.mutex);
   pthread_mutex_destroy(&pool->turn);
   free(pool->team.shares);
-  free(pool->workers);
+  free(pool->team.workers);
   free(pool);
 }
 
@@ -282,11 +400,12 @@ lowerdeck_pool *lowerdeck_pool_create(int threads) {
   lowerdeck_pool *const pool = (lowerdeck_pool *)calloc(1, sizeof *pool);
   if (pool == NULL) return NULL;
   pool->team.threads = threads;
+  pool->team.spin_time = has_cores(threads) ? SPIN_TIME : SPIN_TIME_WITHOUT_CORES;
   pool->team.shares = (share *)calloc((size_t)threads, sizeof *pool->team.shares);
-  pool->workers = (worker *)calloc((size_t)threads, sizeof *pool->workers);
-  if (pool->workers == NULL || pool->team.shares == NULL) {
+  pool->team.workers = (worker *)calloc((size_t)threads, sizeof *pool->team.workers);
+  if (pool->team.workers == NULL || pool->team.shares == NULL) {
     free(pool->team.shares);
-    free(pool->workers);
+    free(pool->team.workers);
     free(pool);
     return NULL;
   }
@@ -294,7 +413,7 @@ lowerdeck_pool *lowerdeck_pool_create(int threads) {
   pthread_mutex_init(&pool->team.mutex, NULL);
   pthread_cond_init(&pool->team.wake, NULL);
   for (int k = 0; k < threads - 1; k++) {
-    worker *const next = &pool->workers[k];
+    worker *const next = &pool->team.workers[k];
     next->pool = pool;
     next->number = k + 1;
     if (pthread_create(&next->thread, NULL, work, next) != 0) {
@@ -319,6 +438,7 @@ void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context) 
   pthread_mutex_lock(&pool->turn);
   pool->job = job;
   pool->context = context;
+  __atomic_store_n(&team->core, current_core(), __ATOMIC_RELAXED);
   team->statuses[0] = team->statuses[1] = 0;
   team->meets.value = 0;
   for (int k = 0; k < team->threads; k++) {
@@ -327,7 +447,7 @@ void lowerdeck_pool_run(lowerdeck_pool *pool, lowerdeck_job job, void *context) 
     team->shares[k].meets.value = 0;
   }
   const uint64_t run = pool->run.value + 1;
-  __atomic_store_n(&pool->gate.value, run << RUN_SHIFT | OPEN, __ATOMIC_RELEASE);
+  __atomic_store_n(&pool->gate.value, run, __ATOMIC_RELEASE);
   change(team, &pool->run, run);
   job(context, team, 0);
   close_gate(pool);

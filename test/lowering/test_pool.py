@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 from lowerdeck.lowering.emit_c.interface import RUNTIME
 
 PROGRAM = r"""
-#define _POSIX_C_SOURCE 200809L
+#define _GNU_SOURCE
 #include "lowerdeck_pool.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -128,7 +130,18 @@ static void decide(void *context, lowerdeck_team *team, int64_t thread) {
   }
 }
 
+/* Threads that were moved to another core may run where they might before. */
+static void look_where(void *context, lowerdeck_team *team, int64_t thread) {
+  (void)team;
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return;
+  if (!CPU_EQUAL(&cores, (const cpu_set_t *)context)) __atomic_store_n(&wrong, 6, __ATOMIC_RELAXED);
+  if (thread == 0) rest(0.0005); /* so that others come */
+}
+
 int main(void) {
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) != 0) return 2;
   run(NULL, -1);
   const int64_t expected = run_chain(NULL, -1);
   for (int threads = 1; threads <= 4; threads++) {
@@ -146,6 +159,7 @@ int main(void) {
     for (int k = 0; k < 50; k++) {
       lowerdeck_pool_run(pool, hold, &inside);
       if (inside != 0) wrong = 5;
+      lowerdeck_pool_run(pool, look_where, &cores);
     }
     double used = 1;
     /* To fall asleep takes some time on a core, which others may have. */
@@ -174,14 +188,18 @@ int main(void) {
   if (wrong == 2) fprintf(stderr, "a thread waits for one that has nothing to do\n");
   if (wrong == 3) fprintf(stderr, "a part was read before it was finished\n");
   if (wrong == 4) fprintf(stderr, "threads do not agree\n");
+  if (wrong == 6) fprintf(stderr, "a thread may no longer run where it might\n");
   if (wrong == 5) fprintf(stderr, "a run ends before all have left it, or is not made\n");
   return wrong;
 }
 """
 
 
-@pytest.mark.parametrize("sanitizer", [None, "thread", "address,undefined"])
-def test_pool(tmp_path: Path, sanitizer: str | None) -> None:
+@pytest.mark.parametrize(
+    ("sanitizer", "one_core"),
+    [(None, False), (None, True), ("thread", False), ("address,undefined", False)],
+)
+def test_pool(tmp_path: Path, sanitizer: str | None, one_core: bool) -> None:
     (tmp_path / "main.c").write_text(PROGRAM)
     flags = ["-std=c99", "-O2", "-g", "-Wall", "-Wextra", "-Werror", f"-I{RUNTIME}"]
     flags += [f"-fsanitize={sanitizer}"] if sanitizer else []
@@ -189,7 +207,14 @@ def test_pool(tmp_path: Path, sanitizer: str | None) -> None:
     command = ["gcc", *flags, *sources, "-o", "pool", "-lpthread"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    cores = sorted(os.sched_getaffinity(0))
     done = subprocess.run(
-        ["./pool"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=150
+        ["./pool"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=150,
+        preexec_fn=(lambda: os.sched_setaffinity(0, cores[:1])) if one_core else None,
     )
     assert done.returncode == 0, done.stderr
