@@ -198,10 +198,9 @@ class Expr:
             return whole + rest.value // number
         common = math.gcd(number, *(coefficient for _, coefficient in rest.terms))
         rest, number = _split(rest, common)[0], number // common
-        if len(rest.terms) == 1 and rest.terms[0][1] == 1 and len(rest.terms[0][0]) == 1:
-            inner = rest.terms[0][0][0]
-            if inner.kind == "floordiv" and (inner.args[1].value or 0) > 0:
-                return whole + inner.args[0] // (inner.args[1] * number)
+        if (inner := _quotient_and_number(rest)) is not None:
+            (dividend, first), offset = inner
+            return whole + (dividend + first * offset) // (first * number)
         return whole + _atom(Atom("floordiv", args=(rest, Expr.const(number))))
 
     def __mod__(self, other: ExprLike) -> Expr:
@@ -461,6 +460,20 @@ def _split(value: Expr, number: int) -> tuple[Expr, Expr]:
     whole = Expr(tuple((m, c // number) for m, c in value.terms if c // number))
     rest = Expr(tuple((m, c % number) for m, c in value.terms if c % number))
     return whole, rest
+
+
+def _quotient_and_number(value: Expr) -> tuple[tuple[Expr, int], int] | None:
+    """a, m and c, if `value == a floordiv m + c` with numbers m > 0 and c."""
+    terms = dict(value.terms)
+    offset = terms.pop((), 0)
+    if len(terms) != 1:
+        return None
+    ((monomial, coefficient),) = terms.items()
+    if coefficient != 1 or len(monomial) != 1 or monomial[0].kind != "floordiv":
+        return None
+    dividend, divisor = monomial[0].args
+    number = divisor.value
+    return ((dividend, number), offset) if number is not None and number > 0 else None
 
 
 def _exact_quotient(value: Expr, divisor: Expr) -> Expr | None:

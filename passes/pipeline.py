@@ -24,7 +24,10 @@ _MODULES: Mapping[str, str] = {
     "simplify-arithmetic": "simplify_arithmetic",
     "simplify-movement": "simplify_movement",
     "cancel-transpose": "cancel_transpose",
-    "hoist-slice": "hoist_slice",
+    "hoist-crop": "hoist_crop",
+    "move-stride": "move_stride",
+    "sink-transpose": "sink_transpose",
+    "fuse-grouped-conv": "fuse_grouped_conv",
     "fuse": "fuse",
     "fuse-activation": "fuse_activation",
     "fuse-attention": "fuse_attention",
@@ -75,12 +78,20 @@ def opt() -> list[str]:
     return [
         # Before fuse: transposes stand between ops that make one formula.
         "cancel-transpose",
+        # After cancel-transpose, which needs to see where a transpose ends: then transposes stand
+        # where they separate as few ops as possible.
+        "sink-transpose",
+        # Before fuse: what follows the joined parts belongs to one convolution then. It may be
+        # behind the transpose of the parts, which has become one.
+        "fuse-grouped-conv",
+        "sink-transpose",
         "fuse",
         # After fuse: only batch normalizations that no convolution could take.
         "replace-batch-norm",
-        # After fuse: whole formulas are easier to pass; before merge-products, which ties what
-        # needs all rows to what may need few.
-        "hoist-slice",
+        # After fuse: whole formulas are easier to pass, and no batch normalization stands between
+        # convolutions; before merge-products, which ties what needs all rows to what may need few.
+        "move-stride",
+        "hoist-crop",
         # The formulas leave constants to compute and producers that are equal now.
         "fold",
         "simplify",

@@ -32,10 +32,13 @@ FORMULAS = (
     "fuse-activation",
     "fuse-attention",
     "fuse-channel-shuffle",
+    "fuse-grouped-conv",
     "fuse-norm",
-    "hoist-slice",
+    "hoist-crop",
     "merge-products",
+    "move-stride",
     "simplify",
+    "sink-transpose",
 )
 
 SPECIAL = (0.0, -0.0, np.inf, -np.inf, np.nan, 1e30, -1e30, 40.0, -40.0)

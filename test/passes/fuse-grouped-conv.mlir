@@ -1,0 +1,137 @@
+// RUN: opt-tool %s --pass-pipeline=fuse-grouped-conv,fold --split-input-file | filecheck %s
+
+// Weights and biases in the order of the parts.
+// CHECK-LABEL: @split
+// CHECK-NEXT:    %[[W:.*]] = core.constant dense<[{{\[\[}}1.0, 2.0]], {{\[\[}}3.0, 4.0]], {{\[\[}}5.0, 6.0]]]>
+// CHECK-NEXT:    %[[B:.*]] = core.constant dense<[7.0, 8.0, 9.0]>
+// CHECK-NEXT:    %[[Y:.*]] = core.conv %x, %[[W]], %[[B]] strides [1] dilations [1] pads [1] [0] groups 3
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @split(%x : tensor<1x3x4xf32>) -> tensor<1x3x4xf32> {
+  %u = core.constant dense<[[[1.0, 2.0]]]> : tensor<1x1x2xf32>
+  %v = core.constant dense<[[[3.0, 4.0]]]> : tensor<1x1x2xf32>
+  %w = core.constant dense<[[[5.0, 6.0]]]> : tensor<1x1x2xf32>
+  %p = core.constant dense<[7.0]> : tensor<1xf32>
+  %q = core.constant dense<[8.0]> : tensor<1xf32>
+  %r = core.constant dense<[9.0]> : tensor<1xf32>
+  %0, %1, %2 = core.split %x axis 1 sizes [1, 1, 1] : (tensor<1x3x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %3 = core.conv %0, %u, %p strides [1] dilations [1] pads [1] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x2xf32>, tensor<1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.conv %1, %v, %q strides [1] dilations [1] pads [1] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x2xf32>, tensor<1xf32>) -> tensor<1x1x4xf32>
+  %5 = core.conv %2, %w, %r strides [1] dilations [1] pads [1] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x2xf32>, tensor<1xf32>) -> tensor<1x1x4xf32>
+  %6 = core.concat %3, %4, %5 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x3x4xf32>
+  func.return %6 : tensor<1x3x4xf32>
+}
+
+// -----
+
+// Slices that are all of the channels; each convolution has two groups already, and a maximum.
+// CHECK-LABEL: @groups
+// CHECK:         %[[Y:.*]] = core.conv %x, %{{.*}} groups 4 : (tensor<?x4x?xf32, {{.*}}>, tensor<4x1x2xf32>)
+// CHECK-NEXT:    %[[M:.*]] = core.max %[[Y]], %{{.*}}
+// CHECK-NEXT:    func.return %[[M]]
+func.func @groups(%x : tensor<?x4x?xf32, #core.tensor<dims = [n, 4, h]>>) -> tensor<?x4x?xf32, #core.tensor<dims = [n, 4, h - 1]>> {
+  %v = core.constant dense<[[[1.0, 2.0]], [[3.0, 4.0]]]> : tensor<2x1x2xf32>
+  %w = core.constant dense<[[[5.0, 6.0]], [[7.0, 8.0]]]> : tensor<2x1x2xf32>
+  %c = core.constant dense<0.5> : tensor<f32>
+  %d = core.constant dense<0.5> : tensor<1x1x1xf32>
+  %0 = core.slice %x [0, 0, 0] [n, 2, h] [1, 1, 1] : (tensor<?x4x?xf32, #core.tensor<dims = [n, 4, h]>>) -> tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h]>>
+  %1 = core.slice %x [0, 2, 0] [n, 2, h] [1, 1, 1] : (tensor<?x4x?xf32, #core.tensor<dims = [n, 4, h]>>) -> tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h]>>
+  %2 = core.conv %0, %v strides [1] dilations [1] pads [0] [0] groups 2 : (tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h]>>, tensor<2x1x2xf32>) -> tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h - 1]>>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 2 : (tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h]>>, tensor<2x1x2xf32>) -> tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h - 1]>>
+  %4 = core.max %2, %c : (tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h - 1]>>, tensor<f32>) -> tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h - 1]>>
+  %5 = core.max %3, %d : (tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h - 1]>>, tensor<1x1x1xf32>) -> tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h - 1]>>
+  %6 = core.concat %4, %5 axis 1 : (tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h - 1]>>, tensor<?x2x?xf32, #core.tensor<dims = [n, 2, h - 1]>>) -> tensor<?x4x?xf32, #core.tensor<dims = [n, 4, h - 1]>>
+  func.return %6 : tensor<?x4x?xf32, #core.tensor<dims = [n, 4, h - 1]>>
+}
+
+// -----
+
+// The parts change places; they have different windows; different numbers are added; one of them is
+// needed elsewhere; a channel is left out.
+// CHECK-LABEL: @reordered
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+// CHECK-LABEL: @other_window
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+// CHECK-LABEL: @other_number
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+// CHECK-LABEL: @needed_too
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+// CHECK-LABEL: @not_all
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+func.func @reordered(%x : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.concat %3, %2 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %4 : tensor<1x2x4xf32>
+}
+func.func @other_window(%x : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  %w = core.constant dense<[[[5.0, 4.0]]]> : tensor<1x1x2xf32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [1] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x2xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [1] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x2xf32>) -> tensor<1x1x4xf32>
+  %4 = core.concat %2, %3 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %4 : tensor<1x2x4xf32>
+}
+func.func @other_number(%x : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
+  %c = core.constant dense<0.0> : tensor<f32>
+  %d = core.constant dense<-0.0> : tensor<f32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.add %2, %c : (tensor<1x1x4xf32>, tensor<f32>) -> tensor<1x1x4xf32>
+  %5 = core.add %3, %d : (tensor<1x1x4xf32>, tensor<f32>) -> tensor<1x1x4xf32>
+  %6 = core.concat %4, %5 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %6 : tensor<1x2x4xf32>
+}
+func.func @needed_too(%x : tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x2x4xf32>) {
+  %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.concat %2, %3 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %2, %4 : tensor<1x1x4xf32>, tensor<1x2x4xf32>
+}
+func.func @not_all(%x : tensor<1x3x4xf32>) -> tensor<1x2x4xf32> {
+  %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
+  %0, %1, %n = core.split %x axis 1 sizes [1, 1, 1] : (tensor<1x3x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.concat %2, %3 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %4 : tensor<1x2x4xf32>
+}
+
+// -----
+
+// Columns are no channels; the parts are of two tensors; computed weights would be joined each time.
+// CHECK-LABEL: @columns
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+// CHECK-LABEL: @other_tensor
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+// CHECK-LABEL: @computed_weight
+// CHECK-COUNT-2: core.conv {{.*}} groups 1
+func.func @columns(%x : tensor<1x1x4xf32>) -> tensor<1x2x2xf32> {
+  %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
+  %0, %1 = core.split %x axis 2 sizes [2, 2] : (tensor<1x1x4xf32>) -> (tensor<1x1x2xf32>, tensor<1x1x2xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x2xf32>, tensor<1x1x1xf32>) -> tensor<1x1x2xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x2xf32>, tensor<1x1x1xf32>) -> tensor<1x1x2xf32>
+  %4 = core.concat %2, %3 axis 1 : (tensor<1x1x2xf32>, tensor<1x1x2xf32>) -> tensor<1x2x2xf32>
+  func.return %4 : tensor<1x2x2xf32>
+}
+func.func @other_tensor(%x : tensor<1x2x4xf32>, %y : tensor<1x2x4xf32>) -> tensor<1x2x4xf32> {
+  %w = core.constant dense<[[[5.0]]]> : tensor<1x1x1xf32>
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %a, %b = core.split %y axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %b, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.concat %2, %3 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %4 : tensor<1x2x4xf32>
+}
+func.func @computed_weight(%x : tensor<1x2x4xf32>, %w : tensor<1x1x1xf32>) -> tensor<1x2x4xf32> {
+  %0, %1 = core.split %x axis 1 sizes [1, 1] : (tensor<1x2x4xf32>) -> (tensor<1x1x4xf32>, tensor<1x1x4xf32>)
+  %2 = core.conv %0, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %3 = core.conv %1, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x4xf32>, tensor<1x1x1xf32>) -> tensor<1x1x4xf32>
+  %4 = core.concat %2, %3 axis 1 : (tensor<1x1x4xf32>, tensor<1x1x4xf32>) -> tensor<1x2x4xf32>
+  func.return %4 : tensor<1x2x4xf32>
+}

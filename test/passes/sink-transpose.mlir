@@ -1,0 +1,117 @@
+// RUN: opt-tool %s --pass-pipeline=sink-transpose,dce --split-input-file | filecheck %s
+
+// The end of a network with channels last: all of it belongs to the convolution.
+// CHECK-LABEL: @end
+// CHECK:         %[[C:.*]] = core.conv %x, %w
+// CHECK:         %[[B:.*]] = core.batch_norm %[[C]], {{.*}} axis 1
+// CHECK:         %[[A:.*]] = core.add %[[B]], %{{.*}} : (tensor<1x3x4xf32>, tensor<1x3x1xf32>)
+// CHECK-NEXT:    %[[M:.*]] = core.max %[[A]], %{{.*}}
+// CHECK-NEXT:    %[[Y:.*]] = core.transpose %[[M]] [0, 2, 1]
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @end(%x : tensor<1x2x4xf32>, %w : tensor<3x2x1xf32>, %p : tensor<3xf32>) -> tensor<1x4x3xf32> {
+  %c = core.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+  %zero = core.constant dense<0.0> : tensor<f32>
+  %0 = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x2x4xf32>, tensor<3x2x1xf32>) -> tensor<1x3x4xf32>
+  %1 = core.transpose %0 [0, 2, 1] : (tensor<1x3x4xf32>) -> tensor<1x4x3xf32>
+  %2 = core.batch_norm %1, %p, %p, %p, %p axis 2 {epsilon = 0.1 : f64} : (tensor<1x4x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>) -> tensor<1x4x3xf32>
+  %3 = core.add %2, %c : (tensor<1x4x3xf32>, tensor<3xf32>) -> tensor<1x4x3xf32>
+  %4 = core.max %3, %zero : (tensor<1x4x3xf32>, tensor<f32>) -> tensor<1x4x3xf32>
+  func.return %4 : tensor<1x4x3xf32>
+}
+
+// -----
+
+// Two are one, by elements or joined; the axis is the one that it was before.
+// CHECK-LABEL: @sum
+// CHECK-NEXT:    %[[S:.*]] = core.add %x, %y
+// CHECK-NEXT:    core.transpose %[[S]] [1, 2, 0]
+// CHECK-LABEL: @join
+// CHECK-NEXT:    %[[J:.*]] = core.concat %x, %y axis 0
+// CHECK-NEXT:    core.transpose %[[J]] [1, 2, 0]
+func.func @sum(%x : tensor<2x3x4xf32>, %y : tensor<2x3x4xf32>) -> tensor<3x4x2xf32> {
+  %0 = core.transpose %x [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %1 = core.transpose %y [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %2 = core.add %0, %1 : (tensor<3x4x2xf32>, tensor<3x4x2xf32>) -> tensor<3x4x2xf32>
+  func.return %2 : tensor<3x4x2xf32>
+}
+func.func @join(%x : tensor<2x3x4xf32>, %y : tensor<5x3x4xf32>) -> tensor<3x4x7xf32> {
+  %0 = core.transpose %x [1, 2, 0] : (tensor<2x3x4xf32>) -> tensor<3x4x2xf32>
+  %1 = core.transpose %y [1, 2, 0] : (tensor<5x3x4xf32>) -> tensor<3x4x5xf32>
+  %2 = core.concat %0, %1 axis 2 : (tensor<3x4x2xf32>, tensor<3x4x5xf32>) -> tensor<3x4x7xf32>
+  func.return %2 : tensor<3x4x7xf32>
+}
+
+// -----
+
+// Parts that are transposed alike, one of them twice.
+// CHECK-LABEL: @split
+// CHECK-NEXT:    %[[T:.*]] = core.transpose %x [2, 0, 1] : (tensor<2x3x4xf32>) -> tensor<4x2x3xf32>
+// CHECK-NEXT:    %[[A:.*]], %[[B:.*]] = core.split %[[T]] axis 2 sizes [1, 2]
+// CHECK-NEXT:    func.return %[[A]], %[[B]], %[[B]]
+// CHECK-LABEL: @split_otherwise
+// CHECK-NEXT:    core.split %x
+// CHECK-LABEL: @split_in_part
+// CHECK-NEXT:    core.split %x
+func.func @split(%x : tensor<2x3x4xf32>) -> (tensor<4x2x1xf32>, tensor<4x2x2xf32>, tensor<4x2x2xf32>) {
+  %0, %1 = core.split %x axis 1 sizes [1, 2] : (tensor<2x3x4xf32>) -> (tensor<2x1x4xf32>, tensor<2x2x4xf32>)
+  %2 = core.transpose %0 [2, 0, 1] : (tensor<2x1x4xf32>) -> tensor<4x2x1xf32>
+  %3 = core.transpose %1 [2, 0, 1] : (tensor<2x2x4xf32>) -> tensor<4x2x2xf32>
+  %4 = core.transpose %1 [2, 0, 1] : (tensor<2x2x4xf32>) -> tensor<4x2x2xf32>
+  func.return %2, %3, %4 : tensor<4x2x1xf32>, tensor<4x2x2xf32>, tensor<4x2x2xf32>
+}
+func.func @split_otherwise(%x : tensor<2x4x4xf32>) -> (tensor<4x2x2xf32>, tensor<2x4x2xf32>) {
+  %0, %1 = core.split %x axis 1 sizes [2, 2] : (tensor<2x4x4xf32>) -> (tensor<2x2x4xf32>, tensor<2x2x4xf32>)
+  %2 = core.transpose %0 [2, 0, 1] : (tensor<2x2x4xf32>) -> tensor<4x2x2xf32>
+  %3 = core.transpose %1 [0, 2, 1] : (tensor<2x2x4xf32>) -> tensor<2x4x2xf32>
+  func.return %2, %3 : tensor<4x2x2xf32>, tensor<2x4x2xf32>
+}
+func.func @split_in_part(%x : tensor<2x4x4xf32>) -> (tensor<4x2x2xf32>, tensor<2x2x4xf32>) {
+  %0, %1 = core.split %x axis 1 sizes [2, 2] : (tensor<2x4x4xf32>) -> (tensor<2x2x4xf32>, tensor<2x2x4xf32>)
+  %2 = core.transpose %0 [2, 0, 1] : (tensor<2x2x4xf32>) -> tensor<4x2x2xf32>
+  func.return %2, %1 : tensor<4x2x2xf32>, tensor<2x2x4xf32>
+}
+
+// -----
+
+// Nothing is gained behind an argument, which a map reads in any order; nor where more would be
+// transposed, or the transpose is needed anyway.
+// CHECK-LABEL: @argument
+// CHECK:         core.transpose %x
+// CHECK-NEXT:    core.max
+// CHECK-LABEL: @grows
+// CHECK:         core.transpose
+// CHECK-NEXT:    core.add
+// CHECK-LABEL: @needed_too
+// CHECK:         core.transpose
+// CHECK-NEXT:    core.exp
+// CHECK-LABEL: @other_order
+// CHECK-COUNT-2: core.transpose
+// CHECK-NEXT:    core.add
+func.func @argument(%x : tensor<2x4xf32>) -> tensor<4x2xf32> {
+  %zero = core.constant dense<0.0> : tensor<f32>
+  %0 = core.transpose %x [1, 0] : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %1 = core.max %0, %zero : (tensor<4x2xf32>, tensor<f32>) -> tensor<4x2xf32>
+  func.return %1 : tensor<4x2xf32>
+}
+func.func @grows(%x : tensor<2x4xf32>, %w : tensor<4x3xf32>) -> tensor<5x3x2xf32> {
+  %c = core.constant dense<[[[1.0]], [[2.0]], [[3.0]], [[4.0]], [[5.0]]]> : tensor<5x1x1xf32>
+  %0 = core.matmul %x, %w : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %1 = core.reshape %0 [1, 2, 3] : (tensor<2x3xf32>) -> tensor<1x2x3xf32>
+  %2 = core.exp %1 : (tensor<1x2x3xf32>) -> tensor<1x2x3xf32>
+  %3 = core.reduce sum %2 [0] {keep_dims = true} : (tensor<1x2x3xf32>) -> tensor<1x2x3xf32>
+  %4 = core.transpose %3 [0, 2, 1] : (tensor<1x2x3xf32>) -> tensor<1x3x2xf32>
+  %5 = core.add %4, %c : (tensor<1x3x2xf32>, tensor<5x1x1xf32>) -> tensor<5x3x2xf32>
+  func.return %5 : tensor<5x3x2xf32>
+}
+func.func @needed_too(%x : tensor<2x4xf32>, %w : tensor<4x3xf32>) -> (tensor<3x2xf32>, tensor<3x2xf32>) {
+  %0 = core.matmul %x, %w : (tensor<2x4xf32>, tensor<4x3xf32>) -> tensor<2x3xf32>
+  %1 = core.transpose %0 [1, 0] : (tensor<2x3xf32>) -> tensor<3x2xf32>
+  %2 = core.exp %1 : (tensor<3x2xf32>) -> tensor<3x2xf32>
+  func.return %1, %2 : tensor<3x2xf32>, tensor<3x2xf32>
+}
+func.func @other_order(%x : tensor<2x2x3xf32>, %y : tensor<2x3x2xf32>) -> tensor<3x2x2xf32> {
+  %0 = core.transpose %x [2, 0, 1] : (tensor<2x2x3xf32>) -> tensor<3x2x2xf32>
+  %1 = core.transpose %y [1, 0, 2] : (tensor<2x3x2xf32>) -> tensor<3x2x2xf32>
+  %2 = core.add %0, %1 : (tensor<3x2x2xf32>, tensor<3x2x2xf32>) -> tensor<3x2x2xf32>
+  func.return %2 : tensor<3x2x2xf32>
+}
