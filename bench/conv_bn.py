@@ -45,7 +45,7 @@ _BLOCK = 5
 _PAUSE = 0.5e-3
 """Seconds before them, in which threads of the one before go to sleep."""
 
-LINEAR = ("fuse-conv-bn", "fuse-linear", "merge-linear")
+LINEAR = ("fuse-linear",)
 """Passes that make the weights of a convolution take over what follows it."""
 
 EPILOGUE = ("fuse-epilogue",)

@@ -6,25 +6,32 @@ from typing import ClassVar
 
 from xdsl.passes import ModulePass
 
+from lowerdeck.passes.decompose_linear import DecomposeLinearPass
 from lowerdeck.passes.driver import PassGroup
 from lowerdeck.passes.fuse_activation import FuseActivationPass
 from lowerdeck.passes.fuse_attention import FuseAttentionPass
 from lowerdeck.passes.fuse_channel_shuffle import FuseChannelShufflePass
-from lowerdeck.passes.fuse_conv_bn import FuseConvBnPass
+from lowerdeck.passes.fuse_linear import FuseLinearPass
 from lowerdeck.passes.fuse_norm import FuseNormPass
+from lowerdeck.passes.merge_linear import MergeLinearPass
 
 
 class FusePass(PassGroup):
     """
-    The passes that replace several ops by one: `fuse-conv-bn`, `fuse-attention`,
-    `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`.
+    The passes that replace several ops by one: `fuse-attention`, `fuse-channel-shuffle`,
+    `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `merge-linear`, `decompose-linear`.
+
+    Formulas come first, because their constants tell them apart. Then linear ops become part of
+    weights; those left in a row, a product and a sum; and normalizations still left, the same.
     """
 
     name = "fuse"
     members: ClassVar[tuple[type[ModulePass], ...]] = (
-        FuseConvBnPass,
         FuseAttentionPass,
         FuseChannelShufflePass,
         FuseActivationPass,
         FuseNormPass,
+        FuseLinearPass,
+        MergeLinearPass,
+        DecomposeLinearPass,
     )

@@ -32,10 +32,11 @@ _MODULES: Mapping[str, str] = {
     "fuse-activation": "fuse_activation",
     "fuse-attention": "fuse_attention",
     "fuse-channel-shuffle": "fuse_channel_shuffle",
-    "fuse-conv-bn": "fuse_conv_bn",
+    "fuse-linear": "fuse_linear",
     "fuse-norm": "fuse_norm",
     "fuse-quantized": "fuse_quantized",
-    "replace-batch-norm": "replace_batch_norm",
+    "merge-linear": "merge_linear",
+    "decompose-linear": "decompose_linear",
     "merge-products": "merge_products",
     "absorb-channel-shuffle": "absorb_channel_shuffle",
 }
@@ -86,8 +87,6 @@ def opt() -> list[str]:
         "fuse-grouped-conv",
         "sink-transpose",
         "fuse",
-        # After fuse: only batch normalizations that no convolution could take.
-        "replace-batch-norm",
         # After fuse: whole formulas are easier to pass, and no batch normalization stands between
         # convolutions; before merge-products, which ties what needs all rows to what may need few.
         "move-stride",

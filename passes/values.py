@@ -75,6 +75,14 @@ def rounded(array: Array, like: SSAValue) -> ConstantOp:
         return ConstantOp.of(array.astype(numpy_dtype(element_type(like))))
 
 
+def broadcast_constant(array: Array, like: SSAValue) -> ConstantOp:
+    """The rounded constant with the fewest dimensions that broadcasts to `like` as `array` does."""
+    shape = list(array.shape)
+    while shape and shape[0] == 1:
+        del shape[0]
+    return rounded(array.reshape(shape), like)
+
+
 def scale_and_shift(op: BatchNormOp) -> tuple[Array, Array] | None:
     """`y = scale * x + shift` per channel, in float64; None without constant, finite parameters."""
     parameters = constant_values(op.scale, op.bias, op.mean, op.variance)

@@ -9,8 +9,8 @@ import lowerdeck
 
 
 def test_arms_follow_what_the_compiler_has() -> None:
-    found = {arm.name: arm.disable for arm in arms(["cse", "fuse-conv-bn"])}
-    assert found == {DEFAULT: (), UNFOLDED: ("fuse-conv-bn",), APART: None}
+    found = {arm.name: arm.disable for arm in arms(["cse", "fuse-linear"])}
+    assert found == {DEFAULT: (), UNFOLDED: ("fuse-linear",), APART: None}
     found = {arm.name: arm.disable for arm in arms(["fuse-epilogue", "fuse-linear"])}
     assert found == {
         DEFAULT: (),
@@ -24,6 +24,6 @@ def test_arms_agree() -> None:
     model = one_convolution(channels=4, size=6)
     x = np.random.default_rng(0).standard_normal((1, 4, 6, 6), np.float32)
     folded = lowerdeck.compile(model)(x)[0]
-    apart = lowerdeck.compile(model, disable=("fuse-conv-bn",))(x)[0]
+    apart = lowerdeck.compile(model, disable=("fuse-linear",))(x)[0]
     assert 0 < (folded > 0).mean() < 1
     np.testing.assert_allclose(folded, apart, atol=1e-5)

@@ -1,10 +1,12 @@
 // RUN: opt-tool %s --pass-pipeline=fuse | filecheck %s
-// RUN: opt-tool %s --pass-pipeline=fuse --disable=fuse-conv-bn | filecheck %s --check-prefix=KEPT
+// RUN: opt-tool %s --pass-pipeline=fuse --disable=fuse-linear --disable=decompose-linear | filecheck %s --check-prefix=KEPT
 // RUN: opt-tool %s --pass-pipeline=fuse --disable=fuse | filecheck %s --check-prefix=KEPT
 // RUN: opt-tool %s --pass-pipeline=fuse --skip-nodes='^norm_b$' | filecheck %s --check-prefix=SKIP
-// RUN: opt-tool %s --pass-pipeline=fuse --skip-nodes='^conv' | filecheck %s --check-prefix=KEPT
+// RUN: opt-tool %s --pass-pipeline=fuse --skip-nodes='^(conv|norm)' | filecheck %s --check-prefix=KEPT
 // RUN: opt-tool %s --pass-pipeline=fuse --rewrite-limit=1 | filecheck %s --check-prefix=LIMIT
 // RUN: opt-tool %s --pass-pipeline=fuse --rewrite-limit=0 | filecheck %s --check-prefix=KEPT
+// RUN: opt-tool %s --pass-pipeline=fuse --disable=fuse-linear | filecheck %s --check-prefix=APART
+// RUN: opt-tool %s --pass-pipeline=fuse --skip-nodes='^conv' | filecheck %s --check-prefix=APART
 // RUN: opt-tool %s --pass-pipeline=fuse --rewrite-log -o %t 2>&1 | filecheck %s --check-prefix=LOG
 // RUN: opt-tool %s --pass-pipeline=fuse --pass-statistics --skip-nodes=norm_b -o %t 2>&1 | filecheck %s --check-prefix=COUNT
 // RUN: opt-tool %s --pass-pipeline=fuse --print-debuginfo | filecheck %s --check-prefix=LOC
@@ -27,13 +29,20 @@
 // LIMIT:     core.conv
 // LIMIT:     core.batch_norm
 
-// LOG: 1 fuse-conv-bn/fuse-conv-batch-norm on core.batch_norm: {{.*}}; from 'norm_a', 'conv_a'
-// LOG: 2 fuse-conv-bn/fuse-conv-batch-norm on core.batch_norm: {{.*}}; from 'norm_b', 'conv_b'
+// A normalization that no convolution may take is a product and a sum.
+// APART:      core.mul
+// APART:      core.add
+// APART:      core.mul
+// APART:      core.add
+// APART-NEXT: return
 
-// COUNT: 1 rewrites 1 skipped fuse-conv-bn/fuse-conv-batch-norm
+// LOG: 1 fuse-linear/fuse-into-producer on core.batch_norm: {{.*}}; from 'norm_a', 'conv_a'
+// LOG: 2 fuse-linear/fuse-into-producer on core.batch_norm: {{.*}}; from 'norm_b', 'conv_b'
 
-// LOC: core.conv {{.*}} loc(fused["norm_a", "conv_a"])
-// LOC: core.conv {{.*}} loc(fused["norm_b", "conv_b"])
+// COUNT: 1 rewrites 1 skipped fuse-linear/fuse-into-producer
+
+// LOC: core.conv {{.*}} loc(fused["conv_a", "norm_a"])
+// LOC: core.conv {{.*}} loc(fused["conv_b", "norm_b"])
 
 func.func @main(%x : tensor<1x1x5xf32>) -> tensor<1x2x3xf32> {
   %w = core.constant dense<[[[1.0, 2.0]], [[3.0, 4.0]]]> : tensor<2x1x2xf32>

@@ -1,4 +1,4 @@
-// RUN: opt-tool %s --pass-pipeline=replace-batch-norm --split-input-file | filecheck %s
+// RUN: opt-tool %s --pass-pipeline=decompose-linear --split-input-file | filecheck %s
 
 // CHECK-LABEL: @constant
 // CHECK-NEXT:    %[[S:.*]] = core.constant dense<[{{\[}}1.0], [4.0]]> : tensor<2x1xf32>

@@ -1,4 +1,4 @@
-"""`replace-batch-norm`: remaining batch normalizations become a product and a sum."""
+"""`decompose-linear`: batch normalizations become a product and a sum."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.values import rounded, scale_and_shift
 
 
-class ReplaceConstantBatchNorm(Pattern[tuple[Any, Any]]):
+class DecomposeConstantBatchNorm(Pattern[tuple[Any, Any]]):
     """batch_norm(x) -> x * s + t [constant, finite parameters]"""
 
-    name = "replace-constant-batch-norm"
+    name = "decompose-constant-batch-norm"
     roots = (BatchNormOp,)
     ranked = True
 
@@ -39,10 +39,10 @@ class ReplaceConstantBatchNorm(Pattern[tuple[Any, Any]]):
         _replace(op, rewriter.add(AddOp(scaled.result, shift)).result, rewriter)
 
 
-class ReplaceComputedBatchNorm(Pattern):
+class DecomposeComputedBatchNorm(Pattern):
     """batch_norm(x) -> (x - mean) * (scale / sqrt(variance + epsilon)) + bias"""
 
-    name = "replace-computed-batch-norm"
+    name = "decompose-computed-batch-norm"
     roots = (BatchNormOp,)
     ranked = True
 
@@ -75,7 +75,7 @@ def _replace(op: BatchNormOp, value: SSAValue, rewriter: Rewriter) -> None:
     rewriter.replace(op, value)
 
 
-class ReplaceBatchNormPass(PatternPass):
+class DecomposeLinearPass(PatternPass):
     """
     Batch normalization by elementwise ops.
 
@@ -84,10 +84,11 @@ class ReplaceBatchNormPass(PatternPass):
     - batch_norm(x) -> x * s + t [parameters constant and finite; in float64, rounded once]
     - batch_norm(x) -> (x - mean) * s + bias [otherwise]
 
-    Runs after `fuse-conv-bn`, which leaves only those that cannot be fused into a convolution.
+    Runs after `fuse-linear` and `merge-linear`, which read a batch normalization as s and t before
+    these are rounded; so this leaves the elementwise ops of those that nothing took over.
     """
 
-    name = "replace-batch-norm"
+    name = "decompose-linear"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [ReplaceConstantBatchNorm(), ReplaceComputedBatchNorm()]
+        return [DecomposeConstantBatchNorm(), DecomposeComputedBatchNorm()]
