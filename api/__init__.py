@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lowerdeck import backend
     from lowerdeck.compiler import Model, compile, load
+    from lowerdeck.exporting import export
 
-__all__ = ["Model", "backend", "compile", "load"]
+__all__ = ["Model", "backend", "compile", "export", "load"]
 
 _COMPILER_NAMES = frozenset({"Model", "compile", "load"})
 
@@ -22,6 +23,8 @@ _COMPILER_NAMES = frozenset({"Model", "compile", "load"})
 def __getattr__(name: str) -> Any:
     if name in _COMPILER_NAMES:
         return getattr(import_module("lowerdeck.compiler"), name)
+    if name == "export":
+        return import_module("lowerdeck.exporting").export
     if name == "backend":
         return import_module("lowerdeck.backend")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

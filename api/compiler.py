@@ -107,7 +107,7 @@ def compile(
     options = CompileOptions(
         outputs=outputs,
         input_shapes=input_shapes,
-        import_options=_known(import_options),
+        import_options=known_options(import_options),
         threads=threads,
         target=target,
         disable=disable,
@@ -121,7 +121,7 @@ def compile(
     return compile_with(model, options, cache=cache)
 
 
-def _known(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
+def known_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     """Options of frontends that were given; TypeError for a name that none of them has."""
     declared = declared_options()
     if unknown := [name for name in options if name not in declared]:
@@ -136,7 +136,7 @@ def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) 
 
     check_options(options)
     require_compiler()
-    with _model_file(model) as path:
+    with model_file(model) as path:
         sources = (
             disk_cache.Sources.of(model_files(path, **options.import_options)) if cache else None
         )
@@ -199,19 +199,25 @@ def load(folder: str | os.PathLike[str], *, threads: int = 1) -> Model:
 
 def generate(model: Source, folder: str, options: CompileOptions) -> None:
     """Write the C of a model, its weights and its description into an existing folder."""
-    with _model_file(model) as path:
+    with model_file(model) as path:
         _generate(path, folder, options)
 
 
 def import_and_lower(
-    model: str, phase: str, options: CompileOptions
+    model: str,
+    phase: str,
+    options: CompileOptions,
+    instead: Mapping[str, ModulePass | None] = MappingProxyType({}),
 ) -> tuple[ModuleOp, LowerdeckContext]:
-    """The module of a model file at the end of a phase before `c`, and its context."""
+    """
+    The module of a model file at the end of a phase before `c`, and its context; `instead` gives
+    what runs in place of passes, as for `run_to_phase`.
+    """
     from lowerdeck.lowering.pipeline import run_to_phase
 
     with working_on_modules():
         module, context = _imported(model, options)
-        run_to_phase(context, module, phase, _observer(options))
+        run_to_phase(context, module, phase, _observer(options), instead=instead)
     return module, context
 
 
@@ -276,7 +282,7 @@ along, headers of C and POSIX, what CMake knows."""
 
 
 @contextmanager
-def _model_file(model: Source) -> Generator[str]:
+def model_file(model: Source) -> Generator[str]:
     """The model as a file; one in memory is written to a temporary one."""
     if isinstance(model, str | os.PathLike):
         yield os.fspath(model)

@@ -1,7 +1,7 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python bench/corpus.py tf1|caffe [--interpret | --export] [--filter REGEX]
+    python bench/corpus.py tf1|caffe [--interpret | --export FORMAT] [--filter REGEX]
                            [--disable PASS | --disable-optional]
 
 The corpus is a folder with one folder a case under `tf1` and `caffe`: `case.json`, the model, and
@@ -148,6 +148,23 @@ def exported(case: Case, disable: Sequence[str] = ()) -> Model:
     )
 
 
+def exported_to_caffe(case: Case, disable: Sequence[str] = ()) -> Model:
+    """A net of Caffe, with layers of SSD, for the shapes of the inputs; read back, through C."""
+    import lowerdeck
+    from lowerdeck.compiler import CompileOptions
+    from lowerdeck.exporting import export_with
+
+    def run(inputs: Arrays) -> Arrays:
+        shapes = {name: array.shape for name, array in inputs.items()}
+        options = CompileOptions(outputs=case.outputs, input_shapes=shapes, disable=disable)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "net.prototxt")
+            export_with(str(case.model), path, options, dialect="ssd")
+            return lowerdeck.compile(path, outputs=case.outputs, cache=False)(inputs)
+
+    return run
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What became of one case."""
@@ -162,7 +179,7 @@ def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
     """Run all samples of a case; what is no refusal is raised."""
     from xdsl.utils.exceptions import PassFailedException
 
-    from lowerdeck.exporters.onnx.builder import ExportError
+    from lowerdeck.exporters.errors import ExportError
     from lowerdeck.frontends.errors import FrontendError
     from lowerdeck.lowering.errors import LoweringError
 
@@ -186,7 +203,12 @@ def optional_passes() -> list[str]:
     return [name for name, make in ALL_PASSES.items() if getattr(make(), "optional", False)]
 
 
-_WAYS = {"compile": compiled, "interpret": interpreted, "export": exported}
+_WAYS = {
+    "compile": compiled,
+    "interpret": interpreted,
+    "onnx": exported,
+    "caffe": exported_to_caffe,
+}
 
 
 def _run(case: Case, way: str, disable: Sequence[str]) -> Outcome:
@@ -205,7 +227,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no corpus: give --corpus or set {PATH_VARIABLE}", file=sys.stderr)
         return 1
     cases = [c for c in load_cases(folder, options.kind) if re.search(options.filter, c.name)]
-    way = "interpret" if options.interpret else "export" if options.export else "compile"
+    way = "interpret" if options.interpret else options.export or "compile"
     disable = optional_passes() if options.disable_optional else options.disable
     run = partial(_run, way=way, disable=disable)
     counts: Counter[str] = Counter()
@@ -225,7 +247,11 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("kind", choices=("tf1", "caffe"))
     ways = parser.add_mutually_exclusive_group()
     ways.add_argument("--interpret", action="store_true", help="do not compile")
-    ways.add_argument("--export", action="store_true", help="run the exported ONNX")
+    ways.add_argument(
+        "--export",
+        choices=("onnx", "caffe"),
+        help="run the exported model: ONNX by onnxruntime, a net of Caffe through C",
+    )
     parser.add_argument("--corpus", help="the folder with the cases")
     parser.add_argument("--filter", default="", help="only cases whose name matches")
     passes = parser.add_mutually_exclusive_group()

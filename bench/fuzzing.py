@@ -14,7 +14,7 @@ from typing import Any, cast
 from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.binding import SHIM
-from lowerdeck.exporters.onnx.builder import ExportError
+from lowerdeck.exporters.errors import ExportError
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering.emit_c.module import CArtifact
 from lowerdeck.lowering.errors import LoweringError

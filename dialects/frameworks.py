@@ -67,6 +67,25 @@ class ImportOption:
 
 
 @dataclass(frozen=True)
+class Export:
+    """How models are written in the format of a framework."""
+
+    suffix: str
+    """That of the file, by which the format is chosen."""
+    passes: Mapping[str, PassFactory]
+    """Those that lead from core to the framework's dialect, in order."""
+    write: Callable[[], Any]
+    """Writes a module of the dialect to a path."""
+    after: str = "optimized"
+    """
+    The phase that it branches off from: `optimized`, or `legal` if the framework has layers of its
+    own for what is optimized away, such as batch normalizations.
+    """
+    weights: Callable[[], Any] | None = None
+    """The class of the ops of another dialect that are written as weights, if there is one."""
+
+
+@dataclass(frozen=True)
 class Framework:
     """
     One framework. Its name is that of its dialect.
@@ -93,11 +112,8 @@ class Framework:
     them tells the types of what loops carry.
     """
     options: Sequence[ImportOption] = field(default=())
-    export: Mapping[str, PassFactory] = field(default_factory=dict[str, "PassFactory"])
-    """
-    The passes that lead from optimized `core` to its dialect, in order, for an exporter. The phase
-    that they make has the framework's name.
-    """
+    export: Export | None = None
+    """Its exporter, if there is one. The phase that its passes make has the framework's name."""
 
 
 FRAMEWORKS: dict[str, Framework] = {}
@@ -114,7 +130,8 @@ def register(framework: Framework) -> None:
     """Let the compiler know a framework."""
     FRAMEWORKS[framework.name] = framework
     LEGALIZATION.update(framework.legalization)
-    EXPORT.update(framework.export)
+    if framework.export is not None:
+        EXPORT.update(framework.export.passes)
 
 
 def framework_of(op: Operation) -> Framework | None:
@@ -122,9 +139,10 @@ def framework_of(op: Operation) -> Framework | None:
     return FRAMEWORKS.get(op.dialect_name())
 
 
-def export_phases() -> list[str]:
-    """The phases that follow `optimized` when a model is exported, each by itself."""
-    return [name for name, framework in FRAMEWORKS.items() if framework.export]
+def exports() -> dict[str, Export]:
+    """The exporters, by the name of the phase that each of them makes by itself."""
+    found = {name: framework.export for name, framework in FRAMEWORKS.items()}
+    return {name: export for name, export in found.items() if export is not None}
 
 
 def declared_options() -> dict[str, ImportOption]:
@@ -146,7 +164,11 @@ register(
         interpreter=lazy("dialects.interpret.onnx", "run_op"),
         legalization={"legalize-onnx": lazy("passes.legalize.onnx", "LegalizeOnnxPass")},
         support=lazy("passes.legalize.onnx.support", "support"),
-        export={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},
+        export=Export(
+            ".onnx",
+            passes={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},
+            write=lazy("exporters.onnx", "write_model"),
+        ),
     )
 )
 
@@ -193,5 +215,12 @@ register(
         legalization={"legalize-caffe": lazy("passes.legalize.caffe", "LegalizeCaffePass")},
         support=lazy("passes.legalize.caffe.support", "support"),
         options=(ImportOption("weights", "FILE", "the .caffemodel of a .prototxt", is_path=True),),
+        export=Export(
+            ".prototxt",
+            passes={"convert-to-caffe": lazy("exporters.caffe.convert", "ConvertToCaffePass")},
+            write=lazy("exporters.caffe", "write_model"),
+            after="legal",
+            weights=lazy("dialects.core.constant", "ConstantOp"),
+        ),
     )
 )

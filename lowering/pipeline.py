@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.errors import working_on
-from lowerdeck.dialects.frameworks import EXPORT, FRAMEWORKS, PassFactory, export_phases, lazy
+from lowerdeck.dialects.frameworks import EXPORT, PassFactory, exports, lazy
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes import pipeline as core_pipeline
 from lowerdeck.passes.context import options_of
@@ -164,8 +164,9 @@ def _did_you_mean(name: str, known: Collection[str]) -> str:
 
 def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     """The names of the passes that lead from the phase before to this one."""
-    if phase in export_phases():
-        return list(FRAMEWORKS[phase].export)
+    if (export := exports().get(phase)) is not None:
+        before = core_pipeline.passes_before_export() if export.after == "legal" else []
+        return [*before, *export.passes]
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
     # Before memory is planned: what threads share must outlive their barriers.
@@ -178,8 +179,8 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
 
 def phases_to(phase: str) -> tuple[str, ...]:
     """The phases from the first one to this one; ValueError for an unknown phase."""
-    if phase in export_phases():
-        return (*phases_to("optimized"), phase)
+    if (export := exports().get(phase)) is not None:
+        return (*phases_to(export.after), phase)
     return PHASES[: PHASES.index(phase) + 1]
 
 

@@ -10,6 +10,7 @@ What may occur in the IR after each phase, and which pass should have removed wh
 | `buffer`    | buffer, arith, math, scf       | kernels have loops; constants are packed        |
 | `scheduled` | buffer, arith, math, scf       |                                                 |
 | `onnx`      | onnx, func                     | a module for export                             |
+| `caffe`     | caffe, func                    | a module for export; weights are core constants |
 
 In every phase a value is defined before its uses (but for a `tf1.graph` or `tf1.function`). While
 the module is in core, a dimension symbol is made (by an argument's type, `core.bind_symbols` or
@@ -33,7 +34,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
-from lowerdeck.dialects.frameworks import FRAMEWORKS, export_phases, framework_of
+from lowerdeck.dialects.frameworks import FRAMEWORKS, exports, framework_of
 from lowerdeck.dialects.graph_regions import HasGraphRegion
 from lowerdeck.passes.provenance import describe
 from lowerdeck.passes.symbols import symbols_of
@@ -82,11 +83,13 @@ def check_contract(module: ModuleOp, phase: str) -> None:
 
 def violations(module: ModuleOp, phase: str) -> Iterator[str]:
     """The violations of the contract of `phase` in `module`; KeyError for an unknown phase."""
-    own = _EXPORTED | {phase} if phase in export_phases() else _DIALECTS[phase]
+    export = exports().get(phase)
+    own = _DIALECTS[phase] if export is None else _EXPORTED | {phase}
+    weights = () if export is None or export.weights is None else export.weights()
     allowed = own | FRAMEWORKS.keys() if phase == "imported" else own
     for op in _ops_outside_kernels(module) if own is _BUFFER else module.walk():
         dialect = op.dialect_name()
-        if dialect not in allowed:
+        if dialect not in allowed and not isinstance(op, weights):
             yield f"{describe(op)}: {_unexpected(op, dialect, phase)}"
         elif own is _CORE:
             yield from (f"{describe(op)}: {problem}" for problem in _problems(op, phase))
@@ -111,8 +114,8 @@ def _ops_outside_kernels(module: ModuleOp) -> Iterator[Operation]:
 def _unexpected(op: Operation, dialect: str, phase: str) -> str:
     name = f"found '{op.name}', which may not occur once the module is {phase}"
     framework = framework_of(op)
-    if phase in export_phases():
-        remover = ", ".join(FRAMEWORKS[phase].export)
+    if (export := exports().get(phase)) is not None:
+        remover = ", ".join(export.passes)
     else:
         own = _REMOVED_BY.get(dialect)
         remover = own if framework is None else ", ".join(framework.legalization)

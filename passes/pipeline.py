@@ -28,6 +28,7 @@ _MODULES: Mapping[str, str] = {
     "move-stride": "move_stride",
     "sink-transpose": "sink_transpose",
     "fuse-grouped-conv": "fuse_grouped_conv",
+    "sink-any-transpose": "sink_any_transpose",
     "fuse": "fuse",
     "fuse-activation": "fuse_activation",
     "fuse-attention": "fuse_attention",
@@ -108,6 +109,30 @@ def post() -> list[str]:
     return [
         # Lowering reads types; passes above may have made them more precise.
         "infer-shapes",
+    ]
+
+
+def passes_before_export() -> list[str]:
+    """
+    From `legal` to what an exporter converts whose framework has more layers than `optimized` has
+    ops: formulas become ops, but nothing is folded into weights.
+    """
+    return [
+        *pre(),
+        # Models with channels last lose the transposes around each of their ops.
+        "cancel-transpose",
+        # Those that are left go to the end, where there is one of them, and not two around an op.
+        "sink-any-transpose",
+        # Before channel shuffles and activations: the parts of a grouped convolution are one layer.
+        "fuse-grouped-conv",
+        "fuse-channel-shuffle",
+        "fuse-activation",
+        "fuse-norm",
+        "fold",
+        "simplify",
+        "cse",
+        "dce",
+        *post(),
     ]
 
 

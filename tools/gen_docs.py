@@ -164,7 +164,7 @@ def _kind(constraint: Any) -> str:
 
 def passes_page() -> str:
     """docs/passes.md: every pass, with the phase that it belongs to."""
-    from lowerdeck.dialects.frameworks import export_phases
+    from lowerdeck.dialects.frameworks import exports
     from lowerdeck.lowering.pipeline import ALL_PASSES, passes_of_phase
     from lowerdeck.passes import contracts
     from lowerdeck.passes.contracts import PHASES
@@ -172,7 +172,7 @@ def passes_page() -> str:
 
     classes = {name: factory() for name, factory in ALL_PASSES.items()}
     everything = CompileOptions(threads=2, profile=True)
-    phases = {phase: passes_of_phase(phase, everything) for phase in (*PHASES, *export_phases())}
+    phases = {phase: passes_of_phase(phase, everything) for phase in (*PHASES, *exports())}
     steps = "\n".join(
         f"- `{phase}`: {', '.join(map(_link, names))}" for phase, names in phases.items() if names
     )

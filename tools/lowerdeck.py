@@ -87,8 +87,20 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--seconds", type=float, default=2.0, metavar="S", help="how long to run")
 
-    one = _command(commands, "export", _export, "write the optimized model as ONNX")
-    one.add_argument("-o", metavar="OUT.onnx", dest="out", required=True, help="file to write")
+    one = _command(commands, "export", _export, "write the model as ONNX or as a net of Caffe")
+    one.add_argument(
+        "-o",
+        metavar="OUT",
+        dest="out",
+        required=True,
+        help="file to write: .onnx; or .prototxt, and the .caffemodel beside it",
+    )
+    one.add_argument(
+        "--dialect",
+        choices=("bvlc", "ssd"),
+        default="bvlc",
+        help="layers that a net of Caffe may have: those of BVLC Caffe (default) or also of SSD",
+    )
 
     one = _command(commands, "ops", _ops, "list the operators, and which can be compiled")
     return parser
@@ -321,25 +333,24 @@ def _legal(args: argparse.Namespace, options: CompileOptions) -> ModuleOp:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from lowerdeck.compiler import import_and_lower
-    from lowerdeck.exporters.onnx import write_model
-    from lowerdeck.exporters.onnx.builder import ExportError
+    from lowerdeck.exporters.errors import ExportError
+    from lowerdeck.exporting import export_with, phase_of
     from lowerdeck.tools.progress import progress
 
-    if not args.out.lower().endswith(".onnx"):
-        raise ToolError(
-            f"{args.out}: of what format it would be is not known; models are written as ONNX: "
-            "name the file .onnx"
-        )
+    try:
+        phase_of(args.out)
+    except ValueError as error:
+        raise ToolError(str(error)) from error
     with about(args.model), progress() as shown:
         options = _options(args, shown)
         try:
-            module, _ = import_and_lower(args.model, "onnx", options)
-            shown("export")
-            write_model(module, args.out)
+            export_with(args.model, args.out, options, dialect=args.dialect)
         except ExportError as error:
             lines = str(error).splitlines()
-            raise ToolError("\n".join(f"{args.model}: {line}" for line in lines)) from error
+            starts = f"{args.model}: "
+            raise ToolError(
+                "\n".join(line if line.startswith(starts) else starts + line for line in lines)
+            ) from error
     return 0
 
 

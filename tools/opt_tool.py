@@ -25,7 +25,7 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from lowerdeck import lowering
 from lowerdeck.dialects.files import is_special, replacing
-from lowerdeck.dialects.frameworks import export_phases
+from lowerdeck.dialects.frameworks import exports
 from lowerdeck.dialects.registry import dialects
 from lowerdeck.frontends.frontend import formats, graph_file
 from lowerdeck.lowering.pipeline import (
@@ -101,7 +101,7 @@ class OptTool(xDSLOptMain):
             "--compile-to",
             metavar="PHASE",
             help="apply the compiler's own passes up to the end of a phase: imported, legal, "
-            "optimized, kernels, buffer, scheduled or c; or onnx, as for an export",
+            "optimized, kernels, buffer, scheduled or c; or, as for an export, onnx or caffe",
         )
         add("--print-ir-after-all", action="store_true", help="IR after each pass, to stderr")
         add("--pass-statistics", action="store_true", help="rewrites by pattern, to stderr")
@@ -196,7 +196,7 @@ class OptTool(xDSLOptMain):
         self.context.start(options, log=sys.stderr if args.rewrite_log else None)
         if args.compile_to is not None and args.passes:
             raise ToolError("opt-tool: --compile-to and --pass-pipeline exclude each other")
-        phases = (*PHASES, "c", *export_phases())
+        phases = (*PHASES, "c", *exports())
         if args.compile_to not in (None, *phases):
             known = ", ".join(phases)
             raise ToolError(f"opt-tool: --compile-to: '{args.compile_to}' is none of {known}")

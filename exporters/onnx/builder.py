@@ -12,7 +12,6 @@ from xdsl.dialects.builtin import FloatAttr, IntegerAttr, StringAttr, TensorType
 from xdsl.dialects.func import ReturnOp
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.rewriter import Rewriter
-from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core.control_flow import YieldOp as CoreYieldOp
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, i64, numpy_dtype
@@ -31,10 +30,6 @@ Op = TypeVar("Op", bound=Operation)
 Converter: TypeAlias = Callable[["GraphBuilder", Any], None]
 CONVERTERS: dict[type[Operation], Converter] = {}
 """What turns an op of core into nodes, by class."""
-
-
-class ExportError(PassFailedException):
-    """A module that has no form in onnx; the message lists every op at fault."""
 
 
 def converts(*classes: type[Operation]) -> Callable[[Converter], Converter]:

@@ -11,7 +11,8 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
-from lowerdeck.exporters.onnx.builder import ExportError, GraphBuilder
+from lowerdeck.exporters.errors import ExportError
+from lowerdeck.exporters.onnx.builder import GraphBuilder
 
 _TOPICS = ("constants", "control_flow", "elementwise", "linear", "movement", "reductions")
 """The modules that register converters."""

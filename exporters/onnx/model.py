@@ -18,7 +18,8 @@ from lowerdeck.dialects.onnx.convert import Names, named_node
 from lowerdeck.dialects.onnx.ops import InitializerOp, NoneOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr, tensor_to_proto
 from lowerdeck.dialects.onnx.types import element_to_proto, type_to_proto
-from lowerdeck.exporters.onnx.builder import OPSET, ExportError
+from lowerdeck.exporters.errors import ExportError
+from lowerdeck.exporters.onnx.builder import OPSET
 from lowerdeck.passes.provenance import describe
 
 _IR_VERSION = 10

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from corpus import Case, compiled, exported, interpreted, run_case
+from corpus import Case, compiled, exported, exported_to_caffe, interpreted, run_case
 
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 
@@ -95,3 +95,29 @@ def test_tf1_through_onnx(tf1_case: Case) -> None:
 
 def test_caffe_through_onnx(caffe_case: Case) -> None:
     _check("caffe", caffe_case, exported)
+
+
+NOT_OF_CAFFE = frozenset({"argmax_axis", "argmax_flat", "lstm", "pool_mask", "rnn"})
+"""The cases of Caffe that are not exported to Caffe so far."""
+
+
+def test_caffe_through_caffe(caffe_case: Case) -> None:
+    outcome = run_case(caffe_case, exported_to_caffe)
+    expected = "refused" if caffe_case.name in NOT_OF_CAFFE else "pass"
+    assert outcome.status == expected, outcome.message
+
+
+CONVOLUTIONAL = frozenset(
+    """
+    batchnorm_old conv_bn_relu6 conv_same_s2_even conv_valid_explicit deconv depthwise_separable
+    dilated layout_ops lrn net_inception_stem net_mobilenetv2 net_resnet net_tf_layers net_unet
+    pools split_group_conv split_group_conv_not strided_slice_masks
+    """.split()
+)
+"""The cases of TensorFlow that are nets of Caffe as well; others may be refused."""
+
+
+def test_tf1_through_caffe(tf1_case: Case) -> None:
+    outcome = run_case(tf1_case, exported_to_caffe)
+    allowed = ("pass",) if tf1_case.name in CONVOLUTIONAL else ("pass", "refused")
+    assert outcome.status in allowed, outcome.message

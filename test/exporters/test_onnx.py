@@ -28,8 +28,8 @@ from lowerdeck.dialects.core.types import element_of, f16, f32, f64, i1, i8, i64
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.dims import Expr, ExprLike, maximum, minimum
 from lowerdeck.dialects.interpret import run_module
+from lowerdeck.exporters.errors import ExportError
 from lowerdeck.exporters.onnx import export_onnx, to_model
-from lowerdeck.exporters.onnx.builder import ExportError
 
 ort = cast(Any, onnxruntime)
 check_model = cast(Any, onnx.checker).check_model

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
+import lowerdeck
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tune import write_schedules
 
@@ -151,7 +152,30 @@ def test_export(model: Path, tmp_path: Path) -> None:
     np.testing.assert_allclose(np.asarray(found), np.tanh(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["out.prototxt", "out.pb", "out", "onnx"])
+def test_export_to_caffe(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.prototxt"
+    assert main(["export", str(model), "-o", str(out), "--input-shape", "x:0=4,3"]) == 0
+    assert 'name: "the/node"\n  type: "TanH"' in out.read_text()
+    assert out.with_suffix(".caffemodel").exists()
+    found = lowerdeck.compile(out, cache=False)({"x:0": X})
+    np.testing.assert_allclose(found["y:0"], np.tanh(X), rtol=1e-6)
+
+
+def test_refused_export_lists_all_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The batch has no size, and no layer rounds."""
+    model = write_model(tmp_path / "m.onnx", "Round")
+    assert main(["export", str(model), "-o", str(tmp_path / "out.prototxt")]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.split("found")[0] for line in lines] == [
+        f"{model}: input 'x:0': ",
+        f"{model}: node 'the/node' (core.round): ",
+    ]
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]
+
+
+@pytest.mark.parametrize("name", ["out.caffemodel", "out.pb", "out", "onnx"])
 def test_export_of_unknown_format(
     model: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,323 @@
+"""`convert-to-caffe`: core becomes the caffe dialect, for the exporter."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, BlockArgument, Operation, SSAValue
+from xdsl.passes import ModulePass
+from xdsl.rewriter import Rewriter
+
+from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter
+from lowerdeck.dialects.caffe.ops import CaffeOp, op_class
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.index_maps import MovesElements
+from lowerdeck.dialects.core.names import NAME, given_name, value_names
+from lowerdeck.dialects.core.types import element_type, f32, tensor
+from lowerdeck.exporters.caffe.net import (
+    CONVERTERS,
+    DIALECTS,
+    FORMULAS,
+    Blob,
+    Layer,
+    Net,
+    Weight,
+    layers_of,
+)
+from lowerdeck.exporters.errors import ExportError
+from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
+from lowerdeck.passes.provenance import describe, source_file, source_names
+
+_TOPICS = ("elementwise", "linear", "movement", "normalization", "pooling", "reductions")
+"""The modules that register converters and formulas."""
+
+
+@dataclass(frozen=True)
+class ConvertToCaffePass(ModulePass):
+    """
+    Turn core into layers of Caffe, by one sweep back that plans them and one forward that adds
+    them.
+
+    - batch_norm(x) -> Scale(BatchNorm(x)) [constant parameters; without Scale if it is 1 and 0]
+    - conv(x, w) + b -> Convolution, conv_transpose -> Deconvolution, x @ w + b -> InnerProduct
+      [constant weights]; what their windows have beyond the same padding on both sides is cut
+    - pool -> Pooling with its windows rounded up; those that core does not have are cut, and what
+      averages are divided by is corrected
+    - x * s + t -> Power or Scale, x + y -> Eltwise or Bias, and so on, by what broadcasts
+    - split, slice -> Slice, and Silence for the parts that nothing reads; broadcast -> Tile
+    - transpose -> Permute [dialect ssd], or Slice, Reshape and Concat [of few parts]
+    - formulas that a layer computes as a whole: ReLU, PReLU, ELU, BNLL, LRN, ...
+
+    A result that is also read in the net is the top of a Split: outputs are blobs that no layer
+    reads. ExportError lists every op without a form in Caffe, or in the `dialect` (bvlc or ssd).
+    """
+
+    name = "convert-to-caffe"
+
+    dialect: str = "bvlc"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        if self.dialect not in DIALECTS:
+            known = ", ".join(DIALECTS)
+            raise ExportError(f"{self.name}: found dialect '{self.dialect}', expected {known}")
+        for topic in _TOPICS:
+            import_module(f"lowerdeck.exporters.caffe.{topic}")
+        functions = [each for each in op.body.block.ops if isinstance(each, FuncOp)]
+        plans = [_Plan(function, Net(self.dialect)) for function in functions]
+        if problems := [problem for plan in plans for problem in plan.problems]:
+            raise ExportError("\n".join(problems))
+        for plan in plans:
+            plan.replace()
+
+
+class _Plan:
+    """The layers of one function."""
+
+    def __init__(self, function: FuncOp, net: Net) -> None:
+        self.function, self.net = function, net
+        self.problems: list[str] = []
+        self._plans: dict[Operation, Sequence[Blob]] = {}
+        self._needed: set[SSAValue] = set()
+        self._refused: set[object] = set()
+        self._results: list[Blob] = []
+        block = function.body.block
+        last = block.last_op
+        assert isinstance(last, ReturnOp)
+        self._outputs(last)
+        for op in reversed(list(block.ops)):
+            if isinstance(op, ReturnOp | ConstantOp) or self._needed.isdisjoint(op.results):
+                continue
+            self._visit(op)
+        self.problems += self._inputs(block)
+        self.problems.reverse()
+
+    # Planning
+
+    def _inputs(self, block: Block) -> Iterable[str]:
+        """What is wrong with the arguments, which are f32 tensors of known shape."""
+        names = value_names(self.function.arg_attrs, len(block.args))
+        for name, argument in zip(names, block.args, strict=True):
+            try:
+                self.net.blob(argument)
+            except RefusalError as error:
+                yield f"{_file(self.function)}input '{name}': {error}"
+
+    def _outputs(self, last: ReturnOp) -> None:
+        names = value_names(self.function.res_attrs, len(last.operands))
+        for name, value in zip(names, last.operands, strict=True):
+            try:
+                blob = self.net.blob(value)
+            except RefusalError as error:
+                # What another op makes is listed with that op.
+                if isinstance(value.owner, ConstantOp):
+                    self.problems.append(f"{_file(self.function)}output '{name}': {error}")
+                self._needed.add(value)
+                continue
+            self._results.append(blob)
+            self._need([blob])
+
+    def _visit(self, op: Operation) -> None:
+        self.net.op = op
+        try:
+            plan = self._planned(op)
+        except RefusalError as error:
+            # Ops of one node have one reason, which is that of the last one.
+            if (node := tuple(source_names(op)) or op) not in self._refused:
+                self.problems.append(f"{describe(op)}: {error}")
+            self._refused.add(node)
+            # So that what is wrong before it is listed, too.
+            self._needed.update(op.operands)
+            return
+        blobs = [plan] if isinstance(plan, Blob) else plan
+        shapes = [self.net.shape(result) for result in op.results]
+        assert [blob.shape for blob in blobs] == shapes, f"{op.name}: {blobs}, expected {shapes}"
+        self._plans[op] = blobs
+        self._need(
+            blob for blob, result in zip(blobs, op.results, strict=True) if result in self._needed
+        )
+
+    def _planned(self, op: Operation) -> Blob | Sequence[Blob]:
+        for result in op.results:
+            self.net.shape(result)
+        for formula in FORMULAS.get(type(op), ()):
+            if (plan := formula(self.net, op)) is not None:
+                return plan
+        if (converter := CONVERTERS.get(type(op))) is None:
+            refuse(
+                "an op that no layer of Caffe computes",
+                next_step="end the model before it with --output, or export ONNX",
+            )
+        for value in (*op.operands, *op.results):
+            if (element := element_type(value)) != f32:
+                refuse(f"elements of {element}", "f32, which is all that Caffe's blobs hold")
+        return converter(self.net, op)
+
+    def _need(self, blobs: Iterable[Blob]) -> None:
+        """The values of core that blobs are computed from."""
+        blobs = list(blobs)
+        read = [*blobs, *(bottom for layer in layers_of(blobs) for bottom in layer.bottoms)]
+        self._needed.update(blob.value for blob in read if blob.value is not None)
+
+    # Replacing
+
+    def replace(self) -> None:
+        """Give the function the planned body."""
+        old = self.function.body.block
+        block = Block(arg_types=old.arg_types)
+        names = value_names(self.function.arg_attrs, len(old.args))
+        emitter = _Emitter(
+            block, dict(zip(block.args, names, strict=True)), _computing(self._plans)
+        )
+        for argument, new in zip(old.args, block.args, strict=True):
+            new.name_hint, new.location = argument.name_hint, argument.location
+            emitter.values[argument] = new
+        for op in old.ops:
+            if (blobs := self._plans.get(op)) is not None:
+                emitter.add(op, blobs)
+        last = old.last_op
+        assert isinstance(last, ReturnOp)
+        results = emitter.results(last, self._results)
+        end = ReturnOp(*results)
+        end.location = last.location
+        block.add_op(end)
+        emitter.finish(end)
+        region = self.function.body
+        region.add_block(block)
+        region.detach_block(old)
+        old.erase(safe_erase=False)
+
+
+class _Emitter:
+    """Adds planned layers to a block."""
+
+    def __init__(
+        self, block: Block, inputs: Mapping[SSAValue, str], computing: Collection[str]
+    ) -> None:
+        self.block = block
+        self._inputs = inputs
+        self._computing = computing
+        self.values: dict[SSAValue, SSAValue] = {}
+        self._layers: dict[Layer, CaffeOp] = {}
+        self._names = set(inputs.values())
+
+    def add(self, op: Operation, blobs: Sequence[Blob]) -> None:
+        """The layers of an op, and what stands for its results."""
+        needed = [blob for blob in blobs if blob.value is None or blob.value in self.values]
+        for layer in layers_of(needed):
+            if layer not in self._layers:
+                self._add(layer, op)
+        for result, blob in zip(op.results, blobs, strict=True):
+            if blob in needed:
+                value = self.values[result] = self._value(blob)
+                if value.name_hint is None:
+                    value.name_hint = result.name_hint
+
+    def _add(self, layer: Layer, op: Operation) -> None:
+        origin = op if layer.origin is None else layer.origin
+        name = self._fresh(self._layer_name(layer, origin))
+        constants = [_constant(weight) for weight in layer.weights]
+        cls = op_class(layer.type)
+        assert cls is not None, layer.type
+        bottoms = [self._value(bottom) for bottom in layer.bottoms]
+        new = cls(layer.parameter, bottoms, [each.result for each in constants], len(layer.tops))
+        for result, shape in zip(list(new.results), layer.tops, strict=True):
+            Rewriter.replace_value_with_new_type(result, tensor(f32, shape))
+        new.attributes[NAME] = StringAttr(name)
+        for each in (*constants, new):
+            each.location = origin.location
+            self.block.add_op(each)
+        self._layers[layer] = new
+
+    def _value(self, blob: Blob) -> SSAValue:
+        if blob.layer is None:
+            assert blob.value is not None
+            return self.values[blob.value]
+        return self._layers[blob.layer].results[blob.index]
+
+    def _layer_name(self, layer: Layer, origin: Operation) -> str:
+        """The name of the node that a layer is part of, and what tells it from others of it."""
+        if layer.name is not None and layer.name not in self._computing:
+            return layer.name
+        kind = layer.type.lower()
+        name = next(iter(source_names(origin, 1)), kind)
+        is_aside = isinstance(origin, MovesElements) and name in self._computing
+        suffix = layer.suffix or (kind if is_aside else "")
+        return f"{name}/{suffix}" if suffix else name
+
+    def _fresh(self, name: str) -> str:
+        """The name, with a number if it is taken."""
+        found, count = name, 1
+        while found in self._names:
+            count += 1
+            found = f"{name}_{count}"
+        self._names.add(found)
+        return found
+
+    def results(self, last: ReturnOp, blobs: Sequence[Blob]) -> list[SSAValue]:
+        """The results; constants among them get their layers."""
+        for layer in layers_of(blobs):
+            if layer not in self._layers:
+                self._add(layer, last)
+        return [self._value(blob) for blob in blobs]
+
+    def finish(self, end: ReturnOp) -> None:
+        """Results that are read elsewhere are tops of a Split; what nothing reads is silenced."""
+        for value in dict.fromkeys(end.operands):
+            self._split(value, end)
+        unread = [value for value in self.block.args if value.first_use is None]
+        for op in list(self.block.ops):
+            if isinstance(op, CaffeOp):
+                unread += [value for value in op.results if value.first_use is None]
+        for value in unread:
+            self._insert(value, "Silence", 0)
+
+    def _split(self, value: SSAValue, end: ReturnOp) -> None:
+        uses = list(value.uses)
+        outside = [use for use in uses if use.operation is end]
+        inside = [use for use in uses if use.operation is not end]
+        if len(outside) == 1 and not inside and isinstance(value.owner, Operation):
+            return
+        split = self._insert(value, "Split", len(outside) + bool(inside))
+        for use, top in zip(outside, split.results, strict=False):
+            use.operation.operands[use.index] = top
+        for use in inside:
+            use.operation.operands[use.index] = split.results[-1]
+
+    def _insert(self, value: SSAValue, type_: str, tops: int) -> CaffeOp:
+        """A layer right behind what makes a value."""
+        cls = op_class(type_)
+        assert cls is not None
+        new = cls(LayerParameter(type=type_), [value], (), tops)
+        for result in list(new.results):
+            Rewriter.replace_value_with_new_type(result, value.type)
+        owner = value.owner
+        if isinstance(owner, Operation):
+            new.location, name = owner.location, given_name(owner, type_.lower())
+            self.block.insert_op_after(new, owner)
+        else:
+            assert isinstance(value, BlockArgument)
+            new.location, name = value.location, self._inputs[value]
+            first = self.block.first_op
+            assert first is not None
+            self.block.insert_op_before(new, first)
+        new.attributes[NAME] = StringAttr(self._fresh(f"{name}/{type_.lower()}"))
+        return new
+
+
+def _computing(ops: Iterable[Operation]) -> set[str]:
+    """The names of nodes that compute: what only moves elements for them is not called so."""
+    return {name for op in ops if not isinstance(op, MovesElements) for name in source_names(op, 1)}
+
+
+def _constant(weight: Weight) -> ConstantOp:
+    return ConstantOp(weight.value, tensor(f32, weight.shape))
+
+
+def _file(function: FuncOp) -> str:
+    file = source_file(function)
+    return "" if file is None else f"{file}: "
