@@ -30,6 +30,9 @@ from lowerdeck.passes.values import Array, is_finite, scale_and_shift, small_con
 LINEAR_OPS: tuple[type[Operation], ...] = (MulOp, AddOp, SubOp, DivOp, NegOp, BatchNormOp)
 """Ops that are linear in an operand if the others are constants."""
 
+_LONGEST = 8
+"""The most ops of a chain: each op is looked at as the last one of its own."""
+
 _NOISE = 2.0**-14
 """What a shift may add to the rounding error of a value that may be exact, and of size one."""
 
@@ -164,7 +167,7 @@ def compressed(array: Array) -> Array:
 def chain_of(op: Operation) -> Chain | None:
     """The ops that end with `op` and are one linear function, as exact as the ops themselves."""
     chain = linear_of(op)
-    while chain is not None and chain.input.has_one_use():
+    while chain is not None and chain.input.has_one_use() and len(chain.ops) < _LONGEST:
         before = linear_of(chain.input.owner)
         if before is None:
             break

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
@@ -38,11 +38,20 @@ _MOST_OPS = 64
 """The most ops that a search visits."""
 
 
+_CONSUMERS = (ContractionOp, *MOVERS)
+"""Ops that linear ops are moved into, or past."""
+
+Task: TypeAlias = Callable[[], "Edit | None"]
+Padding: TypeAlias = Callable[[float, float, float], "float | None"]
+"""The value of padding on the other side of a scale and a shift."""
+
+
 @dataclass
 class _Search:
-    """Collects the edits after which ops give, or expect, a linear function of what they do now."""
+    """Looks for ops that can give, or expect, a linear function of what they do now."""
 
-    edits: list[Edit] = field(default_factory=list[Edit])
+    tasks: list[Task] = field(default_factory=list[Task])
+    """What makes their edits: it reads weights, which is left until all ops are known."""
     seen: set[Operation] = field(default_factory=set[Operation])
 
     def _enters(self, op: Operation) -> bool:
@@ -52,10 +61,18 @@ class _Search:
         self.seen.add(op)
         return is_ranked(op)
 
-    def _notes(self, edit: Edit | None) -> bool:
-        if edit is not None:
-            self.edits.append(edit)
-        return edit is not None
+    def edits(self) -> list[Edit] | None:
+        """The edits of all ops that were found; None if one is not possible."""
+        found: list[Edit] = []
+        for task in self.tasks:
+            if (edit := task()) is None:
+                return None
+            found.append(edit)
+        return found
+
+    def _notes(self, task: Task) -> bool:
+        self.tasks.append(task)
+        return True
 
     # Backward
 
@@ -69,7 +86,7 @@ class _Search:
         if not value.has_one_use() or not self._enters(op):
             return False
         if isinstance(op, ContractionOp):
-            return self._notes(absorbed_after(op, affine))
+            return self._notes(partial(absorbed_after, op, affine))
         if isinstance(op, AddOp):
             return self._sum_gives(op, affine)
         if not isinstance(op, MOVERS):
@@ -97,7 +114,7 @@ class _Search:
         # What a product or convolution gives is rounded anyway; other values may be exact.
         if affine.scale is None and not is_shift_harmless(Affine(None, shift), element):
             return False
-        self._notes(Edit(op, (own.input, broadcast_constant(shift, op.result))))
+        self._notes(partial(_with_constant, op, own.input, shift))
         return self.gives(own.input, Affine(affine.scale))
 
     # Forward
@@ -115,8 +132,9 @@ class _Search:
         if not self._enters(op):
             return False
         if isinstance(op, ContractionOp):
-            return len(operands) == 1 and self._notes(absorbed_before(op, operands[0], affine))
-        if not isinstance(op, MOVERS):
+            task = partial(absorbed_before, op, operands[0], affine)
+            return len(operands) == 1 and self._notes(task)
+        if not isinstance(op, MOVERS) or not (isinstance(op, ConcatOp) or operands == [0]):
             return False
         if isinstance(op, PadOp) and not self._pads(op, affine, _padding_before):
             return False
@@ -125,12 +143,12 @@ class _Search:
 
     # Both
 
-    def _pads(self, op: PadOp, affine: Affine, padding: Any) -> bool:
+    def _pads(self, op: PadOp, affine: Affine, padding: Padding) -> bool:
         """True if padding can have another value, or the value need not change."""
         if op.mode.data is not PadMode.CONSTANT:
             return True
         value = 0.0 if op.value is None else number(op.value)
-        if value is None or op.input is op.value:
+        if value is None:
             return False
         if value == 0 and affine.shift is None:
             return True
@@ -142,7 +160,12 @@ class _Search:
         array = np.array(new)
         if not is_representable(array, element_type(op.result)):
             return False
-        return self._notes(Edit(op, (op.input, broadcast_constant(array, op.result))))
+        return self._notes(partial(_with_constant, op, op.input, array))
+
+
+def _with_constant(op: AddOp | PadOp, value: SSAValue, constant: Array) -> Edit:
+    """The op with another constant."""
+    return Edit(op, (value, broadcast_constant(constant, op.result)))
 
 
 def _padding_after(value: float, scale: float, shift: float) -> float | None:
@@ -200,14 +223,14 @@ class _Fusion(Pattern[Plan]):
             if rest is not None and not is_representable(rest, element_type(chain.input)):
                 continue
             search = _Search()
-            if not self.search(search, chain, affine):
+            if not self.search(search, chain, affine) or (edits := search.edits()) is None:
                 continue
-            sums = sum(edit.shift is not None for edit in search.edits)
+            sums = sum(edit.shift is not None for edit in edits)
             if not self.pays(chain, sums + (rest is not None)):
                 continue
-            edited = [edit.op for edit in search.edits]
+            edited = [edit.op for edit in edits]
             names = ", ".join(dict.fromkeys(op.name for op in edited))
-            plan = Plan(tuple(search.edits), chain.input, rest)
+            plan = Plan(tuple(edits), chain.input, rest)
             return Match((*chain.ops, *edited), f"constants of {names} take it over", plan)
         return None
 
@@ -276,6 +299,11 @@ class FuseIntoConsumer(_Fusion):
     """conv(x * s + t, w, b) -> conv(x, w * s, b + sum(w * t))"""
 
     name = "fuse-into-consumer"
+
+    def match(self, op: Operation) -> Match[Plan] | None:
+        if not all(isinstance(use.operation, _CONSUMERS) for use in op.results[0].uses):
+            return None
+        return super().match(op)
 
     def choices(self, affine: Affine) -> Iterator[tuple[Affine, Array | None]]:
         yield affine, None
