@@ -524,3 +524,15 @@ func.func @underflow(%x : tensor<1x1x5xf32>) -> tensor<1x1x5xf32> {
   %y = core.mul %c, %s : (tensor<1x1x5xf32>, tensor<f32>) -> tensor<1x1x5xf32>
   func.return %y : tensor<1x1x5xf32>
 }
+
+// -----
+
+// The weight is not known; a bias can be shifted.
+// CHECK-LABEL: @computed_weight
+// CHECK-NOT:     core.add
+func.func @computed_weight(%x : tensor<1x1x5xf32>, %w : tensor<2x1x1xf32>) -> tensor<1x2x5xf32> {
+  %s = core.constant dense<2.0> : tensor<f32>
+  %c = core.conv %x, %w strides [1] dilations [1] pads [0] [0] groups 1 : (tensor<1x1x5xf32>, tensor<2x1x1xf32>) -> tensor<1x2x5xf32>
+  %y = core.add %c, %s : (tensor<1x2x5xf32>, tensor<f32>) -> tensor<1x2x5xf32>
+  func.return %y : tensor<1x2x5xf32>
+}

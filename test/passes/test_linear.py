@@ -32,6 +32,7 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import f32, f64, numpy_dtype, static_shape, tensor
 from lowerdeck.dialects.interpret import run_module
+from lowerdeck.passes import weights
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.fuse import FusePass
@@ -240,3 +241,31 @@ def test_networks_cover_the_patterns() -> None:
         done += recorder.statistics
     assert min(done.values()) > 10, done
     assert len(done) == 3
+
+
+def test_large_weights_are_scaled_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two elements at a time, as if the weights were large."""
+    monkeypatch.setattr(weights, "_SLAB", 2)
+    for seed in range(60):
+        network = Network(Random(seed), f64)
+        module = network.grow(8)
+        expected = run_module(module, network.inputs)
+        FuseLinearPass().run(module, Recorder())
+        compare(run_module(module, network.inputs), expected, TOLERANCE[f64])
+
+
+@pytest.mark.parametrize("columns", [2, weights.COPY_LIMIT // 8])
+def test_a_large_weight_is_not_there_twice(columns: int) -> None:
+    """Two products share a weight, and one of them is scaled: a copy is made of a small one."""
+    network = Network(Random(0), f32)
+    x = network.block.args[0]
+    weight = network.constant(network.shape(x)[-1], columns)
+    plain = network.add(MatmulOp(x, weight))
+    scaled = network.add(e.MulOp(network.add(MatmulOp(x, weight)), network.constant()))
+    network.block.add_op(ReturnOp(plain, scaled))
+    types = [x.type], [plain.type, scaled.type]
+    module = ModuleOp([FuncOp("main", types, Region(network.block))])
+    expected = run_module(module, network.inputs)
+    FuseLinearPass().run(module, Recorder())
+    assert any(isinstance(op, e.MulOp) for op in module.walk()) == (columns > 2)
+    compare(run_module(module, network.inputs), expected, TOLERANCE[f32])
