@@ -32,6 +32,7 @@ from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.passes.crop_windows import cropped_conv, cropped_conv_transpose, cropped_pool
 from lowerdeck.passes.driver import is_ranked
 from lowerdeck.passes.ranges import Crop, Range, Ranges, are_whole, inside, needed, whole
+from lowerdeck.passes.reshapes import dim_groups
 
 Rule: TypeAlias = Callable[[Any, Ranges], "Crop | None"]
 
@@ -75,36 +76,12 @@ def _reshape(op: ReshapeOp, parts: Ranges) -> Crop | None:
     """A part of dimensions that stay, or of one that is divided or made of several."""
     before, after = dims_of(op.input), op.dims.data
     operand = whole(before)
-    for old, new in _groups(before, after):
+    for old, new in dim_groups(before, after):
         found = _regrouped(before[old], after[new], parts[new])
         if found is None:
             return None
         operand[old] = found
     return Crop([needed(op.input, operand)], {"dims": DimsAttr.of([part.size for part in parts])})
-
-
-def _groups(before: Sequence[Expr], after: Sequence[Expr]) -> list[tuple[slice, slice]]:
-    """Groups of dimensions of both shapes, as small as possible, with equally many elements."""
-    groups: list[tuple[slice, slice]] = []
-    i = j = 0
-    while i < len(before) or j < len(after):
-        m, n = min(i + 1, len(before)), min(j + 1, len(after))
-        while (old := product(before[i:m])) != (new := product(after[j:n])):
-            if m == len(before) and n == len(after):
-                break
-            less = old.value is not None and new.value is not None and old.value < new.value
-            if m < len(before) and (less or n == len(after)):
-                m += 1
-            elif n < len(after):
-                n += 1
-            else:
-                m += 1
-        if product(before[m:]) != product(after[n:]):
-            # Symbols may hide what the dimensions have in common.
-            m, n = len(before), len(after)
-        groups.append((slice(i, m), slice(j, n)))
-        i, j = m, n
-    return groups
 
 
 def _regrouped(before: Sequence[Expr], after: Sequence[Expr], parts: Ranges) -> Ranges | None:

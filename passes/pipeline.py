@@ -27,6 +27,8 @@ _MODULES: Mapping[str, str] = {
     "hoist-crop": "hoist_crop",
     "move-stride": "move_stride",
     "sink-transpose": "sink_transpose",
+    "sink-reshape": "sink_reshape",
+    "reorder-binary": "reorder_binary",
     "fuse-grouped-conv": "fuse_grouped_conv",
     "sink-any-transpose": "sink_any_transpose",
     "fuse": "fuse",
@@ -68,6 +70,8 @@ def pre() -> list[str]:
         "fuse-quantized",
         # Then what is known: constants decide branches, shapes and what is left to simplify.
         "fold",
+        # Before simplify, which adds up constants that meet, and cse, for which order counts.
+        "reorder-binary",
         "simplify",
         # Simplified ops are equal more often. What has become unused goes last.
         "cse",
@@ -88,6 +92,8 @@ def opt() -> list[str]:
         "fuse-grouped-conv",
         "sink-transpose",
         "fuse",
+        # After fuse, whose formulas have reshapes where exporters put them.
+        "sink-reshape",
         # After fuse: whole formulas are easier to pass, and no batch normalization stands between
         # convolutions; before merge-products, which ties what needs all rows to what may need few.
         "move-stride",

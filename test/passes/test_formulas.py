@@ -40,7 +40,9 @@ FORMULAS = (
     "merge-linear",
     "merge-products",
     "move-stride",
+    "reorder-binary",
     "simplify",
+    "sink-reshape",
     "sink-transpose",
 )
 

@@ -55,6 +55,7 @@ from lowerdeck.passes.decompose_linear import DecomposeLinearPass
 from lowerdeck.passes.fold import FoldPass
 from lowerdeck.passes.fuse import FusePass
 from lowerdeck.passes.infer_shapes import InferShapesPass
+from lowerdeck.passes.reorder_binary import ReorderBinaryPass
 from lowerdeck.passes.simplify import SimplifyPass
 
 SHAPES = ((2, 3), (3,), (1, 3), (2, 1), ())
@@ -275,6 +276,8 @@ EXACT: tuple[tuple[type[ModulePass], ...], ...] = (
     (DcePass,),
     (FoldPass,),
     (SimplifyPass,),
+    (ReorderBinaryPass,),
+    (ReorderBinaryPass, CsePass, SimplifyPass),
     (InferShapesPass,),
     (FoldPass, SimplifyPass, CsePass, DcePass, FoldPass, SimplifyPass),
 )
