@@ -108,7 +108,9 @@ def shifted_by(net: Net, x: Blob, shift: Array) -> Blob:
     axis, run = along(shift, x.shape)
     if run.ndim == 0:
         return net.scaled(x, 1, float(run))
-    return net.layer("Bias", [x], [Weight.of(run)], **_place(axis, run))
+    # Scale is known to more readers of nets than Bias.
+    weights = [Weight.of(np.ones_like(run)), Weight.of(run)]
+    return net.layer("Scale", [x], weights, bias_term=True, **_place(axis, run))
 
 
 # Two operands

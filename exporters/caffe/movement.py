@@ -52,7 +52,7 @@ def _split(net: Net, op: tensor.SplitOp) -> Sequence[Blob]:
         [net.blob(op.input)],
         tops=len(sizes),
         axis=None if axis == 1 else axis,
-        slice_point=None if len(set(sizes)) == 1 else points,
+        slice_point=points,
     )
 
 
@@ -93,8 +93,16 @@ def picked(net: Net, x: Blob, axis: int, order: Sequence[int]) -> Blob:
         )
     if x.shape[axis] == 1:
         return x
-    parts = net.layers("Slice", [x], tops=x.shape[axis], suffix="slice", axis=axis)
+    parts = _single_parts(net, x, axis)
     return _joined(net, [parts[k] for k in order], axis)
+
+
+def _single_parts(net: Net, x: Blob, axis: int) -> list[Blob]:
+    """The elements along an axis, each by itself."""
+    points = list(range(1, x.shape[axis]))
+    return net.layers(
+        "Slice", [x], tops=x.shape[axis], suffix="slice", axis=axis, slice_point=points
+    )
 
 
 # Order of dimensions
@@ -125,7 +133,7 @@ def transposed(net: Net, x: Blob, order: Sequence[int]) -> Blob:
     first, place = min(run), min(order.index(axis) for axis in run)
     behind = x.shape[max(run) + 1 :]
     whole = net.reshaped(x, [*x.shape[:first], count, *behind])
-    parts = net.layers("Slice", [whole], tops=count, suffix="slice", axis=first)
+    parts = _single_parts(net, whole, first)
     last = max(order.index(axis) for axis in run)
     part = [*shape[:place], 1, *shape[last + 1 :]]
     columns = [net.reshaped(each, part) for each in parts]

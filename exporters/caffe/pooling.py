@@ -67,7 +67,7 @@ class _Planes:
             "Pooling",
             [x],
             **{field.name: value for field, value in parameters.ListFields()},
-            pool=None if is_max else PoolingParameter.AVE,
+            pool=PoolingParameter.MAX if is_max else PoolingParameter.AVE,
         )
         for axis, (start, count) in enumerate(zip(starts, self.counts, strict=True), 2):
             result = net.cut(result, axis, start, count)

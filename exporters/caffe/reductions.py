@@ -152,7 +152,7 @@ def _pooled(net: Net, x: Blob, operation: str, height: int | None = None) -> Blo
     fields: Fields = {"global_pooling": True}
     if height is not None and x.shape[3] != 1:
         fields = {"kernel_h": height, "kernel_w": 1}
-    pool = None if operation == "max" else PoolingParameter.AVE
+    pool = PoolingParameter.MAX if operation == "max" else PoolingParameter.AVE
     return net.layer("Pooling", [x], suffix="" if height is None else "pool", pool=pool, **fields)
 
 
