@@ -8,11 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import (
-    ArrayAttr,
-    DictionaryAttr,
-    FunctionType,
     ModuleOp,
-    TensorType,
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter as IRRewriter
@@ -28,18 +24,14 @@ from lowerdeck.dialects.core.symbols import (
 )
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp
 from lowerdeck.dialects.core.types import (
-    DimsAttr,
-    OptionalType,
-    SequenceType,
     dims_of,
     element_type,
     numpy_dtype,
-    tensor,
 )
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
 from lowerdeck.passes.recorder import Recorder
-from lowerdeck.passes.symbols import symbols_of
+from lowerdeck.passes.symbols import substitute
 from lowerdeck.passes.type_inference import infer_types
 
 Values = dict[str, Expr]
@@ -169,36 +161,6 @@ def _counted(op: LoopOp) -> Values | None:
         return None
     trips = known_elements(op.trip_count)
     return None if trips is None else {op.count.data: maximum(trips[0], 0)}
-
-
-def substitute(attribute: Attribute, values: Values) -> Attribute:
-    """An attribute or type with symbols replaced."""
-    if not symbols_of(attribute) & values.keys():
-        return attribute
-    if isinstance(attribute, TensorType):
-        type_ = cast("TensorType[Attribute]", attribute)
-        encoding = cast(Any, type_.encoding)
-        dims = [dim.substitute(values) for dim in encoding.data]
-        return tensor(type_.element_type, dims)
-    if isinstance(attribute, DimsAttr):
-        return DimsAttr.of(dim.substitute(values) for dim in attribute.data)
-    if isinstance(attribute, ArrayAttr):
-        parts = cast("ArrayAttr[Attribute]", attribute)
-        return ArrayAttr([substitute(part, values) for part in parts])
-    if isinstance(attribute, DictionaryAttr):
-        return DictionaryAttr(
-            {name: substitute(part, values) for name, part in attribute.data.items()}
-        )
-    if isinstance(attribute, FunctionType):
-        return FunctionType.from_lists(
-            [substitute(type_, values) for type_ in attribute.inputs],
-            [substitute(type_, values) for type_ in attribute.outputs],
-        )
-    if isinstance(attribute, SequenceType):
-        return SequenceType(substitute(attribute.element, values))
-    if isinstance(attribute, OptionalType):
-        return OptionalType(substitute(attribute.element, values))
-    raise NotImplementedError(f"symbols in {attribute.name}")
 
 
 def substitute_symbols(module: ModuleOp, values: Values) -> None:

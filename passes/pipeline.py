@@ -31,6 +31,7 @@ _MODULES: Mapping[str, str] = {
     "reorder-binary": "reorder_binary",
     "fuse-grouped-conv": "fuse_grouped_conv",
     "sink-any-transpose": "sink_any_transpose",
+    "unroll-loops": "unroll_loops",
     "fuse": "fuse",
     "fuse-activation": "fuse_activation",
     "fuse-attention": "fuse_attention",
@@ -125,6 +126,10 @@ def passes_before_export() -> list[str]:
     """
     return [
         *pre(),
+        # After pre, which has found the number of iterations; fold cleans up behind it.
+        "unroll-loops",
+        "fold",
+        "simplify",
         # Models with channels last lose the transposes around each of their ops.
         "cancel-transpose",
         # Those that are left go to the end, where there is one of them, and not two around an op.

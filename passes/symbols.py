@@ -5,12 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
-from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, NoneAttr, TensorType
+from xdsl.dialects.builtin import ArrayAttr, DictionaryAttr, FunctionType, NoneAttr, TensorType
 from xdsl.ir import Attribute, Data, Operation, ParametrizedAttribute, SSAValue
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp, FromDimsOp
 from lowerdeck.dialects.core.tensor import ReshapeOp
-from lowerdeck.dialects.core.types import DimsAttr, TensorEncoding, dims_of
+from lowerdeck.dialects.core.types import (
+    DimsAttr,
+    OptionalType,
+    SequenceType,
+    TensorEncoding,
+    dims_of,
+    tensor,
+)
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.driver import Rewriter
 
 _NONE: frozenset[str] = frozenset()
@@ -33,6 +41,36 @@ def symbols_of(attribute: Attribute) -> frozenset[str]:
         parameters = cast("tuple[Attribute, ...]", cast(Any, attribute).parameters)
         return _NONE.union(*map(symbols_of, parameters))
     return _NONE
+
+
+def substitute(attribute: Attribute, values: Mapping[str, Expr]) -> Attribute:
+    """An attribute or type with symbols replaced."""
+    if not symbols_of(attribute) & values.keys():
+        return attribute
+    if isinstance(attribute, TensorType):
+        type_ = cast("TensorType[Attribute]", attribute)
+        encoding = cast(Any, type_.encoding)
+        dims = [dim.substitute(values) for dim in encoding.data]
+        return tensor(type_.element_type, dims)
+    if isinstance(attribute, DimsAttr):
+        return DimsAttr.of(dim.substitute(values) for dim in attribute.data)
+    if isinstance(attribute, ArrayAttr):
+        parts = cast("ArrayAttr[Attribute]", attribute)
+        return ArrayAttr([substitute(part, values) for part in parts])
+    if isinstance(attribute, DictionaryAttr):
+        return DictionaryAttr(
+            {name: substitute(part, values) for name, part in attribute.data.items()}
+        )
+    if isinstance(attribute, FunctionType):
+        return FunctionType.from_lists(
+            [substitute(type_, values) for type_ in attribute.inputs],
+            [substitute(type_, values) for type_ in attribute.outputs],
+        )
+    if isinstance(attribute, SequenceType):
+        return SequenceType(substitute(attribute.element, values))
+    if isinstance(attribute, OptionalType):
+        return OptionalType(substitute(attribute.element, values))
+    raise NotImplementedError(f"symbols in {attribute.name}")
 
 
 def symbols_used_by(op: Operation) -> frozenset[str]:

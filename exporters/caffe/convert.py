@@ -37,6 +37,9 @@ _TOPICS = ("elementwise", "linear", "movement", "normalization", "pooling", "red
 """The modules that register converters and formulas."""
 
 
+_ALL = "which is all that Caffe's blobs hold"
+
+
 @dataclass(frozen=True)
 class ConvertToCaffePass(ModulePass):
     """
@@ -126,20 +129,27 @@ class _Plan:
         try:
             plan = self._planned(op)
         except RefusalError as error:
-            # Ops of one node have one reason, which is that of the last one.
-            if (node := tuple(source_names(op)) or op) not in self._refused:
-                self.problems.append(f"{describe(op)}: {error}")
-            self._refused.add(node)
-            # So that what is wrong before it is listed, too.
-            self._needed.update(op.operands)
+            self._refuse(op, str(error))
             return
         blobs = [plan] if isinstance(plan, Blob) else plan
+        for result in op.results:
+            # A formula gives something for other results, but no layer makes them.
+            if result in self._needed and (element := element_type(result)) != f32:
+                self._refuse(op, f"found elements of {element}, expected f32, {_ALL}")
+                return
         shapes = [self.net.shape(result) for result in op.results]
         assert [blob.shape for blob in blobs] == shapes, f"{op.name}: {blobs}, expected {shapes}"
         self._plans[op] = blobs
         self._need(
             blob for blob, result in zip(blobs, op.results, strict=True) if result in self._needed
         )
+
+    def _refuse(self, op: Operation, problem: str) -> None:
+        """List an op, unless a later one of its node is listed; what is before it is visited."""
+        if (node := tuple(source_names(op)) or op) not in self._refused:
+            self.problems.append(f"{describe(op)}: {problem}")
+        self._refused.add(node)
+        self._needed.update(op.operands)
 
     def _planned(self, op: Operation) -> Blob | Sequence[Blob]:
         for result in op.results:
@@ -154,7 +164,7 @@ class _Plan:
             )
         for value in (*op.operands, *op.results):
             if (element := element_type(value)) != f32:
-                refuse(f"elements of {element}", "f32, which is all that Caffe's blobs hold")
+                refuse(f"elements of {element}", f"f32, {_ALL}")
         return converter(self.net, op)
 
     def _need(self, blobs: Iterable[Blob]) -> None:

@@ -380,6 +380,19 @@ def _less_one(value: SSAValue) -> SSAValue | None:
     return None
 
 
+@recognizes(e.SelectOp)
+def _kept(net: Net, op: e.SelectOp) -> Blob | None:
+    """y where c is not zero, else 0: a product with 1 or 0"""
+    compare = producer(op.condition, e.CompareOp)
+    if compare is None or number(compare.rhs) != 0 or number(op.on_true) != 0:
+        return None
+    if compare.predicate.data != "eq" or net.shape(op.on_false) != net.shape(op.result):
+        return None
+    size = net.layer("AbsVal", [net.blob(compare.lhs)], suffix="size")
+    mask = net.layer("Threshold", [size], suffix="mask")
+    return _product(net, net.blob(op.on_false), mask, net.shape(op.result))
+
+
 @recognizes(e.CastOp)
 def _threshold(net: Net, op: e.CastOp) -> Blob | None:
     """1 above a threshold, else 0"""
@@ -389,7 +402,7 @@ def _threshold(net: Net, op: e.CastOp) -> Blob | None:
     threshold = number(compare.rhs)
     if threshold is None or net.shape(compare.lhs) != net.shape(op.result):
         return None
-    return net.layer("Threshold", [net.blob(compare.lhs)], threshold=threshold)
+    return net.layer("Threshold", [net.blob(compare.lhs)], threshold=threshold or None)
 
 
 @recognizes(e.AddOp)

@@ -235,6 +235,73 @@ def _with_zeros_around(net: Net, x: Blob, begin: Sequence[int], end: Sequence[in
 
 
 @recognizes(tensor.GatherOp)
+def _enlarged(net: Net, op: tensor.GatherOp) -> Blob | None:
+    """Planes whose elements are repeated in both dimensions: nearest neighbors"""
+    inner = producer(op.input, tensor.GatherOp)
+    if inner is None or not inner.result.has_one_use():
+        return None
+    shape = net.shape(inner.input)
+    times: list[int] = []
+    for each in (inner, op):
+        places = net.array(each.indices)
+        size = shape[each.axis.data]
+        if places is None or places.ndim != 1 or places.size % size:
+            return None
+        times.append(places.size // size)
+        if not np.array_equal(places, np.arange(size).repeat(times[-1])):
+            return None
+    if len(shape) != 4 or (inner.axis.data, op.axis.data) != (2, 3):
+        return None
+    return enlarged(net, net.blob(inner.input), times)
+
+
+@recognizes(tensor.GatherOp)
+def _gather(net: Net, op: tensor.GatherOp) -> Blob | None:
+    """Elements at constant places along an axis: each several times, or in any order"""
+    places = net.array(op.indices)
+    if places is None or net.array(op.input) is not None or places.size == 0:
+        return None
+    x, axis, shape = net.blob(op.input), op.axis.data, net.shape(op.result)
+    size = x.shape[axis]
+    if places.min() < -size or places.max() >= size:
+        refuse(f"an index outside of {size} elements", "indices inside, for this one is an error")
+    order = [int(place) % size for place in places.reshape(-1)]
+    times = len(order) // size
+    if times > 0 and order == [k // times for k in range(size * times)]:
+        return net.reshaped(repeated(net, x, axis, times), shape)
+    return net.reshaped(picked(net, x, axis, order), shape)
+
+
+def repeated(net: Net, x: Blob, axis: int, times: int) -> Blob:
+    """Each element along an axis several times in a row."""
+    if x.rank == 4 and axis in (2, 3):
+        return enlarged(net, x, [times if axis == each else 1 for each in (2, 3)])
+    column = net.reshaped(x, [*x.shape[: axis + 1], 1, *x.shape[axis + 1 :]])
+    wide = [*x.shape[: axis + 1], times, *x.shape[axis + 1 :]]
+    result = [*x.shape[:axis], x.shape[axis] * times, *x.shape[axis + 1 :]]
+    return net.reshaped(net.tiled(column, wide), result)
+
+
+def enlarged(net: Net, x: Blob, times: Sequence[int]) -> Blob:
+    """Planes whose elements are repeated: each is spread by a kernel of ones."""
+    channels = x.shape[1]
+    fields: Fields = {"kernel_h": times[0], "kernel_w": times[1]}
+    fields |= {"stride_h": times[0], "stride_w": times[1]}
+    if times[0] == times[1]:
+        fields = {"kernel_size": times[:1], "stride": times[:1]}
+    return net.layer(
+        "Deconvolution",
+        [x],
+        [Weight.of(np.ones((channels, 1, *times), np.float32))],
+        suffix="repeat",
+        num_output=channels,
+        bias_term=False,
+        group=None if channels == 1 else channels,
+        **fields,
+    )
+
+
+@recognizes(tensor.GatherOp)
 def _embed(net: Net, op: tensor.GatherOp) -> Blob | None:
     """Rows at whole numbers that are stored as floats."""
     cast = producer(op.indices, e.CastOp)

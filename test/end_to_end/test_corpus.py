@@ -97,7 +97,7 @@ def test_caffe_through_onnx(caffe_case: Case) -> None:
     _check("caffe", caffe_case, exported)
 
 
-NOT_OF_CAFFE = frozenset({"argmax_axis", "argmax_flat", "lstm", "pool_mask", "rnn"})
+NOT_OF_CAFFE = frozenset({"pool_mask"})
 """The cases of Caffe that are not exported to Caffe so far."""
 
 
@@ -111,7 +111,7 @@ CONVOLUTIONAL = frozenset(
     """
     batchnorm_old conv_bn_relu6 conv_same_s2_even conv_valid_explicit deconv depthwise_separable
     dilated layout_ops lrn net_inception_stem net_mobilenetv2 net_resnet net_tf_layers net_unet
-    pools split_group_conv split_group_conv_not strided_slice_masks
+    pools resize_bilinear resize_nearest split_group_conv split_group_conv_not strided_slice_masks
     """.split()
 )
 """The cases of TensorFlow that are nets of Caffe as well; others may be refused."""

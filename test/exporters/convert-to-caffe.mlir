@@ -103,7 +103,7 @@ func.func @main(%x : tensor<1x1x8x8xf32>) -> tensor<1x2x4x4xf32> {
 
 // Rounded up, there is a window more in each dimension than core has.
 // CHECK-LABEL: func.func @main
-// CHECK:         %[[P:.+]] = caffe.Pooling %x {kernel_size = 3, pad = 1, stride = 2} {{.+}} -> tensor<1x2x5x5xf32>
+// CHECK:         %[[P:.+]] = caffe.Pooling %x {kernel_size = 3, pad = 1, pool = "MAX", stride = 2} {{.+}} -> tensor<1x2x5x5xf32>
 // CHECK:         %[[R:.+]], %{{.+}} = caffe.Slice %[[P]] {axis = 2, slice_point = [4]}
 // CHECK:         caffe.Silence
 // CHECK:         %[[Y:.+]], %{{.+}} = caffe.Slice %[[R]] {axis = 3, slice_point = [4]}
@@ -120,7 +120,7 @@ func.func @main(%x : tensor<1x2x8x8xf32>) -> tensor<1x2x4x4xf32> {
 
 // The nearest case: windows that Caffe has as well.
 // CHECK-LABEL: func.func @main
-// CHECK:         %[[Y:.+]] = caffe.Pooling %x {kernel_size = 2, stride = 2}
+// CHECK:         %[[Y:.+]] = caffe.Pooling %x {kernel_size = 2, pool = "MAX", stride = 2}
 // CHECK-NEXT:    func.return %[[Y]]
 // PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<1x2x8x8xf32>) -> tensor<1x2x4x4xf32> {
@@ -258,7 +258,7 @@ func.func @main(%x : tensor<1x2x3xf32>) -> tensor<1x2x3xf32> {
 // Without Permute, the channels are sliced off one by one. The phase brings the order of the other
 // op to the end.
 // CHECK-LABEL: func.func @main
-// CHECK:         %[[A:.+]], %[[B:.+]] = caffe.Slice %x {axis = 3}
+// CHECK:         %[[A:.+]], %[[B:.+]] = caffe.Slice %x {axis = 3, slice_point = [1]}
 // CHECK:         %[[C:.+]] = caffe.Reshape %[[A]] {shape = {dim = [0, 1, 2, 3]}}
 // CHECK:         %[[D:.+]] = caffe.Reshape %[[B]] {shape = {dim = [0, 1, 2, 3]}}
 // CHECK:         %[[E:.+]] = caffe.Concat %[[C]], %[[D]]

@@ -327,6 +327,33 @@ def test_place_of_the_largest_among_equal_ones(tmp_path: Path, last: bool, kind:
     check(tmp_path, {"x": x}, program)
 
 
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_several_places_among_equal_ones(tmp_path: Path, count: int, backward: bool) -> None:
+    """In core the first one is the best, and the last one if the blob is read from its end."""
+    x = np.array([[[1, 3, 3, 0, 3]], [[2, 2, 2, 2, 2]]], np.float32)
+
+    def program(x: SSAValue) -> Any:
+        if backward:
+            x = tensor.SliceOp(x, [0, 0, 4], [2, 1, 5], [1, 1, -1]).result
+        values, places = tensor.TopKOp(x, count, 2).results
+        if backward:
+            places = e.SubOp(constant(np.array(4)), places).result
+        return [values, e.CastOp(places, f32).result]
+
+    check(tmp_path, {"x": x}, program)
+
+
+def test_smallest_elements_have_no_layer(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="no layer of Caffe computes"):
+        check(tmp_path, {"x": floats(2, 3)}, lambda x: tensor.TopKOp(x, 1, 1, False).values)
+
+
+def test_places_are_needed_as_floats(tmp_path: Path) -> None:
+    with pytest.raises(ExportError, match="found elements of i64"):
+        check(tmp_path, {"x": floats(2, 3)}, lambda x: tensor.TopKOp(x, 1, 1))
+
+
 # Movement
 
 
@@ -377,6 +404,45 @@ def test_rows_at_indices_that_are_floats(tmp_path: Path) -> None:
         return tensor.GatherOp(constant(table), e.CastOp(x, i64).result, 0)
 
     assert check(tmp_path, {"x": np.array([[4, 0], [2, 2]], np.float32)}, program) == ["Embed"]
+
+
+@pytest.mark.parametrize(
+    ("axis", "places"),
+    [
+        (2, [0, 0, 1, 1, 2, 2, 3, 3]),
+        (3, [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4]),
+        (1, [0, 0, 1, 1, 2, 2]),
+        (0, [0, 0, 1, 1]),
+        (1, [2, -3, 1, 1]),
+        (1, [0, 1, 0, 1, 2, 2]),
+    ],
+)
+def test_elements_at_constant_places(tmp_path: Path, axis: int, places: list[int]) -> None:
+    types = check(
+        tmp_path,
+        {"x": floats(2, 3, 4, 5)},
+        lambda x: tensor.GatherOp(x, constant(np.array(places)), axis),
+    )
+    assert ("Deconvolution" in types) == (axis in (2, 3))
+
+
+def test_nearest_neighbors_are_one_layer(tmp_path: Path) -> None:
+    def program(x: SSAValue) -> Any:
+        rows = constant(np.arange(4).repeat(2))
+        columns = constant(np.arange(5).repeat(3))
+        return tensor.GatherOp(tensor.GatherOp(x, rows, 2).result, columns, 3)
+
+    assert check(tmp_path, {"x": floats(2, 3, 4, 5)}, program) == ["Deconvolution"]
+
+
+def test_places_outside_are_refused() -> None:
+    """There core has an error at run time."""
+
+    def program(x: SSAValue) -> Any:
+        return tensor.GatherOp(x, constant(np.array([0, 3])), 1)
+
+    with pytest.raises(ExportError, match="an index outside of 3 elements"):
+        ConvertToCaffePass().apply(Context(), module_of({"x": floats(2, 3)}, program))
 
 
 def test_constants_are_layers(tmp_path: Path) -> None:
