@@ -165,11 +165,15 @@ def compressed(array: Array) -> Array:
 
 
 def chain_of(op: Operation) -> Chain | None:
-    """The ops that end with `op` and are one linear function, as exact as the ops themselves."""
+    """
+    The ops that end with `op` and are one linear function, as exact as the ops themselves.
+
+    They are in one block: what a loop does not repeat is not moved into it.
+    """
     chain = linear_of(op)
     while chain is not None and chain.input.has_one_use() and len(chain.ops) < _LONGEST:
         before = linear_of(chain.input.owner)
-        if before is None:
+        if before is None or before.ops[0].parent is not op.parent:
             break
         affine = composed(before.affine, chain.affine, element_type(chain.input))
         if affine is None:
@@ -192,7 +196,7 @@ def composed(first: Affine, second: Affine, element: Attribute) -> Affine | None
     if second.scale is not None:
         scale = second.scale if scale is None else _product(scale, second.scale)
         if scale is None or not all(
-            _is_moderate(part, element) for part in (first.scale, second.scale, scale)
+            is_moderate(part, element) for part in (first.scale, second.scale, scale)
         ):
             return None
         if shift is not None and (shift := _product(shift, second.scale)) is None:
@@ -215,7 +219,7 @@ def _product(a: Array, b: Array) -> Array | None:
     return found if is_finite(found) else None
 
 
-def _is_moderate(array: Array | None, element: Attribute) -> bool:
+def is_moderate(array: Array | None, element: Attribute) -> bool:
     """True if no factor brings values of a usual size out of the range of the type, or to zero."""
     if array is None:
         return True

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Operation, OpResult, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -24,6 +24,7 @@ from lowerdeck.passes.affine import (
     Affine,
     Chain,
     chain_of,
+    is_moderate,
     is_representable,
     is_shift_harmless,
     linear_of,
@@ -219,14 +220,16 @@ class _Fusion(Pattern[Plan]):
     def match(self, op: Operation) -> Match[Plan] | None:
         if (chain := chain_of(op)) is None:
             return None
-        for affine, rest in self.choices(chain.affine):
+        for affine, rest in self.choices(chain.affine, element_type(chain.input)):
             if rest is not None and not is_representable(rest, element_type(chain.input)):
                 continue
             search = _Search()
             if not self.search(search, chain, affine) or (edits := search.edits()) is None:
                 continue
-            sums = sum(edit.shift is not None for edit in edits)
-            if not self.pays(chain, sums + (rest is not None)):
+            sums = [edit.op for edit in edits if edit.shift is not None]
+            if any(summed.parent is not op.parent for summed in sums):
+                continue  # A loop would repeat it.
+            if not self.pays(chain, len(sums) + (rest is not None)):
                 continue
             edited = [edit.op for edit in edits]
             names = ", ".join(dict.fromkeys(op.name for op in edited))
@@ -235,7 +238,7 @@ class _Fusion(Pattern[Plan]):
         return None
 
     @abstractmethod
-    def choices(self, affine: Affine) -> Iterator[tuple[Affine, Array | None]]:
+    def choices(self, affine: Affine, element: Attribute) -> Iterator[tuple[Affine, Array | None]]:
         """What may be fused, and the shift that is then left, in order of preference."""
 
     @abstractmethod
@@ -277,7 +280,7 @@ class FuseIntoProducer(_Fusion):
 
     name = "fuse-into-producer"
 
-    def choices(self, affine: Affine) -> Iterator[tuple[Affine, Array | None]]:
+    def choices(self, affine: Affine, element: Attribute) -> Iterator[tuple[Affine, Array | None]]:
         yield affine, None
         if affine.scale is not None and affine.shift is not None:
             yield Affine(affine.scale), affine.shift
@@ -305,10 +308,12 @@ class FuseIntoConsumer(_Fusion):
             return None
         return super().match(op)
 
-    def choices(self, affine: Affine) -> Iterator[tuple[Affine, Array | None]]:
+    def choices(self, affine: Affine, element: Attribute) -> Iterator[tuple[Affine, Array | None]]:
         yield affine, None
         scale, shift = affine.parts
         if scale is None or shift is None or not scale.all():
+            return
+        if not is_moderate(scale, element):
             return
         if np.broadcast(scale, shift).size <= max(scale.size, shift.size):
             yield Affine(scale), shift / scale

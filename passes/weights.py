@@ -58,6 +58,19 @@ class _Weight:
             case MatmulOp():
                 return [self.array.ndim - (2 if self.place == 1 else 1)]
 
+    @property
+    def axes_of_input(self) -> Sequence[int]:
+        """Axes along which the weight meets one channel of the input (in groups, not all)."""
+        match self.op:
+            case ConvOp() if self.op.groups.data > 1:
+                return range(2, self.array.ndim)
+            case ConvOp():
+                return [0, *range(2, self.array.ndim)]
+            case ConvTransposeOp():
+                return range(1, self.array.ndim)
+            case MatmulOp():
+                return [self.array.ndim - (1 if self.place == 1 else 2)]
+
     def products(self, factor: Array) -> Iterator[tuple[slice, Array]]:
         """The products with a factor that broadcasts to it, in float64, some rows at a time."""
         whole = np.broadcast_to(factor, self.array.shape)
@@ -67,11 +80,11 @@ class _Weight:
             with np.errstate(all="ignore"):
                 yield part, self.array[part].astype(np.float64) * whole[part]
 
-    def scaled(self, factor: Array) -> ConstantOp | None:
-        """The rounded products, if they keep their digits."""
+    def scaled(self, factor: Array, axes: Sequence[int]) -> ConstantOp | None:
+        """The rounded products, if they keep their digits, in proportion to those along `axes`."""
         new = np.empty(self.array.shape, self.array.dtype)
         for part, exact in self.products(factor):
-            if not is_representable(exact, self.element, self.sum_axes):
+            if not is_representable(exact, self.element, axes):
                 return None
             with np.errstate(all="ignore"):
                 new[part] = exact.astype(new.dtype)
@@ -180,7 +193,7 @@ def absorbed_after(op: Operation, affine: Affine) -> Edit | None:
         factor = _along(scale, 0, weight.array.ndim)
     else:
         factor = _in_groups(scale, op.groups.data, weight.array)
-    scaled = weight.scaled(factor)
+    scaled = weight.scaled(factor, weight.sum_axes)
     return None if scaled is None else _with_bias(op, scaled, scale, channels.shift)
 
 
@@ -194,7 +207,7 @@ def _scaled_product(op: MatmulOp, affine: Affine) -> Edit | None:
         if factor is None or factor.shape[inner] != 1 or (weight := _weight(op, place)) is None:
             continue
         if np.broadcast(weight.array, factor).shape == weight.array.shape:
-            return _with_factor(op, place, weight.scaled(factor))
+            return _with_factor(op, place, weight.scaled(factor, weight.sum_axes))
     return None
 
 
@@ -226,7 +239,8 @@ def absorbed_before(op: Operation, operand: int, affine: Affine) -> Edit | None:
         return None
     scaled = bias = None
     if channels.scale is not None:
-        if (scaled := weight.scaled(_of_inputs(op, channels.scale, weight.array))) is None:
+        factor = _of_inputs(op, channels.scale, weight.array)
+        if (scaled := weight.scaled(factor, weight.axes_of_input)) is None:
             return None
     if channels.shift is not None:
         bias = weight.sums(_of_inputs(op, channels.shift, weight.array)).reshape(-1)
@@ -263,7 +277,9 @@ def _product_of_scaled(op: MatmulOp, operand: int, affine: Affine) -> Edit | Non
         return None
     edit: Edit | None = Edit(op, (op.lhs, op.rhs))
     if channels.scale is not None:
-        edit = _with_factor(op, place, weight.scaled(_along(channels.scale, inner, rank)))
+        edit = _with_factor(
+            op, place, weight.scaled(_along(channels.scale, inner, rank), weight.axes_of_input)
+        )
     if edit is None or channels.shift is None:
         return edit
     shift = weight.sums(_along(channels.shift, inner, rank))

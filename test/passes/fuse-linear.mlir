@@ -536,3 +536,45 @@ func.func @computed_weight(%x : tensor<1x1x5xf32>, %w : tensor<2x1x1xf32>) -> te
   %y = core.add %c, %s : (tensor<1x2x5xf32>, tensor<f32>) -> tensor<1x2x5xf32>
   func.return %y : tensor<1x2x5xf32>
 }
+
+// -----
+
+// A product in a loop takes the factor; the sum behind it would be repeated. So it stays before it,
+// as 10 / 2.
+// CHECK-LABEL: @loop
+// CHECK:         core.constant dense<5.0>
+// CHECK-NEXT:    core.add %x
+// CHECK-NOT:     core.mul
+// CHECK:         core.loop
+// CHECK:         core.matmul
+// CHECK-NOT:     core.add
+func.func @loop(%x : tensor<2x2xf32>, %n : tensor<i64>) -> tensor<2x2xf32> {
+  %w = core.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32>
+  %s = core.constant dense<2.0> : tensor<f32>
+  %d = core.constant dense<10.0> : tensor<f32>
+  %0 = core.mul %x, %s : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>
+  %1 = core.add %0, %d : (tensor<2x2xf32>, tensor<f32>) -> tensor<2x2xf32>
+  %2 = core.loop trip %n : tensor<i64> carry %x : tensor<2x2xf32> -> tensor<2x2xf32> {
+  ^bb0(%i : tensor<i64>, %p : tensor<2x2xf32>):
+    %3 = core.matmul %1, %w : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+    %4 = core.max %3, %p : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+    core.yield %4 : tensor<2x2xf32>
+  }
+  func.return %2 : tensor<2x2xf32>
+}
+
+// -----
+
+// One channel has almost no scale: its 10 / s would leave no digits of x.
+// CHECK-LABEL: @tiny_scale
+// CHECK:         core.mul
+// CHECK-NEXT:    core.add
+func.func @tiny_scale(%x : tensor<1x2x5xf32>) -> tensor<1x1x7xf32> {
+  %w = core.constant dense<[[[1.0], [1.0]]]> : tensor<1x2x1xf32>
+  %s = core.constant dense<[[2.0], [1.0e-30]]> : tensor<2x1xf32>
+  %d = core.constant dense<10.0> : tensor<f32>
+  %m = core.mul %x, %s : (tensor<1x2x5xf32>, tensor<2x1xf32>) -> tensor<1x2x5xf32>
+  %a = core.add %m, %d : (tensor<1x2x5xf32>, tensor<f32>) -> tensor<1x2x5xf32>
+  %y = core.conv %a, %w strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x2x5xf32>, tensor<1x2x1xf32>) -> tensor<1x1x7xf32>
+  func.return %y : tensor<1x1x7xf32>
+}

@@ -168,3 +168,24 @@ func.func @integers(%x : tensor<2x3xi32>) -> tensor<2x3xi32> {
   %1 = core.mul %0, %a : (tensor<2x3xi32>, tensor<i32>) -> tensor<2x3xi32>
   func.return %1 : tensor<2x3xi32>
 }
+
+// -----
+
+// Outside of the loop a product is computed once.
+// CHECK-LABEL: @loop
+// CHECK:         core.mul %x
+// CHECK:         core.loop
+// CHECK:         core.add
+// CHECK-NEXT:    core.mul
+func.func @loop(%x : tensor<2x3xf32>, %n : tensor<i64>) -> tensor<2x3xf32> {
+  %a = core.constant dense<2.0> : tensor<f32>
+  %0 = core.mul %x, %a : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+  %1 = core.loop trip %n : tensor<i64> carry %x : tensor<2x3xf32> -> tensor<2x3xf32> {
+  ^bb0(%i : tensor<i64>, %p : tensor<2x3xf32>):
+    %2 = core.add %0, %a : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+    %3 = core.mul %2, %a : (tensor<2x3xf32>, tensor<f32>) -> tensor<2x3xf32>
+    %4 = core.max %3, %p : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    core.yield %4 : tensor<2x3xf32>
+  }
+  func.return %1 : tensor<2x3xf32>
+}
