@@ -82,6 +82,7 @@ _NEURONS = (
     LayerType("Power", ("power_param",)),
     LayerType("PReLU", ("prelu_param",)),
     LayerType("ReLU", ("relu_param",)),
+    LayerType("ReLU6"),
     LayerType("Sigmoid", ("sigmoid_param",)),
     LayerType("Swish", ("swish_param",)),
     LayerType("TanH", ("tanh_param",)),

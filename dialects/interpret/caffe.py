@@ -189,6 +189,11 @@ def _prelu(call: _Call) -> Array:
     return _rectify(call.x, _along(call.blobs[0], 1, call.x.ndim))
 
 
+@_rule("ReLU6")
+def _relu6(call: _Call) -> Array:
+    return np.minimum(np.maximum(call.x, np.float32(0)), np.float32(6))
+
+
 @_rule("ReLU")
 def _relu(call: _Call) -> Array:
     return _rectify(call.x, call.layer.relu_param.negative_slope)

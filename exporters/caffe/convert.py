@@ -292,11 +292,11 @@ class _Emitter:
         inside = [use for use in uses if use.operation is not end]
         if len(outside) == 1 and not inside and isinstance(value.owner, Operation):
             return
-        split = self._insert(value, "Split", len(outside) + bool(inside))
-        for use, top in zip(outside, split.results, strict=False):
-            use.operation.operands[use.index] = top
+        split = self._insert(value, "Split", bool(inside) + len(outside))
         for use in inside:
-            use.operation.operands[use.index] = split.results[-1]
+            use.operation.operands[use.index] = split.results[0]
+        for use, top in zip(outside, split.results[bool(inside) :], strict=True):
+            use.operation.operands[use.index] = top
 
     def _insert(self, value: SSAValue, type_: str, tops: int) -> CaffeOp:
         """A layer right behind what makes a value."""

@@ -286,7 +286,13 @@ def _clip(net: Net, op: e.BinaryOp) -> Blob | None:
     low, high = sorted((inner_bound, outer_bound))
     if (inner_bound == low) != isinstance(inner, e.MaxOp) and low != high:
         return None
-    return net.layer("Clip", [net.blob(inner.lhs)], min=low, max=high)
+    return _clipped(net, net.blob(inner.lhs), low, high)
+
+
+def _clipped(net: Net, x: Blob, low: float, high: float) -> Blob:
+    if net.has("ReLU6") and (low, high) == (0, 6):
+        return net.layer("ReLU6", [x])
+    return net.layer("Clip", [x], min=low, max=high)
 
 
 @recognizes(e.SelectOp)

@@ -23,8 +23,8 @@ from lowerdeck.exporters.errors import ExportError
 from lowerdeck.passes.provenance import describe
 
 _IN_PLACE = frozenset(
-    "AbsVal BNLL BatchNorm Bias Clip Dropout ELU Exp Log PReLU Power ReLU Scale Sigmoid Swish TanH "
-    "Threshold".split()
+    "AbsVal BNLL BatchNorm Bias Clip Dropout ELU Exp Log PReLU Power ReLU ReLU6 Scale Sigmoid "
+    "Swish TanH Threshold".split()
 )
 """The layer types that compute their first bottom in place if they are told to."""
 

@@ -123,7 +123,7 @@ def transposed(net: Net, x: Blob, order: Sequence[int]) -> Blob:
     if moved == sorted(moved):
         return net.reshaped(x, shape)
     runs = _swapped(moved)
-    if net.dialect != "bvlc" or runs is None:
+    if net.has("Permute") or runs is None:
         return net.layer("Permute", [x], order=list(order))
     run = min(runs, key=lambda axes: prod(x.shape[axis] for axis in axes))
     count = prod(x.shape[axis] for axis in run)

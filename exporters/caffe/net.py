@@ -40,7 +40,7 @@ Fields: TypeAlias = dict[str, Any]
 
 DIALECTS: Mapping[str, frozenset[str]] = {
     "bvlc": frozenset(),
-    "ssd": frozenset({"Normalize", "Permute"}),
+    "ssd": frozenset({"Normalize", "Permute", "ReLU6"}),
 }
 """The forks of Caffe for which nets are written, and the layer types that they add."""
 
@@ -195,7 +195,7 @@ class Net:
         **parameters: Any,
     ) -> list[Blob]:
         """The tops of a layer with these fields of its parameters; None and empty are left out."""
-        if type_ in _FORK_LAYERS and type_ not in DIALECTS[self.dialect]:
+        if not self.has(type_):
             forks = [name for name, types in DIALECTS.items() if type_ in types]
             choice = " or ".join(f"--dialect={name}" for name in forks)
             refuse(f"what needs a layer {type_}", "a layer of BVLC Caffe", f"choose {choice}")
@@ -226,6 +226,10 @@ class Net:
         """The only top of a layer."""
         names: Fields = {"suffix": suffix, "name": name, "origin": origin}
         return self.layers(type_, bottoms, weights, **names, **parameters)[0]
+
+    def has(self, type_: str) -> bool:
+        """True if the dialect has layers of a type."""
+        return type_ not in _FORK_LAYERS or type_ in DIALECTS[self.dialect]
 
     # Layers that others need before or behind them
 

@@ -194,8 +194,8 @@ func.func @main(%x : tensor<2x4x3xf32>) -> (tensor<2x1x3xf32>, tensor<2x1x3xf32>
 // CHECK-DAG:     caffe.Silence %z
 // CHECK-DAG:     %[[T:.+]] = caffe.TanH %x
 // CHECK:         %[[A:.+]], %[[B:.+]] = caffe.Split %[[T]]
-// CHECK:         %[[S:.+]] = caffe.Sigmoid %[[B]]
-// CHECK:         func.return %[[A]], %[[S]]
+// CHECK:         %[[S:.+]] = caffe.Sigmoid %[[A]]
+// CHECK:         func.return %[[B]], %[[S]]
 // PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<2xf32>, %z : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
   %t = core.tanh %x : (tensor<2xf32>) -> tensor<2xf32>

@@ -112,6 +112,12 @@ def legalize_relu(builder: CaffeLegalizer) -> Results:
     return [(activation.leaky_relu(x, slope) if slope else activation.relu(x)).value]
 
 
+@legalizes("ReLU6")
+def legalize_relu6(builder: CaffeLegalizer) -> Results:
+    """min(max(x, 0), 6)"""
+    return [activation.relu(builder.bottom).minimum(6).value]
+
+
 @legalizes("Sigmoid")
 def legalize_sigmoid(builder: CaffeLegalizer) -> Results:
     return [builder.add(SigmoidOp(builder.x))]

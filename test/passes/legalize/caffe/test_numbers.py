@@ -129,6 +129,7 @@ ACTIVATIONS = [
     'type: "Power" power_param { power: 0 scale: 3 shift: -1 }',
     'type: "Power" power_param { power: 3 scale: 0 shift: -2 }',
     'type: "ReLU"',
+    'type: "ReLU6"',
     'type: "ReLU" relu_param { negative_slope: 0.1 }',
     'type: "ReLU" relu_param { negative_slope: -2 }',
     'type: "Sigmoid"',
