@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, element_type
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, is_ranked, producer
-from lowerdeck.passes.values import uniform_value
+from lowerdeck.passes.number_maps import map_kind, mapped, with_value
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,15 @@ class Arm:
             dims_of(conv.input),
             operands,
             tuple(sorted(conv.properties.items())),
-            tuple(_map_kind(op) for op in self.maps),
+            tuple(map_kind(op) for op in self.maps),
         )
-
-
-def _map_kind(op: Operation) -> Hashable:
-    numbers = [uniform_value(value) for value in op.operands]
-    places = tuple(None if number is None else number.tobytes() for number in numbers)
-    return type(op), places, tuple(sorted(op.properties.items()))
 
 
 def _arm(value: SSAValue) -> Arm | None:
     """The arm that computes a value; None unless the value and what leads to it is used once."""
     maps: list[CoreOp] = []
     while isinstance(op := value.owner, CoreOp) and isinstance(op, ELEMENTWISE):
-        source = _mapped(op)
+        source = mapped(op)
         if source is None or not value.has_one_use():
             return None
         maps.insert(0, op)
@@ -69,18 +63,6 @@ def _arm(value: SSAValue) -> Arm | None:
     if (taken := _channels(conv.input)) is None:
         return None
     return Arm(conv, tuple(maps), *taken)
-
-
-def _mapped(op: Operation) -> SSAValue | None:
-    """The only operand of a map that is not one number, if it has the shape of the result."""
-    others = [value for value in op.operands if not _is_number(value)]
-    if len(others) != 1 or not is_ranked(op) or dims_of(others[0]) != dims_of(op.results[0]):
-        return None
-    return others[0]
-
-
-def _is_number(value: SSAValue) -> bool:
-    return all(dim == 1 for dim in dims_of(value)) and uniform_value(value) is not None
 
 
 def _channels(value: SSAValue) -> tuple[SSAValue, Expr, Operation] | None:
@@ -133,12 +115,9 @@ class FuseGroupedConv(Pattern[list[Arm]]):
         groups = IntAttr(first.groups.data * len(arms))
         conv = first.with_operands([arms[0].source, *parameters], {"groups": groups})
         value = rewriter.add(conv).result
-        before: SSAValue = first.result
         for op in arms[0].maps:
-            operands = [value if operand is before else operand for operand in op.operands]
-            before = op.results[0]
             # The maps of all arms take the same numbers.
-            value = rewriter.add(op.with_operands(operands)).results[0]
+            value = rewriter.add(with_value(op, value)).results[0]
         rewriter.replace(match.root, value)
 
 

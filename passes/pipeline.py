@@ -42,6 +42,7 @@ _MODULES: Mapping[str, str] = {
     "merge-linear": "merge_linear",
     "decompose-linear": "decompose_linear",
     "merge-products": "merge_products",
+    "merge-duplicates": "merge_duplicates",
     "absorb-channel-shuffle": "absorb_channel_shuffle",
 }
 

@@ -38,6 +38,7 @@ FORMULAS = (
     "fuse-norm",
     "hoist-crop",
     "merge-linear",
+    "merge-duplicates",
     "merge-products",
     "move-stride",
     "reorder-binary",
