@@ -31,23 +31,23 @@ enum { PARTS_OF_A_SHARE = 4 };
 
 enum { CACHE_LINE = 64, PAUSES_A_LOOK = 8 };
 
-/*
- * Nanoseconds after which a waiting thread yields, soon if there are fewer cores than threads, and after
- * which it sleeps: within a run sooner, for who is waited for so long has probably no core; between runs
- * later, for the next may come at once.
- */
-enum {
-  SPIN_TIME = 100000,
-  SPIN_TIME_WITHOUT_CORES = 5000,
-  AWAKE_IN_RUN = 150000,
-  AWAKE_BETWEEN_RUNS = 200000
-};
+/* Nanoseconds after which a waiting thread yields, and after which it sleeps. */
+typedef struct patience {
+  int64_t spin, awake;
+} patience;
+
+static const patience AT_ONCE = {0, 0};
+/* Who is waited for so long at a barrier, or by any of more threads than cores, has probably no core. */
+static const patience SHORT = {10000, 50000};
+static const patience IN_RUN = {100000, 150000};
+/* The next run may come soon. */
+static const patience BETWEEN_RUNS = {100000, 200000};
 
 /*
  * Nanoseconds after which the first thread asks whether the worker that it waits for runs, and for which
  * it watches it.
  */
-enum { PATIENCE = 20000, WATCH_TIME = 5000 };
+enum { TIME_BEFORE_WATCH = 20000, WATCH_TIME = 5000 };
 
 /* What one thread writes and others read again and again is on lines of its own. */
 typedef union padded_word {
@@ -68,7 +68,7 @@ struct lowerdeck_team {
   struct share *shares; /* of each thread */
   struct worker *workers;
   int core; /* where the first thread was when the run began, or -1 */
-  int64_t spin_time;
+  bool has_cores; /* one for each thread */
 };
 
 typedef struct share {
@@ -173,15 +173,16 @@ static bool spin(const padded_word *word, uint64_t old, int64_t time) {
 
 /* Wait until a word that only grows is no longer `old`. */
 static void wait_for_change(lowerdeck_team *team, const padded_word *word, uint64_t old,
-                            int64_t awake) {
+                            patience most) {
   const int64_t start = now();
   int64_t waited = 0;
-  while (waited < awake) {
+  if (!team->has_cores && most.spin > SHORT.spin) most.spin = SHORT.spin;
+  while (waited < most.awake) {
     for (int k = 0; k < PAUSES_A_LOOK; k++) {
       if (has_changed(word, old)) return;
       pause_briefly();
     }
-    if (waited > team->spin_time) sched_yield();
+    if (waited > most.spin) sched_yield();
     waited = now() - start;
   }
   pthread_mutex_lock(&team->mutex);
@@ -219,7 +220,7 @@ static bool is_running(pthread_t thread, const padded_word *word, uint64_t old) 
 
 /* The first thread waits for a worker: if that has lost its core, it gets this one. */
 static void wait_for_worker(lowerdeck_team *team, int number, const padded_word *word, uint64_t old) {
-  if (spin(word, old, PATIENCE)) return;
+  if (spin(word, old, TIME_BEFORE_WATCH)) return;
 #if defined(__linux__)
   const pthread_t thread = team->workers[number - 1].thread;
   const int core = current_core();
@@ -229,13 +230,13 @@ static void wait_for_worker(lowerdeck_team *team, int number, const padded_word 
     CPU_ZERO(&own);
     CPU_SET(core, &own);
     move(thread, &own, &all);
-    wait_for_change(team, word, old, 0);
+    wait_for_change(team, word, old, AT_ONCE);
     return;
   }
 #else
   (void)number;
 #endif
-  wait_for_change(team, word, old, AWAKE_IN_RUN);
+  wait_for_change(team, word, old, IN_RUN);
 }
 
 void lowerdeck_team_barrier(lowerdeck_team *team) {
@@ -246,7 +247,7 @@ void lowerdeck_team_barrier(lowerdeck_team *team) {
     change(team, &team->generation, generation + 1);
     return;
   }
-  wait_for_change(team, &team->generation, generation, AWAKE_IN_RUN);
+  wait_for_change(team, &team->generation, generation, SHORT);
 }
 
 /*
@@ -260,7 +261,7 @@ void lowerdeck_team_meet(lowerdeck_team *team, int64_t thread) {
     for (;;) {
       const uint64_t past = __atomic_load_n(&team->meets.value, __ATOMIC_ACQUIRE);
       if (past >= mine) return;
-      wait_for_change(team, &team->meets, past, AWAKE_IN_RUN);
+      wait_for_change(team, &team->meets, past, IN_RUN);
     }
   }
   for (int k = 1; k < team->threads; k++) {
@@ -372,7 +373,7 @@ static void *work(void *context) {
   lowerdeck_pool *const pool = self->pool;
   share *const own = &pool->team.shares[self->number];
   for (uint64_t seen = 0;;) {
-    wait_for_change(&pool->team, &pool->run, seen, AWAKE_BETWEEN_RUNS);
+    wait_for_change(&pool->team, &pool->run, seen, BETWEEN_RUNS);
     /* In this order: who has seen the last change of the number sees that the pool ends. */
     seen = __atomic_load_n(&pool->run.value, __ATOMIC_ACQUIRE);
     if (__atomic_load_n(&pool->ends, __ATOMIC_ACQUIRE)) return NULL;
@@ -400,7 +401,7 @@ lowerdeck_pool *lowerdeck_pool_create(int threads) {
   lowerdeck_pool *const pool = (lowerdeck_pool *)calloc(1, sizeof *pool);
   if (pool == NULL) return NULL;
   pool->team.threads = threads;
-  pool->team.spin_time = has_cores(threads) ? SPIN_TIME : SPIN_TIME_WITHOUT_CORES;
+  pool->team.has_cores = has_cores(threads);
   pool->team.shares = (share *)calloc((size_t)threads, sizeof *pool->team.shares);
   pool->team.workers = (worker *)calloc((size_t)threads, sizeof *pool->team.workers);
   if (pool->team.workers == NULL || pool->team.shares == NULL) {
