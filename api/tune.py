@@ -26,6 +26,7 @@ from lowerdeck.compiler import CompileOptions, Model, compile_with, import_and_l
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.files import replacing
 from lowerdeck.lowering.entry.compute_in_place import OVER
+from lowerdeck.lowering.entry.divide_functions import REST
 from lowerdeck.lowering.strategies.registry import described
 
 MAX_VARIANTS = 12
@@ -141,10 +142,10 @@ def _schedules(model: str, options: CompileOptions, ranks: Mapping[str, int]) ->
 
 
 def kernel_of(function: str, kernels: Collection[str]) -> str | None:
-    """The kernel whose loops a function has: its own name, or one that it was copied from."""
+    """The kernel whose loops a function has: its own name, or one that it was made from."""
     while function not in kernels:
-        function, mark, _ = function.rpartition(OVER)
-        if not mark:
+        function = max((function.rpartition(mark)[0] for mark in (OVER, REST)), key=len)
+        if not function:
             return None
     return function
 

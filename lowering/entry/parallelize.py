@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ArrayAttr, IndexType, ModuleOp, StringAttr, UnitAttr
+from xdsl.dialects.builtin import (
+    ArrayAttr,
+    IndexType,
+    ModuleOp,
+    StringAttr,
+    SymbolRefAttr,
+    UnitAttr,
+)
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
 from xdsl.traits import Pure
@@ -17,6 +24,7 @@ from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, constants, minimum
 from lowerdeck.lowering.entry.aliases import Roots, find_roots, outside_sections
+from lowerdeck.lowering.entry.divide_functions import divide, groups_of
 from lowerdeck.lowering.entry.lowered import lowered_functions
 from lowerdeck.lowering.entry.serial_runs import gather_runs
 from lowerdeck.lowering.loops.estimate import estimated_steps, estimated_trips, steps_of_block
@@ -311,10 +319,12 @@ class ParallelizePass(ModulePass):
 
     A kernel that consists of parallel loops, none of which touches the stores of another, takes
     the number of a part and the number of parts as symbols, and computes one part of each loop;
-    threads share the parts of a call. Kernels that are too small for that, or contain other ops,
-    are left to the first thread, and so are copies. There is a barrier before an op that reads or
-    writes data that other threads may not have finished, or overwrites data that they may still
-    read, and at the end of every region. All threads meet after the end of the entry function.
+    threads share the parts of a call. One whose loops do, as vectors at an end that overlap those
+    before, is divided into several, called one after the other. Kernels that are too small for
+    that, or contain other ops, are left to the first thread, and so are copies. There is a barrier
+    before an op that reads or writes data that other threads may not have finished, or overwrites
+    data that they may still read, and at the end of every region. All threads meet after the end of
+    the entry function.
 
     Consecutive ops of the first thread form one region, with the branches and loops of the entry
     function in which nothing is shared. An entry function that shares nothing at all stays
@@ -342,11 +352,16 @@ class ParallelizePass(ModulePass):
         total = sum(steps[call.callee.root_reference.data] for call in calls)
         if not repeated and total < fewest * costs.shared_steps_of_run:
             return
-        for name, function in functions.items():
-            loops = parallel_loops(function)
+        for name, function in list(functions.items()):
             worth = fewest * (costs.shared_steps_in_loops if name in repeated else 1)
-            if loops and steps[name] >= worth:
-                split_function(function, [collapsed(loop) for loop in loops], costs)
+            if steps[name] < worth:
+                continue
+            for part in _divided(function, functions, entry):
+                loops = parallel_loops(part)
+                if not any(estimated_trips(loop) > 1 for loop in loops):
+                    continue
+                if steps_of_block(part.body.block, costs) >= worth:
+                    split_function(part, [collapsed(loop) for loop in loops], costs)
 
         def is_shared(call: entry_ops.CallOp) -> bool:
             return functions[call.callee.root_reference.data].parallel is not None
@@ -356,6 +371,30 @@ class ParallelizePass(ModulePass):
         gather_runs(entry.body.block, is_shared)
         WorkSharer(functions, find_roots(entry)).split(entry.body.block, Pending())
         entry.parallel = UnitAttr()
+
+
+def _divided(
+    function: kernel.FuncOp, functions: dict[str, kernel.FuncOp], entry: EntryOp
+) -> list[kernel.FuncOp]:
+    """A function, or, if its loops have to run in order, one for each group, called in order."""
+    if len(groups := groups_of(function)) < 2:
+        return [function]
+    parts = divide(function, groups, functions)
+    name = function.sym_name.data
+    for call in [op for op in entry.walk() if isinstance(op, entry_ops.CallOp)]:
+        if call.callee.root_reference.data != name:
+            continue
+        block = call.parent
+        assert block is not None
+        after: Operation = call
+        for part in parts[1:]:
+            other = call.clone()
+            other.location = call.location
+            other.properties["callee"] = SymbolRefAttr(part.sym_name.data)
+            other.multiply_adds = None  # they are counted where the first part is called
+            block.insert_op_after(other, after)
+            after = other
+    return parts
 
 
 def may_lag(entry: EntryOp) -> bool:

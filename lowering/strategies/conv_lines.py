@@ -473,6 +473,8 @@ class _Lowering:
         few = count is not None and count < FEW_PLANES
         order = [*bands, *planes] if few else [*planes, *bands]
         order = [*order, *outer, columns]
+        # Threads share the filters of a single band, if there is nothing to be copied before.
+        self._is_single = not self._is_copied and all(size == 1 for _, size in order)
         with b.labeled_nest(order, parallel=True) as at:
             place = dict(zip((label for label, _ in order), at, strict=True))
             self._image, self._group = place["n"], place["g"]
@@ -633,7 +635,7 @@ class _Lowering:
             # Short vectors of an open row are few, and have no tiles.
             label = COLUMNS if width == self._lanes else "short"
             labels = [(OUTPUT_CHANNEL, Expr.const(self._filters)), *rows, (label, runs)]
-            with b.labeled_nest(labels) as (number, *row, vector):
+            with b.labeled_nest(labels, parallel=self._is_single) as (number, *row, vector):
 
                 def result(
                     column: Expr, number: Expr = number, row: Sequence[Expr] = tuple(row)

@@ -80,7 +80,7 @@ class Costs:
     Factor on this threshold for a kernel in a loop of the entry function: an iteration usually
     begins with the data that the previous one ended with, and threads wait there, too.
     """
-    shared_steps_of_run: float = 16.0
+    shared_steps_of_run: float = 4.0
     """
     Factor on this threshold for all kernels of a run without loops: it is over before a waiting
     thread is awake.

@@ -116,6 +116,8 @@ def test_functions_that_overwrite_an_operand_belong_to_their_kernel() -> None:
     assert kernel_of("add_0", kernels) == "add_0"
     assert kernel_of("add_0_over_1_over_2", kernels) == "add_0_over_1"
     assert kernel_of("add_0_over_0", kernels) == "add_0"
+    assert kernel_of("add_0_over_0_rest_2", kernels) == "add_0"
+    assert kernel_of("add_0_over_1_rest_3", kernels) == "add_0_over_1"
     assert kernel_of("copy", kernels) is None
 
 

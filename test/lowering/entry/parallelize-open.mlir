@@ -98,7 +98,9 @@ buffer.entry [] -> ["y", "z", "t", "u"] {
 // CHECK:         buffer.for <[(-s0 * s1 + s0 * s2 - s0) floordiv s2, (-s0 * s1 + s0 * s2) floordiv s2, 1]>
 // CHECK-LABEL: buffer.func @inside
 // CHECK:         buffer.for <[0, 1, 1]>
-// CHECK:         buffer.for <[0, s0, 1]>
+// CHECK-NOT:     buffer.for
+// CHECK-LABEL: buffer.func @inside_rest_2
+// CHECK:         buffer.for <[(s0 * s1) floordiv s2, (s0 * s1 + s0) floordiv s2, 1]>
 buffer.func @border {
 ^bb0(%y : !buffer.ref<[s0 + 2] x f32>):
   %zero = arith.constant 0.0 : f32

@@ -46,10 +46,10 @@ func.func @main(%x: tensor<4096x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf3
 // CHECK:         buffer.call @matmul_0
 // CHECK-NOT:     buffer.barrier
 // CHECK:         buffer.return
-func.func @main(%x: tensor<256x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf32> {
+func.func @main(%x: tensor<64x16xf32>, %w: tensor<16x3xf32>) -> tensor<16x3xf32> {
   %a = core.softmax %w axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
-  %b = core.matmul %x, %a : (tensor<256x16xf32>, tensor<16x3xf32>) -> tensor<256x3xf32>
-  %c = core.slice %b [0, 0] [16, 3] [1, 1] : (tensor<256x3xf32>) -> tensor<16x3xf32>
+  %b = core.matmul %x, %a : (tensor<64x16xf32>, tensor<16x3xf32>) -> tensor<64x3xf32>
+  %c = core.slice %b [0, 0] [16, 3] [1, 1] : (tensor<64x3xf32>) -> tensor<16x3xf32>
   %d = core.softmax %c axis 0 : (tensor<16x3xf32>) -> tensor<16x3xf32>
   func.return %d : tensor<16x3xf32>
 }

@@ -81,26 +81,86 @@ buffer.entry ["x"] -> ["y"] {
 
 // -----
 
-// One iteration more, and the two loops meet: the first thread does all.
+// The last vector overlaps the one before, so that one loop has to run after the other: there is a
+// kernel for each, called in order, with the load that only the second one needs. A loop that
+// threads do not share is one thread's. What the kernel computes is counted once.
 // CHECK-LABEL: buffer.func @overlap
-// CHECK:         buffer.for <[0, 13, 4]>
+// CHECK-NOT:     buffer.load %{{.*}} <[3]>
+// CHECK:         buffer.for <[((s0 * 4) floordiv s1) * 4, min(((s0 * 4 + 4) floordiv s1) * 4, 13), 4]>
+// CHECK-NOT:     buffer.for
+// CHECK:         {symbols = ["part.number", "part.count"], outputs = #builtin.int<1>, parallel}
+// CHECK-LABEL: buffer.func @overlap_rest_2
+// CHECK:         %[[V:.*]] = buffer.load %{{.*}} <[3]>
+// CHECK-NEXT:    buffer.for <[(s0 * 2) floordiv s1 + 12, (s0 * 2 + 2) floordiv s1 + 12, 1]>
+// CHECK:         buffer.store %[[V]]
+// CHECK-NOT:     buffer.for
+// CHECK-LABEL: buffer.func @overlap_rest_3
+// CHECK-NOT:     buffer.load %{{.*}} <[3]>
+// CHECK:         buffer.for <[14, 16, 1]>
+// CHECK:         parallel = false
+// CHECK:         {symbols = [], outputs = #builtin.int<1>}
 // CHECK-LABEL: buffer.entry
-// CHECK-NOT:     buffer.once
-// CHECK:         buffer.call @overlap(%{{.*}}) <[]>
-// CHECK-NOT:     parallel
-// CHECK:         takes_pool
+// CHECK:         buffer.share {
+// CHECK-NEXT:      buffer.call @overlap(%{{.*}}, %{{.*}}) <[part.number, part.count]> {{.*}}multiply_adds
+// CHECK:         buffer.barrier
+// CHECK-NEXT:    buffer.share {
+// CHECK-NEXT:      buffer.call @overlap_rest_2(%{{.*}}, %{{.*}}) <[part.number, part.count]>
+// CHECK-NOT:       multiply_adds
+// CHECK:         buffer.barrier
+// CHECK-NEXT:    buffer.once {
+// CHECK-NEXT:      buffer.call @overlap_rest_3(%{{.*}}, %{{.*}}) <[]>
+// CHECK-NOT:     buffer.call
 buffer.func @overlap {
 ^bb0(%x : !buffer.ref<[16] x f32>, %y : !buffer.ref<[16] x f32>):
+  %last = buffer.load %x <[3]> : !buffer.ref<[16] x f32> -> f32
   buffer.for <[0, 13, 4]> {
   ^bb1(%i : index):
     %v = buffer.load %x(%i) <[d0]> : !buffer.ref<[16] x f32> -> f32
     buffer.store %v, %y(%i) <[d0]> : f32, !buffer.ref<[16] x f32>
     buffer.yield
   } {parallel = true}
-  buffer.for <[12, 13, 1]> {
+  buffer.for <[12, 14, 1]> {
+  ^bb1(%i : index):
+    buffer.store %last, %y(%i) <[d0]> : f32, !buffer.ref<[16] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[14, 16, 1]> {
   ^bb1(%i : index):
     %v = buffer.load %x(%i) <[d0]> : !buffer.ref<[16] x f32> -> f32
     buffer.store %v, %y(%i) <[d0]> : f32, !buffer.ref<[16] x f32>
+    buffer.yield
+  } {parallel = false}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+buffer.entry ["x"] -> ["y"] {
+^bb0(%x : !buffer.ref<[16] x f32>, %y : !buffer.ref<[16] x f32>):
+  buffer.call @overlap(%x, %y) <[]> : (!buffer.ref<[16] x f32>, !buffer.ref<[16] x f32>) {multiply_adds = #core.dims<[16]>}
+  buffer.return
+}
+
+// -----
+
+// What was loaded before the loops may be what the first of them overwrites: one thread does all.
+// CHECK-LABEL: buffer.func @overwritten
+// CHECK:         buffer.for <[0, 13, 4]>
+// CHECK-LABEL: buffer.entry
+// CHECK-NOT:     buffer.once
+// CHECK:         buffer.call @overwritten(%{{.*}}) <[]>
+// CHECK-NOT:     parallel
+// CHECK:         takes_pool
+buffer.func @overwritten {
+^bb0(%x : !buffer.ref<[16] x f32>, %y : !buffer.ref<[16] x f32>):
+  %last = buffer.load %y <[3]> : !buffer.ref<[16] x f32> -> f32
+  buffer.for <[0, 13, 4]> {
+  ^bb1(%i : index):
+    %v = buffer.load %x(%i) <[d0]> : !buffer.ref<[16] x f32> -> f32
+    buffer.store %v, %y(%i) <[d0]> : f32, !buffer.ref<[16] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[12, 14, 1]> {
+  ^bb1(%i : index):
+    buffer.store %last, %y(%i) <[d0]> : f32, !buffer.ref<[16] x f32>
     buffer.yield
   } {parallel = true}
   buffer.return
@@ -108,7 +168,7 @@ buffer.func @overlap {
 
 buffer.entry ["x"] -> ["y"] {
 ^bb0(%x : !buffer.ref<[16] x f32>, %y : !buffer.ref<[16] x f32>):
-  buffer.call @overlap(%x, %y) <[]> : (!buffer.ref<[16] x f32>, !buffer.ref<[16] x f32>)
+  buffer.call @overwritten(%x, %y) <[]> : (!buffer.ref<[16] x f32>, !buffer.ref<[16] x f32>)
   buffer.return
 }
 
@@ -117,10 +177,15 @@ buffer.entry ["x"] -> ["y"] {
 // A vector lies along the last dimension that is not 1: its lanes reach what the second loop stores.
 // CHECK-LABEL: buffer.func @lanes
 // CHECK:         buffer.for <[0, 1, 1]>
-// CHECK:         buffer.for <[5, 9, 1]>
+// CHECK-NOT:     buffer.for
+// CHECK-LABEL: buffer.func @lanes_rest_2
+// CHECK:         buffer.for <[(s0 * 4) floordiv s1 + 5, (s0 * 4 + 4) floordiv s1 + 5, 1]>
 // CHECK-LABEL: buffer.entry
-// CHECK-NOT:     parallel
-// CHECK:         takes_pool
+// CHECK:         buffer.once {
+// CHECK-NEXT:      buffer.call @lanes(
+// CHECK:         buffer.barrier
+// CHECK-NEXT:    buffer.share {
+// CHECK-NEXT:      buffer.call @lanes_rest_2(
 buffer.func @lanes {
 ^bb0(%x : !buffer.ref<[16, 1] x f32>, %y : !buffer.ref<[16, 1] x f32>):
   buffer.for <[0, 1, 1]> {
@@ -174,12 +239,17 @@ buffer.entry [] -> ["y"] {
 
 // -----
 
-// A loop that reads what another one writes.
+// A loop that reads what another one writes runs after it.
 // CHECK-LABEL: buffer.func @chain
-// CHECK:         buffer.for <[0, 4, 1]>
+// CHECK:         buffer.store {{.*}}%y(
+// CHECK-NOT:     buffer.for
+// CHECK-LABEL: buffer.func @chain_rest_2
+// CHECK:         buffer.load %y(
 // CHECK-LABEL: buffer.entry
-// CHECK-NOT:     buffer.once
-// CHECK:         buffer.call @chain(%{{.*}}) <[]>
+// CHECK:         buffer.call @chain(%{{.*}}) <[part.number, part.count]>
+// CHECK:         buffer.barrier
+// CHECK-NEXT:    buffer.share {
+// CHECK-NEXT:      buffer.call @chain_rest_2(%{{.*}}) <[part.number, part.count]>
 buffer.func @chain {
 ^bb0(%y : !buffer.ref<[4] x f32>, %z : !buffer.ref<[4] x f32>):
   %zero = arith.constant 0.0 : f32
