@@ -345,7 +345,8 @@ class FuseLinearPass(PatternPass):
 
     - conv(x * s + t, w, b) -> conv(x, w * s, b + sum(w * t)) [t = 0, or no padding], likewise for
       groups; conv_transpose(x * s, w, b) -> conv_transpose(x, w * s, b)
-    - conv(x * s + t, w, b) -> conv(x + t / s, w * s, b) [padding; t is not 0, s nowhere 0]
+    - conv(x * s + t, w, b) -> conv(x + t / s, w * s, b) [padding; t is not 0; s is nowhere 0,
+      and not so small that t / s hides x]
     - (x * s + t) @ w -> x @ (w * s) + t @ w [s and t along what is summed up]
 
     In both directions past transposes, reshapes, channel shuffles, broadcasts, splits, slices,
