@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -88,63 +87,133 @@ class SameOrder(Pattern[None]):
             rewriter.set_operands(op, [op.rhs, op.lhs])
 
 
-@dataclass(frozen=True)
-class Chain:
-    """(x + y) + z, the operands in the order that they are to be added in."""
-
-    cls: type[e.BinaryOp]
-    values: tuple[SSAValue, SSAValue, SSAValue]
-    """The first two are added first."""
+def _is_associative(op: Operation) -> bool:
+    """True for operators of integers, which wrap, and of bits: floats are rounded each time."""
+    if not isinstance(op, (*_COMMUTATIVE, *_OF_INTEGERS)):
+        return False
+    return is_integer(element_type(op.result)) or isinstance(op, e.BitwiseOp)
 
 
-class Reassociate(Pattern[Chain]):
-    """
-    (x + c) + y -> (x + y) + c [c constant, y is not; x + y has no more elements than x + c]
+def _inner(value: SSAValue, cls: type[Operation]) -> e.BinaryOp | None:
+    """The op of a class that makes a value with no other user."""
+    op = producer(value, cls)
+    return op if isinstance(op, e.BinaryOp) and value.has_one_use() else None
 
-    (x + y) + z -> (y + z) + x [y + z has fewer elements than x + y]
-    """
 
-    name = "reassociate"
+class ConstantsMeet(Pattern[frozenset[SSAValue]]):
+    """(x + c) + (y + d) -> (x + y) + (c + d)"""
+
+    name = "constants-meet"
     roots = (*_COMMUTATIVE, *_OF_INTEGERS)
     ranked = True
 
-    def match(self, op: e.BinaryOp) -> Match[Chain] | None:
-        element, cls = element_type(op.result), type(op)
-        if not is_integer(element) and not isinstance(op, e.BitwiseOp):
-            return None  # floats are rounded after each step
+    def match(self, op: e.BinaryOp) -> Match[frozenset[SSAValue]] | None:
+        if not _is_associative(op) or _is_part(op):
+            return None
+        ops = _tree(op)
+        known = _known(ops)
+        rest = [each for each in ops if each.result not in known]
+        constants = [value for each in rest for value in each.operands if value in known]
+        if len(constants) < 2:
+            return None
+        return Match((*rest,), f"{len(constants)} constants", known)
+
+    def rewrite(self, match: Match[frozenset[SSAValue]], rewriter: Rewriter) -> None:
+        top = match.root
+        assert isinstance(top, e.BinaryOp)
+        constants: list[SSAValue] = []
+        left: dict[SSAValue, SSAValue | None] = {}
+        for op in reversed(match.consumed):
+            constants += [value for value in op.operands if value in match.data]
+            others = [value for value in op.operands if value not in match.data]
+            values = [v for each in others if (v := left.get(each, each)) is not None]
+            if len(values) == 2:
+                left[op.results[0]] = rewriter.add(type(top)(*values)).result
+            else:
+                left[op.results[0]] = values[0] if values else None
+        total = constants[0]
+        for value in constants[1:]:
+            total = rewriter.add(type(top)(total, value)).result
+        rest = left[top.result]
+        assert rest is not None
+        rewriter.replace(top, type(top)(rest, total))
+
+
+def _is_part(op: e.BinaryOp) -> bool:
+    """True if the only use of an op is in one of its class."""
+    use = op.result.first_use
+    return op.result.has_one_use() and use is not None and type(use.operation) is type(op)
+
+
+def _tree(top: e.BinaryOp) -> list[e.BinaryOp]:
+    """The ops of one class, each before its operands, that compute a value from all others."""
+    ops = [top]
+    for op in ops:
+        inner = (_inner(value, type(top)) for value in op.operands)
+        ops += [each for each in inner if each is not None]
+    return ops
+
+
+def _known(ops: Sequence[e.BinaryOp]) -> frozenset[SSAValue]:
+    """The constants among the operands of a tree, and what it computes from constants only."""
+    known = {v for op in ops for v in op.operands if isinstance(v.owner, ConstantOp)}
+    for op in reversed(ops):
+        if known.issuperset(op.operands):
+            known.add(op.result)
+    return frozenset(known)
+
+
+def _is_known(value: SSAValue, cls: type[Operation]) -> bool:
+    """True if ops of one class compute a value from constants only."""
+    pending = [value]
+    while pending:
+        value = pending.pop()
+        if isinstance(value.owner, ConstantOp):
+            continue
+        # What is not known is seen before a long chain of constants beside it is followed.
+        if (op := _inner(value, cls)) is None or not all(map(_may_be_known, op.operands)):
+            return False
+        pending += op.operands
+    return True
+
+
+def _may_be_known(value: SSAValue) -> bool:
+    return isinstance(value.owner, ConstantOp) or (
+        isinstance(value.owner, e.BinaryOp) and value.has_one_use()
+    )
+
+
+class FewElementsFirst(Pattern[tuple[SSAValue, SSAValue, SSAValue]]):
+    """(x + y) + z -> x + (y + z) [y + z has fewer elements than x + y]"""
+
+    name = "few-elements-first"
+    roots = (*_COMMUTATIVE, *_OF_INTEGERS)
+    ranked = True
+
+    def match(self, op: e.BinaryOp) -> Match[tuple[SSAValue, SSAValue, SSAValue]] | None:
+        if not _is_associative(op):
+            return None
         for outer, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            inner = producer(outer, cls)
-            if inner is None or not outer.has_one_use() or outer is other:
+            if (inner := _inner(outer, type(op))) is None or outer is other:
                 continue
+            before = product(dims_of(outer)).value
             for kept, moved in ((inner.lhs, inner.rhs), (inner.rhs, inner.lhs)):
-                if (reason := _reason(kept, moved, other)) is not None:
-                    return Match((op, inner), reason, Chain(cls, (kept, other, moved)))
+                after = product(broadcast([dims_of(kept), dims_of(other)])).value
+                if before is None or after is None or after >= before:
+                    continue
+                # Constants that have met stay together.
+                if not _is_known(outer, type(op)):
+                    return Match((op, inner), "fewer elements first", (moved, kept, other))
         return None
 
-    def rewrite(self, match: Match[Chain], rewriter: Rewriter) -> None:
-        chain = match.data
-        first, second, last = chain.values
-        value = rewriter.add(chain.cls(first, second)).result
-        both = (value, last) if isinstance(last.owner, ConstantOp) else (last, value)
-        rewriter.replace(match.root, chain.cls(*both))
-
-
-def _reason(kept: SSAValue, moved: SSAValue, other: SSAValue) -> str | None:
-    """Why (kept + other) + moved is better than (kept + moved) + other, if it is."""
-    before, after = _elements(kept, moved), _elements(kept, other)
-    if before is None or after is None:
-        return None
-    constants = [isinstance(value.owner, ConstantOp) for value in (kept, moved, other)]
-    if after < before and not (constants[0] and constants[1]):
-        return "fewer elements first"
-    if after == before and constants == [False, True, False]:
-        return "constants last"
-    return None
-
-
-def _elements(x: SSAValue, y: SSAValue) -> int | None:
-    """The number of elements of an operator of two values."""
-    return product(broadcast([dims_of(x), dims_of(y)])).value
+    def rewrite(
+        self, match: Match[tuple[SSAValue, SSAValue, SSAValue]], rewriter: Rewriter
+    ) -> None:
+        op = match.root
+        assert isinstance(op, e.BinaryOp)
+        moved, kept, other = match.data
+        few = rewriter.add(type(op)(kept, other)).result
+        rewriter.replace(op, type(op)(moved, few))
 
 
 class ReorderBinaryPass(PatternPass):
@@ -154,9 +223,9 @@ class ReorderBinaryPass(PatternPass):
 
     - z * x -> x * z, z > x -> x < z [x * z, or x < z, is computed before; likewise for +, and, or,
       xor, ==, != and max and min of integers; x and z are equal up to such changes]
-    - (x + c) + y -> (x + y) + c [integers, which wrap, and bits; c constant, x and y are not; as
-      many elements; likewise for *, and, or, xor, max and min]
-    - (x + y) + z -> (x + z) + y [the same ops; x + z has fewer elements than x + y]
+    - (x + c) + (y + d) -> (x + y) + (c + d) [integers, which wrap, and bits; c and d constant,
+      wherever in a tree of such sums they are; likewise for *, and, or, xor, max and min]
+    - (x + y) + z -> x + (y + z) [the same ops; y + z has fewer elements than x + y]
 
     Sums and products of floats commute, but for which NaN comes out; they are not associative. The
     maximum of 0 and -0 may be either, in either order.
@@ -165,4 +234,4 @@ class ReorderBinaryPass(PatternPass):
     name = "reorder-binary"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [SameOrder(), Reassociate()]
+        return [SameOrder(), ConstantsMeet(), FewElementsFirst()]

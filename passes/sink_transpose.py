@@ -27,6 +27,9 @@ _MAPS = (*ELEMENTWISE, BatchNormOp)
 _TAKES_EPILOGUE = (ConvOp, ConvTransposeOp, MatmulOp, PoolOp, ReduceOp)
 """Ops whose loops do the maps behind them on the way, but not behind a transpose."""
 
+_MOST_MAPS = 64
+"""The most maps between a transpose and what computes them: no kernel has more."""
+
 
 def _worth(op: Operation, transposes: Sequence[TransposeOp]) -> str | None:
     result = dims_of(op.results[0])
@@ -46,7 +49,11 @@ def _worth(op: Operation, transposes: Sequence[TransposeOp]) -> str | None:
 def _is_computed_here(transpose: TransposeOp) -> bool:
     """True if the op behind a transpose could be done by what computes its only operand."""
     value = transpose.input
-    while isinstance(value.owner, _MAPS) and value.has_one_use():
+    for _ in range(_MOST_MAPS):
+        if not isinstance(value.owner, _MAPS) or not value.has_one_use():
+            break
+        if not is_ranked(value.owner):
+            return False
         same = [each for each in value.owner.operands if dims_of(each) == dims_of(value)]
         anchored = (each for each in same if isinstance(each.owner, (*_MAPS, *_TAKES_EPILOGUE)))
         if (following := next(anchored, None)) is None:

@@ -79,17 +79,22 @@ func.func @branches(%b : tensor<i1>, %x : tensor<3xf32>, %z : tensor<3xf32>) -> 
 
 // -----
 
-// Constants meet (fold adds them up), or come last; of floats, each sum is rounded.
+// Constants meet (fold adds them up), also in a tree; of floats, each sum is rounded.
 // CHECK-LABEL: @constants
-// CHECK-DAG:     %[[S:.*]] = core.add %y, %x
-// CHECK-DAG:     %[[T:.*]] = core.add %d, %c : (tensor<i32>, tensor<i32>) -> tensor<i32>
+// CHECK-DAG:     %[[S:.*]] = core.add %x, %y
+// CHECK-DAG:     %[[T:.*]] = core.add %{{[cd]}}, %{{[cd]}} : (tensor<i32>, tensor<i32>) -> tensor<i32>
 // CHECK:         core.add %[[S]], %[[T]]
 // CHECK-LABEL: @one_constant
-// CHECK:         %[[S:.*]] = core.mul %x, %y
-// CHECK-NEXT:    core.mul %[[S]], %c
+// CHECK:         core.mul %x, %c
+// CHECK-LABEL: @tree
+// CHECK-DAG:     %[[P:.*]] = core.mul %x, %y
+// CHECK-DAG:     %[[Q:.*]] = core.mul %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i32>
+// CHECK-DAG:     %[[R:.*]] = core.mul %c, %[[Q]] : (tensor<i32>, tensor<i32>) -> tensor<i32>
+// CHECK:         %[[S:.*]] = core.mul %[[P]], %[[R]]
+// CHECK-NEXT:    core.add %[[S]], %c
 // CHECK-LABEL: @floats
 // CHECK:         %[[S:.*]] = core.add %x, %c
-// CHECK-NEXT:    core.add %[[S]], %y
+// CHECK-NEXT:    core.add %[[S]], %d
 func.func @constants(%x : tensor<3xi32>, %y : tensor<3xi32>) -> tensor<3xi32> {
   %c = core.constant dense<3> : tensor<i32>
   %d = core.constant dense<4> : tensor<i32>
@@ -104,10 +109,21 @@ func.func @one_constant(%x : tensor<3xi32>, %y : tensor<3xi32>) -> tensor<3xi32>
   %1 = core.mul %0, %y : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi32>
   func.return %1 : tensor<3xi32>
 }
-func.func @floats(%x : tensor<3xf32>, %y : tensor<3xf32>) -> tensor<3xf32> {
+func.func @tree(%x : tensor<i32>, %y : tensor<i32>) -> tensor<i32> {
+  %c = core.constant dense<3> : tensor<i32>
+  %d = core.constant dense<5> : tensor<i32>
+  %0 = core.mul %x, %c : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  %1 = core.mul %0, %y : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  %2 = core.mul %c, %d : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  %3 = core.mul %2, %1 : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  %4 = core.add %3, %c : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  func.return %4 : tensor<i32>
+}
+func.func @floats(%x : tensor<3xf32>) -> tensor<3xf32> {
   %c = core.constant dense<3.0> : tensor<f32>
+  %d = core.constant dense<4.0> : tensor<f32>
   %0 = core.add %x, %c : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
-  %1 = core.add %0, %y : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %1 = core.add %0, %d : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
   func.return %1 : tensor<3xf32>
 }
 
