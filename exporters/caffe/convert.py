@@ -33,7 +33,15 @@ from lowerdeck.exporters.errors import ExportError
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
 from lowerdeck.passes.provenance import describe, source_file, source_names
 
-_TOPICS = ("elementwise", "linear", "movement", "normalization", "pooling", "reductions")
+_TOPICS = (
+    "elementwise",
+    "linear",
+    "movement",
+    "normalization",
+    "pooling",
+    "reductions",
+    "templates",
+)
 """The modules that register converters and formulas."""
 
 
@@ -55,6 +63,8 @@ class ConvertToCaffePass(ModulePass):
     - split, slice -> Slice, and Silence for the parts that nothing reads; broadcast -> Tile
     - transpose -> Permute [dialect ssd], or Slice, Reshape and Concat [of few parts]
     - formulas that a layer computes as a whole: ReLU, PReLU, ELU, BNLL, LRN, ...
+    - LSTM, RNN, and the second top of Pooling, if what such a layer becomes in core is just what is
+      there
 
     A result that is also read in the net is the top of a Split: outputs are blobs that no layer
     reads. ExportError lists every op without a form in Caffe, or in the `dialect` (bvlc or ssd).

@@ -10,13 +10,13 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.caffe.caffe_pb2 import LRNParameter
 from lowerdeck.dialects.core import elementwise as e
-from lowerdeck.dialects.core.enums import PoolKind
+from lowerdeck.dialects.core.enums import PoolKind, ReduceKind
 from lowerdeck.dialects.core.linear import BatchNormOp, LayerNormOp
-from lowerdeck.dialects.core.reduce import PoolOp
+from lowerdeck.dialects.core.reduce import PoolOp, ReduceOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, ints
-from lowerdeck.exporters.caffe.elementwise import scaled_by
+from lowerdeck.exporters.caffe.elementwise import along, scaled_by
 from lowerdeck.exporters.caffe.linear import numbers
-from lowerdeck.exporters.caffe.net import Blob, Fields, Net, Weight, converts, recognizes
+from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
 from lowerdeck.exporters.caffe.reductions import mean_of
 from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
@@ -163,6 +163,50 @@ def _mean_taken_off(net: Net, op: e.SubOp) -> Blob | None:
         return None
     across = True if first == 1 else None
     return net.layer("MVN", [x], across_channels=across, normalize_variance=False)
+
+
+@recognizes(e.MulOp)
+def _scaled_length(net: Net, op: e.MulOp) -> Blob | None:
+    """scale * x / sqrt(sum of squares + epsilon), with one scale a channel or one for all"""
+    quotient, scale = producer(op.lhs, e.DivOp), net.array(op.rhs)
+    if quotient is None or scale is None or not quotient.result.has_one_use():
+        return None
+    axis, run = along(scale, net.shape(op.result))
+    if quotient.result.type != op.result.type or (run.ndim, axis) not in ((0, 0), (1, 1)):
+        return None
+    return _by_length(net, quotient, run)
+
+
+@recognizes(e.DivOp)
+def _length(net: Net, op: e.DivOp) -> Blob | None:
+    """x / sqrt(sum of squares + epsilon)"""
+    return _by_length(net, op, np.ones((), np.float32))
+
+
+def _by_length(net: Net, op: e.DivOp, scale: Array) -> Blob | None:
+    """A Normalize layer, whose sum is over the channels or over all of an item."""
+    root = producer(op.rhs, e.SqrtOp)
+    total = None if root is None else producer(root.input, e.AddOp)
+    reduce = None if total is None else producer(total.lhs, ReduceOp)
+    if total is None or reduce is None or not net.has("Normalize"):
+        return None
+    epsilon, x = number(total.rhs), op.lhs
+    is_kept = bool(reduce.keep_dims.value.data)
+    if epsilon is None or reduce.kind.data != ReduceKind.SUM or not is_kept:
+        return None
+    rank, axes = len(net.shape(x)), ints(reduce.axes)
+    across = axes == list(range(1, rank))
+    if not _squares(reduce.input, x) or not 2 <= rank <= 4 or not (across or axes == [1]):
+        return None
+    is_default = np.float32(epsilon) == np.float32(1e-10)
+    return net.layer(
+        "Normalize",
+        [net.blob(x)],
+        [Weight.of(scale)],
+        across_spatial=None if across else False,
+        channel_shared=None if scale.ndim == 0 else False,
+        eps=None if is_default else epsilon,
+    )
 
 
 # By neighbors

@@ -97,14 +97,8 @@ def test_caffe_through_onnx(caffe_case: Case) -> None:
     _check("caffe", caffe_case, exported)
 
 
-NOT_OF_CAFFE = frozenset({"pool_mask"})
-"""The cases of Caffe that are not exported to Caffe so far."""
-
-
 def test_caffe_through_caffe(caffe_case: Case) -> None:
-    outcome = run_case(caffe_case, exported_to_caffe)
-    expected = "refused" if caffe_case.name in NOT_OF_CAFFE else "pass"
-    assert outcome.status == expected, outcome.message
+    _check("caffe", caffe_case, exported_to_caffe)
 
 
 CONVOLUTIONAL = frozenset(

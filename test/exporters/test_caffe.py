@@ -15,10 +15,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region, SSAValue
+from xdsl.rewriter import Rewriter
 
 import lowerdeck
 from lowerdeck.compiler import CompileOptions, import_and_lower
-from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
+from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter, NetParameter
+from lowerdeck.dialects.caffe.shapes import layer_shapes
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import linear, tensor
 from lowerdeck.dialects.core import reduce as reductions
@@ -27,10 +29,11 @@ from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import f32, i64
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.interpret import run_module
-from lowerdeck.exporters.caffe import export_caffe
+from lowerdeck.exporters.caffe import export_caffe, write_model
 from lowerdeck.exporters.caffe.convert import ConvertToCaffePass
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
+from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.contracts import check_contract
 
 Array: TypeAlias = NDArray[Any]
@@ -539,6 +542,105 @@ def test_contract_of_the_phase() -> None:
     module = module_of({"x": floats(2)}, e.TanhOp)
     with pytest.raises(Exception, match="convert-to-caffe should have converted it"):
         check_contract(module, "caffe")
+
+
+# From Caffe: layers that are many ops of core
+
+
+def net_file(folder: Path, shapes: Mapping[str, tuple[int, ...]], text: str) -> Path:
+    """A net of one layer with random weights."""
+    net = NetParameter()
+    for name, shape in shapes.items():
+        layer = net.layer.add(name=name, type="Input", top=[name])
+        layer.input_param.shape.add(dim=shape)
+    own = text_format.Parse(f'name: "own" {text}', LayerParameter())
+    net.layer.append(own)
+    path = folder / "own.prototxt"
+    path.write_text(text_format.MessageToString(net))
+    found = layer_shapes(own, [shapes[name] for name in own.bottom], len(own.top))
+    for shape in found.blobs:
+        blob = net.layer[-1].blobs.add()
+        blob.shape.dim.extend(shape)
+        blob.data.extend(floats(*shape).reshape(-1))
+    path.with_suffix(".caffemodel").write_bytes(net.SerializeToString())
+    return path
+
+
+X34 = {"x": (2, 4, 3, 5)}
+RECURRENT = 'bottom: "x" bottom: "cont" top: "y" recurrent_param { num_output: 5 }'
+STEPS = {"x": (4, 2, 3), "cont": (4, 2)}
+
+
+@pytest.mark.parametrize(
+    ("shapes", "text"),
+    [
+        (
+            STEPS,
+            'type: "LSTM" bottom: "x" bottom: "cont" top: "y" recurrent_param { num_output: 5 }',
+        ),
+        (
+            STEPS,
+            'type: "RNN" bottom: "x" bottom: "cont" top: "y" recurrent_param { num_output: 5 }',
+        ),
+        (X34, 'type: "Normalize" bottom: "x" top: "y"'),
+        (
+            X34,
+            'type: "Normalize" bottom: "x" top: "y" '
+            "norm_param { across_spatial: false channel_shared: false eps: 0.5 }",
+        ),
+        (
+            X34,
+            'type: "Pooling" bottom: "x" top: "y" top: "places" '
+            "pooling_param { kernel_size: 3 stride: 2 pad: 1 }",
+        ),
+        (X34, 'type: "MVN" bottom: "x" top: "y" mvn_param { eps: 0.5 }'),
+        (X34, 'type: "MVN" bottom: "x" top: "y" mvn_param { normalize_variance: false }'),
+        (X34, 'type: "LRN" bottom: "x" top: "y" lrn_param { local_size: 3 k: 2 alpha: 0.5 }'),
+        (
+            X34,
+            'type: "LRN" bottom: "x" top: "y" '
+            "lrn_param { local_size: 3 norm_region: WITHIN_CHANNEL alpha: 2 }",
+        ),
+        (
+            X34,
+            'type: "BatchNorm" bottom: "x" top: "y" batch_norm_param { use_global_stats: false }',
+        ),
+        (X34, 'type: "BNLL" bottom: "x" top: "y"'),
+        (X34, 'type: "ELU" bottom: "x" top: "y" elu_param { alpha: 0.5 }'),
+        (X34, 'type: "ArgMax" bottom: "x" top: "y" argmax_param { axis: 2 top_k: 2 }'),
+    ],
+)
+def test_layer_comes_back(tmp_path: Path, shapes: Mapping[str, tuple[int, ...]], text: str) -> None:
+    """A layer becomes itself, with its weights."""
+    source, out = net_file(tmp_path, shapes, text), tmp_path / "net.prototxt"
+    lowerdeck.export(source, out, dialect="ssd")
+    expected = net_of(source).layer[len(shapes)]
+    found = [layer.type for layer in net_of(out).layer if layer.type not in ("Input", "Silence")]
+    assert set(found) == {expected.type}
+    inputs = {name: floats(*shape) for name, shape in shapes.items()}
+    if "cont" in inputs:
+        inputs["cont"] = np.array([[0, 1], [1, 1], [1, 0], [1, 1]], np.float32)
+    before, after = (run_module(read_back(path), inputs) for path in (source, out))
+    assert sorted(before) == sorted(after)
+    for name, value in before.items():
+        np.testing.assert_allclose(np.asarray(after[name]), np.asarray(value), 1e-5, 1e-5)
+
+
+def test_what_is_nearly_an_lstm_is_not(tmp_path: Path) -> None:
+    """One gate has another function: the steps stay as they are."""
+    text = f'type: "LSTM" {RECURRENT}'
+    module, context = import_and_lower(
+        str(net_file(tmp_path, STEPS, text)), "legal", CompileOptions()
+    )
+    gate = next(op for op in module.walk() if isinstance(op, e.SigmoidOp))
+    Rewriter.replace_op(gate, e.TanhOp(gate.operands[0]))
+    inputs = {"x": floats(4, 2, 3), "cont": np.ones((4, 2), np.float32)}
+    expected = run_module(module, inputs)["y"]
+    run_to_phase(context, module, "caffe", after="legal")
+    write_model(module, tmp_path / "net.prototxt")
+    assert "LSTM" not in {layer.type for layer in net_of(tmp_path / "net.prototxt").layer}
+    found = run_module(read_back(tmp_path / "net.prototxt"), inputs)["y"]
+    np.testing.assert_allclose(np.asarray(found), np.asarray(expected), 1e-5, 1e-5)
 
 
 # From TensorFlow
