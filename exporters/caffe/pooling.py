@@ -102,15 +102,26 @@ class _Planes:
                     "than they are",
                 )
             parameters = self._fields(pads)
-            try:
-                counts = pool_windows(parameters, self.sizes[0], self.sizes[1]).counts
-            except ShapeError as error:
-                refuse(f"what Pooling does not take: {error}")
-            short = [axis for axis in (0, 1) if counts[axis] < fronts[axis] + self.counts[axis]]
+            room = [
+                size + 2 * pad - kernel
+                for size, pad, kernel in zip(self.sizes, pads, self.kernel, strict=True)
+            ]
+            short = [axis for axis in (0, 1) if room[axis] < 0]
+            if not short:
+                counts = self._counts(parameters)
+                wanted = [front + n for front, n in zip(fronts, self.counts, strict=True)]
+                short = [axis for axis in (0, 1) if counts[axis] < wanted[axis]]
             if not short:
                 return parameters, fronts
             for axis in short:
                 fronts[axis] += 1
+
+    def _counts(self, parameters: PoolingParameter) -> tuple[int, int]:
+        """How many windows Caffe has."""
+        try:
+            return pool_windows(parameters, self.sizes[0], self.sizes[1]).counts
+        except ShapeError as error:
+            refuse(f"what Pooling does not take: {error}")
 
     def _fields(self, pads: Sequence[int]) -> PoolingParameter:
         p = PoolingParameter()

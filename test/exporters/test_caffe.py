@@ -192,6 +192,24 @@ def test_pools_that_hang_over(tmp_path: Path) -> None:
     assert check(tmp_path, {"x": floats(1, 2, 8, 8)}, program) == ["Pooling"]
 
 
+def test_window_larger_than_the_plane(tmp_path: Path) -> None:
+    """Only padding at the end makes room for it."""
+
+    def program(x: SSAValue) -> Any:
+        return reductions.PoolOp(
+            "average",
+            x,
+            kernel=[7, 7],
+            strides=[1, 1],
+            dilations=[1, 1],
+            pads_begin=[0, 0],
+            pads_end=[1, 1],
+            overhang=[0, 0],
+        )
+
+    check(tmp_path, {"x": floats(1, 2, 6, 6)}, program)
+
+
 def test_lines_are_pooled_as_planes(tmp_path: Path) -> None:
     def program(x: SSAValue) -> Any:
         return reductions.PoolOp(
