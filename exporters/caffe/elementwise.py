@@ -19,6 +19,9 @@ from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.values import number
 
+_MOST_FACTORS = 16
+"""The factors of a product that are looked at."""
+
 # Functions of one element
 
 _FUNCTIONS: Mapping[type[Operation], str] = {
@@ -388,15 +391,24 @@ def _less_one(value: SSAValue) -> SSAValue | None:
 
 @recognizes(e.SelectOp)
 def _kept(net: Net, op: e.SelectOp) -> Blob | None:
-    """y where c is not zero, else 0: a product with 1 or 0"""
+    """y where c is not zero, else 0, if c is a factor of y: then y is 0 there by itself"""
     compare = producer(op.condition, e.CompareOp)
     if compare is None or number(compare.rhs) != 0 or number(op.on_true) != 0:
         return None
     if compare.predicate.data != "eq" or net.shape(op.on_false) != net.shape(op.result):
         return None
-    size = net.layer("AbsVal", [net.blob(compare.lhs)], suffix="size")
-    mask = net.layer("Threshold", [size], suffix="mask")
-    return _product(net, net.blob(op.on_false), mask, net.shape(op.result))
+    return net.blob(op.on_false) if _has_factor(op.on_false, compare.lhs) else None
+
+
+def _has_factor(value: SSAValue, factor: SSAValue) -> bool:
+    """True if a value is a product, of a few products, with a factor."""
+    pending = [value]
+    for current in pending:
+        if current is factor:
+            return True
+        if len(pending) < _MOST_FACTORS and (product := producer(current, e.MulOp)) is not None:
+            pending += product.operands
+    return False
 
 
 @recognizes(e.CastOp)

@@ -317,6 +317,20 @@ def test_bounds_in_the_wrong_order_are_no_clip(tmp_path: Path) -> None:
     assert types == ["Clip", "Clip"]
 
 
+def test_what_is_zero_by_itself_needs_no_choice(tmp_path: Path) -> None:
+    """But a quotient by zero is no number, and a product with zero none either."""
+    inputs = {"x": floats(2, 3), "c": np.array([[0, 1, 2], [3, 0, 0]], np.float32)}
+
+    def program(cls: Any, x: SSAValue, c: SSAValue) -> Any:
+        is_zero = e.CompareOp("eq", c, number(0)).result
+        return e.SelectOp(is_zero, number(0), cls(e.MulOp(x, x).result, c).result)
+
+    types = check(tmp_path, inputs, lambda x, c: program(e.MulOp, x, c))
+    assert types == ["Eltwise", "Eltwise"]
+    with pytest.raises(ExportError, match="no layer of Caffe computes"):
+        check(tmp_path, inputs, lambda x, c: program(e.DivOp, x, c))
+
+
 # Reductions
 
 
