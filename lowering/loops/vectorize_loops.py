@@ -219,7 +219,13 @@ class LoopVectorizer:
         whole = piece.count // at_once if self._has_sums else Expr.const(0)
         self._vectors(piece, Expr.const(0), whole, at_once, block)
         done = whole * at_once
-        self._vectors(piece, done, piece.count - done, 1, block)
+        rest = piece.count - done
+        # Threads share the vectors of the outermost loop.
+        is_shared = bool(self._loop.parallel.value.data)
+        if self._has_sums and not is_shared and rest.value is not None and rest.value > 1:
+            self._vectors(piece, done, Expr.const(1), rest.value, block)
+        else:
+            self._vectors(piece, done, rest, 1, block)
         return []
 
     def _vectors(

@@ -130,6 +130,21 @@ func.func @main(%x: tensor<19x7xf32>) -> tensor<19xf32> {
 
 // -----
 
+// The two vectors of a row of sums wait for each other no more than they have to.
+// CHECK-LABEL: buffer.func @reduce_0
+// CHECK:      buffer.for <[0, 5, 1]>
+// CHECK:        buffer.for <[0, 2, 1]>
+// CHECK:          buffer.for <[0, 300, 1]> carry
+// CHECK:          buffer.store %{{.*}}, %{{.*}} <[d0, d1 * 8]> : vector<8xf32>
+// CHECK:        } by unroll
+// CHECK-NOT:  vector<8xf32>
+func.func @main(%x: tensor<5x300x19xf32>) -> tensor<5x19xf32> {
+  %y = core.reduce max %x [1] : (tensor<5x300x19xf32>) -> tensor<5x19xf32>
+  func.return %y : tensor<5x19xf32>
+}
+
+// -----
+
 // So are running sums, which have no other vectors: each depends on the one before.
 // CHECK-LABEL: buffer.func @cumulative_0
 // CHECK: buffer.for <[0, 64, 1]> carry
