@@ -454,6 +454,18 @@ KNOWN: tuple[Difference, ...] = (
         lambda call: call.first.dtype.kind in "iu" and call.get("mode") not in (None, b"nearest"),
     ),
     Difference(
+        UNPROMISED,
+        ("Resize", "Upsample", "GridSample"),
+        "an integer of which a cubic function makes more than its type holds",
+        lambda call: call.first.dtype.kind in "iu" and call.get("mode") in (b"cubic", b"bicubic"),
+    ),
+    Difference(
+        NOBODY,
+        ("HannWindow", "BlackmanWindow"),
+        "whether a window ends with 0 or with what rounding leaves of it",
+        lambda call: call.node.op_type == "BlackmanWindow" or not call.get("periodic", 1),
+    ),
+    Difference(
         NOBODY,
         ("AffineGrid", "Resize"),
         "no witness computes f64 in f64",
