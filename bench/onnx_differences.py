@@ -65,6 +65,15 @@ class Difference:
     when: Callable[[Call], bool] = lambda call: True
 
 
+def _chooses_beyond(call: Call) -> bool:
+    """A condition of Compress is longer than what it chooses of; False if either is not known."""
+    values, condition = call.inputs
+    if not (is_array(values) and is_array(condition)):
+        return False
+    axis = call.get("axis")
+    return condition.size > (values.size if axis is None else values.shape[axis])
+
+
 def _is_flattened(call: Call) -> bool:
     return call.opset < 13 and call.get("axis", 1) not in (-1, call.first.ndim - 1)
 
@@ -425,15 +434,7 @@ KNOWN: tuple[Difference, ...] = (
         NOBODY,
         ("Compress",),
         "what is chosen beyond the end",
-        lambda call: (
-            is_array(call.inputs[1])
-            and call.inputs[1].size
-            > (
-                call.first.size
-                if "axis" not in call.attributes
-                else call.first.shape[call.get("axis")]
-            )
-        ),
+        _chooses_beyond,
     ),
     Difference(
         NOBODY,
