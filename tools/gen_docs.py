@@ -186,7 +186,7 @@ def passes_page() -> str:
         cleandoc(contracts.__doc__ or ""),
         "The passes that lead to each phase, in order:",
         steps,
-        *(f"## To `{phase}`\n\n{text}" for phase, text in _by_phase(phases, classes)),
+        *(f"## {title}\n\n{text}" for title, text in _by_phase(phases, classes)),
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
 
@@ -194,14 +194,21 @@ def passes_page() -> str:
 def _by_phase(
     phases: Mapping[str, Iterable[str]], classes: Mapping[str, type[ModulePass]]
 ) -> Iterator[tuple[str, str]]:
-    """The entries of the passes that run in a phase, and in none before, with those they run."""
+    """
+    The entries of the passes that run in a phase, and in none before, with those they run; then
+    those of the passes that no phase needs.
+    """
     shown: set[str] = set()
     for phase, names in phases.items():
         own = [member for name in names for member in _with_members(classes[name])]
         texts = [_pass(cls, phases) for cls in dict.fromkeys(own) if cls.name not in shown]
         shown.update(cls.name for cls in own)
         if texts:
-            yield phase, "\n\n".join(texts)
+            yield f"To `{phase}`", "\n\n".join(texts)
+    others = [_pass(cls, phases) for name, cls in classes.items() if name not in shown]
+    if others:
+        note = "They run where a pipeline of `opt-tool` names them."
+        yield "Of no phase", "\n\n".join([note, *others])
 
 
 def _with_members(cls: type[ModulePass]) -> list[type[ModulePass]]:
