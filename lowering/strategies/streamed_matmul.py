@@ -22,8 +22,14 @@ from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, row_labels, tiled
 ROWS = 8
 """Rows of the right matrix that are added up before the result takes their sum."""
 
-CHUNK = 1024
-"""Columns that one part has: their sums so far stay in the L1 cache."""
+CHUNK = "chunk"
+"""The parameter of a schedule: columns that one part has."""
+LONGEST_CHUNK = 1024
+"""Columns whose sums so far stay in the L1 cache."""
+SHORTEST_CHUNK = 512
+"""The fewest columns of a part that is made shorter for threads to share."""
+PARTS_OF_A_THREAD = 4
+"""The parts that each thread should have, so that one that is left over is not much."""
 
 
 class StreamedMatmul(Strategy):
@@ -34,6 +40,7 @@ class StreamedMatmul(Strategy):
 
     name = "streamed_matmul"
     anchors = (MatmulOp,)
+    parameters = (CHUNK,)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
@@ -54,19 +61,24 @@ class StreamedMatmul(Strategy):
         group = vectors * (ROWS * costs.l2_line_cycles + 3)
         cycles = depth / ROWS * max(group, ROWS * costs.latency_cycles + costs.row_cycles)
         matrices = prod(assumed_shape(op.result)[:-1])
-        yield Candidate(matrices * cycles, Schedule(self.name, lanes=((COLUMN, target.lanes),)))
+        chunk = LONGEST_CHUNK
+        if setting.threads > 1:
+            parts = matrices * (columns // chunk)
+            chunk = SHORTEST_CHUNK if parts < PARTS_OF_A_THREAD * setting.threads else chunk
+        own = Schedule(self.name, lanes=((COLUMN, target.lanes),), parameters=((CHUNK, chunk),))
+        yield Candidate(matrices * cycles, own)
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         op, b = the(MatmulOp, k.kernel), k.builder
         dims, lanes = dims_of(op.result), schedule.vector(COLUMN)
         labels = row_labels(len(dims))
         batch = list(zip(labels, dims[:-1], strict=True))
-        columns = dims[-1]
-        whole = columns // CHUNK
+        columns, chunk = dims[-1], schedule.parameter(CHUNK)
+        whole = columns // chunk
         if whole != 0:
             with b.labeled_nest([*batch, ("chunk", whole)], parallel=True) as at:
-                _columns(k, op, at[:-1], at[-1] * CHUNK, (Expr.const(CHUNK // lanes), lanes))
-        done = whole * CHUNK
+                _columns(k, op, at[:-1], at[-1] * chunk, (Expr.const(chunk // lanes), lanes))
+        done = whole * chunk
         for width in (lanes, 1):
             count = (columns - done) // width
             if count != 0:
