@@ -358,7 +358,7 @@ class ParallelizePass(ModulePass):
                 continue
             for part in _divided(function, functions, entry):
                 loops = parallel_loops(part)
-                if not any(estimated_trips(loop) > 1 for loop in loops):
+                if sum(map(estimated_trips, loops)) < 2:
                     continue
                 if steps_of_block(part.body.block, costs) >= worth:
                     split_function(part, [collapsed(loop) for loop in loops], costs)

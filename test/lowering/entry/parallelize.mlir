@@ -407,3 +407,48 @@ buffer.entry ["x"] -> ["y", "z"] {
   }
   buffer.return
 }
+
+// -----
+
+// Several tiles, each written out as a loop of one iteration: they are dealt out. A single one is not.
+// CHECK-LABEL: buffer.func @tiles
+// CHECK:         buffer.for <[s0 floordiv s1, (s0 + 1) floordiv s1, 1]>
+// CHECK:         buffer.for <[(-s0 + s1 - 1) floordiv s1, (-s0 + s1) floordiv s1, 1]>
+// CHECK-LABEL: buffer.func @tile
+// CHECK:         buffer.for <[0, 1, 1]>
+// CHECK-LABEL: buffer.entry
+// CHECK:         buffer.call @tiles({{.*}}) <[part.number, part.count]>
+// CHECK:         buffer.call @tile({{.*}}) <[]>
+buffer.func @tiles {
+^bb0(%y : !buffer.ref<[2] x f32>):
+  %zero = arith.constant 0.0 : f32
+  buffer.for <[0, 1, 1]> {
+  ^bb1(%i : index):
+    buffer.store %zero, %y(%i) <[d0]> : f32, !buffer.ref<[2] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.for <[0, 1, 1]> {
+  ^bb1(%i : index):
+    buffer.store %zero, %y(%i) <[d0 + 1]> : f32, !buffer.ref<[2] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+buffer.func @tile {
+^bb0(%y : !buffer.ref<[2] x f32>):
+  %zero = arith.constant 0.0 : f32
+  buffer.for <[0, 1, 1]> {
+  ^bb1(%i : index):
+    buffer.store %zero, %y(%i) <[d0]> : f32, !buffer.ref<[2] x f32>
+    buffer.yield
+  } {parallel = true}
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+buffer.entry [] -> ["y", "z"] {
+^bb0(%y : !buffer.ref<[2] x f32>, %z : !buffer.ref<[2] x f32>):
+  buffer.call @tiles(%y) <[]> : (!buffer.ref<[2] x f32>)
+  buffer.call @tile(%z) <[]> : (!buffer.ref<[2] x f32>)
+  buffer.return
+}
