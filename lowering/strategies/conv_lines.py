@@ -160,7 +160,7 @@ class ConvLines(Strategy):
         if any(layout.data.pieces != plain for layout in layouts):
             return
         if (plan := plan_lines(op, setting.target)) is not None:
-            yield Candidate(plan.cycles, plan.schedule(self.name))
+            yield Candidate(plan.cycles / setting.threads, plan.schedule(self.name))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op, filters = the(ConvOp, kernel), schedule.tile(OUTPUT_CHANNEL)
@@ -245,7 +245,7 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
     if weight is None or windows is None or 0 in weight or not is_of(op, f32, f64):
         return None
     element = element_type(op.result)
-    shape, across = assumed_shape(op.result), windows[-1]
+    shape, across = likely_shape(op), windows[-1]
     if 0 in shape or across.stride > LARGEST_STRIDE:
         return None
     lanes = target.lanes_of(element)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log2, prod
 from typing import TypeVar
 
-from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import assumed_shape
@@ -99,7 +99,7 @@ def window_sum_tiles(
     )
 
 
-def likely_shape(op: ConvOp) -> list[int]:
+def likely_shape(op: ConvOp | ConvTransposeOp) -> list[int]:
     """A result shape to estimate with: one image where their number is not known."""
     shape = assumed_shape(op.result)
     return shape if dims_of(op.result)[0].value is not None else [1, *shape[1:]]

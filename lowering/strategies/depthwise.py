@@ -26,7 +26,12 @@ from lowerdeck.lowering.strategies.conv_sums import (
     is_depthwise,
     spatial_labels,
 )
-from lowerdeck.lowering.strategies.costs import Scored, conversion_cycles, row_tiles
+from lowerdeck.lowering.strategies.costs import (
+    Scored,
+    conversion_cycles,
+    likely_shape,
+    row_tiles,
+)
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
@@ -56,14 +61,14 @@ class Depthwise(Strategy):
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, result = the(ConvOp, kernel), layout_out(kernel)
-        shape, w = assumed_shape(op.result), static_shape(op.weight)
+        shape, w = likely_shape(op), static_shape(op.weight)
         if w is None or not can_be_packed(kernel, op.weight):
             return
         if not can_be_blocked_depthwise(op, layout_in(kernel, op.input), result):
             return
         *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
         blocks = -(-shape[1] // result.inner(1))
-        rows = shape[0] * blocks * prod(shape[2:-1]) * prod(w[2:-1])
+        rows = shape[0] * blocks * prod(shape[2:-1]) * prod(w[2:-1]) / setting.threads
         for cycles, columns in depthwise_tiles(shape[-1], w[-1], setting.target):
             order = ("n", OUTPUT_CHANNEL, *outer, last)
             yield Candidate(rows * cycles, Schedule(self.name, ((last, columns),), order))
@@ -83,7 +88,7 @@ def _saved_by_blocks(op: ConvOp, target: Target) -> float:
     What it takes more in row-major layout than in blocks, in copies of the result from one layout
     to the other.
     """
-    costs, shape = target.costs, assumed_shape(op.result)
+    costs, shape = target.costs, likely_shape(op)
     width, taps = max(shape[-1], 1), prod(assumed_shape(op.weight)[2:])
     elements = max(prod(shape), 1)
     lines = plan_lines(op, target)

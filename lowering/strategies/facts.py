@@ -10,12 +10,16 @@ from lowerdeck.dialects.core.control_flow import KernelBody, KernelOp, yielded
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ContractionOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests.lower import ANCHORS
 
 Op = TypeVar("Op", bound=Operation)
 
 ASSUMED_SIZE = 64
 """The assumed value of a dimension that is known only at run time."""
+
+_IMAGE_SIZE = 256
+"""What an open dimension may be at the inputs: those that strides have divided are smaller."""
 
 
 def anchors_of(kernel: KernelBody) -> list[Operation]:
@@ -76,8 +80,18 @@ def has_channels(value: SSAValue) -> bool:
 
 def assumed_shape(value: SSAValue) -> list[int]:
     """A shape for estimates."""
-    sizes = (dim.value for dim in dims_of(value))
-    return [ASSUMED_SIZE if size is None else size for size in sizes]
+    return [assumed_size(dim) for dim in dims_of(value)]
+
+
+def assumed_size(dim: Expr) -> int:
+    """
+    The size of a dimension, for estimates: that of a map in the depth of a network is small, if its
+    image is open, too.
+    """
+    if dim.value is not None:
+        return dim.value
+    size = dim.evaluate(dict.fromkeys(dim.symbols, _IMAGE_SIZE))
+    return min(max(size, 1), ASSUMED_SIZE)
 
 
 def blocked_constants(kernel: KernelOp, lanes: int) -> dict[SSAValue, LayoutAttr]:

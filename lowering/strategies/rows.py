@@ -23,9 +23,13 @@ from lowerdeck.lowering.strategies.conv_sums import (
     has_border,
     spatial_labels,
 )
-from lowerdeck.lowering.strategies.costs import fits, reduction_cycles, scored
+from lowerdeck.lowering.strategies.costs import (
+    fits,
+    likely_shape,
+    reduction_cycles,
+    scored,
+)
 from lowerdeck.lowering.strategies.facts import (
-    assumed_shape,
     can_be_packed,
     is_of,
     layout_in,
@@ -54,7 +58,7 @@ class Rows(Strategy):
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(ConvOp, kernel), setting.target
-        shape, w = assumed_shape(op.result), static_shape(op.weight)
+        shape, w = likely_shape(op), static_shape(op.weight)
         if target.lanes == 1 or w is None or not can_be_packed(kernel, op.weight):
             return
         if not can_be_rows(op, layout_in(kernel, op.input), layout_out(kernel)):
@@ -71,7 +75,7 @@ class Rows(Strategy):
             return reduction_cycles(target.costs, [shape[1], vectors], tile, prod(w[1:]), sum)
 
         *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
-        rows = shape[0] * prod(shape[2:-1])
+        rows = shape[0] * prod(shape[2:-1]) / setting.threads
         for cycles, (channels, columns) in scored(ways, cost):
             yield Candidate(
                 rows * cycles,

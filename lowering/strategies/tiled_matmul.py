@@ -31,7 +31,8 @@ from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.costs import Scored, fits, scored
 from lowerdeck.lowering.strategies.facts import (
-    ASSUMED_SIZE,
+    assumed_shape,
+    assumed_size,
     is_constant,
     is_of,
     layout_in,
@@ -79,7 +80,7 @@ class TiledMatmul(Strategy):
             return
         axis = tiled_axis(op)
         dims = dims_of(op.result)
-        rows, columns, depth = map(_number, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
+        rows, columns, depth = map(assumed_size, (dims[axis], dims[-1], dims_of(op.lhs)[-1]))
         labels = row_labels(len(dims))
         row = labels.pop(axis)
         rows_first, columns_first = (*labels, row, COLUMN), (*labels, COLUMN, row)
@@ -89,7 +90,7 @@ class TiledMatmul(Strategy):
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
         most = _most_sums(kernel, target) if is_integer(element) else None
         ways = product_tiles(target, rows, columns, depth, most=most, is_strided=not is_packed)
-        matrices = prod(map(_number, dims[:-1])) // rows
+        matrices = prod(map(assumed_size, dims[:-1])) // rows
         for cycles, (height, count) in ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
@@ -199,11 +200,7 @@ def panels(rank: int, width: int) -> LayoutAttr:
 
 
 def _size(value: SSAValue) -> int:
-    return prod(_number(dim) for dim in dims_of(value))
-
-
-def _number(dim: Expr) -> int:
-    return ASSUMED_SIZE if dim.value is None else dim.value
+    return prod(assumed_shape(value))
 
 
 def tiled_axis(op: MatmulOp) -> int:

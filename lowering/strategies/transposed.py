@@ -28,9 +28,9 @@ from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import sum_over_channels
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
 from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
-from lowerdeck.lowering.strategies.costs import window_sum_tiles
+from lowerdeck.lowering.strategies.costs import likely_shape, window_sum_tiles
 from lowerdeck.lowering.strategies.facts import (
-    ASSUMED_SIZE,
+    assumed_size,
     blocked_constants,
     can_be_packed,
     has_channels,
@@ -77,7 +77,7 @@ class Transposed(Strategy):
         first = [own[0] for own in phases_of(op)]
         groups = op.groups.data
         depth = w[0] // groups * max(1, prod(phase.taps for phase in first))
-        counts = [ASSUMED_SIZE if own.count.value is None else own.count.value for own in first]
+        counts = [assumed_size(own.count) for own in first]
         height = counts[-2] if len(first) > 1 else 1
         # A tile of two groups would have no inputs in common.
         blocks = -(-w[1] // _lanes(op, result))
@@ -85,8 +85,7 @@ class Transposed(Strategy):
         sizes = (blocks, height, counts[-1])
         ways = window_sum_tiles(setting.target, sizes, depth, even_only=groups > 1)
         images = prod(counts[:-2]) * prod(map(len, phases_of(op))) * groups
-        batch = dims_of(op.result)[0].value
-        images *= ASSUMED_SIZE if batch is None else batch
+        images *= likely_shape(op)[0] / setting.threads
         for cycles, (count, rows, columns) in ways:
             tile = [(spatial[-1], columns), (OUTPUT_CHANNEL, count)]
             if len(spatial) > 1:
