@@ -4,9 +4,11 @@ Convolution of row-major images: the lanes are adjacent results of a row, and we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import gcd, inf, prod
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -429,11 +431,26 @@ class _Row:
     """The place of the first input."""
     count: Expr
     """Of inputs, some of which lie outside of the image."""
+    read: Expr
+    """Of places that are read: vectors of results that are kept may reach beyond the row. What
+    lies there does not matter, but subnormal numbers in it would take time."""
     lower: Expr
     upper: Expr
     """Those between these lie on it."""
     pieces: Sequence[tuple[int, Expr]]
     """Vectors of these."""
+
+
+Place: TypeAlias = "Sequence[Expr]"
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Vectors that are alike in all rows: `body` of each, by its number and two places of a row."""
+
+    first: Expr
+    last: Expr
+    body: Callable[[Expr, Place, Place], None]
 
 
 class _Lowering:
@@ -532,7 +549,9 @@ class _Lowering:
             *self._slice_place(at[1:]),
         ]
         if not down:
-            self._copy_row(lines, [*at, Expr.const(0)], source)
+            for part in self._parts(lines):
+                with self._b.loop(part.last, part.first) as vector:
+                    part.body(vector, [*at, Expr.const(0)], source)
             return
         b, window, (span,) = self._b, self._windows[-2], down
         first = span.first * window.stride - window.begin
@@ -542,9 +561,29 @@ class _Lowering:
             if begin != end:
                 with b.loop(end, begin) as row:
                     self._clear_row(lines, [*at, row])
-        with b.loop(upper, lower) as row:
-            place = [*source, first + row * window.step]
-            self._copy_row(lines, [*at, row], place)
+        self._over_rows(
+            (lower, upper),
+            self._parts(lines),
+            lambda row: ([*at, row], [*source, first + row * window.step]),
+        )
+
+    def _over_rows(
+        self, rows: Bounds, parts: Iterable[_Part], at: Callable[[Expr], tuple[Place, Place]]
+    ) -> None:
+        """
+        All parts of some rows, row by row. If it is not known how many vectors of each kind there
+        are, the rows are the inner loop: many short loops of unknown length are predicted badly.
+        """
+        b, (lower, upper) = self._b, rows
+        if self._dims[-1].value is not None:
+            with b.loop(upper, lower) as row:
+                for part in parts:
+                    with b.loop(part.last, part.first) as vector:
+                        part.body(vector, *at(row))
+            return
+        for part in parts:
+            with b.loop(part.last, part.first) as vector, b.loop(upper, lower) as row:
+                part.body(vector, *at(row))
 
     def _on_image(self, axis: int, first: Expr, step: int, count: Expr) -> Bounds:
         """Of `count` places `step` apart from the first one on: those on the image."""
@@ -559,15 +598,20 @@ class _Lowering:
 
     def _clear_row(self, lines: SSAValue, at: Sequence[Expr]) -> None:
         for number in range(len(self._line[0].phases)):
-            self._clear(lines, [*at, Expr.const(number)], Expr.const(0), Expr.const(self._pitch))
+            part = self._cleared(lines, number, Expr.const(0), Expr.const(self._pitch))
+            with self._b.loop(part.last, part.first) as vector:
+                part.body(vector, at, ())
 
-    def _clear(self, lines: SSAValue, at: Sequence[Expr], first: Expr, last: Expr) -> None:
+    def _cleared(self, lines: SSAValue, phase: int, first: Expr, last: Expr) -> _Part:
         """From the beginning of a vector to the end of one."""
         b, lanes = self._b, self._lanes
-        with b.loop(last.ceildiv(lanes), first // lanes) as number:
+
+        def clear(number: Expr, at: Place, source: Place) -> None:
             with b.loop(lanes, mode="lanes") as lane:
                 zero = scalars.constant(b, 0, self._element)
-                b.store(zero, lines, [*at, number * lanes + lane])
+                b.store(zero, lines, [*at, Expr.const(phase), number * lanes + lane])
+
+        return _Part(first // lanes, last.ceildiv(lanes), clear)
 
     def _row_of(self, phase: int, across: _Span) -> _Row:
         """The same for all lines of one phase."""
@@ -575,25 +619,44 @@ class _Lowering:
         first = across.first * self._windows[-1].stride + (phase - window.begin)
         count = (across.count - 1) * scale + ((window.reach - phase) // window.stride + 1)
         lower, upper = self._on_image(-1, first, window.stride, count)
-        return _Row(first, count, lower, upper, self._pieces(upper - lower))
+        read = count
+        if self._is_kept:
+            read += (across.count.ceildiv(self._lanes) * self._lanes - across.count) * scale
+        return _Row(first, count, read, lower, upper, self._pieces(upper - lower))
 
-    def _copy_row(self, lines: SSAValue, at: Sequence[Expr], source: Sequence[Expr]) -> None:
+    def _parts(self, lines: SSAValue) -> Iterator[_Part]:
+        """What is stored of each row: zeros beside the image, then what lies on it."""
         stride, shift = self._line[0].stride, shift_of(self._line[0], self._lanes)
         for number, row in enumerate(self._on_row):
-            to = [*at, Expr.const(number)]
             if row.lower != 0:
-                self._clear(lines, to, Expr.const(0), row.lower + shift)
-            if row.upper != row.count:
-                self._clear(lines, to, row.upper + shift, row.count + shift)
-
-            def copy(column: Expr, row: _Row = row, to: Sequence[Expr] = to) -> None:
-                place = row.lower + column
-                value = self._k.element(self._op.input, [*source, row.first + place * stride])
-                self._b.store(value, lines, [*to, place + shift])
-
+                yield self._cleared(lines, number, Expr.const(0), row.lower + shift)
+            if row.upper != row.read:
+                yield self._cleared(lines, number, row.upper + shift, row.read + shift)
             for width, runs in row.pieces:
-                with self._b.loop(runs) as vector:
-                    self._vector(vector, width, row.upper - row.lower, copy)
+                yield _Part(
+                    Expr.const(0),
+                    runs,
+                    partial(self._copy_vector, lines, (number, row), (stride, shift), width),
+                )
+
+    def _copy_vector(
+        self,
+        lines: SSAValue,
+        phase: tuple[int, _Row],
+        steps: tuple[int, int],
+        width: int,
+        vector: Expr,
+        at: Place,
+        source: Place,
+    ) -> None:
+        (number, row), (stride, shift) = phase, steps
+
+        def copy(column: Expr) -> None:
+            place = row.lower + column
+            value = self._k.element(self._op.input, [*source, row.first + place * stride])
+            self._b.store(value, lines, [*at, Expr.const(number), place + shift])
+
+        self._vector(vector, width, row.upper - row.lower, copy)
 
     # Vectors of columns
 
@@ -710,17 +773,20 @@ class _Lowering:
         self, kept: SSAValue, rows: Expr, down: Sequence[_Span], across: _Span
     ) -> None:
         """Results that vectors reaching beyond rows have left."""
-        b, pieces = self._b, self._pieces(across.count)
-        with b.nest([rows]) as (row,):
+        b, none = self._b, Expr.const(0)
 
+        def finish_vector(width: int, vector: Expr, row: Place, _: Place) -> None:
             def finish(column: Expr) -> None:
-                below = [row] if down else []
-                at = self._place(Expr.const(0), down, below, across.first + column)
-                self._k.finish(self._op, at, b.load(kept, [row, column]))
+                at = self._place(none, down, row if down else [], across.first + column)
+                self._k.finish(self._op, at, b.load(kept, [*row, column]))
 
-            for width, runs in pieces:
-                with b.loop(runs) as vector:
-                    self._vector(vector, width, across.count, finish)
+            self._vector(vector, width, across.count, finish)
+
+        parts = [
+            _Part(none, runs, partial(finish_vector, width))
+            for width, runs in self._pieces(across.count)
+        ]
+        self._over_rows((none, rows), parts, lambda row: ([row], ()))
 
     def _column(self, number: Expr, width: int, count: Expr | None) -> Expr:
         """The first one of a vector, which ends with the last of `count` if that matters."""
