@@ -5,7 +5,7 @@ transposed in registers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import log2, prod
 
 from xdsl.dialects import scf
@@ -25,7 +25,12 @@ from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.facts import assumed_shape, blocked_constants, layout_out
+from lowerdeck.lowering.strategies.facts import (
+    assumed_shape,
+    assumed_size,
+    blocked_constants,
+    layout_out,
+)
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 LARGEST_SIDE = 16
@@ -37,9 +42,13 @@ def fewest_lanes(bits: int) -> int:
     return max(FEWEST_LANES, 64 // bits)
 
 
-SIDE, ALONG = "side", "along"
-"""Parameters of a schedule: rows and columns of the largest squares, and the dimension of the
-tensor along which inputs are contiguous."""
+SIDE, ALONG, OVERLAP = "side", "along", "overlap"
+"""Parameters of a schedule: rows and columns of the largest squares, the dimension of the tensor
+along which inputs are contiguous, and 1 if the last square along it ends with it and shares
+elements with the one before."""
+
+FEW_STRIPS = 8
+"""Fewer are not dealt out evenly to threads."""
 
 
 class MapSquares(Strategy):
@@ -50,7 +59,7 @@ class MapSquares(Strategy):
 
     name = "map_squares"
     anchors = ()
-    parameters = (SIDE, ALONG)
+    parameters = (SIDE, ALONG, OVERLAP)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         if setting.target.lanes == 1 or len(kernel.results) != 1 or not may_be_across(kernel):
@@ -68,13 +77,26 @@ class MapSquares(Strategy):
                 side //= 2
             if along == across or side < fewest or not lies_along(loops, layout, along, side):
                 continue
+            others = [size for axis, size in enumerate(dims) if axis not in (along, across)]
+            if _is_one_by_one(layout, dims[across], side):
+                others.append(dims[across] // side)
+            overlaps = (
+                dims[along] % side != 0
+                and dims[along].value is not None
+                and prod(map(assumed_size, others)) >= FEW_STRIPS
+                and lies_along(loops, layout, along, side, anywhere=True)
+            )
             # A vector of each row is loaded, goes through log2(side) steps, and is stored. What
             # fills no square is moved by itself.
-            alone = setting.target.costs.element_cycles
-            share = prod(size // fewest * fewest / size for size in sizes)
-            each = share * (alone + log2(side)) / side + (1 - share) * alone
-            cycles = prod(assumed_shape(kernel.results[0])) * each
-            own = ((SIDE, side), (ALONG, along))
+            alone, share = setting.target.costs.element_cycles, 1.0
+            step = (alone + log2(side)) / side
+            for axis, can in ((along, overlaps), (across, can_overlap_across(layout))):
+                if (size := dims[axis].value) is not None and can:
+                    step *= -(-size // side) * side / size
+                elif size is not None:
+                    share *= size // fewest * fewest / size
+            cycles = prod(assumed_shape(kernel.results[0])) * (share * step + (1 - share) * alone)
+            own = ((SIDE, side), (ALONG, along), (OVERLAP, int(overlaps)))
             yield Candidate(cycles, Schedule(self.name, parameters=own))
             return
 
@@ -86,46 +108,99 @@ class MapSquares(Strategy):
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         """
         Squares of elements, computed in vectors along the inputs, are transposed and stored in
-        vectors along the result: large squares first, then smaller ones. The remainder is computed
-        one by one.
+        vectors along the result, in the order of the result. What is left are a square that ends
+        with the dimension, where there may be one, or smaller squares, and then single elements.
         """
-        b, dims = k.builder, dims_of(k.roots[0])
+        b, dims, layout = k.builder, dims_of(k.roots[0]), k.output_layout()
         side, along = schedule.parameter(SIDE), schedule.parameter(ALONG)
-        across = k.output_layout().data.pieces[-1].axis
+        across = layout.data.pieces[-1].axis
         fewest = fewest_lanes(lane_bits(lane_type(element_type(k.roots[0]))))
-        for start, count, step in _strips(dims[along], side, fewest):
-            sizes = {axis: dim for axis, dim in enumerate(dims) if axis != across} | {along: count}
-            labels = [(f"d{axis}", size) for axis, size in sizes.items()]
-            with b.labeled_nest(labels, parallel=True) as outer:
-                at = dict(zip(sizes, outer, strict=True))
-                _strip(k, {**at, along: start + at[along] * step}, along, across, step)
+        counts = {piece.axis: dims[piece.axis] for piece in layout.data.pieces}
+        one_by_one = _is_one_by_one(layout, dims[across], side)
+        if one_by_one:
+            counts[across] = dims[across] // side
+        else:
+            del counts[across]
+
+        def strip(at: dict[int, Expr], first: Expr, step: int) -> None:
+            begin = at.pop(across) * side if one_by_one else Expr.const(0)
+            end = begin + side if one_by_one else dims[across]
+            _strip(k, {**at, along: first}, (along, across), (begin, end), step)
+
+        strips = list(_strips(dims[along], side, fewest, overlaps=bool(schedule.get(OVERLAP))))
+        if schedule.get(OVERLAP):
+            del counts[along]
+            with b.labeled_nest(_labels(counts), parallel=True) as outer:
+                for start, count, step in strips:
+                    with b.nest([count]) as (number,):
+                        strip(dict(zip(counts, outer, strict=True)), start + number * step, step)
+            return
+        for start, count, step in strips:
+            counts[along] = count
+            with b.labeled_nest(_labels(counts), parallel=True) as outer:
+                at = dict(zip(counts, outer, strict=True))
+                strip(at, start + at.pop(along) * step, step)
 
 
-def _strips(size: Expr, side: int, fewest: int) -> Iterator[tuple[Expr, Expr, int]]:
+def _labels(counts: Mapping[int, Expr]) -> list[tuple[str, Expr]]:
+    return [(f"d{axis}", count) for axis, count in counts.items()]
+
+
+def can_overlap_across(layout: LayoutAttr) -> bool:
+    """True if vectors of the result may begin anywhere: its dimension is not in blocks."""
+    return layout.data.pieces[-1].size is None
+
+
+def _is_one_by_one(layout: LayoutAttr, size: Expr, side: int) -> bool:
+    """True if the blocks of the result are computed one after the other: all are whole vectors."""
+    return not can_overlap_across(layout) and size % side == 0
+
+
+def _strips(
+    size: Expr, side: int, fewest: int, *, overlaps: bool = False
+) -> Iterator[tuple[Expr, Expr, int]]:
     """
-    The first element, the number and the width of strips of a dimension: wide ones, narrower ones
-    where it is known how much is left, then single elements.
+    The first element, the number and the width of strips of a dimension: wide ones, then one that
+    ends with the dimension; or narrower ones where it is known how much is left, then single
+    elements.
     """
     start, width = Expr.const(0), side
     while width:
         if (count := (size - start) // width) != 0:
             yield start, count, width
         start = start + count * width
+        if overlaps:
+            if start != size:
+                yield size - side, Expr.const(1), side
+            return
         is_narrower = size.value is not None and width // 2 >= fewest
         width = width // 2 if is_narrower else min(width - 1, 1)
 
 
-def _strip(k: KernelLowering, at: dict[int, Expr], along: int, across: int, lanes: int) -> None:
-    """As many elements along one dimension, and all of the other one."""
-    b, done, size = k.builder, Expr.const(0), dims_of(k.roots[0])[across]
+def _strip(
+    k: KernelLowering,
+    at: dict[int, Expr],
+    axes: tuple[int, int],
+    ends: tuple[Expr, Expr],
+    lanes: int,
+) -> None:
+    """As many elements along the first axis, and those between two ends of the other one."""
+    b, (along, across), (done, size) = k.builder, axes, ends
     side, fewest = lanes, fewest_lanes(lane_bits(lane_type(element_type(k.roots[0]))))
+    overlaps = can_overlap_across(k.output_layout())
     while side >= fewest:
         count = (size - done) // side
         if count != 0:
             with b.nest([count]) as (number,), b.nest([lanes // side]) as (part,):
                 begin = {along: at[along] + part * side, across: done + number * side}
                 _square(k, {**at, **begin}, along, across, side)
-        done, side = done + count * side, side // 2
+        done, rest = done + count * side, (size - done).value
+        if overlaps and done != size and rest is not None and rest > side:
+            with b.nest([lanes // side]) as (part,):
+                begin = {along: at[along] + part * side, across: size - side}
+                _square(k, {**at, **begin}, along, across, side)
+            return
+        side //= 2
     if done != size:
         with b.loop(size, done) as column, b.nest([lanes]) as (lane,):
             _store(k, {**at, along: at[along] + lane, across: column})
@@ -170,10 +245,13 @@ def may_be_across(kernel: KernelOp) -> bool:
     )
 
 
-def lies_along(loops: FuncOp, layout: LayoutAttr, along: int, lanes: int) -> bool:
+def lies_along(
+    loops: FuncOp, layout: LayoutAttr, along: int, lanes: int, *, anywhere: bool = False
+) -> bool:
     """
     True if elements loaded at an index of both dimensions are contiguous along the first of them,
-    in vectors of so many lanes, and so is everything that the index depends on.
+    in vectors of so many lanes that begin at multiples of these, or `anywhere`, and so is
+    everything that the index depends on.
     """
     across = len(layout.data.pieces) - 1
     whole = [
@@ -197,7 +275,7 @@ def lies_along(loops: FuncOp, layout: LayoutAttr, along: int, lanes: int) -> boo
         name, other_name = str(indices.symbol(index)), str(indices.symbol(other))
         if not any(name in expr.symbols for expr in place):
             continue
-        if not _is_side_by_side(op, place, name, indices, lanes):
+        if not _is_side_by_side(op, place, name, indices, (lanes, 1 if anywhere else lanes)):
             return False
         found = found or any(other_name in expr.symbols for expr in place)
     return found
@@ -220,12 +298,13 @@ def _loops_around(op: Operation) -> Iterator[ForOp]:
 
 
 def _is_side_by_side(
-    op: LoadOp, place: list[Expr], name: str, indices: Indices, lanes: int
+    op: LoadOp, place: list[Expr], name: str, indices: Indices, vectors: tuple[int, int]
 ) -> bool:
-    """True if vectors that begin at multiples of their lanes have unit stride."""
+    """True if vectors of so many lanes have unit stride, that begin so far from each other."""
+    lanes, step = vectors
     type_, lane = ref_type(op.ref), Expr.symbol("lane")
     ranges = {**indices.ranges, "lane": (0, lanes - 1)}
-    moved = {name: Expr.symbol(name) * lanes + lane}
+    moved = {name: Expr.symbol(name) * step + lane}
     # The index of a vector has another range than that of an element.
     ranges.pop(name, None)
     exprs = [simplified(expr.substitute(moved), ranges) for expr in place]

@@ -112,7 +112,7 @@ def test_ranks_go_through_all_strategies() -> None:
         (Schedule("rows"), "strategy 'rows' is for core.conv; this kernel has maps alone"),
         (
             Schedule("map_squares", parameters=(("sides", 8),)),
-            r"strategy 'map_squares' has no parameters \['sides'\]; it has side, along",
+            r"strategy 'map_squares' has no parameters \['sides'\]; it has side, along, overlap",
         ),
     ],
 )

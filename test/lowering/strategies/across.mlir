@@ -12,7 +12,7 @@
 // CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 0, d0, 0, 0]> : vector<8xf32>
 // CHECK-NEXT:    buffer.load %{{.*}} <[1, 0]> : {{.*}} -> vector<8xf32>
 // CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 0, d0, 1, 0]> : vector<8xf32>
-// CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 3>
+// CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 3, overlap = 0>
 func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
   %y = core.kernel @to_blocks(%x) : (tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
   ^bb0(%a: tensor<1x8x3x8xf32>):
@@ -23,7 +23,7 @@ func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
 
 // -----
 
-// And back; of 13 columns eight at once, then four, and one alone.
+// And back; the last eight of 13 columns begin among the first eight.
 // CHECK-LABEL: buffer.func @to_rows
 // CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
 // CHECK:         buffer.scratch : !buffer.ref<[8, 8] x f32>
@@ -32,17 +32,35 @@ func.func @main(%x: tensor<1x8x3x8xf32>) -> tensor<1x8x3x8xf32> {
 // CHECK:         buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 0, d0, 0]> : vector<8xf32>
 // CHECK-NEXT:    buffer.load
 // CHECK-NEXT:    buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 1, d0, 0]> : vector<8xf32>
-// CHECK:         buffer.for <[0, 2, 1]>
-// CHECK:           buffer.scratch : !buffer.ref<[4, 4] x f32>
-// CHECK-NEXT:      buffer.load %[[X0]](%{{.*}}) <[0, 0, d0, 8, d1 * 4]> : {{.*}} -> vector<4xf32>
-// CHECK:         buffer.for <[12, 13, 1]>
-// CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 1>
+// CHECK:         buffer.scratch : !buffer.ref<[8, 8] x f32>
+// CHECK-NEXT:    buffer.load %[[X0]](%{{.*}}) <[0, 0, d0, 5, 0]> : {{.*}} -> vector<8xf32>
+// CHECK:         buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, 0, d0, 5]> : vector<8xf32>
+// CHECK-NOT:     buffer.for
+// CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 1, overlap = 0>
 func.func @main(%x: tensor<1x8x3x13xf32>) -> tensor<1x8x3x13xf32> {
   %y = core.kernel @to_rows(%x) : (tensor<1x8x3x13xf32>) -> tensor<1x8x3x13xf32> {
   ^bb0(%a: tensor<1x8x3x13xf32>):
     core.yield %a : tensor<1x8x3x13xf32>
   } {layouts = [#core.layout<0, 1/8, 2, 3, 1 mod 8>, #core.layout<0, 1, 2, 3>]}
   func.return %y : tensor<1x8x3x13xf32>
+}
+
+// -----
+
+// Rows that end within a square, of enough blocks for threads: the last square ends with the row.
+// CHECK-LABEL: buffer.func @long_rows
+// CHECK-NEXT:  ^bb0(%[[X0:[0-9]+]]: {{.*}}, %[[Y:[0-9]+]]: {{.*}}):
+// CHECK-NEXT:    buffer.for <[0, 8, 1]>
+// CHECK:           buffer.load %[[X0]](%{{.*}}) <[0, d0 * 8, d1, d2 * 8]> : {{.*}} -> vector<8xf32>
+// CHECK:           buffer.load %[[X0]](%{{.*}}) <[0, d0 * 8, d1, 11]> : {{.*}} -> vector<8xf32>
+// CHECK:           buffer.store %{{.*}}, %[[Y]](%{{.*}}) <[0, d0, d1, 11, 0]> : vector<8xf32>
+// CHECK:         schedule = #core.schedule<map_squares, side = 8, along = 3, overlap = 1>
+func.func @main(%x: tensor<1x64x3x19xf32>) -> tensor<1x64x3x19xf32> {
+  %y = core.kernel @long_rows(%x) : (tensor<1x64x3x19xf32>) -> tensor<1x64x3x19xf32> {
+  ^bb0(%a: tensor<1x64x3x19xf32>):
+    core.yield %a : tensor<1x64x3x19xf32>
+  } {layouts = [#core.layout<0, 1, 2, 3>, #core.layout<0, 1/8, 2, 3, 1 mod 8>]}
+  func.return %y : tensor<1x64x3x19xf32>
 }
 
 // -----

@@ -4,7 +4,7 @@
 
 // A transposed tensor is made in squares, and a product in tiles.
 // CHECK-LABEL: core.kernel @transpose_0
-// CHECK:         schedule = #core.schedule<map_squares, side = 16, along = 0>
+// CHECK:         schedule = #core.schedule<map_squares, side = 16, along = 0, overlap = 0>
 // CHECK-LABEL: core.kernel @matmul_0
 // CHECK:         schedule = #core.schedule<tiled_matmul, {{.*}}>
 

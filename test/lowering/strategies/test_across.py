@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from xdsl.ir import Attribute, SSAValue
 
+from lowerdeck.dialects.buffer.kernel import FuncOp
 from lowerdeck.dialects.buffer.vector import TransposeOp
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as core
@@ -71,12 +72,32 @@ def test_layouts(suite: Suite, target: str, lanes: int) -> None:
         return e.MulOp(x, constant(values(37, 1, 1, seed=1))).result
 
     cases: list[tuple[Attribute, Array]] = []
-    for shape in ((1, 37, 2, 29), (2, 37, 1, 3)):
+    for shape in ((1, 37, 2, 29), (2, 37, 1, 3), (3, 37, 4, 19)):
         cases.append((typed(np.float32, *shape), values(*shape)))
     for shape in ((1, 37, 1, 31), (1, 37, 1, 2)):
         dims = (symbol("n"), 37, symbol("h"), symbol("w"))
         cases.append((typed(np.float32, *dims), values(*shape)))
     assert check_squares(suite, target, body, cases) == sides_up_to(lanes)
+
+
+@pytest.mark.parametrize(("target", "lanes"), TARGETS)
+def test_squares_that_overlap(suite: Suite, target: str, lanes: int) -> None:
+    """Whole blocks of rows that end within a square, next to an operand that is read as it lies."""
+
+    def body(x: SSAValue) -> SSAValue:
+        return e.AddOp(x, constant(values(64, 1, 1, seed=1))).result
+
+    cases: list[tuple[Attribute, Array]] = []
+    for shape in ((1, 64, 5, 19), (2, 64, 3, 30), (1, 64, 9, lanes + 1), (1, 64, 2, 7)):
+        cases.append((typed(np.float32, *shape), values(*shape)))
+    assert lanes in check_squares(suite, target, body, cases)
+    schedules = {
+        op.schedule.data.get("overlap")
+        for program in suite.programs
+        for op in program.module.walk()
+        if isinstance(op, FuncOp) and op.schedule is not None
+    }
+    assert {0, 1} <= schedules
 
 
 @pytest.mark.parametrize(("target", "lanes"), TARGETS)
