@@ -20,7 +20,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.layout import LayoutAttr
-from lowerdeck.dialects.core.linear import LayerNormOp, MatmulOp
+from lowerdeck.dialects.core.linear import ConvOp, LayerNormOp, MatmulOp
 from lowerdeck.dialects.core.reduce import (
     ArgReduceOp,
     CumulativeOp,
@@ -38,12 +38,16 @@ from lowerdeck.dialects.core.tensor import (
     TransposeOp,
     ints,
 )
-from lowerdeck.dialects.core.types import DimsAttr, dims_of
+from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, tensor
 from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.passes.context import recorder_of
 
 Joint: TypeAlias = tuple[SSAValue, int]
 """Two dimensions of a value next to each other, by the number of the first one."""
+
+
+LONGEST_REACH = 256
+"""How far the taps of a window may be apart along a line: what lies between them is copied."""
 
 
 class Joints:
@@ -350,6 +354,57 @@ def _join_matmul(joints: Joints, op: CoreOp) -> None:
         joints.split(zeros, *range(len(dims_of(zeros))))
 
 
+def _join_conv(joints: Joints, op: CoreOp) -> None:
+    """
+    Spatial dimensions, the second of which windows have one element of: lines above each other
+    become one line, in which taps of the first are whole lines apart.
+    """
+    assert isinstance(op, ConvOp)
+    rank = len(dims_of(op.input))
+    for value in (op.input, op.weight, op.result):
+        joints.split(value, 0, 1)
+    for zeros in op.zero_points:
+        joints.split(zeros, *range(len(dims_of(zeros))))
+    for axis in range(2, rank - 1):
+        joints.link((op.result, axis), (op.input, axis))
+        joints.link((op.weight, axis), (op.input, axis))
+        if op.zero_points or not _is_line_by_line(op, axis):
+            joints.split(op.input, axis)
+
+
+def _is_line_by_line(op: ConvOp, axis: int) -> bool:
+    """True if a dimension may be one with the next one."""
+    taps, strides = dims_of(op.weight), ints(op.strides)
+    outer, inner = axis - 2, axis - 1
+    is_free = [op.pads_begin.data[k] == op.pads_end.data[k] == 0 for k in (outer, inner)]
+    if taps[axis + 1] != 1 or strides[outer] != 1 or strides[inner] != 1 or not is_free[1]:
+        return False
+    if taps[axis] == 1 and is_free[0]:
+        return True
+    reach = product(dims_of(op.input)[axis + 1 :]) * (taps[axis] - 1) * ints(op.dilations)[outer]
+    return reach.value is not None and reach.value <= LONGEST_REACH
+
+
+def _convolved(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
+    assert isinstance(op, ConvOp)
+    dims, groups = dims_of(op.input), joints.groups(op.input)[2:]
+    axes = [group[0] - 2 for group in groups]
+    lines = [product([dims[axis] for axis in group[1:]]) for group in groups]
+    dilations = [
+        ints(op.dilations)[axis] * (1 if dims_of(op.weight)[axis + 2] == 1 else line.value or 1)
+        for axis, line in zip(axes, lines, strict=True)
+    ]
+    pads = {
+        name: DimsAttr.of([all_.data[axis] * line for axis, line in zip(axes, lines, strict=True)])
+        for name, all_ in (("pads_begin", op.pads_begin), ("pads_end", op.pads_end))
+    }
+    return {
+        "strides": int_array([ints(op.strides)[axis] for axis in axes]),
+        "dilations": int_array(dilations),
+        **pads,
+    }
+
+
 def _axis(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
     assert isinstance(
         op, ArgReduceOp | SoftmaxOp | CumulativeOp | ConcatOp | GatherOp | LayerNormOp
@@ -376,6 +431,7 @@ _RULES: Mapping[type[Operation], _Rule] = {
     LayerNormOp: _Rule(_join_norm, _axis),
     GatherOp: _Rule(_join_gather, _axis),
     MatmulOp: _Rule(_join_matmul, _unchanged),
+    ConvOp: _Rule(_join_conv, _convolved),
 }
 
 
@@ -442,15 +498,21 @@ def _properties(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
 
 
 def _reshaped(value: SSAValue, dims: Sequence[Expr], kernel: KernelOp) -> SSAValue:
-    """A value with other dimensions, before a kernel; what has been reshaped is so only once."""
+    """
+    A value with other dimensions, before a kernel; what has been reshaped is so only once, and a
+    constant stays one.
+    """
     while list(dims_of(value)) != list(dims) and isinstance(value.owner, ReshapeOp):
         value = value.owner.input
     if list(dims_of(value)) == list(dims):
         return value
-    reshape = ReshapeOp(value, dims)
-    reshape.location = kernel.location
-    Rewriter.insert_op(reshape, InsertPoint.before(kernel))
-    return reshape.result
+    if isinstance(value.owner, ConstantOp):
+        new = ConstantOp(value.owner.value, tensor(element_type(value), dims))  # the same bytes
+    else:
+        new = ReshapeOp(value, dims)
+    new.location = kernel.location
+    Rewriter.insert_op(new, InsertPoint.before(kernel))
+    return new.result
 
 
 @dataclass(frozen=True)
@@ -459,7 +521,8 @@ class MergeDimsPass(ModulePass):
     f(x : a x b x c) -> reshape(f(reshape(x) : a x bc)) : a x b x c
         [values row-major; f treats b and c alike: maps of equal shapes or of one element along
          both, both reduced or neither, both normalized or neither, both under one window, images
-         of a volume that pools take one by one, rows that meet the same right matrix, whole lines
+         of a volume that pools take one by one, rows that meet the same right matrix, lines of
+         which windows of a convolution have one element each, whole lines
          cut out, joined, padded, moved or gathered]
 
     Loops become fewer and longer, so that vectors and threads have more side by side.

@@ -225,6 +225,8 @@ class Plan:
     columns: int
     tile: tuple[int, int, int]
     """Filters, rows, and vectors of columns."""
+    filters_last: bool
+    """All filters of a tile of positions come before the next one."""
 
     def schedule(self, name: str) -> Schedule:
         """With the tile as that of the innermost loops."""
@@ -232,7 +234,7 @@ class Plan:
         return Schedule(
             name,
             ((OUTPUT_CHANNEL, filters), (ROW, rows), (COLUMNS, vectors)),
-            (OUTPUT_CHANNEL, ROW, COLUMNS),
+            (ROW, COLUMNS, OUTPUT_CHANNEL) if self.filters_last else (OUTPUT_CHANNEL, ROW, COLUMNS),
             parameters=(
                 (VECTOR, self.lanes),
                 (BAND_ROWS, self.rows),
@@ -286,6 +288,8 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
             for below in range(1, min(rows, 4) + 1)
             for number in range(1, min(vectors, 4) + 1)
             if fits(target, count, below * number)
+            # With one register to spare: else inputs are loaded again for each filter.
+            and (count + 1) * below * number + 2 < target.registers
         ]
         each, tile = least(
             scored(
@@ -303,7 +307,27 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
         copied = lines * (3 * kept + target.costs.row_cycles)
     bands = prod(shape[2:-2]) * -(-shape[-1] // columns)
     bands *= -(-shape[-2] // rows) if len(windows) > 1 else 1
-    return Plan(shape[0] * groups * bands * (each + copied), lanes, rows, columns, tile)
+    read = weight[1] * rows * columns * size, filters * prod(weight[1:]) * size
+    filters_last = _filters_last(read, (filters, rows * vectors), tile, target)
+    cycles = shape[0] * groups * bands * (each + copied)
+    return Plan(cycles, lanes, rows, columns, tile, filters_last)
+
+
+def _filters_last(
+    bytes_: tuple[int, int], sizes: tuple[int, int], tile: tuple[int, int, int], target: Target
+) -> bool:
+    """
+    Whether filters are the inner loop over tiles, so that the inputs of a tile of positions stay in
+    the cache and the filters are read again for each; by the bytes of both in a band.
+    """
+    inputs, filters = bytes_
+    count, positions = tile[0], tile[1] * tile[2]
+
+    def read(own: int, times: int) -> int:
+        return own * (times if own > target.l1_bytes // 2 else 1)
+
+    again = [-(-size // part) for size, part in zip(sizes, (count, positions), strict=True)]
+    return read(filters, again[1]) + inputs < read(inputs, again[0]) + filters
 
 
 def is_unrolled(weight: Sequence[int], groups: int) -> bool:

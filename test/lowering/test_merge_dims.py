@@ -12,7 +12,9 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor as t
+from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.reduce import (
     ArgReduceOp,
     CumulativeOp,
@@ -42,7 +44,7 @@ def _any_op(rng: Random, x: SSAValue, i: SSAValue) -> SSAValue:
     rank = len(shape)
     axis = rng.randrange(rank)
     axes = sorted(rng.sample(range(rank), rng.randint(1, rank)))
-    match rng.randrange(14):
+    match rng.randrange(16):
         case 0:
             smaller = [dim if rng.random() < 0.5 else 1 for dim in shape]
             part = t.SliceOp(x, [0] * rank, smaller).result
@@ -78,6 +80,8 @@ def _any_op(rng: Random, x: SSAValue, i: SSAValue) -> SSAValue:
             return t.BroadcastOp(x, [rng.randint(1, 2), *shape]).result
         case 11 | 12:
             return _any_pool(rng, t.BroadcastOp(x, [2, *shape]).result)
+        case 13 | 14:
+            return _any_conv(rng, t.BroadcastOp(x, [1, 2, *shape]).result)
         case _:
             return e.CompareOp("lt", x, e.NegOp(x).result).result
 
@@ -95,6 +99,29 @@ def _any_pool(rng: Random, x: SSAValue) -> SSAValue:
         dilations=[1] * count,
         pads_begin=[rng.choice([0, 0, 0, 1]) for _ in spatial],
         pads_end=[0] * count,
+    ).result
+
+
+def _any_conv(rng: Random, x: SSAValue) -> SSAValue:
+    """Taps along no, some or all dimensions, some with padding, strides or gaps between taps."""
+    spatial = _shape(x)[2:]
+    numbers = np.random.default_rng(rng.randrange(1000))
+    groups = rng.choice([1, 2])
+    kernel = [rng.choice([1, 1, 1, min(dim, 2)]) for dim in spatial]
+    gaps = [
+        rng.choice([1, 1, 2]) if dim > 2 or tap == 1 else 1 for dim, tap in zip(spatial, kernel)
+    ]
+    weight = numbers.standard_normal((4, 2 // groups, *kernel)).astype(np.float32)
+    bias = numbers.standard_normal(4).astype(np.float32)
+    return ConvOp(
+        x,
+        ConstantOp.of(weight).result,
+        ConstantOp.of(bias).result,
+        strides=[rng.choice([1, 1, 1, 2]) for _ in spatial],
+        dilations=gaps,
+        pads_begin=[rng.choice([0, 0, 0, 1]) for _ in spatial],
+        pads_end=[rng.choice([0, 0, 0, 2]) for _ in spatial],
+        groups=groups,
     ).result
 
 

@@ -234,3 +234,57 @@ func.func @own_zeros(%x: tensor<2x3x4xui8>, %w: tensor<4x5xi8>, %z: tensor<2x3x1
   %p = core.matmul %x, %w, %z, %v in i32 : (tensor<2x3x4xui8>, tensor<4x5xi8>, tensor<2x3x1xui8>, tensor<i8>) -> tensor<2x3x5xi32>
   func.return %p : tensor<2x3x5xi32>
 }
+
+// -----
+
+// Lines are one where windows have one element of them; taps of the dimension before are whole
+// lines apart then, if they are near each other.
+// CHECK-LABEL: @points
+// CHECK:         %[[W:.+]] = core.constant {{.*}} : tensor<7x4x1xf32>
+// CHECK:         core.conv {{.*}} strides [1] dilations [3] pads [0] [0] {{.*}} : (tensor<1x4x30xf32>, tensor<7x4x1xf32>) -> tensor<1x7x30xf32>
+// CHECK-LABEL: @columns
+// CHECK:         core.conv {{.*}} strides [1] dilations [14] pads [7] [14] {{.*}} : (tensor<1x4x35xf32>, tensor<7x4x2xf32>) -> tensor<1x7x42xf32>
+// CHECK-LABEL: @volumes
+// CHECK:         core.conv {{.*}} strides [1, 1] dilations [1, 1] pads [1, 0] [1, 0] {{.*}} : (tensor<1x4x5x400xf32>, tensor<7x4x3x1xf32>) -> tensor<1x7x5x400xf32>
+// CHECK-LABEL: @open
+// CHECK:         core.conv {{.*}} pads [0] [0] {{.*}} : (tensor<1x4x?xf32, {{.*}}[1, 4, h * w]>>, tensor<7x4x1xf32>)
+func.func @points(%x: tensor<1x4x5x6xf32>) -> tensor<1x7x5x6xf32> {
+  %k = core.constant dense<1.0> : tensor<7x4x1x1xf32>
+  %y = core.conv %x, %k strides [1, 1] dilations [3, 2] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x5x6xf32>, tensor<7x4x1x1xf32>) -> tensor<1x7x5x6xf32>
+  func.return %y : tensor<1x7x5x6xf32>
+}
+func.func @columns(%x: tensor<1x4x5x7xf32>, %k: tensor<7x4x2x1xf32>) -> tensor<1x7x6x7xf32> {
+  %y = core.conv %x, %k strides [1, 1] dilations [2, 1] pads [1, 0] [2, 0] groups 1 : (tensor<1x4x5x7xf32>, tensor<7x4x2x1xf32>) -> tensor<1x7x6x7xf32>
+  func.return %y : tensor<1x7x6x7xf32>
+}
+func.func @volumes(%x: tensor<1x4x5x20x20xf32>, %k: tensor<7x4x3x1x1xf32>) -> tensor<1x7x5x20x20xf32> {
+  %y = core.conv %x, %k strides [1, 1, 1] dilations [1, 1, 1] pads [1, 0, 0] [1, 0, 0] groups 1 : (tensor<1x4x5x20x20xf32>, tensor<7x4x3x1x1xf32>) -> tensor<1x7x5x20x20xf32>
+  func.return %y : tensor<1x7x5x20x20xf32>
+}
+func.func @open(%x: tensor<1x4x?x?xf32, #core.tensor<dims = [1, 4, h, w]>>, %k: tensor<7x4x1x1xf32>) -> tensor<1x7x?x?xf32, #core.tensor<dims = [1, 7, h, w]>> {
+  %y = core.conv %x, %k strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x?x?xf32, #core.tensor<dims = [1, 4, h, w]>>, tensor<7x4x1x1xf32>) -> tensor<1x7x?x?xf32, #core.tensor<dims = [1, 7, h, w]>>
+  func.return %y : tensor<1x7x?x?xf32, #core.tensor<dims = [1, 7, h, w]>>
+}
+
+// -----
+
+// Windows that have more of a line, are padded along it, or leave out lines keep both; so do taps
+// of lines of open length.
+// CHECK-LABEL: @wide
+// CHECK-NOT:     core.reshape
+func.func @wide(%x: tensor<1x4x5x7xf32>, %k: tensor<7x4x1x2xf32>) -> tensor<1x7x5x6xf32> {
+  %y = core.conv %x, %k strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x5x7xf32>, tensor<7x4x1x2xf32>) -> tensor<1x7x5x6xf32>
+  func.return %y : tensor<1x7x5x6xf32>
+}
+func.func @beside(%x: tensor<1x4x5x7xf32>, %k: tensor<7x4x1x1xf32>) -> tensor<1x7x5x8xf32> {
+  %y = core.conv %x, %k strides [1, 1] dilations [1, 1] pads [0, 0] [0, 1] groups 1 : (tensor<1x4x5x7xf32>, tensor<7x4x1x1xf32>) -> tensor<1x7x5x8xf32>
+  func.return %y : tensor<1x7x5x8xf32>
+}
+func.func @every_other(%x: tensor<1x4x5x7xf32>, %k: tensor<7x4x1x1xf32>) -> tensor<1x7x3x7xf32> {
+  %y = core.conv %x, %k strides [2, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x5x7xf32>, tensor<7x4x1x1xf32>) -> tensor<1x7x3x7xf32>
+  func.return %y : tensor<1x7x3x7xf32>
+}
+func.func @open_lines(%x: tensor<1x4x5x?xf32, #core.tensor<dims = [1, 4, 5, w]>>, %k: tensor<7x4x2x1xf32>) -> tensor<1x7x4x?xf32, #core.tensor<dims = [1, 7, 4, w]>> {
+  %y = core.conv %x, %k strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x5x?xf32, #core.tensor<dims = [1, 4, 5, w]>>, tensor<7x4x2x1xf32>) -> tensor<1x7x4x?xf32, #core.tensor<dims = [1, 7, 4, w]>>
+  func.return %y : tensor<1x7x4x?xf32, #core.tensor<dims = [1, 7, 4, w]>>
+}
