@@ -162,11 +162,28 @@ class LoopVectorizer:
         )
         size = self._indices.extent(self._lower, upper)
         self._pieces = list(pieces_of(size, lanes, fewest))
+        self._end: Expr | None = None
+        """Where the last vector ends if it begins before what the others have left over."""
+        if self._has_sums and not reductions and self._may_repeat(size, lanes):
+            self._end = size
+            self._pieces = [Piece(Expr.const(0), size.ceildiv(lanes), lanes)]
         self._rest = 0
         """The iterations after whole vectors if the last vector begins before them."""
         if reductions and size.value is not None and _only_loads(loop):
             self._rest = size.value % lanes
             self._pieces = [Piece(Expr.const(0), Expr.const(size.value // lanes), lanes)]
+
+    def _may_repeat(self, size: Expr, lanes: int) -> bool:
+        """
+        True if some iterations may run twice, for a last vector next to the others: threads do not
+        share them, and they read nothing that they write.
+        """
+        if size.value is None or size.value < lanes or size.value % lanes == 0:
+            return False
+        accesses = [op for op in self._loop.walk() if isinstance(op, LoadOp | StoreOp)]
+        written = {op.ref for op in accesses if isinstance(op, StoreOp)}
+        reads_own = any(op.ref in written for op in accesses if isinstance(op, LoadOp))
+        return not reads_own and not self._loop.parallel.value.data
 
     def rewrite(self) -> bool:
         """False, without any change, for too few iterations or an op without vector form."""
@@ -304,7 +321,10 @@ class LoopVectorizer:
         self._for(piece.lanes, body, [], block, mode="lanes")
 
     def _place(self, piece: Piece, number: Expr, lane: Expr) -> Expr:
-        return self._lower + piece.start + number * piece.lanes + lane
+        start = number * piece.lanes
+        if self._end is not None:
+            start = minimum(start, self._end - piece.lanes)
+        return self._lower + piece.start + start + lane
 
     def _iteration(
         self,
