@@ -46,13 +46,13 @@ from lowerdeck.lowering.strategies.costs import (
     direct_cycles,
     fits,
     least,
+    likely_images,
     likely_shape,
     reduction_cycles,
     scored,
     tiles,
 )
 from lowerdeck.lowering.strategies.facts import (
-    assumed_shape,
     is_constant,
     is_of,
     layout_in,
@@ -195,7 +195,7 @@ def _cycles_in_blocks(kernel: KernelOp, op: ConvOp, setting: Setting) -> float:
         cycles *= lanes / lanes_of_conv(op, result)
     cycles = min(cycles, winograd_cycles(kernel, op, setting))
     # An input without a border is read as it lies.
-    moved = prod(likely_shape(op)) + (prod(assumed_shape(op.input)) if any(pads) else 0)
+    moved = prod(likely_shape(op)) + (prod(likely_images(op.input)) if any(pads) else 0)
     return cycles + moved * conversion_cycles(setting.target) / setting.threads
 
 

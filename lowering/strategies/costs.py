@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import log2, prod
 from typing import TypeVar
 
+from xdsl.ir import SSAValue
+
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.lowering.strategies.base import Setting
@@ -101,8 +103,13 @@ def window_sum_tiles(
 
 def likely_shape(op: ConvOp | ConvTransposeOp) -> list[int]:
     """A result shape to estimate with: one image where their number is not known."""
-    shape = assumed_shape(op.result)
-    return shape if dims_of(op.result)[0].value is not None else [1, *shape[1:]]
+    return likely_images(op.result)
+
+
+def likely_images(value: SSAValue) -> list[int]:
+    """The assumed shape of images, one where their number is not known."""
+    shape = assumed_shape(value)
+    return shape if dims_of(value)[0].value is not None else [1, *shape[1:]]
 
 
 def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
