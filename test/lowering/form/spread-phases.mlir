@@ -1,0 +1,74 @@
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=spread-phases --split-input-file | filecheck %s
+
+// Of four taps two belong to each phase; every other output begins one input later.
+// CHECK-LABEL: @images
+// CHECK:         %[[W:.+]] = core.constant {{.*}} : tensor<12x1x2x2xf32>
+// CHECK:         %[[B:.+]] = core.constant {{.*}} : tensor<12xf32>
+// CHECK-NEXT:    %[[C:.+]] = core.conv %x, %[[W]], %[[B]] strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : {{.*}} -> tensor<1x12x6x7xf32>
+// CHECK-NEXT:    core.slice %[[C]] [0, 0, 0, 0] [1, 3, 5, 6]
+// CHECK-NEXT:    core.slice %[[C]] [0, 3, 0, 1] [1, 3, 5, 6]
+// CHECK-NEXT:    core.slice %[[C]] [0, 6, 1, 0] [1, 3, 5, 6]
+// CHECK-NEXT:    core.slice %[[C]] [0, 9, 1, 1] [1, 3, 5, 6]
+// CHECK-NEXT:    core.concat
+// CHECK-NEXT:    core.reshape %{{.*}} [1, 2, 2, 3, 5, 6]
+// CHECK-NEXT:    core.transpose %{{.*}} [0, 3, 4, 1, 5, 2]
+// CHECK-NEXT:    core.reshape %{{.*}} [1, 3, 10, 12]
+func.func @images(%x: tensor<1x1x5x6xf32>) -> tensor<1x3x10x12xf32> {
+  %w = core.constant dense<1.0> : tensor<1x3x4x4xf32>
+  %y = core.conv_transpose %x, %w strides [2, 2] dilations [1, 1] pads [1, 1] [1, 1] output_padding [0, 0] groups 1 : (tensor<1x1x5x6xf32>, tensor<1x3x4x4xf32>) -> tensor<1x3x10x12xf32>
+  func.return %y : tensor<1x3x10x12xf32>
+}
+
+// -----
+
+// Windows side by side need no slices; sizes may be open.
+// CHECK-LABEL: @side_by_side
+// CHECK:         core.conv {{.*}} strides [1] dilations [1] pads [0] [0] {{.*}} -> tensor<?x6x?xf32, {{.*}}[n, 6, w]>>
+// CHECK-NEXT:    core.reshape %{{.*}} [n, 3, 2, w]
+// CHECK-NEXT:    core.transpose %{{.*}} [0, 2, 3, 1]
+func.func @side_by_side(%x: tensor<?x4x?xf32, #core.tensor<dims = [n, 4, w]>>) -> tensor<?x2x?xf32, #core.tensor<dims = [n, 2, 3 * w]>> {
+  %w = core.constant dense<1.0> : tensor<4x2x3xf32>
+  %y = core.conv_transpose %x, %w strides [3] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<?x4x?xf32, #core.tensor<dims = [n, 4, w]>>, tensor<4x2x3xf32>) -> tensor<?x2x?xf32, #core.tensor<dims = [n, 2, 3 * w]>>
+  func.return %y : tensor<?x2x?xf32, #core.tensor<dims = [n, 2, 3 * w]>>
+}
+
+// -----
+
+// Phases of different taps, phases of different lengths, many filters, groups, taps apart, a stride
+// of one and computed weights stay.
+// CHECK-LABEL: @uneven
+// CHECK-NOT:     core.conv %
+func.func @uneven(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
+  %w = core.constant dense<1.0> : tensor<4x2x3xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x3xf32>) -> tensor<1x2x11xf32>
+  func.return %y : tensor<1x2x11xf32>
+}
+func.func @cut(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
+  %w = core.constant dense<1.0> : tensor<4x2x4xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [1] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x4xf32>) -> tensor<1x2x11xf32>
+  func.return %y : tensor<1x2x11xf32>
+}
+func.func @many(%x: tensor<1x4x5xf32>) -> tensor<1x9x10xf32> {
+  %w = core.constant dense<1.0> : tensor<4x9x2xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x9x2xf32>) -> tensor<1x9x10xf32>
+  func.return %y : tensor<1x9x10xf32>
+}
+func.func @grouped(%x: tensor<1x4x5xf32>) -> tensor<1x4x10xf32> {
+  %w = core.constant dense<1.0> : tensor<4x2x2xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 2 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x4x10xf32>
+  func.return %y : tensor<1x4x10xf32>
+}
+func.func @apart(%x: tensor<1x4x5xf32>) -> tensor<1x2x11xf32> {
+  %w = core.constant dense<1.0> : tensor<4x2x2xf32>
+  %y = core.conv_transpose %x, %w strides [2] dilations [2] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x11xf32>
+  func.return %y : tensor<1x2x11xf32>
+}
+func.func @one_phase(%x: tensor<1x4x5xf32>) -> tensor<1x2x6xf32> {
+  %w = core.constant dense<1.0> : tensor<4x2x2xf32>
+  %y = core.conv_transpose %x, %w strides [1] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x6xf32>
+  func.return %y : tensor<1x2x6xf32>
+}
+func.func @computed(%x: tensor<1x4x5xf32>, %w: tensor<4x2x2xf32>) -> tensor<1x2x10xf32> {
+  %y = core.conv_transpose %x, %w strides [2] dilations [1] pads [0] [0] output_padding [0] groups 1 : (tensor<1x4x5xf32>, tensor<4x2x2xf32>) -> tensor<1x2x10xf32>
+  func.return %y : tensor<1x2x10xf32>
+}

@@ -1,0 +1,105 @@
+"""Transposed convolutions with few filters, as convolutions of their phases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
+from lowerdeck.dialects.interpret import Interpreter, find_function
+from lowerdeck.lowering.pipeline import PASSES
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
+
+from .programs import (  # noqa: TID251  (these are tests, not the folder of sources)
+    Program,
+    module_of,
+    symbol,
+    typed,
+)
+from .strategies.blocked import values  # noqa: TID251  (as above)
+from .targets import suite_for  # noqa: TID251  (as above)
+
+
+def _transposed(rng: Random, x: SSAValue, rank: int, dtype: Any) -> SSAValue:
+    """Any strides, taps, padding and number of filters; some that are none of the pass."""
+    numbers = np.random.default_rng(rng.randrange(1000))
+    strides = [rng.choice([1, 2, 2, 3]) for _ in range(rank)]
+    taps = [stride * rng.choice([1, 2, 2]) + rng.choice([0, 0, 0, 1]) for stride in strides]
+    begin = [rng.randrange(tap) for tap in taps]
+    end = [
+        rng.choice([stride - b % stride, b, 0]) for stride, b in zip(strides, begin, strict=True)
+    ]
+    filters = rng.choice([1, 2, 3, 4])
+    weight = numbers.standard_normal((3, filters, *taps)).astype(dtype)
+    bias = ConstantOp.of(numbers.standard_normal(filters).astype(dtype)).result
+    return ConvTransposeOp(
+        x,
+        ConstantOp.of(weight).result,
+        rng.choice([bias, None]),
+        strides=strides,
+        dilations=[1] * rank,
+        pads_begin=begin,
+        pads_end=[max(0, number) for number in end],
+        output_padding=[rng.choice([0, 0, stride - 1]) for stride in strides],
+    ).result
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_any_phases(rank: int, dtype: Any) -> None:
+    """The same numbers in the reference, infinite ones and NaN included, of sizes open or not."""
+    spread = 0
+    for seed in range(60):
+        rng = Random(seed)
+        shape = [rng.choice([1, 2]), 3, *(rng.randint(4, 6) for _ in range(rank))]
+        dims = [symbol("n"), 3, *(symbol(f"s{k}") for k in range(rank))]
+
+        def body(x: SSAValue, rng: Random = rng) -> SSAValue:
+            return _transposed(rng, x, rank, dtype)
+
+        module = module_of([typed(dtype, *(dims if seed % 3 == 0 else shape))], body)
+        x = values(*shape, seed=seed).astype(dtype)
+        x.flat[seed % x.size] = [np.inf, np.nan, 1.0][seed % 3]
+        (expected,) = Interpreter().call(find_function(module, "main"), [x])
+        context = LowerdeckContext(options=CompileOptions(target="x86-64-v4"))
+        PASSES["spread-phases"]()().apply(context, module)
+        module.verify()
+        spread += any(isinstance(op, ConvOp) for op in module.walk())
+        (found,) = Interpreter().call(find_function(module, "main"), [x])
+        tolerance = 1e-5 if dtype is np.float32 else 1e-12
+        np.testing.assert_allclose(
+            np.asarray(found), np.asarray(expected), rtol=tolerance, atol=tolerance
+        )
+    assert 5 < spread < 55
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64-v3"])
+def test_compiled(tmp_path: Path, target: str) -> None:
+    """In C, with what follows, for one thread and for two."""
+    suite = suite_for(target, tmp_path)
+    for seed in range(8):
+        rng = Random(seed + 100)
+        x = values(2, 3, 9, 18, seed=seed)
+
+        def body(x: SSAValue, rng: Random = rng) -> SSAValue:
+            return _transposed(rng, x, 2, np.float32)
+
+        module = module_of([typed(np.float32, *x.shape)], body)
+        suite.programs.append(
+            Program(
+                f"p{seed}",
+                module,
+                [x],
+                ulps=32,
+                scale=1.0,
+                threads=1 + seed % 2,
+            )
+        )
+    suite.check()
