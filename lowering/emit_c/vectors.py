@@ -705,10 +705,14 @@ def _merged(
 
 
 def _begin_of_rows(scalar: Attribute, lanes: int, rows: int) -> list[str]:
-    """A function that loads vectors side by side in memory, `r0_0` and so on."""
+    """
+    A function that loads vectors side by side in memory, `r0_0` and so on. Where it is part of its
+    caller the memory is registers; compilers take it for too large if it has several callers.
+    """
     name, memory = _name(scalar, lanes), memory_name(vector_type(scalar, lanes))
     return [
-        f"static inline void {_transpose_name(scalar, lanes, rows)}(void *memory) {{",
+        "static inline __attribute__((always_inline))",
+        f"void {_transpose_name(scalar, lanes, rows)}(void *memory) {{",
         f"  {_STEMS[scalar][1]} *const all = memory;",
         *(
             f"  const {name} r0_{row} = *(const {memory} *)(all + {row * lanes});"
