@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import Schedule
 from lowerdeck.dialects.core.tensor import TransposeOp
-from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.loops.indices import Indices
@@ -50,6 +50,9 @@ elements with the one before."""
 FEW_STRIPS = 8
 """Fewer are not dealt out evenly to threads."""
 
+FEWEST_BYTES = 32
+"""Half of a line of the cache: vectors of fewer are not stored in lines far apart."""
+
 
 class MapSquares(Strategy):
     """
@@ -77,13 +80,10 @@ class MapSquares(Strategy):
                 side //= 2
             if along == across or side < fewest or not lies_along(loops, layout, along, side):
                 continue
-            others = [size for axis, size in enumerate(dims) if axis not in (along, across)]
-            if _is_one_by_one(layout, dims[across], side):
-                others.append(dims[across] // side)
             overlaps = (
                 dims[along] % side != 0
                 and dims[along].value is not None
-                and prod(map(assumed_size, others)) >= FEW_STRIPS
+                and _are_inside(kernel.results[0], layout, along, side)
                 and lies_along(loops, layout, along, side, anywhere=True)
             )
             # A vector of each row is loaded, goes through log2(side) steps, and is stored. What
@@ -108,52 +108,80 @@ class MapSquares(Strategy):
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
         """
         Squares of elements, computed in vectors along the inputs, are transposed and stored in
-        vectors along the result, in the order of the result. What is left are a square that ends
-        with the dimension, where there may be one, or smaller squares, and then single elements.
+        vectors along the result. What is left are a square that ends with the dimension, where
+        there may be one, or smaller squares, and then single elements.
         """
         b, dims, layout = k.builder, dims_of(k.roots[0]), k.output_layout()
         side, along = schedule.parameter(SIDE), schedule.parameter(ALONG)
         across = layout.data.pieces[-1].axis
         fewest = fewest_lanes(lane_bits(lane_type(element_type(k.roots[0]))))
-        counts = {piece.axis: dims[piece.axis] for piece in layout.data.pieces}
-        one_by_one = _is_one_by_one(layout, dims[across], side)
-        if one_by_one:
-            counts[across] = dims[across] // side
-        else:
-            del counts[across]
-
-        def strip(at: dict[int, Expr], first: Expr, step: int) -> None:
-            begin = at.pop(across) * side if one_by_one else Expr.const(0)
-            end = begin + side if one_by_one else dims[across]
-            _strip(k, {**at, along: first}, (along, across), (begin, end), step)
-
         strips = list(_strips(dims[along], side, fewest, overlaps=bool(schedule.get(OVERLAP))))
-        if schedule.get(OVERLAP):
-            del counts[along]
-            with b.labeled_nest(_labels(counts), parallel=True) as outer:
-                for start, count, step in strips:
-                    with b.nest([count]) as (number,):
-                        strip(dict(zip(counts, outer, strict=True)), start + number * step, step)
+        others = {piece.axis: dims[piece.axis] for piece in layout.data.pieces}
+        del others[along], others[across]
+        if not _are_inside(k.roots[0], layout, along, side):
+            for start, count, step in strips:
+                counts = {**others, along: count}
+                with b.labeled_nest(_labels(counts, layout), parallel=True) as outer:
+                    at = dict(zip(_ordered(counts, layout), outer, strict=True))
+                    place = {**at, along: start + at[along] * step}
+                    _strip(k, place, (along, across), (Expr.const(0), dims[across]), step)
             return
-        for start, count, step in strips:
-            counts[along] = count
-            with b.labeled_nest(_labels(counts), parallel=True) as outer:
-                at = dict(zip(counts, outer, strict=True))
-                strip(at, start + at.pop(along) * step, step)
+        for begin, count, width in _columns(dims[across], side):
+            counts = {**others, across: count}
+            with b.labeled_nest(_labels(counts, layout), parallel=True) as outer:
+                at = dict(zip(_ordered(counts, layout), outer, strict=True))
+                column = begin + at.pop(across) * side
+                ends = column, column + width
+                for start, number, step in strips:
+                    with b.nest([number]) as (strip,):
+                        place = {**at, along: start + strip * step}
+                        _strip(k, place, (along, across), ends, step)
 
 
-def _labels(counts: Mapping[int, Expr]) -> list[tuple[str, Expr]]:
-    return [(f"d{axis}", count) for axis, count in counts.items()]
+def _are_inside(result: SSAValue, layout: LayoutAttr, along: int, side: int) -> bool:
+    """
+    True if strips are the inner loop over squares, so that they may overlap: what is read is
+    contiguous along them.
+
+    Around them there is enough to share between threads, and no vector of the result that is no
+    whole block. Within them the result is stored side by side, or large parts of lines of the cache
+    are: what is left of a line is stored much later.
+    """
+    dims, across = dims_of(result), layout.data.pieces[-1].axis
+    is_large = side * numpy_dtype(element_type(result)).itemsize >= FEWEST_BYTES
+    fits = is_large if can_overlap_across(layout) else dims[across] % side == 0
+    if layout.data.pieces[-2].axis != along or not fits:
+        return False
+    others = [size for axis, size in enumerate(dims) if axis not in (along, across)]
+    return prod(map(assumed_size, [*others, dims[across] // side])) >= FEW_STRIPS
+
+
+def _columns(size: Expr, side: int) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """The first column, the number and the width of groups of columns: squares, then the rest."""
+    count = size // side
+    if count != 0:
+        yield Expr.const(0), count, Expr.const(side)
+    if size % side == 0:
+        return
+    if size.value is not None and size.value > side:
+        yield size - side, Expr.const(1), Expr.const(side)
+    else:
+        yield count * side, Expr.const(1), size - count * side
+
+
+def _ordered(counts: Mapping[int, Expr], layout: LayoutAttr) -> list[int]:
+    """The dimensions in the order in which the result has them."""
+    order = [piece.axis for piece in layout.data.pieces]
+    return sorted(counts, key=order.index)
+
+
+def _labels(counts: Mapping[int, Expr], layout: LayoutAttr) -> list[tuple[str, Expr]]:
+    return [(f"d{axis}", counts[axis]) for axis in _ordered(counts, layout)]
 
 
 def can_overlap_across(layout: LayoutAttr) -> bool:
     """True if vectors of the result may begin anywhere: its dimension is not in blocks."""
     return layout.data.pieces[-1].size is None
-
-
-def _is_one_by_one(layout: LayoutAttr, size: Expr, side: int) -> bool:
-    """True if the blocks of the result are computed one after the other: all are whole vectors."""
-    return not can_overlap_across(layout) and size % side == 0
 
 
 def _strips(
