@@ -24,6 +24,10 @@ from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
 
 
+FEWEST_COLUMNS = 96
+"""With fewer, copies of the parts of the left matrix take longer than what they save."""
+
+
 def is_long(op: MatmulOp, target: Target) -> bool:
     """
     True if a panel of a constant right matrix takes more than a quarter of the L2 cache: then the
@@ -35,7 +39,7 @@ def is_long(op: MatmulOp, target: Target) -> bool:
     rows, depth = shape[-2:]
     if not isinstance(op.rhs.owner, ConstantOp) or len(weight) != 2:
         return False
-    if rows < target.limits.split_rows:
+    if rows < target.limits.split_rows or weight[1] < FEWEST_COLUMNS:
         return False
     panel_bytes = depth * target.limits.split_vectors * target.lanes * 4
     return panel_bytes > target.l2_bytes // 4
@@ -90,7 +94,7 @@ class SplitProduct(Pattern[NDArray[Any]]):
 class SplitProductsPass(ModulePass):
     """
     x @ w -> x[:, :k] @ w[:k] + x[:, k:] @ w[k:] + ...
-        [f32; w constant and so long that a panel of its columns does not stay in the cache]
+        [f32; w constant, so long that a panel of its columns does not stay in the cache, and wide]
 
     The parts of x are copied: their rows are then adjacent and do not conflict in the cache.
     """
