@@ -16,7 +16,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, GatherElementsOp, GatherOp, SliceOp
 from lowerdeck.dialects.core.types import f16, f32, i8, i32, i64
@@ -54,7 +54,8 @@ def convolution(
 def network(x: SSAValue) -> list[SSAValue]:
     """
     A convolution whose result a depthwise one reads, a concatenation of which a part is used,
-    softmaxes, products of halves and of bytes, and two filters for each channel.
+    softmaxes, products of halves and of bytes, two filters for each channel, and a transposed
+    convolution.
     """
     wide = convolution(x, (8, 32), 1, 1)
     deep = e.SigmoidOp(convolution(wide, (32, 32), 3, 2, groups=32)).result
@@ -68,18 +69,28 @@ def network(x: SSAValue) -> list[SSAValue]:
     square = e.CastOp(MatmulOp(half, half).result, f32).result
     ones = ConstantOp.of(np.ones((9, 4), np.int8)).result
     sums = MatmulOp(e.CastOp(x, i8).result, ones, accumulator=i32).result
-    return [joined, soft, square, sums, convolution(x, (8, 16), 3, 6, groups=8)]
+    larger = ConvTransposeOp(
+        x,
+        given(8, 2, 2, 2, seed=7),
+        strides=[2, 2],
+        dilations=[1, 1],
+        pads_begin=[0, 0],
+        pads_end=[0, 0],
+        output_padding=[0, 0],
+    ).result
+    return [joined, soft, square, sums, convolution(x, (8, 16), 3, 6, groups=8), larger]
 
 
 def products(x: SSAValue) -> list[SSAValue]:
-    """A product with long sums, maps behind it, and elements that data and constants choose."""
+    """Products with long sums, maps behind one, and elements that data and constants choose."""
     product = e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result
     places = e.CastOp(e.RoundOp(product).result, i64).result
     known, twice = (
         ConstantOp.of(i).result for i in (np.array([3, -1, 0, 7]), np.arange(24).repeat(2))
     )
     chosen = [GatherOp(product, indices, 1).result for indices in (known, twice)]
-    return [product, GatherElementsOp(x, places, 1).result, *chosen]
+    wide = MatmulOp(x, given(2304, 96, seed=8)).result
+    return [product, GatherElementsOp(x, places, 1).result, *chosen, wide]
 
 
 @dataclass(eq=False)
