@@ -23,7 +23,6 @@ from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.driver import Match, Pattern, Rewriter, apply_patterns
 
-
 FEWEST_COLUMNS = 96
 """With fewer, copies of the parts of the left matrix take longer than what they save."""
 

@@ -81,6 +81,9 @@ MOST_BYTES = 1 << 18
 OPEN_ROWS, OPEN_COLUMNS = 16, 64
 """Of a band, where the image has an unknown number of them."""
 
+FEW_INPUTS = 4
+"""Vectors of a tile that compilers keep in registers, even if these are all in use."""
+
 FEW_PLANES = 8
 """Fewer are not dealt out evenly to threads."""
 
@@ -288,8 +291,10 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
             for below in range(1, min(rows, 4) + 1)
             for number in range(1, min(vectors, 4) + 1)
             if fits(target, count, below * number)
-            # With one register to spare: else inputs are loaded again for each filter.
-            and (count + 1) * below * number + 2 < target.registers
+            # Many inputs need a register to spare: else they are loaded again for each filter.
+            and (
+                below * number <= FEW_INPUTS or (count + 1) * below * number + 2 < target.registers
+            )
         ]
         each, tile = least(
             scored(

@@ -39,6 +39,14 @@ from lowerdeck.lowering.strategies.facts import (
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 
+def _vectors(columns: int, lanes: int) -> int:
+    """Of a row: whole ones, shorter ones, and single columns."""
+    count = 0
+    while lanes >= FEWEST_LANES:
+        count, columns, lanes = count + columns // lanes, columns % lanes, lanes // 2
+    return count + columns
+
+
 class Rows(Strategy):
     """
     Vectors of positions by output channels, row by row; a weight is broadcast to all lanes. For
@@ -63,7 +71,7 @@ class Rows(Strategy):
             return
         if not can_be_rows(op, layout_in(kernel, op.input), layout_out(kernel)):
             return
-        vectors = -(-shape[-1] // target.lanes)
+        vectors = _vectors(shape[-1], target.lanes)
         ways = [
             (channels, columns)
             for channels in range(1, min(shape[1], 8) + 1)
