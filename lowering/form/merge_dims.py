@@ -522,8 +522,8 @@ class MergeDimsPass(ModulePass):
         [values row-major; f treats b and c alike: maps of equal shapes or of one element along
          both, both reduced or neither, both normalized or neither, both under one window, images
          of a volume that pools take one by one, rows that meet the same right matrix, lines of
-         which windows of a convolution have one element each, whole lines
-         cut out, joined, padded, moved or gathered]
+         which windows of a convolution have one element each, whole lines cut out, joined,
+         padded, moved or gathered]
 
     Loops become fewer and longer, so that vectors and threads have more side by side.
     """
