@@ -139,8 +139,11 @@ class _Sequence:
         self.op, self.builder, self.gates = op, builder, gates
         has_layout = "layout" in op.schema.attributes
         self.is_batch_major = has_layout and builder.attrs.flag("layout")
-        self.x = self._time_major(builder.operand("X"))
-        self.time, self.batch, _ = dims_of(self.x)
+        self.lengths = builder.input("sequence_lens")
+        x = self._time_major(builder.operand("X"))
+        self.time, batch, size = dims_of(x)
+        self.batch = self._agreed(batch)
+        self.x = x if batch == self.batch else builder.reshape(x, [self.time, self.batch, size])
         self.hidden = dims_of(builder.operand("R"))[2]
         builder.attrs.ignore("hidden_size", "output_sequence")  # the weights and outputs have them
         direction = builder.attrs.string("direction", among=("forward", "reverse", "bidirectional"))
@@ -148,10 +151,24 @@ class _Sequence:
         if (count := dims_of(builder.operand("W"))[0]) != len(self.reversals):
             builder.refuse(f"weights of {count} directions", f"{len(self.reversals)}: {direction}")
         self.functions = _functions(builder, functions, len(self.reversals))
-        self.lengths = builder.input("sequence_lens")
 
     def _time_major(self, value: SSAValue) -> SSAValue:
         return self.builder.transpose(value, [1, 0, 2]) if self.is_batch_major else value
+
+    def _agreed(self, batch: Expr) -> Expr:
+        """The number of sequences: of the input, or of another operand where it is open there."""
+        builder, formals = self.builder, {formal.name for formal in self.op.schema.inputs}
+        found = [batch]
+        for name in ("initial_h", "initial_c"):
+            if name in formals and (state := builder.input(name)) is not None:
+                found.append(dims_of(state)[0 if self.is_batch_major else 1])
+        if self.lengths is not None:
+            found.append(dims_of(self.lengths)[0])
+        known = sorted({size.value for size in found if size.value is not None})
+        if len(known) > 1:
+            numbers = " and ".join(map(str, known))
+            builder.refuse(f"inputs for {numbers} sequences", "the same number in each")
+        return Expr.const(known[0]) if known else batch
 
     def _own(self, value: SSAValue, index: int) -> SSAValue:
         """The part of a parameter that belongs to one direction."""
@@ -180,7 +197,8 @@ class _Sequence:
         if (given := builder.input(name)) is None:
             zero = builder.scalar(0, self.x)
             return builder.broadcast(zero, [self.batch, self.hidden])
-        return self._own(self._time_major(given), index)
+        state = self._own(self._time_major(given), index)
+        return builder.reshape(state, [self.batch, self.hidden])
 
     def project(self, w: SSAValue, bias: SSAValue | None) -> SSAValue:
         """x * w^T + bias for all steps: [time, batch, gates * hidden]."""

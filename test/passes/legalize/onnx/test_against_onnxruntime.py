@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from typing import Any
 
@@ -31,10 +31,10 @@ def model_of(
     inputs: Mapping[str, Array | None],
     outputs: int,
     opset: int,
-    dynamic: bool,
+    dynamic: bool | Collection[str],
     **attrs: Any,
 ) -> ModelProto:
-    """A model of one node; None stands for an absent input."""
+    """A model of one node; None stands for an absent input. All inputs are open, none, or some."""
     names = ["" if array is None else name for name, array in inputs.items()]
     results = [f"r{k}" for k in range(outputs)]
     node = helper.make_node(op_type, names, results, **attrs)
@@ -42,7 +42,9 @@ def model_of(
         helper.make_tensor_value_info(
             name,
             helper.np_dtype_to_tensor_dtype(array.dtype),
-            [f"{name}_{k}" for k in range(array.ndim)] if dynamic else array.shape,
+            [f"{name}_{k}" for k in range(array.ndim)]
+            if dynamic is True or (dynamic and name in dynamic)
+            else array.shape,
         )
         for name, array in inputs.items()
         if array is not None
@@ -60,7 +62,7 @@ def check(
     inputs: Mapping[str, Array | None],
     outputs: int = 1,
     opset: int = 21,
-    dynamic: bool = False,
+    dynamic: bool | Collection[str] = False,
     **attrs: Any,
 ) -> None:
     """Legalize and interpret a node, and compare all of its results with ONNX Runtime's."""
@@ -237,6 +239,15 @@ def test_recurrent(op_type: str, direction: str, states: bool, lengths: bool) ->
     inputs = recurrent_inputs(op_type, directions, lengths=lengths, states=states)
     outputs = 3 if op_type == "LSTM" else 2
     check(op_type, inputs, outputs, hidden_size=HIDDEN, direction=direction)
+
+
+@pytest.mark.parametrize("opened", ["x", "h", "xh", "xl", "xhl"])
+@pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
+def test_recurrent_with_open_inputs(op_type: str, opened: str) -> None:
+    inputs = recurrent_inputs(op_type, 1, lengths=True, states=True)
+    names = {"x": ["x"], "h": ["h", "c"], "l": ["lens"]}
+    is_open = [name for letter in opened for name in names[letter]]
+    check(op_type, inputs, 2, dynamic=is_open, hidden_size=HIDDEN)
 
 
 @pytest.mark.parametrize("op_type", ["RNN", "GRU", "LSTM"])
