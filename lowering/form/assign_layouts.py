@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import prod
+from math import inf, prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ArrayAttr, ModuleOp
@@ -20,8 +20,9 @@ from lowerdeck.dialects.core.tensor import ConcatOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of
 from lowerdeck.lowering.strategies.base import Border, Setting, Wishes
 from lowerdeck.lowering.strategies.conversions import conversion
+from lowerdeck.lowering.strategies.costs import conversion_cycles
 from lowerdeck.lowering.strategies.facts import assumed_shape, has_channels
-from lowerdeck.lowering.strategies.registry import wishes
+from lowerdeck.lowering.strategies.registry import choose, wishes
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 from lowerdeck.passes.context import options_of
 
@@ -58,7 +59,7 @@ class LayoutPlan:
     """
 
     def __init__(self, body: Block, setting: Setting) -> None:
-        self._lanes = setting.target.lanes
+        self._setting, self._lanes = setting, setting.target.lanes
         self.wishes: dict[KernelOp, Wishes] = {}
         for kernel in kernels_in(body):
             if (found := wishes(kernel, setting)) is not None:
@@ -214,10 +215,32 @@ class LayoutPlan:
             return plain if position in asked.linked or position == asked.image else None
         if position in asked.linked:
             return self.blocked(value)
-        if position != asked.image or _has_border(made, asked.border):
-            return None
         few = (dims_of(value)[1].value or 0) <= FEWEST_LANES
+        if position != asked.image:
+            return None
+        if _has_border(made, asked.border):
+            is_slower = not few and made == plain and self._pays_to_block(kernel, position)
+            return self.blocked(value) if is_slower else None
         return self.padded(plain, value) if few else self.blocked(value)
+
+    def _pays_to_block(self, kernel: KernelOp, position: int) -> bool:
+        """True if a convolution that can read row-major images is faster with a copy in blocks."""
+        image, others = kernel.inputs[position], range(len(kernel.inputs))
+        layouts = [
+            None if k == position else self.wanted(kernel, k) or self.made(kernel.inputs[k])
+            for k in others
+        ]
+
+        def cycles(layout: LayoutAttr) -> float:
+            kernel.layouts = ArrayAttr([*(own or layout for own in layouts), made])
+            best = choose(kernel, self._setting)
+            return inf if best is None else best.cycles
+
+        before, made = kernel.layouts, self.made(kernel.results[0])
+        as_it_is, in_blocks = cycles(self.made(image)), cycles(self.blocked(image))
+        kernel.layouts = before
+        copied = size_of(image) * conversion_cycles(self._setting.target) / self._setting.threads
+        return in_blocks + copied < as_it_is
 
 
 def _is_view(kernel: KernelOp) -> bool:

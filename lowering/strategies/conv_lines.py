@@ -48,6 +48,7 @@ from lowerdeck.lowering.strategies.costs import (
     least,
     likely_images,
     likely_shape,
+    page_cycles,
     reduction_cycles,
     scored,
     tiles,
@@ -296,14 +297,16 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
                 below * number <= FEW_INPUTS or (count + 1) * below * number + 2 < target.registers
             )
         ]
-        each, tile = least(
-            scored(
-                ways,
-                lambda tile: reduction_cycles(
-                    target.costs, [filters, rows, vectors], tile, taps, _loads
-                ),
-            )
-        )
+        sizes = [filters, rows, vectors]
+
+        def cost(tile: tuple[int, int, int]) -> float:
+            cycles = reduction_cycles(target.costs, sizes, tile, taps, _loads)
+            if _is_copied(windows):
+                return cycles
+            number = prod(-(-size // part) for size, part in zip(sizes, tile, strict=True))
+            return cycles + page_cycles(op, target, depth=weight[1], visits=number * weight[1])
+
+        each, tile = least(scored(ways, cost))
     copied = 0.0
     if _is_copied(windows):
         lines = weight[1] * prod(w.taps for w in windows[:-2])

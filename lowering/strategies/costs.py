@@ -124,6 +124,16 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
     return max(cycles, weight_bytes / costs.memory_bytes_per_cycle)
 
 
+def page_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) -> float:
+    """
+    Cycles to find the pages of a row-major input: tiles read `depth` channels one after the other,
+    and `visits` in all. 0 if the pages of a tile are found without delay.
+    """
+    plane = prod(assumed_shape(op.input)[2:]) * 4
+    pages = depth * min(plane / target.page_bytes, 1)
+    return visits * target.costs.page_cycles if pages > target.pages else 0.0
+
+
 def conversion_cycles(target: Target) -> float:
     """To bring one element from one layout into another."""
     costs = target.costs

@@ -34,6 +34,7 @@ from lowerdeck.lowering.strategies.conv_sums import (
 from lowerdeck.lowering.strategies.costs import (
     direct_cycles,
     in_proportion,
+    page_cycles,
     window_sum_tiles,
 )
 from lowerdeck.lowering.strategies.facts import (
@@ -128,6 +129,11 @@ class Direct(Strategy):
             ]
             if prod(w) <= prod(x) and not panel_stays and part is None:
                 schedules.reverse()
+            if block == 1:
+                read = w[1] if part is None else part
+                visits = prod(shape[2:]) / (rows * columns) * -(-blocks // count) * w[1]
+                pages = page_cycles(op, target, depth=read, visits=shape[0] * visits)
+                cycles += pages / setting.threads
             yield Candidate(cycles, schedules[0])
             yield Candidate(cycles * target.costs.other_order, schedules[1])
 

@@ -26,6 +26,7 @@ from lowerdeck.lowering.strategies.conv_sums import (
 from lowerdeck.lowering.strategies.costs import (
     fits,
     likely_shape,
+    page_cycles,
     reduction_cycles,
     scored,
 )
@@ -85,8 +86,9 @@ class Rows(Strategy):
         *outer, last = [f"x{axis}" for axis in range(len(shape) - 2)]
         rows = shape[0] * prod(shape[2:-1]) / setting.threads
         for cycles, (channels, columns) in scored(ways, cost):
+            visits = rows * -(-shape[1] // channels) * -(-vectors // columns) * w[1]
             yield Candidate(
-                rows * cycles,
+                rows * cycles + page_cycles(op, target, depth=w[1], visits=visits),
                 Schedule(
                     self.name,
                     ((OUTPUT_CHANNEL, channels), (last, columns)),

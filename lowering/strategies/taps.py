@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
+from math import prod
 
 from xdsl.ir import SSAValue
 
@@ -28,11 +29,17 @@ from lowerdeck.lowering.strategies.conv_sums import (
     has_blocks,
     spatial_labels,
 )
-from lowerdeck.lowering.strategies.costs import direct_cycles, in_proportion, window_sum_tiles
+from lowerdeck.lowering.strategies.costs import (
+    direct_cycles,
+    in_proportion,
+    page_cycles,
+    window_sum_tiles,
+)
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     blocked_constants,
     can_be_packed,
+    layout_in,
     layout_out,
     the,
 )
@@ -70,9 +77,15 @@ class Taps(Strategy):
         sizes = (-(-shape[1] // lanes), 1, shape[-1])
         ways = window_sum_tiles(setting.target, sizes, w[1], even_only=True)
         # The share of the products and weights of the direct sum that lies on the image.
-        cycles = direct_cycles(op, lanes, setting) * share_on_image(op)
+        share, is_plain = share_on_image(op), layout_in(kernel, op.input).inner(1) == 1
+        cycles = direct_cycles(op, lanes, setting) * share
         for estimate, (count, _, columns) in in_proportion(cycles, ways):
             tile = ((f"x{len(shape) - 3}", columns), (OUTPUT_CHANNEL, count))
+            if is_plain:
+                number = shape[0] * prod(shape[2:-1]) * -(-shape[-1] // columns) * sizes[0] / count
+                visits = number * prod(w[1:]) * share
+                pages = page_cycles(op, setting.target, depth=w[1], visits=visits)
+                estimate += pages / setting.threads
             yield Candidate(estimate, Schedule(self.name, tile))
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:

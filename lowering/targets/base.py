@@ -42,6 +42,8 @@ class Costs:
     """To begin a band of rows."""
     l2_line_cycles: float = 2.0
     """Between two lines that come from the L2 cache."""
+    page_cycles: float = 7.0
+    """To find a page that is not among the `pages` of the target."""
     l2_copy_bytes_per_cycle: float = 32.0
     """Bytes per cycle moved within the L2 cache."""
     l2_return_bytes_per_cycle: float = 14.0
@@ -213,7 +215,9 @@ class Target:
     line_bytes: int = 64
     """Bytes of a cache line."""
     page_bytes: int = 4096
-    """Distance in bytes between addresses that map to the same set of the L1 cache."""
+    """Bytes of a page, and between addresses that map to the same set of the L1 cache."""
+    pages: int = 64
+    """Pages that loads find without delay: the entries of the first level of the TLB."""
     costs: Costs = field(default_factory=Costs)
     limits: Limits = field(default_factory=Limits)
     extrema: Mapping[int, Builtin] = field(default_factory=lambda: GNU_EXTREMA)
