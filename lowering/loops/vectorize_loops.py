@@ -169,7 +169,8 @@ class LoopVectorizer:
             self._pieces = [Piece(Expr.const(0), size.ceildiv(lanes), lanes)]
         self._rest = 0
         """The iterations after whole vectors if the last vector begins before them."""
-        if reductions and size.value is not None and _only_loads(loop):
+        may_repeat = _only_loads(loop) or self._may_repeat(size, lanes)
+        if reductions and size.value is not None and may_repeat:
             self._rest = size.value % lanes
             self._pieces = [Piece(Expr.const(0), Expr.const(size.value // lanes), lanes)]
 

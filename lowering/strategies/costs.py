@@ -130,8 +130,8 @@ def page_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) -> flo
     and `visits` in all. 0 if the pages of a tile are found without delay.
     """
     plane = prod(assumed_shape(op.input)[2:]) * 4
-    pages = depth * min(plane / target.page_bytes, 1)
-    return visits * target.costs.page_cycles if pages > target.pages else 0.0
+    new = min(plane / target.page_bytes, 1)
+    return visits * new * target.costs.page_cycles if depth * new > target.pages else 0.0
 
 
 def conversion_cycles(target: Target) -> float:

@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.types import (
     f64,
     is_integer,
     numpy_dtype,
+    static_shape,
 )
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.loops.parameters import Part, parts_of
@@ -29,7 +30,7 @@ from lowerdeck.lowering.nests.contraction import add_product, factor_element
 from lowerdeck.lowering.nests.lower import Index, KernelLowering
 from lowerdeck.lowering.nests.sums import PART, sum_in_parts
 from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
-from lowerdeck.lowering.strategies.costs import Scored, fits, scored
+from lowerdeck.lowering.strategies.costs import Scored, conversion_cycles, fits, scored
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     assumed_size,
@@ -37,6 +38,7 @@ from lowerdeck.lowering.strategies.facts import (
     is_of,
     layout_in,
     layout_out,
+    position_of,
     the,
 )
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
@@ -49,6 +51,9 @@ are those over the matrices of a batch."""
 WIDTH = "width"
 """The parameter of a schedule whose last vector of columns overlaps the one before: the lanes."""
 
+PANELS = "panels"
+"""The parameter of a schedule whose right matrix is copied into panels first: 1."""
+
 MOST_OF_FEW = 8
 """Vectors of columns beyond which it does not matter how the last one is computed."""
 
@@ -59,12 +64,13 @@ FEW_ROWS = 4
 class TiledMatmul(Strategy):
     """
     Panels of columns are the outer loop if the right matrix is larger than the left one, so that
-    the larger one is read once. A constant right matrix is packed, panel after panel.
+    the larger one is read once. A constant right matrix is packed, panel after panel; another one
+    is copied into panels first where reading it as it lies takes longer.
     """
 
     name = "tiled_matmul"
     anchors = (MatmulOp,)
-    parameters = (WIDTH,)
+    parameters = (WIDTH, PANELS)
 
     def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
         op, target = the(MatmulOp, kernel), setting.target
@@ -89,17 +95,28 @@ class TiledMatmul(Strategy):
             orders.reverse()
         is_packed = is_constant(kernel, op.rhs) and len(dims_of(op.rhs)) == 2
         most = _most_sums(kernel, target) if is_integer(element) else None
-        ways = product_tiles(target, rows, columns, depth, most=most, is_strided=not is_packed)
         matrices = prod(map(assumed_size, dims[:-1])) // rows
-        for cycles, (height, count) in ways:
+        ways = [
+            (matrices * cycles, tile, ())
+            for cycles, tile in product_tiles(
+                target, rows, columns, depth, most=most, is_strided=not is_packed
+            )
+        ]
+        if not is_packed and _can_be_copied(kernel, op):
+            copied = _size(op.rhs) * conversion_cycles(target)
+            ways += [
+                (matrices * cycles + copied, tile, ((PANELS, 1),))
+                for cycles, tile in product_tiles(target, rows, columns, depth)
+            ]
+        for cycles, (height, count), own in ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
                 # If each panel is read only once, the hardware prefetcher finds the next one.
                 if is_packed and order == columns_first and rows >= 2 * height:
                     ahead = kernel.body.block.args.index(op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
-                schedule = Schedule(self.name, tiles, order, lanes, ahead)
-                yield Candidate(matrices * cycles * factor, schedule)
+                schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=own)
+                yield Candidate(cycles * factor, schedule)
         # Of a packed matrix short vectors of columns are as good; single ones are not.
         is_ragged = not is_packed or columns % FEWEST_LANES != 0
         if dims[-1].value is not None and is_of(op, f32, f64) and is_ragged:
@@ -110,7 +127,8 @@ class TiledMatmul(Strategy):
 
     def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
         op = the(MatmulOp, kernel)
-        if not is_constant(kernel, op.rhs) or schedule.get(WIDTH) is not None:
+        is_copied = is_constant(kernel, op.rhs) or schedule.get(PANELS) is not None
+        if not is_copied or schedule.get(WIDTH) is not None:
             return {}
         width = schedule.vector(COLUMN) * schedule.tile(COLUMN)
         return {op.rhs: panels(len(dims_of(op.rhs)), width)}
@@ -130,6 +148,12 @@ class TiledMatmul(Strategy):
             with k.builder.loop(width, mode="lanes") as lane:
                 place = [*at[:-1], first + lane]
                 k.finish(op, place, _sum(k, op, place))
+
+
+def _can_be_copied(kernel: KernelOp, op: MatmulOp) -> bool:
+    """True for a computed right matrix of known sizes, of floats."""
+    is_known = static_shape(op.rhs) is not None and position_of(kernel, op.rhs) is not None
+    return is_known and is_of(op, f32, f64) and not is_constant(kernel, op.rhs)
 
 
 def _ways_of_few(
@@ -159,7 +183,7 @@ def _ways_of_few(
         return sum(
             _trips(part)
             * (vectors // count)
-            * _cycles(part.count, count, depth, target, is_last=is_last)
+            * _cycles((part.count, count), depth, target, is_last, columns)
             for part in parts_of(Expr.const(rows), height, 1)
         )
 
@@ -249,6 +273,7 @@ def product_tiles(
             widest = min(target.registers // 2 // max(rows, 1), columns // target.lanes)
         vectors = range(1, max(1, widest) + 1)
     is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.l2_bytes
+    pitch = columns if is_strided else None
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
@@ -257,7 +282,7 @@ def product_tiles(
         return sum(
             _trips(row)
             * _trips(column)
-            * (_cycles(row.count, column.count, depth, target, is_last=rows <= height) + apart)
+            * (_cycles((row.count, column.count), depth, target, rows <= height, pitch) + apart)
             for row in parts_of(Expr.const(rows), height, 1)
             for column in parts_of(Expr.const(columns), count, target.lanes)
         )
@@ -271,27 +296,36 @@ def product_tiles(
     return scored(candidates, cost)
 
 
-def _cycles(rows: int, vectors: int, depth: int, target: Target, *, is_last: bool) -> float:
+def _cycles(
+    tile: tuple[int, int], depth: int, target: Target, is_last: bool, pitch: int | None
+) -> float:
     """
     Estimated cycles of one tile: for multiply-adds or loads, but at least the latency of a sum, and
     at least the L2 time of a panel that does not fit in the L1 cache (or that no other tile reads:
     `is_last`), and of rows that conflict in the cache because their distance is a multiple of a
-    page.
+    page. Rows of a panel that is not packed are `pitch` columns apart: vectors may lie in two lines
+    each, and the pages of rows may have to be found.
     """
+    rows, vectors = tile
     sums, loads = rows * vectors, rows + vectors
     panel_bytes = depth * vectors * target.lanes * 4
     is_far = is_last or panel_bytes > target.l1_bytes // 2
     far_lines = vectors * target.lanes * 4 / target.line_bytes if is_far else 0.0
     if rows > target.l1_ways * (target.page_bytes // gcd(target.page_bytes, depth * 4)):
         far_lines += rows
-    costs = target.costs
+    costs, split, found = target.costs, 0.0, 0.0
+    if pitch is not None:
+        split = vectors * costs.split_load_cycles if pitch % target.lanes else 0.0
+        new = min(pitch * 4 / target.page_bytes, 1)
+        found = new * costs.page_cycles if depth * new > target.pages else 0.0
     step_cycles = max(
         sums / costs.multiply_adds_per_cycle,
         loads / costs.loads_per_cycle,
         costs.latency_cycles,
         far_lines * costs.l2_line_cycles,
+        split,
     )
-    return depth * step_cycles + costs.tile_cycles + sums
+    return depth * (step_cycles + found) + costs.tile_cycles + sums
 
 
 def _trips(part: Part) -> int:

@@ -42,6 +42,8 @@ class Costs:
     """To begin a band of rows."""
     l2_line_cycles: float = 2.0
     """Between two lines that come from the L2 cache."""
+    split_load_cycles: float = 2.5
+    """For a vector that lies in two lines."""
     page_cycles: float = 7.0
     """To find a page that is not among the `pages` of the target."""
     l2_copy_bytes_per_cycle: float = 32.0
