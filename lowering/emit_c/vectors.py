@@ -203,7 +203,9 @@ def _definitions(
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes, target)
     for scalar, lanes, count in sorted(rows, key=lambda each: _transpose_name(*each)):
-        text = (_transpose if lanes == count else _interleave)(scalar, lanes, count)
+        # Processors merge short vectors in one step, and exchange any of their lanes in several.
+        is_short = lanes >= 8 and lanes * _STEMS[scalar][2] <= 16
+        text = (_interleave if is_short or lanes != count else _transpose)(scalar, lanes, count)
         functions[_transpose_name(scalar, lanes, count)] = _Function(text)
     for (before, lanes), (after, others) in product(wanted, wanted):
         for unsigned in (False, True) if lanes == others else ():
