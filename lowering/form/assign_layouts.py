@@ -215,9 +215,9 @@ class LayoutPlan:
             return plain if position in asked.linked or position == asked.image else None
         if position in asked.linked:
             return self.blocked(value)
-        few = (dims_of(value)[1].value or 0) <= FEWEST_LANES
         if position != asked.image:
             return None
+        few = (dims_of(value)[1].value or 0) <= FEWEST_LANES
         if _has_border(made, asked.border):
             is_slower = not few and made == plain and self._pays_to_block(kernel, position)
             return self.blocked(value) if is_slower else None
