@@ -10,6 +10,7 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
+from lowerdeck.dialects.dims import constants
 from lowerdeck.lowering.strategies.base import Setting
 from lowerdeck.lowering.strategies.facts import assumed_shape
 from lowerdeck.lowering.targets.base import Costs, Target
@@ -127,10 +128,10 @@ def direct_cycles(op: ConvOp, lanes: int, setting: Setting) -> float:
 def page_cycles(op: ConvOp, target: Target, *, depth: int, visits: float) -> float:
     """
     Cycles to find the pages of a row-major input: tiles read `depth` channels one after the other,
-    and `visits` in all. 0 if the pages of a tile are found without delay.
+    and `visits` in all. 0 if the pages of a tile are found without delay, or sizes are not known.
     """
-    plane = prod(assumed_shape(op.input)[2:]) * 4
-    new = min(plane / target.page_bytes, 1)
+    sizes = constants(dims_of(op.input)[2:])
+    new = 0.0 if sizes is None else min(prod(sizes) * 4 / target.page_bytes, 1)
     return visits * new * target.costs.page_cycles if depth * new > target.pages else 0.0
 
 

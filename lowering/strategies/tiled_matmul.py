@@ -274,18 +274,22 @@ def product_tiles(
         vectors = range(1, max(1, widest) + 1)
     is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.l2_bytes
     pitch = columns if is_strided else None
+    is_large = depth * columns * 4 > target.l2_bytes
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
         # Each row of a panel has to be found by itself.
         apart = depth * target.costs.row_cycles if is_far and count * target.lanes < columns else 0
-        return sum(
-            _trips(row)
-            * _trips(column)
-            * (_cycles((row.count, column.count), depth, target, rows <= height, pitch) + apart)
-            for row in parts_of(Expr.const(rows), height, 1)
-            for column in parts_of(Expr.const(columns), count, target.lanes)
-        )
+        cycles = 0.0
+        for column in parts_of(Expr.const(columns), count, target.lanes):
+            # The first tile of a panel brings it from the cache that cores share.
+            panel_bytes = depth * column.count * target.lanes * 4
+            brought = panel_bytes / target.costs.shared_bytes_per_cycle if is_large else 0.0
+            for row in parts_of(Expr.const(rows), height, 1):
+                own = _cycles((row.count, column.count), depth, target, rows <= height, pitch)
+                late, brought = max(brought - own, 0.0), 0.0
+                cycles += _trips(column) * (_trips(row) * (own + apart) + late)
+        return cycles
 
     candidates = [
         (height, count)
