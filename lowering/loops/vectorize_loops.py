@@ -317,7 +317,7 @@ class LoopVectorizer:
     def _vector(self, piece: Piece, number: Expr, block: Block) -> None:
         """One vector of independent iterations."""
         body, lane = self._lane_body(piece, [])
-        self._iteration(self._place(piece, number, lane), [], body)
+        self._terms(self._place(piece, number, lane), body)
         body.add_op(YieldOp())
         self._for(piece.lanes, body, [], block, mode="lanes")
 
@@ -327,25 +327,29 @@ class LoopVectorizer:
             start = minimum(start, self._end - piece.lanes)
         return self._lower + piece.start + start + lane
 
-    def _iteration(
+    def _iteration(self, place: Expr, carried: Sequence[SSAValue], block: Block) -> list[SSAValue]:
+        """The body of the loop at an index; returns the carried values."""
+        return self._combined(self._terms(place, block), carried, block)
+
+    def _terms(self, place: Expr, block: Block) -> list[SSAValue]:
+        """The body of the loop at an index but for what combines terms; returns these."""
+        copier = Cloner if self._exact else Demoter
+        cloner = copier(self._indices, moved={self._index: place})
+        for op in self._loop.body.block.ops:
+            if op not in self._combining and not isinstance(op, YieldOp):
+                cloner.clone(op, block)
+        return [cloner.operand(reduction.term, block) for reduction in self._reductions]
+
+    def _combined(
         self,
-        place: Expr,
+        terms: Sequence[SSAValue],
         carried: Sequence[SSAValue],
         block: Block,
         is_new: SSAValue | None = None,
     ) -> list[SSAValue]:
-        """
-        The body of the loop at an index; returns the carried values, with terms where they are new.
-        """
-        copier = Cloner if self._exact else Demoter
-        cloner = copier(self._indices, moved={self._index: place})
-        cloner.values.update(zip(self._loop.body.block.args[1:], carried, strict=True))
-        for op in self._loop.body.block.ops:
-            if op not in self._combining and not isinstance(op, YieldOp):
-                cloner.clone(op, block)
+        """The carried values with terms, where these are new."""
         totals: list[SSAValue] = []
-        for reduction, total in zip(self._reductions, carried, strict=True):
-            term = cloner.operand(reduction.term, block)
+        for reduction, term, total in zip(self._reductions, terms, carried, strict=True):
             # What is combined twice does not change an extremum.
             if is_new is not None and reduction.kind in ("add", "mul"):
                 identity = _append(block, reduction.identity)
@@ -385,6 +389,13 @@ class LoopVectorizer:
         bounds = interval(count, self._indices.ranges)
         most = None if bounds is None else bounds[1]
         chains = self._chains if most is None or most >= 2 * self._chains else 1
+        # What may be overwritten by the others is read before them, and stored after them.
+        last, stores = None, list[StoreOp]()
+        if self._rest and not _only_loads(self._loop):
+            last = self._last_terms(piece, lane, body)
+            stores = [op for op in body.ops if isinstance(op, StoreOp)]
+            for op in stores:
+                op.detach()
         sums = [_append(body, reduction.identity) for reduction in self._reductions]
         whole = count // chains
         if chains > 1:
@@ -395,7 +406,9 @@ class LoopVectorizer:
         done = whole * chains
         sums = self._one_by_one(piece, lane, done, count - done, sums, body)
         if self._rest:
-            sums = self._last_vector(piece, lane, sums, body)
+            terms, is_new = last or self._last_terms(piece, lane, body)
+            body.add_ops(stores)
+            sums = self._combined(terms, sums, body, is_new)
         combined = [
             reduction.combine(body, total, sum_)
             for reduction, total, sum_ in zip(self._reductions, body.args[1:], sums, strict=True)
@@ -403,24 +416,25 @@ class LoopVectorizer:
         body.add_op(YieldOp(combined))
         return list(self._for(piece.lanes, body, totals, block, mode="lanes").results)
 
-    def _last_vector(
-        self, piece: Piece, lane: Expr, sums: Sequence[SSAValue], block: Block
-    ) -> list[SSAValue]:
+    def _last_terms(
+        self, piece: Piece, lane: Expr, block: Block
+    ) -> tuple[list[SSAValue], SSAValue | None]:
         """
-        The iterations that do not fill a vector, at the end of one that begins before them: what it
-        repeats is no term, except of an extremum, which that does not change.
+        The iterations that do not fill a vector, at the end of one that begins before them, and
+        which of its lanes are new: what it repeats is no term, except of an extremum, which that
+        does not change.
         """
         end = piece.start + piece.count * piece.lanes + self._rest
         place = self._lower + end - piece.lanes + lane
         if not any(reduction.kind in ("add", "mul") for reduction in self._reductions):
-            return self._iteration(place, sums, block)
+            return self._terms(place, block), None
         (expr,), operands = self._indices.write([lane])
         widest = max(lane_bits(reduction.term.type) for reduction in self._reductions)
         type_ = IntegerType(max(widest, 32))
         number = _append(block, arith.IndexCastOp(_append(block, ApplyOp(expr, operands)), type_))
         first = _append(block, arith.ConstantOp(IntegerAttr(piece.lanes - self._rest, type_)))
         is_new = _append(block, arith.CmpiOp(number, first, "sge"))
-        return self._iteration(place, sums, block, is_new)
+        return self._terms(place, block), is_new
 
     def _in_chains(
         self,

@@ -134,3 +134,62 @@ func.func @short(%x: tensor<500x300xf32>, %v: tensor<300x3xf32>) -> (tensor<500x
   %z = core.matmul %y, %w : (tensor<500x3xf32>, tensor<3x2xf32>) -> tensor<500x2xf32>
   func.return %y, %z : tensor<500x3xf32>, tensor<500x2xf32>
 }
+
+// -----
+
+// A computed matrix whose rows lie on more pages than are found without delay: it is copied into
+// panels for many rows of the other one,
+// CHECK-LABEL: @copied
+// CHECK:         core.kernel @[[NAME:.*]]_pack_1
+// CHECK:         core.kernel @[[NAME]](
+// CHECK:         schedule = #core.schedule<tiled_matmul, {{.*}}panels = 1>
+// CHECK-SAME:    layouts = [#core.layout<0, 1>, #core.layout<1/{{[0-9]+}}, 0, 1 mod {{[0-9]+}}>
+func.func @copied(%x: tensor<200x300xf32>, %w: tensor<300x400xf32>) -> tensor<200x400xf32> {
+  %y = core.matmul %x, %w : (tensor<200x300xf32>, tensor<300x400xf32>) -> tensor<200x400xf32>
+  func.return %y : tensor<200x400xf32>
+}
+
+// -----
+
+// not for few, which read it only once or twice,
+// CHECK-LABEL: @few
+// CHECK-NOT:     _pack_
+// CHECK:         func.return
+func.func @few(%x: tensor<8x300xf32>, %w: tensor<300x400xf32>) -> tensor<8x400xf32> {
+  %y = core.matmul %x, %w : (tensor<8x300xf32>, tensor<300x400xf32>) -> tensor<8x400xf32>
+  func.return %y : tensor<8x400xf32>
+}
+
+// -----
+
+// and not if its size is open.
+// CHECK-LABEL: @open
+// CHECK-NOT:     _pack_
+// CHECK:         func.return
+func.func @open(%x: tensor<200x?xf32, #core.tensor<dims = [200, k]>>, %w: tensor<?x400xf32, #core.tensor<dims = [k, 400]>>) -> tensor<200x400xf32> {
+  %y = core.matmul %x, %w : (tensor<200x?xf32, #core.tensor<dims = [200, k]>>, tensor<?x400xf32, #core.tensor<dims = [k, 400]>>) -> tensor<200x400xf32>
+  func.return %y : tensor<200x400xf32>
+}
+
+// -----
+
+// Rows of 100 columns: most vectors lie in two lines, so that tiles have many rows and few of
+// them.
+// CHECK-LABEL: @split
+// CHECK:         schedule = #core.schedule<tiled_matmul, tile {m = {{1[0-9]}}, n = 2}
+func.func @split(%x: tensor<2x1000x32xf32>, %w: tensor<2x32x100xf32>) -> tensor<2x1000x100xf32> {
+  %y = core.matmul %x, %w : (tensor<2x1000x32xf32>, tensor<2x32x100xf32>) -> tensor<2x1000x100xf32>
+  func.return %y : tensor<2x1000x100xf32>
+}
+
+// -----
+
+// Weights larger than a core's cache come from the one that cores share: tiles of few vectors wait
+// less for them.
+// CHECK-LABEL: @large
+// CHECK:         tile {m = 8, n = 3}
+func.func @large(%x: tensor<24x1024xf32>) -> tensor<24x512xf32> {
+  %w = core.constant dense<1.0> : tensor<1024x512xf32>
+  %y = core.matmul %x, %w : (tensor<24x1024xf32>, tensor<1024x512xf32>) -> tensor<24x512xf32>
+  func.return %y : tensor<24x512xf32>
+}

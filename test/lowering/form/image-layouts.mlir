@@ -1,0 +1,59 @@
+// RUN: opt-tool %s --for-target=x86-64-v4 --pass-pipeline=assign-layouts --split-input-file | filecheck %s
+
+// Without padding an image could be read as it lies, but blocks allow for Winograd's algorithm.
+// CHECK: %[[COPY:[0-9]+]] = core.kernel @layout_0(%x)
+// CHECK: @windows(%[[COPY]]
+func.func @main(%x: tensor<1x64x30x30xf32>) -> tensor<1x64x28x28xf32> {
+  %k = core.constant dense<1.0> : tensor<64x64x3x3xf32>
+  %y = core.kernel @windows(%x, %k) : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x28x28xf32> {
+  ^bb0(%a: tensor<1x64x30x30xf32>, %f: tensor<64x64x3x3xf32>):
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x28x28xf32>
+    core.yield %c : tensor<1x64x28x28xf32>
+  }
+  func.return %y : tensor<1x64x28x28xf32>
+}
+
+// -----
+
+// Nor does skipping taps need a border, but 256 channels on pages of their own are found slowly.
+// CHECK: %[[COPY:[0-9]+]] = core.kernel @layout_0(%x)
+// CHECK: @dilated(%[[COPY]]
+func.func @main(%x: tensor<1x256x33x33xf32>) -> tensor<1x256x33x33xf32> {
+  %k = core.constant dense<1.0> : tensor<256x256x3x3xf32>
+  %y = core.kernel @dilated(%x, %k) : (tensor<1x256x33x33xf32>, tensor<256x256x3x3xf32>) -> tensor<1x256x33x33xf32> {
+  ^bb0(%a: tensor<1x256x33x33xf32>, %f: tensor<256x256x3x3xf32>):
+    %c = core.conv %a, %f strides [1, 1] dilations [12, 12] pads [12, 12] [12, 12] groups 1 : (tensor<1x256x33x33xf32>, tensor<256x256x3x3xf32>) -> tensor<1x256x33x33xf32>
+    core.yield %c : tensor<1x256x33x33xf32>
+  }
+  func.return %y : tensor<1x256x33x33xf32>
+}
+
+// -----
+
+// The few channels of small images share pages: a copy would save nothing.
+// CHECK-NOT: @layout_0
+// CHECK: @small(%x
+func.func @main(%x: tensor<1x512x7x7xf32>) -> tensor<1x512x7x7xf32> {
+  %k = core.constant dense<1.0> : tensor<512x512x1x1xf32>
+  %y = core.kernel @small(%x, %k) : (tensor<1x512x7x7xf32>, tensor<512x512x1x1xf32>) -> tensor<1x512x7x7xf32> {
+  ^bb0(%a: tensor<1x512x7x7xf32>, %f: tensor<512x512x1x1xf32>):
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x512x7x7xf32>, tensor<512x512x1x1xf32>) -> tensor<1x512x7x7xf32>
+    core.yield %c : tensor<1x512x7x7xf32>
+  }
+  func.return %y : tensor<1x512x7x7xf32>
+}
+
+// -----
+
+// Other operands than the image may be of any rank.
+// CHECK: @scaled({{.*}}, %s)
+func.func @main(%x: tensor<1x64x30x30xf32>, %s: tensor<1xf32>) -> tensor<1x64x28x28xf32> {
+  %k = core.constant dense<1.0> : tensor<64x64x3x3xf32>
+  %y = core.kernel @scaled(%x, %k, %s) : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>, tensor<1xf32>) -> tensor<1x64x28x28xf32> {
+  ^bb0(%a: tensor<1x64x30x30xf32>, %f: tensor<64x64x3x3xf32>, %t: tensor<1xf32>):
+    %c = core.conv %a, %f strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x64x30x30xf32>, tensor<64x64x3x3xf32>) -> tensor<1x64x28x28xf32>
+    %m = core.mul %c, %t : (tensor<1x64x28x28xf32>, tensor<1xf32>) -> tensor<1x64x28x28xf32>
+    core.yield %m : tensor<1x64x28x28xf32>
+  }
+  func.return %y : tensor<1x64x28x28xf32>
+}
