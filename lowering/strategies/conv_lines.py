@@ -85,6 +85,9 @@ OPEN_ROWS, OPEN_COLUMNS = 16, 64
 FEW_INPUTS = 4
 """Vectors of a tile that compilers keep in registers, even if these are all in use."""
 
+SPARE_REGISTERS = 3
+"""That compilers do not use for a tile if they keep numbers for what follows it."""
+
 FEW_PLANES = 8
 """Fewer are not dealt out evenly to threads."""
 
@@ -272,6 +275,7 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
     rows, columns = sizes
     groups, taps = op.groups.data, prod(weight[1:])
     filters, vectors = weight[0] // groups, -(-columns // lanes)
+    read = weight[1] * rows * columns * size, filters * prod(weight[1:]) * size
     if is_unrolled(weight, groups):
         ways = [
             (1, below, number)
@@ -296,6 +300,13 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
             and (
                 below * number <= FEW_INPUTS or (count + 1) * below * number + 2 < target.registers
             )
+            and (
+                prod(weight[2:]) == 1
+                or not _filters_last(
+                    read, (filters, rows * vectors), (count, below, number), target
+                )
+                or _has_room(target, filters, count, below * number)
+            )
         ]
         sizes = [filters, rows, vectors]
 
@@ -315,10 +326,19 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
         copied = lines * (3 * kept + target.costs.row_cycles)
     bands = prod(shape[2:-2]) * -(-shape[-1] // columns)
     bands *= -(-shape[-2] // rows) if len(windows) > 1 else 1
-    read = weight[1] * rows * columns * size, filters * prod(weight[1:]) * size
     filters_last = _filters_last(read, (filters, rows * vectors), tile, target)
     cycles = shape[0] * groups * bands * (each + copied)
     return Plan(cycles, lanes, rows, columns, tile, filters_last)
+
+
+def _has_room(target: Target, filters: int, count: int, inputs: int) -> bool:
+    """
+    True if the numbers that the sums of filters that are left over begin with, which compilers keep
+    in registers if filters are the inner loop around those over channels and taps, need none of a
+    tile.
+    """
+    rest = filters % count
+    return rest == 0 or (count + 1) * inputs + 1 + rest + SPARE_REGISTERS <= target.registers
 
 
 def _filters_last(
