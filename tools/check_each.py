@@ -11,29 +11,24 @@ passes before it that could not be checked. What none speaks for is an error.
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
-import ml_dtypes
-import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.binding import RunError
-from lowerdeck.compiler import build_artifact, load
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.buffer.entry import find_entry
-from lowerdeck.dialects.interpret import InterpretError, StepLimitError, Value, run_module
+from lowerdeck.dialects.interpret import InterpretError, StepLimitError, run_module
 from lowerdeck.dialects.interpret.buffer import STEPS_OF_AN_OP
 from lowerdeck.lowering.pipeline import Observer
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.tools.common import ToolError
+from lowerdeck.tools.compare import Results, difference, says_something
+from lowerdeck.tools.run_c import run_c
 from lowerdeck.tools.sample_inputs import CHOICES, inputs_of, sample_inputs
 
 if TYPE_CHECKING:
@@ -42,73 +37,9 @@ if TYPE_CHECKING:
 MAX_STEPS = 10_000_000
 """Iterations of kernels that one run of the interpreter may take: about ten seconds."""
 
-_SECONDS = 600
-"""How long the C may run."""
-
 _ADVICE = (
     "give --inputs, --input-shape or --check-steps, or --allow-unchecked to go on without the check"
 )
-
-_TOLERANCES: Mapping[np.dtype[Any], float] = {
-    np.dtype(np.float64): 1e-9,
-    np.dtype(np.float32): 1e-4,
-    np.dtype(np.float16): 2e-2,
-    np.dtype(ml_dtypes.bfloat16): 1e-1,
-}
-"""Allowed difference relative to the larger of one and the value's largest neighbor."""
-
-Results = dict[str, Value]
-
-
-def difference(found: Results, expected: Results) -> str | None:
-    """What differs between two runs, or None: integers equal, floats close, NaN where NaN is."""
-    for name, reference in expected.items():
-        if name not in found:
-            return f"there is no output '{name}' any more"
-        if (text := _difference_of(found[name], reference)) is not None:
-            return f"output '{name}' {text}"
-    return None
-
-
-def _difference_of(found: Value, expected: Value) -> str | None:
-    if isinstance(found, list) and isinstance(expected, list):
-        if len(found) != len(expected):
-            return f"has {len(found)} elements instead of {len(expected)}"
-        parts = (_difference_of(a, b) for a, b in zip(found, expected, strict=True))
-        return next((part for part in parts if part is not None), None)
-    if not isinstance(found, np.ndarray) or not isinstance(expected, np.ndarray):
-        return None if found is expected else "is absent in one of the two runs"
-    if (found.dtype, found.shape) != (expected.dtype, expected.shape):
-        return (
-            f"is {found.dtype}{list(found.shape)} instead of {expected.dtype}{list(expected.shape)}"
-        )
-    return _number_difference(found, expected)
-
-
-def _says_something(value: Value) -> bool:
-    """True if there is a number to compare."""
-    if isinstance(value, list):
-        return any(map(_says_something, value))
-    return value is not None and value.size > 0
-
-
-def _number_difference(found: NDArray[Any], expected: NDArray[Any]) -> str | None:
-    tolerance = _TOLERANCES.get(expected.dtype)
-    if tolerance is None:
-        wrong = np.asarray(found != expected)
-    else:
-        with np.errstate(invalid="ignore"):  # of signaling NaN
-            wide, reference = found.astype(np.float64), expected.astype(np.float64)
-        finite = np.abs(reference[np.isfinite(reference)])
-        scale = max(1.0, float(finite.max(initial=0.0)))
-        wrong = ~np.isclose(wide, reference, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
-    if not wrong.any():
-        return None
-    place = tuple(int(index) for index in np.argwhere(wrong)[0])
-    return (
-        f"differs in {np.count_nonzero(wrong)} of {wrong.size} elements; "
-        f"at {list(place)} it is {found[place]} instead of {expected[place]}"
-    )
 
 
 class PassChecker(Observer):
@@ -160,7 +91,7 @@ class PassChecker(Observer):
         if (reason := obstacle(self._context.options.target)) is not None:
             self._unchecked.append(f"the C: {reason}")
             return
-        found = _run_c(artifact, self._inputs, self._context.options.threads)
+        found = run_c(artifact, self._inputs, self._context.options.threads)
         if isinstance(found, str):
             raise ToolError(self._about_c(f"cannot be run: {found}"))
         if (text := difference(found, self._expected)) is not None:
@@ -193,7 +124,7 @@ class PassChecker(Observer):
                 if isinstance(error, StepLimitError):
                     return
                 continue
-            if any(map(_says_something, results.values())):
+            if any(map(says_something, results.values())):
                 self._inputs, self._expected = inputs, results
                 return
             self._why_not = self._why_not or "all outputs are empty"
@@ -262,38 +193,3 @@ class PassChecker(Observer):
         except InterpretError:
             return True, last
         return difference(found, self._expected) is not None, last
-
-
-def _run_c(artifact: CArtifact, inputs: Mapping[str, NDArray[Any]], threads: int) -> Results | str:
-    """The results of the C, or why there are none; in a process of its own, for it may crash."""
-    spawning = get_context("spawn")
-    receiver, sender = spawning.Pipe(duplex=False)
-    with tempfile.TemporaryDirectory(prefix="lowerdeck-") as folder:
-        build_artifact(artifact, folder)
-        process = spawning.Process(
-            target=_send_results, args=(folder, dict(inputs), threads, sender)
-        )
-        process.start()
-        sender.close()
-        try:
-            if not receiver.poll(_SECONDS):
-                return f"it does not end within {_SECONDS} seconds"
-            answer: Results | str = receiver.recv()
-        except EOFError:
-            process.join()
-            return f"it crashes with exit code {process.exitcode}"
-        finally:
-            process.kill()
-            process.join()
-    return answer
-
-
-def _send_results(
-    folder: str, inputs: dict[str, NDArray[Any]], threads: int, sender: Connection
-) -> None:
-    """Run the model in a folder."""
-    try:
-        answer: Results | str = dict(load(folder, threads=threads)(inputs))
-    except (RunError, ValueError) as error:
-        answer = str(error)
-    sender.send(answer)
