@@ -21,21 +21,16 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import ElidedBlobError
-from lowerdeck.dialects.buffer.entry import find_entry
-from lowerdeck.dialects.interpret import InterpretError, StepLimitError, run_module
-from lowerdeck.dialects.interpret.buffer import STEPS_OF_AN_OP
+from lowerdeck.dialects.interpret import InterpretError, StepLimitError
 from lowerdeck.lowering.pipeline import Observer
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.tools.common import ToolError
-from lowerdeck.tools.compare import Results, difference, says_something
+from lowerdeck.tools.compare import Results, difference
+from lowerdeck.tools.reference import MAX_STEPS, NoReferenceError, interpret, reference_run
 from lowerdeck.tools.run_c import run_c
-from lowerdeck.tools.sample_inputs import CHOICES, inputs_of, sample_inputs
 
 if TYPE_CHECKING:
     from lowerdeck.lowering.emit_c.module import CArtifact
-
-MAX_STEPS = 10_000_000
-"""Iterations of kernels that one run of the interpreter may take: about ten seconds."""
 
 _ADVICE = (
     "give --inputs, --input-shape or --check-steps, or --allow-unchecked to go on without the check"
@@ -113,21 +108,10 @@ class PassChecker(Observer):
     def _start(self, module: ModuleOp) -> None:
         """Find inputs that the module takes, and what it makes of them."""
         self._why_not = ""
-        for choice in CHOICES if self._given is None else CHOICES[:1]:
-            try:
-                given = self._given
-                inputs = sample_inputs(inputs_of(module), choice=choice) if given is None else given
-                results = self._run(module, inputs)
-            except (InterpretError, ElidedBlobError, VerifyException) as error:
-                # The first choice is the most natural one, and so is what it meets.
-                self._why_not = self._why_not or str(error)
-                if isinstance(error, StepLimitError):
-                    return
-                continue
-            if any(map(says_something, results.values())):
-                self._inputs, self._expected = inputs, results
-                return
-            self._why_not = self._why_not or "all outputs are empty"
+        try:
+            self._inputs, self._expected = reference_run(module, self._given, self._run)
+        except NoReferenceError as error:
+            self._why_not = str(error)
 
     def _check_after(self, previous: ModulePass, module: ModuleOp) -> None:
         if self._expected is None:
@@ -147,9 +131,7 @@ class PassChecker(Observer):
         self._agreed()
 
     def _run(self, module: ModuleOp, inputs: Mapping[str, NDArray[Any]]) -> Results:
-        is_lowered = find_entry(module) is not None
-        steps = self._max_steps if is_lowered else self._max_steps // STEPS_OF_AN_OP
-        return run_module(module, inputs, max_steps=steps)
+        return interpret(module, inputs, self._max_steps)
 
     def _agreed(self) -> None:
         """All that ran since there are results has not changed them."""

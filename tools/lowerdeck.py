@@ -7,18 +7,15 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
-from lowerdeck.frontends.frontend import graph_file, known_formats
-from lowerdeck.tools.arguments import (
-    add_options,
-    checking_options,
-    compile_options,
-    read_arrays,
-)
+from lowerdeck.frontends.frontend import graph_file
+from lowerdeck.tools.arguments import read_arrays
+from lowerdeck.tools.check import add_check
+from lowerdeck.tools.command import Command, add_command, command_options
 from lowerdeck.tools.common import ToolError, about, run_tool
 
 if TYPE_CHECKING:
@@ -27,9 +24,6 @@ if TYPE_CHECKING:
 
     from lowerdeck.compiler import Model, Profile
     from lowerdeck.passes.options import CompileOptions
-    from lowerdeck.tools.progress import Progress
-
-Command = Callable[[argparse.Namespace], int]
 
 
 class _Parser(argparse.ArgumentParser):
@@ -57,7 +51,9 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"lowerdeck {_version()}")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    one = _command(commands, "compile", _compile, "write C, header, weights, build file, library")
+    one = add_command(
+        commands, "compile", _compile, "write C, header, weights, build file, library"
+    )
     one.add_argument("-o", metavar="DIR", dest="out", required=True, help="folder to write to")
     one.add_argument(
         "--tune", type=float, metavar="SECONDS", help="try other schedules for about so long"
@@ -69,14 +65,14 @@ def argument_parser() -> argparse.ArgumentParser:
         help="with --tune write what was found to F; else compile with what F holds",
     )
 
-    one = _command(commands, "run", _run, "run a model on arrays")
+    one = add_command(commands, "run", _run, "run a model on arrays")
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name")
     one.add_argument("--outputs", metavar="OUT.npz", required=True, help="file to write")
     one.add_argument(
         "--interpret", action="store_true", help="run the reference interpreter instead of C"
     )
 
-    one = _command(commands, "bench", _bench, "measure latency and memory")
+    one = add_command(commands, "bench", _bench, "measure latency and memory")
     one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name; else random ones")
     one.add_argument("--json", metavar="F", dest="report", help="also write the results to F")
     one.add_argument(
@@ -87,7 +83,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     one.add_argument("--seconds", type=float, default=2.0, metavar="S", help="how long to run")
 
-    one = _command(commands, "export", _export, "write the model as ONNX or as a net of Caffe")
+    one = add_command(commands, "export", _export, "write the model as ONNX or as a net of Caffe")
     one.add_argument(
         "-o",
         metavar="OUT",
@@ -102,7 +98,8 @@ def argument_parser() -> argparse.ArgumentParser:
         help="layers that a net of Caffe may have: those of BVLC Caffe (default) or also of SSD",
     )
 
-    one = _command(commands, "ops", _ops, "list the operators, and which can be compiled")
+    add_command(commands, "ops", _ops, "list the operators, and which can be compiled")
+    add_check(commands)
     return parser
 
 
@@ -110,30 +107,6 @@ def _version() -> str:
     from importlib.metadata import version
 
     return version("lowerdeck")
-
-
-def _command(commands: Any, name: str, function: Command, text: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
-    parser.set_defaults(command=function)
-    add = parser.add_argument
-    add("model", metavar="MODEL", help=f"model file: {known_formats()}")
-    add_options(parser)
-    add("-v", "--verbose", action="store_true", help="name each step on stderr")
-    return parser
-
-
-def _options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
-    from lowerdeck.lowering.pipeline import check_options
-
-    def step(text: str) -> None:
-        progress(text)
-        if args.verbose:
-            print(f"lowerdeck: {text}", file=sys.stderr)
-
-    options = compile_options(args, step)
-    with checking_options("lowerdeck"):
-        check_options(options)
-    return options
 
 
 def _compile(args: argparse.Namespace) -> int:
@@ -149,7 +122,7 @@ def _compile(args: argparse.Namespace) -> int:
         progress() as shown,
         tempfile.TemporaryDirectory(prefix=".lowerdeck-", dir=parent) as scratch,
     ):
-        options = _options(args, shown)
+        options = command_options(args, shown)
         if args.tune is not None:
             options = _tuned(args, options)
         elif args.schedules is not None:
@@ -222,7 +195,7 @@ def _run(args: argparse.Namespace) -> int:
 
     inputs = read_arrays(args.inputs) if args.inputs else {}
     with about(args.model), progress() as shown:
-        options = _options(args, shown)
+        options = command_options(args, shown)
         outputs = _interpret(args, options, inputs) if args.interpret else None
         if outputs is None:
             outputs = _call(_compiled(args, options), inputs)
@@ -282,7 +255,7 @@ def _bench(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
-        options = _options(args, shown)
+        options = command_options(args, shown)
         model = _compiled(args, options)
         inputs = read_arrays(args.inputs) if args.inputs else _sample_inputs(args, options)
         _call(model, inputs)
@@ -342,7 +315,7 @@ def _export(args: argparse.Namespace) -> int:
     except ValueError as error:
         raise ToolError(str(error)) from error
     with about(args.model), progress() as shown:
-        options = _options(args, shown)
+        options = command_options(args, shown)
         try:
             export_with(args.model, args.out, options, dialect=args.dialect)
         except ExportError as error:
@@ -362,13 +335,13 @@ def _ops(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
-        operators = used_operators(args.model, _options(args, shown))
+        operators = used_operators(args.model, command_options(args, shown))
         for operator in operators:
             print(operator)
         if all(operator.support is not None for operator in operators):
             # An operator may still be refused for the way in which a node uses it.
             try:
-                _legal(args, _options(args, shown))
+                _legal(args, command_options(args, shown))
             except (FrontendError, PassFailedException) as error:
                 print(error)
                 return 1

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from time import perf_counter
 from typing import IO, TYPE_CHECKING, Any, cast
 
@@ -41,6 +40,7 @@ from lowerdeck.passes.contracts import PHASES
 from lowerdeck.passes.options import UNSPECIFIED
 from lowerdeck.tools.arguments import add_options, checking_options, compile_options
 from lowerdeck.tools.common import ToolError, about, run_tool, verify
+from lowerdeck.tools.load_pass import loaded_pass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,7 +188,7 @@ class OptTool(xDSLOptMain):
         """What the arguments ask for; ToolError if they make no sense."""
         args = self.args
         for spec in args.load_pass:
-            loaded = _loaded_pass(spec)
+            loaded = loaded_pass("opt-tool", spec)
             self.register_pass(loaded.name, lambda loaded=loaded: loaded)
         options = compile_options(args)
         with checking_options("opt-tool"):
@@ -281,7 +281,8 @@ class OptTool(xDSLOptMain):
     def _new_checker(self) -> PassChecker | None:
         if not self.args.check_each:
             return None
-        from lowerdeck.tools.check_each import MAX_STEPS, PassChecker
+        from lowerdeck.tools.check_each import PassChecker
+        from lowerdeck.tools.reference import MAX_STEPS
 
         return PassChecker(
             self.context,
@@ -373,18 +374,6 @@ def _text_output(path: str | None) -> Generator[IO[str]]:
         return
     with replacing(path) as file:
         yield file
-
-
-def _loaded_pass(spec: str) -> type[ModulePass]:
-    """The class that `MODULE:CLASS` names; ToolError if it is no pass."""
-    module, _, name = spec.partition(":")
-    try:
-        loaded = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise ToolError(f"opt-tool: --load-pass {spec}: {error}") from error
-    if not (isinstance(loaded, type) and issubclass(loaded, ModulePass)):
-        raise ToolError(f"opt-tool: --load-pass {spec}: not a class derived from ModulePass")
-    return loaded
 
 
 def main(args: Sequence[str] | None = None) -> int:

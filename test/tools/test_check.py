@@ -1,0 +1,263 @@
+"""`lowerdeck check`: agreement, a planted wrong pattern in models of three frameworks, exits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from lowerdeck import lowering
+from lowerdeck.dialects.buffer import entry_ops
+from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.lowering.targets import obstacle, target_names
+from lowerdeck.tools import check, run_c
+from lowerdeck.tools.lowerdeck import main
+
+INPUTS = Path(__file__).parent / "Inputs"
+WRONG = "--load-pass=wrong_pass:WrongPass"
+
+
+def tensorflow(folder: Path) -> Path:
+    """Two maxima, then a sigmoid."""
+    nodes = [
+        'node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } '
+        'attr { key: "shape" value { shape { dim { size: 2 } dim { size: 3 } } } } }'
+    ]
+    for before, name, op in [("x", "a", "Relu"), ("a", "b", "Relu6"), ("b", "y", "Sigmoid")]:
+        nodes.append(
+            f'node {{ name: "{name}" op: "{op}" input: "{before}" '
+            'attr { key: "T" value { type: DT_FLOAT } } }'
+        )
+    path = folder / "graph.pbtxt"
+    path.write_text("\n".join([*nodes, "versions { producer: 2000 }"]))
+    return path
+
+
+def caffe(folder: Path) -> Path:
+    layers = [
+        'layer { name: "in" type: "Input" top: "x" '
+        "input_param { shape { dim: 2 dim: 3 dim: 5 dim: 5 } } }",
+        'layer { name: "a" type: "ReLU" bottom: "x" top: "a" }',
+        'layer { name: "y" type: "Sigmoid" bottom: "a" top: "y" }',
+    ]
+    path = folder / "net.prototxt"
+    path.write_text("\n".join(layers))
+    return path
+
+
+def onnx(folder: Path, op: str = "Add", size: int = 4) -> Path:
+    weights = {"Add": np.array([[-1], [0.5], [0.25]]), "MatMul": np.eye(size) * 2 - 0.5}
+    nodes = [
+        helper.make_node("Relu", ["x"], ["a"], name="first"),
+        helper.make_node(op, ["a", "b"], ["s"], name="sum"),
+        helper.make_node("Relu", ["s"], ["t"], name="second"),
+        helper.make_node("Sigmoid", ["t"], ["y"], name="last"),
+    ]
+    ports = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [3, size]) for name in ("x", "y")
+    ]
+    constant = numpy_helper.from_array(weights[op].astype(np.float32), "b")
+    graph = helper.make_graph(nodes, "g", ports[:1], ports[1:], [constant])
+    path = folder / f"{op}.onnx"
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+MODELS = [onnx, tensorflow, caffe]
+LAST = {onnx: "last", tensorflow: "y", caffe: "y"}
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_models_agree(
+    model: Callable[[Path], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = model(tmp_path)
+    assert main(["check", str(path)]) == 0
+    out, err = capsys.readouterr()
+    numbers = {onnx: 12, tensorflow: 6, caffe: 150}[model]
+    others = "the interpreter and onnxruntime and" if model is onnx else "the interpreter and"
+    assert (out, err) == (f"{path}: {others} the C agree in {numbers} numbers\n", "")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_a_wrong_pattern_is_found(
+    model: Callable[[Path], Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(INPUTS)
+    path = model(tmp_path)
+    assert main(["check", str(path), WRONG]) == check.DIFFERENT
+    lines = [line.removeprefix(f"{path}: ") for line in capsys.readouterr().out.splitlines()]
+    assert "differs in" in lines[0]
+    assert lines[1].startswith("after the pass 'wrong' (")
+    # The sites before it, where the other pattern has made right rewrites, are passed over.
+    assert "wrong/mirror-sigmoid on core.sigmoid: the curve is symmetric; " in lines[2]
+    assert lines[2].endswith(f"from '{LAST[model]}'")
+    before, after = lines.index("before:"), lines.index("after:")
+    assert [line.split()[2] for line in lines[before + 1 : after]] == ["core.sigmoid"]
+    assert [line.split()[2] for line in lines[after + 1 :]] == ["core.neg", "core.sigmoid"]
+    # What is negated is what the sigmoid was of.
+    operand = lines[before + 1].split()[3]
+    assert lines[after + 1].split()[3] == operand
+
+
+def test_nodes_that_are_skipped_are_not_rewritten(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(INPUTS)
+    assert main(["check", str(onnx(tmp_path)), WRONG, "--skip-nodes=last"]) == 0
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[ModuleOp], None]) -> None:
+    """A pass also does something wrong, of which it records nothing."""
+    class_ = ALL_PASSES[name]()
+    right = class_.apply
+
+    def wrong(self: ModulePass, ctx: Context, op: ModuleOp) -> None:
+        right(self, ctx, op)
+        change(op)
+
+    monkeypatch.setattr(class_, "apply", wrong)
+
+
+def swap_operands(module: ModuleOp) -> None:
+    """The inputs of the first call with two of one type change places with its results."""
+    for op in module.walk():
+        if isinstance(op, entry_ops.CallOp):
+            op.operands = [*op.operands[1:], op.operands[0]]
+            return
+
+
+def test_a_pass_without_rewrites_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil(monkeypatch, "lower-kernels", swap_operands)
+    assert main(["check", str(onnx(tmp_path))]) == check.DIFFERENT
+    assert "after the pass 'lower-kernels' (" in capsys.readouterr().out
+
+
+def spoil_c(monkeypatch: pytest.MonkeyPatch, is_wrong: Callable[[ModuleOp], bool]) -> None:
+    """The C of some modules changes its first output at its end."""
+    right = lowering.emit
+
+    def wrong(context: Context, module: ModuleOp, name: str) -> CArtifact:
+        artifact = right(context, module, name)
+        if is_wrong(module):
+            outputs: Any = artifact.metadata["outputs"]
+            field = outputs[0]["field"]
+            file = f"{artifact.name}.c"
+            head, end, tail = artifact.files[file].partition("  return LOWERDECK_OK;\n}\n")
+            change = f"((unsigned char *)args->{field}.data)[3] ^= 0x40;"
+            artifact.files[file] = head + change + end + tail
+        return artifact
+
+    monkeypatch.setattr(lowering, "emit", wrong)
+
+
+def test_a_mistake_of_the_c_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spoil_c(monkeypatch, lambda module: True)
+    assert main(["check", str(onnx(tmp_path))]) == check.DIFFERENT
+    out = capsys.readouterr().out
+    assert "in the C; the interpreter was not asked, or agrees" in out
+    assert "no optional pass makes the difference" in out
+
+
+def test_a_rewrite_with_which_the_c_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The C is wrong if the product has an epilogue: the rewrite that made it one is found."""
+    spoil_c(
+        monkeypatch,
+        lambda module: sum(isinstance(op, entry_ops.CallOp) for op in module.walk()) < 3,
+    )
+    assert main(["check", str(onnx(tmp_path, "MatMul"))]) == check.DIFFERENT
+    out = capsys.readouterr().out
+    assert "first wrong rewrite: " in out
+    assert "fuse-epilogue/" in out
+    assert "before:" in out
+
+
+def test_a_silent_pass_with_which_the_c_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def has_vectors(module: ModuleOp) -> bool:
+        return "vector" in str(module)
+
+    spoil_c(monkeypatch, has_vectors)
+    path = str(onnx(tmp_path, size=64))
+    assert main(["check", path, "--target=x86-64"]) == check.DIFFERENT
+    assert "with the pass 'vectorize-" in capsys.readouterr().out
+
+
+# Exit codes
+
+
+def test_nothing_compared_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(onnx(tmp_path, size=0))
+    assert main(["check", path]) == check.UNCHECKED
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert f"{path}: not compared: the interpreter: all outputs are empty" in err
+
+
+def test_without_c_it_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    target = next(name for name in target_names() if obstacle(name) is not None)
+    path = str(onnx(tmp_path))
+    assert main(["check", path, f"--target={target}"]) == check.UNCHECKED
+    assert f"{path}: not compared: the C: " in capsys.readouterr().err
+
+
+def test_without_c_the_interpreter_still_finds_a_wrong_pattern(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(INPUTS)
+    target = next(name for name in target_names() if obstacle(name) is not None)
+    assert main(["check", str(onnx(tmp_path)), WRONG, f"--target={target}"]) == check.DIFFERENT
+    assert "wrong/mirror-sigmoid" in capsys.readouterr().out
+
+
+def test_a_model_that_cannot_be_compiled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", str(tmp_path / "missing.onnx")]) == 1
+    assert main(["check", str(onnx(tmp_path)), "--load-pass=json:JSONDecoder"]) == 1
+    assert "not a class derived from ModulePass" in capsys.readouterr().err
+
+
+def test_onnxruntime_that_disagrees(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(path: str, inputs: Any, options: Any) -> Any:
+        return {"y": np.zeros((3, 4), np.float32)}
+
+    monkeypatch.setattr(check, "run_onnxruntime", wrong)
+    assert main(["check", str(onnx(tmp_path))]) == check.DIFFERENT
+    assert "in onnxruntime" in capsys.readouterr().out
+
+
+def test_c_that_crashes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from lowerdeck.tools import blame
+
+    def crash(*args: Any) -> str:
+        return "it crashes with exit code -11"
+
+    monkeypatch.setattr(blame, "run_c", crash)
+    assert run_c.run_c is not crash
+    assert main(["check", str(onnx(tmp_path))]) == check.DIFFERENT
+    assert "the C cannot be run: it crashes with exit code -11" in capsys.readouterr().out
