@@ -9,7 +9,9 @@ import numpy as np
 from fuzzing import Outcome
 from onnx import ModelProto, ValueInfoProto, helper
 from onnx_graphs import Program, is_float, output_dims, tensor, type_of
-from onnx_witnesses import Unsupported, evaluate, initial, names_read
+from onnx_witnesses import Unsupported, evaluate, initial
+
+from lowerdeck.tools.shrink_onnx import pruned, simpler_nodes
 
 Check = Callable[[Program, int], Outcome]
 _MAX_TRIALS = 120
@@ -114,39 +116,16 @@ def _input(name: str, value: Any) -> ValueInfoProto:
 
 def _needed(program: Program) -> Program:
     """The graph without what its outputs do not need."""
-    graph = program.model.graph
-    needed = {output.name for output in graph.output}
-    kept: list[Any] = []
-    for node in reversed(list(graph.node)):
-        if needed & set(node.output):
-            kept.append(node)
-            needed.update(names_read(node))
-    nodes = kept[::-1]
-    inputs = [value for value in graph.input if value.name in needed]
-    weights = [value for value in graph.initializer if value.name in needed]
-    for field, values in (("node", nodes), ("input", inputs), ("initializer", weights)):
-        graph.ClearField(field)
-        getattr(graph, field).extend(values)
-    feed = {value.name: program.feed[value.name] for value in inputs if value.name in program.feed}
-    return Program(program.model, feed)
+    model = pruned(program.model)
+    names = {value.name for value in model.graph.input}
+    feed = {name: value for name, value in program.feed.items() if name in names}
+    return Program(model, feed)
 
 
 def _simpler_nodes(program: Program) -> Iterator[Program]:
     """Attributes and optional inputs left out."""
-    for at, node in enumerate(program.model.graph.node):
-        for k, attribute in enumerate(node.attribute):
-            if attribute.HasField("g"):
-                continue
-            changed = _copy(program.model)
-            del changed.graph.node[at].attribute[k]
-            yield Program(changed, program.feed)
-        for k in range(len(node.input)):
-            if node.input[k]:
-                changed = _copy(program.model)
-                changed.graph.node[at].input[k] = ""
-                if k == len(node.input) - 1:
-                    del changed.graph.node[at].input[k]
-                yield _needed(Program(changed, program.feed))
+    for model in simpler_nodes(program.model):
+        yield _needed(Program(model, program.feed))
 
 
 def _simpler_inputs(program: Program) -> Iterator[Program]:

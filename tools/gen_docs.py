@@ -259,6 +259,8 @@ def cli_page() -> str:
         text = command.description or ""
         own = [row for row in commands[name] if row not in common]
         parts += [f"### lowerdeck {name}", f"{text[:1].upper()}{text[1:]}.", _table(own)]
+        if command.epilog:
+            parts.append(f"{command.epilog[:1].upper()}{command.epilog[1:]}.")
     parts += [
         "## opt-tool",
         OptTool.description,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,13 +74,13 @@ def onnx(folder: Path, op: str = "Add", size: int = 4) -> Path:
     return path
 
 
-MODELS = [onnx, tensorflow, caffe]
-LAST = {onnx: "last", tensorflow: "y", caffe: "y"}
+MODELS: list[Callable[..., Path]] = [onnx, tensorflow, caffe]
+LAST: dict[Callable[..., Path], str] = {onnx: "last", tensorflow: "y", caffe: "y"}
 
 
 @pytest.mark.parametrize("model", MODELS)
 def test_models_agree(
-    model: Callable[[Path], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: Callable[..., Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = model(tmp_path)
     assert main(["check", str(path)]) == 0
@@ -91,12 +92,12 @@ def test_models_agree(
 
 @pytest.mark.parametrize("model", MODELS)
 def test_a_wrong_pattern_is_found(
-    model: Callable[[Path], Path],
+    model: Callable[..., Path],
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.syspath_prepend(INPUTS)
+    monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
     path = model(tmp_path)
     assert main(["check", str(path), WRONG]) == check.DIFFERENT
     lines = [line.removeprefix(f"{path}: ") for line in capsys.readouterr().out.splitlines()]
@@ -116,7 +117,7 @@ def test_a_wrong_pattern_is_found(
 def test_nodes_that_are_skipped_are_not_rewritten(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(INPUTS)
+    monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
     assert main(["check", str(onnx(tmp_path)), WRONG, "--skip-nodes=last"]) == 0
 
 
@@ -224,7 +225,7 @@ def test_without_c_it_is_no_success(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_without_c_the_interpreter_still_finds_a_wrong_pattern(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.syspath_prepend(INPUTS)
+    monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
     target = next(name for name in target_names() if obstacle(name) is not None)
     assert main(["check", str(onnx(tmp_path)), WRONG, f"--target={target}"]) == check.DIFFERENT
     assert "wrong/mirror-sigmoid" in capsys.readouterr().out
