@@ -26,6 +26,7 @@ from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
+from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp
@@ -179,8 +180,10 @@ def parameters(op: Operation) -> int:
         return 0
     if blob.element is not None:
         return 1
+    type_ = op.results[0].type
     try:
-        size = _item_size(element_type(op.results[0]))
+        element = type_.element if isinstance(type_, RefType) else element_type(type_)
+        size = _item_size(element)
     except (KeyError, VerifyException):  # text, or a type of the framework alone
         return 0
     return blob.size // size if size else 0

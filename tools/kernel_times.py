@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
+
+from lowerdeck.tools.text_table import table_lines
 
 if TYPE_CHECKING:
     from lowerdeck.compiler import KernelTimes, Profile
@@ -82,7 +83,7 @@ class Report:
             f"{flops / self.peak_flops:.1%} of the {self.peak_flops / 1e9:.0f} GFLOP/s that this "
             "machine makes in registers",
             "",
-            *_table((*_HEAD, "nodes"), rows),
+            *table_lines((*_HEAD, "nodes"), rows, left=(*_LEFT, len(_HEAD))),
         ]
         if scalars := self.profile.scalar_kernels():
             names = ", ".join(entry.kernel for entry in scalars)
@@ -117,16 +118,3 @@ def _number(value: float | None, unit: float, suffix: str = "") -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    lines = [list(head), *map(list, rows)]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-    left = (*_LEFT, len(head) - 1)
-    return [
-        "  ".join(
-            cell.ljust(width) if k in left else cell.rjust(width)
-            for k, (cell, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    ]

@@ -17,6 +17,7 @@ from lowerdeck.tools.arguments import read_arrays
 from lowerdeck.tools.check import add_check
 from lowerdeck.tools.command import Command, add_command, command_options
 from lowerdeck.tools.common import ToolError, about, run_tool
+from lowerdeck.tools.explain import add_explain
 from lowerdeck.tools.reduce import add_reduce
 
 if TYPE_CHECKING:
@@ -100,6 +101,7 @@ def argument_parser() -> argparse.ArgumentParser:
     )
 
     add_command(commands, "ops", _ops, "list the operators, and which can be compiled")
+    add_explain(commands)
     add_check(commands)
     add_reduce(commands)
     return parser

@@ -1,0 +1,194 @@
+"""
+`lowerdeck explain`: what each pass makes of a model.
+
+Operations, FLOPs, parameters and bytes moved are those of `passes/statistics.py`; rewrites are
+those that passes record.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lowerdeck.dialects.files import replacing
+from lowerdeck.tools.command import add_command, command_options
+from lowerdeck.tools.common import about
+from lowerdeck.tools.text_table import table_lines
+
+if TYPE_CHECKING:
+    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.statistics import Statistics
+
+COUNTS = (
+    "operations",
+    "kernels",
+    "multiply_adds",
+    "flops",
+    "parameters",
+    "parameter_bytes",
+    "bytes_moved",
+)
+"""What is counted; the names are those of the JSON, too."""
+
+_SHOWN = {
+    "operations": "ops",
+    "flops": "FLOPs",
+    "parameters": "parameters",
+    "parameter_bytes": "their bytes",
+    "bytes_moved": "bytes moved",
+}
+"""The columns of the table."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What one pass has done."""
+
+    phase: str
+    pass_name: str
+    before: Statistics
+    after: Statistics
+    rewrites: Mapping[str, int]
+    """By "pass/pattern": a group names its members."""
+
+    @property
+    def change(self) -> dict[str, int | None]:
+        """By what is counted; None where one of both counts is not known."""
+        return {name: _difference(self.before, self.after, name) for name in COUNTS}
+
+    @property
+    def is_idle(self) -> bool:
+        """True if it has made no rewrite and changed no count."""
+        return not self.rewrites and not any(self.change.values())
+
+
+def _difference(before: Statistics, after: Statistics, name: str) -> int | None:
+    old, new = getattr(before, name), getattr(after, name)
+    return None if old is None or new is None else new - old
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All passes of one compilation, in order."""
+
+    model: str
+    effects: Sequence[Effect]
+
+    def data(self) -> dict[str, Any]:
+        """As JSON; a count is null where it is not known: before legalization, and on loops."""
+        return {
+            "model": self.model,
+            "passes": [
+                {
+                    "phase": effect.phase,
+                    "pass": effect.pass_name,
+                    "change": effect.change,
+                    "after": _data(effect.after),
+                    "rewrites": dict(effect.rewrites),
+                }
+                for effect in self.effects
+            ],
+        }
+
+    def text(self, *, all_passes: bool = False) -> str:
+        """As a table for a person, without passes that did nothing."""
+        rows: list[list[str]] = []
+        phase = ""
+        for effect in self.effects:
+            if effect.phase != phase:
+                phase = effect.phase
+                last = [other for other in self.effects if other.phase == phase][-1]
+                counts = [_number(last.after, name) for name in _SHOWN]
+                rows.append([f"{phase}:", *counts, ""])
+            if effect.is_idle and not all_passes:
+                continue
+            changes = [_signed(effect.change[name]) for name in _SHOWN]
+            total = sum(effect.rewrites.values())
+            rows.append([f"  {effect.pass_name}", *changes, str(total) if total else ""])
+            for name, count in sorted(
+                effect.rewrites.items(), key=lambda item: (-item[1], item[0])
+            ):
+                rows.append([f"    {name}", *[""] * len(_SHOWN), str(count)])
+        head = ["phase, pass, pattern", *_SHOWN.values(), "rewrites"]
+        lines = table_lines(head, rows)
+        if any(effect.after.inexact for effect in self.effects):
+            lines += ["", "~ sizes that depend on inputs or data count as 1; see --input-shape"]
+        return "\n".join(lines)
+
+
+def _data(statistics: Statistics) -> dict[str, Any]:
+    counts = {name: getattr(statistics, name) for name in COUNTS}
+    return {**counts, "inexact": sorted(statistics.inexact)}
+
+
+def _number(statistics: Statistics, name: str) -> str:
+    value: int | None = getattr(statistics, name)
+    mark = "~" if name in statistics.inexact else ""
+    return "" if value is None else f"{mark}{value:,}"
+
+
+def _signed(value: int | None) -> str:
+    return f"{value:+,}" if value else ""
+
+
+def explain(path: str, options: CompileOptions) -> Explanation:
+    """Compile a model up to C, and count after each pass."""
+    from xdsl.dialects.builtin import ModuleOp
+    from xdsl.passes import ModulePass
+
+    from lowerdeck.compiler import import_and_lower
+    from lowerdeck.dialects.recursion import working_on_modules
+    from lowerdeck.lowering.pipeline import Observer, run_to_phase
+    from lowerdeck.passes.statistics import statistics_of
+
+    module, context = import_and_lower(path, "imported", options)
+    effects: list[Effect] = []
+
+    class Counting(Observer):
+        def __init__(self) -> None:
+            self.counts = statistics_of(module)
+            self.rewrites: Counter[tuple[str, str]] = Counter()
+
+        def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+            options.progress(pass_.name)
+
+        def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+            before, self.counts = self.counts, statistics_of(module)
+            now = context.recorder.statistics
+            made = {f"{own}/{pattern}": n for (own, pattern), n in (now - self.rewrites).items()}
+            self.rewrites = Counter(now)
+            effects.append(Effect(phase, pass_.name, before, self.counts, made))
+
+    with working_on_modules():
+        run_to_phase(context, module, "scheduled", Counting())
+    return Explanation(path, effects)
+
+
+def add_explain(commands: Any) -> None:
+    """The command and its arguments."""
+    text = "say what each pass changes: operations, FLOPs, parameters, bytes moved, rewrites"
+    one = add_command(commands, "explain", _explain, text)
+    one.epilog = (
+        "a line of a phase has the counts at its end, one of a pass what it has changed; two FLOPs "
+        "are a multiply-add; bytes moved are read and written by ops, or by kernels once there are "
+        "any"
+    )
+    one.add_argument("--json", metavar="F", dest="report", help="also write the counts to F")
+    one.add_argument("--all", action="store_true", help="list passes that change nothing, too")
+
+
+def _explain(args: argparse.Namespace) -> int:
+    from lowerdeck.tools.progress import progress
+
+    with about(args.model), progress() as shown:
+        found = explain(args.model, command_options(args, shown))
+    print(found.text(all_passes=args.all))
+    if args.report:
+        with replacing(args.report) as file:
+            json.dump(found.data(), file, indent=2)
+            file.write("\n")
+    return 0
