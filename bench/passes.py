@@ -12,9 +12,9 @@ FLOPs, parameters and bytes moved, when legalized and when optimized), one of th
 and rewrites), and the passes that fire nowhere. A pass that records no rewrites counts each time
 it changes the module.
 
-A folder stands for its NAME.onnx, with inputs in NAME.npz if that is there; tf1 and caffe for the
-cases of the corpus (see corpus.py). Other inputs are random. `--quick` leaves out C, and passes on
-loops and memory with it. Matrix products of the interpreter are those of BLAS.
+A folder stands for its NAME.onnx, with inputs "input:<tensor>" in NAME.npz if that is there; tf1
+and caffe for the cases of the corpus (see corpus.py). Other inputs are random. `--quick` leaves out
+C, and passes on loops and memory with it. Matrix products of the interpreter are those of BLAS.
 """
 
 from __future__ import annotations
@@ -109,11 +109,8 @@ def subjects(given: Sequence[str], corpus: str | None) -> Iterator[Subject]:
         path = Path(name)
         for file in sorted(path.glob("*.onnx")) if path.is_dir() else [path]:
             arrays = file.with_suffix(".npz")
-            yield Subject(
-                file.stem,
-                str(file),
-                inputs=recorded_inputs(str(arrays)) if arrays.exists() else None,
-            )
+            known = recorded_inputs(str(arrays)) if arrays.exists() else {}
+            yield Subject(file.stem, str(file), inputs=known or None)
 
 
 class _Counter(Observer):
