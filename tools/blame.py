@@ -15,7 +15,7 @@ from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.exceptions import PassFailedException, VerifyException
 
 from lowerdeck import lowering
 from lowerdeck.dialects.blob import ElidedBlobError
@@ -49,6 +49,8 @@ class Finding:
     rewrite: str = ""
     """The first wrong rewrite, as in `--rewrite-log`."""
     change: Change | None = None
+    is_of_c: bool = False
+    """True if only the C tells that something is wrong."""
 
     @property
     def key(self) -> tuple[str | None, str | None]:
@@ -215,7 +217,7 @@ class Blamer:
             try:
                 run(self.context(rewrite_limit=limit), module)
                 return self.compare(module) is not None
-            except (InternalError, UncheckedError, VerifyException):
+            except (InternalError, PassFailedException, UncheckedError, VerifyException):
                 return True
 
         context = self.context()
@@ -264,7 +266,7 @@ class Blamer:
         self.lower(module, legal, len(self.steps), context)
 
         def is_wrong(limit: int) -> bool:
-            return self.compare_c(self.context(rewrite_limit=limit)) is not None
+            return self._is_wrong_in_c(self.context(rewrite_limit=limit))
 
         where = "in the C; the interpreter was not asked, or agrees with the module it is made from"
         number = first_wrong(is_wrong, fewest, context.recorder.rewrites)
@@ -273,7 +275,7 @@ class Blamer:
             def run(context: LowerdeckContext) -> None:
                 self._lower_to_limit(self.module.clone(), context)
 
-            return self._with_witness(Finding(problem, where), number, run)
+            return self._with_witness(Finding(problem, where, is_of_c=True), number, run)
         return self._find_silent_pass(problem, where, fewest)
 
     def _lower_to_limit(self, module: ModuleOp, context: LowerdeckContext) -> None:
@@ -282,6 +284,13 @@ class Blamer:
             self.lower(module, position, position + 1, context)
             if context.recorder.exhausted:
                 return
+
+    def _is_wrong_in_c(self, context: LowerdeckContext) -> bool:
+        """True if the C differs; also where it cannot be made with fewer rewrites or passes."""
+        try:
+            return self.compare_c(context) is not None
+        except PassFailedException:
+            return True
 
     def _find_silent_pass(self, problem: str, where: str, limit: int) -> Finding:
         """The first of the passes that record no rewrites with which the C is wrong."""
@@ -301,14 +310,16 @@ class Blamer:
             )
             try:
                 context = self.context(rewrite_limit=limit, disable=disable)
-                return self.compare_c(context) is not None
+                return self._is_wrong_in_c(context)
             finally:
                 self.steps = steps
 
         number = first_wrong(is_wrong, 0, len(names))
         if number is None:
-            return Finding(problem, f"{where}; no optional pass makes the difference")
-        return Finding(problem, f"{where}; with the pass '{names[number - 1]}'", names[number - 1])
+            text = f"{where}; no optional pass makes the difference"
+            return Finding(problem, text, is_of_c=True)
+        name = names[number - 1]
+        return Finding(problem, f"{where}; with the pass '{name}'", name, is_of_c=True)
 
 
 def first_wrong(is_wrong: Callable[[int], bool], good: int, bad: int) -> int | None:

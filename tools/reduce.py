@@ -14,6 +14,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from xdsl.passes import ModulePass
 
     from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.tools.blame import Blamer, Finding
     from lowerdeck.tools.reference import Inputs
 
 EPILOG = (
@@ -91,41 +93,59 @@ def _reduce(args: argparse.Namespace) -> int:
 # Both forms
 
 
-def _checks(
-    args: argparse.Namespace, options: CompileOptions
-) -> Callable[[str], tuple[str | None, str | None] | None]:
-    """What `lowerdeck check` finds in a file: a pass and a pattern, or nothing."""
-    given, loaded, steps = finding_arguments(args)
+@dataclass
+class _Checks:
+    """Whether `lowerdeck check` finds in a file what it has found in the first one."""
 
-    def found(path: str) -> tuple[str | None, str | None] | None:
-        return finding_key(path, options, given, loaded, steps)
+    options: CompileOptions
+    given: Inputs | None
+    loaded: Sequence[type[ModulePass]]
+    steps: int
+    first: Finding | None = None
 
-    return found
+    def __call__(self, path: str) -> bool:
+        from lowerdeck.dialects.errors import InternalError
 
+        try:
+            blamer = self._blamer(path)
+            if blamer is None:
+                return False
+            if self.first is None:
+                return self._find(blamer)
+            found = blamer.find_in_core()
+            if not self.first.is_of_c:
+                found = found or self._found_below(blamer)
+                return found is not None and found.key == self.first.key
+            # To search each time takes long, and what the C alone tells is most often one mistake.
+            return found is None and blamer.compare_c() is not None
+        except (*user_errors(), InternalError):
+            return False
 
-def finding_key(
-    path: str,
-    options: CompileOptions,
-    given: Inputs | None,
-    loaded: Sequence[type[ModulePass]],
-    steps: int,
-) -> tuple[str | None, str | None] | None:
-    """The pass and the pattern that are wrong in a model; None if there are none."""
-    from lowerdeck.compiler import import_and_lower
-    from lowerdeck.tools.blame import Blamer
-    from lowerdeck.tools.reference import NoReferenceError, interpret, reference_run
+    def _blamer(self, path: str) -> Blamer | None:
+        from lowerdeck.compiler import import_and_lower
+        from lowerdeck.tools.blame import Blamer
+        from lowerdeck.tools.reference import NoReferenceError, interpret, reference_run
 
-    module, _ = import_and_lower(path, "imported", options)
-    try:
-        known = None if given is None else _fitting(module, given)
-        inputs, expected = reference_run(module, known, lambda m, i: interpret(m, i, steps))
-    except NoReferenceError:
-        return None
-    blamer = Blamer(module, options, inputs, expected, loaded, steps)
-    finding = blamer.find_in_core()
-    if finding is None and (problem := blamer.compare_c()) is not None:
-        finding = blamer.find(problem)
-    return None if finding is None else finding.key
+        module, _ = import_and_lower(path, "imported", self.options)
+        try:
+            known = None if self.given is None else _fitting(module, self.given)
+            inputs, expected = reference_run(
+                module, known, lambda m, i: interpret(m, i, self.steps)
+            )
+        except NoReferenceError:
+            return None
+        return Blamer(module, self.options, inputs, expected, self.loaded, self.steps)
+
+    def _find(self, blamer: Blamer) -> bool:
+        self.first = blamer.find_in_core()
+        if self.first is None and (problem := blamer.compare_c()) is not None:
+            self.first = blamer.find(problem)
+        return self.first is not None
+
+    def _found_below(self, blamer: Blamer) -> Finding | None:
+        """What the interpreter finds on loops, if the C shows anything."""
+        problem = blamer.compare_c()
+        return None if problem is None else blamer.find(problem)
 
 
 def _fitting(module: ModuleOp, given: Inputs) -> Inputs:
@@ -143,24 +163,10 @@ def _fitting(module: ModuleOp, given: Inputs) -> Inputs:
 
 
 def _tester(args: argparse.Namespace, options: CompileOptions) -> Callable[[str], bool]:
-    """The test of a file; ToolError if the model itself is not interesting."""
+    """The test of a file; the model itself comes first."""
     if args.test is not None:
         return lambda path: _exits_with_zero(args.test, path, args.timeout)
-    found = _checks(args, options)
-    expected: list[tuple[str | None, str | None]] = []
-
-    def is_interesting(path: str) -> bool:
-        from lowerdeck.dialects.errors import InternalError
-
-        try:
-            key = found(path)
-        except (*user_errors(), InternalError):
-            return False
-        if key is not None and not expected:
-            expected.append(key)  # of the model itself, which comes first
-        return key is not None and key == expected[0]
-
-    return is_interesting
+    return _Checks(options, *finding_arguments(args))
 
 
 def _exits_with_zero(command: str, path: str, seconds: float) -> bool:
@@ -253,8 +259,6 @@ def _reduce_module(args: argparse.Namespace, options: CompileOptions) -> None:
 
 def _of_text(options: CompileOptions) -> CompileOptions:
     """The options without what is said of a model's file."""
-    from dataclasses import replace
-
     return replace(options, outputs=None, input_shapes=None, import_options={})
 
 

@@ -308,10 +308,11 @@ def _prune(function: func.FuncOp) -> None:
     """Take away what no result needs: ops, then arguments; the function's type follows."""
     block = function.body.block
     needed = _needed_symbols(function)
-    for op in reversed(list(block.ops)):
+    # Backward, so that what an op needs comes after it; ops in a region come before their parent.
+    for op in reversed(list(block.walk())):
         is_used = any(result.first_use is not None for result in op.results)
         makes = needed & set(symbols_made_by(op))
-        if op is not block.last_op and not is_used and not makes:
+        if not op.has_trait(IsTerminator) and not is_used and not makes:
             op.detach()
             op.erase(safe_erase=False)
     needed = _needed_symbols(function)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import ModelProto, NodeProto, TensorProto, checker, helper, numpy_helper
+from xdsl.dialects.builtin import ModuleOp
 
 from lowerdeck.compiler import CompileOptions, import_and_lower
+from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.tools import check
 from lowerdeck.tools.lowerdeck import main
 from lowerdeck.tools.shrink_ir import operations
 from lowerdeck.tools.shrinking import Shrunk, chunks, shrink
+
+from . import checked_models as models  # noqa: TID251  (tests, not the folder of sources)
 
 INPUTS = Path(__file__).parent / "Inputs"
 WRONG = "--load-pass=wrong_pass:WrongPass"
@@ -117,6 +121,55 @@ def test_regions_go(tmp_path: Path) -> None:
     assert "core.sigmoid" in text
     for gone in ("core.if", "core.loop", "core.exp", "core.neg", "core.tanh"):
         assert gone not in text
+
+
+NESTED = """
+func.func @main(%x : tensor<8xf32>, %n : tensor<i64>) -> tensor<8xf32> {
+  %r = core.loop trip %n : tensor<i64> carry %x : tensor<8xf32> -> tensor<8xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<8xf32>):
+    %b = core.exp %v : (tensor<8xf32>) -> tensor<8xf32>
+    %t = core.tanh %b : (tensor<8xf32>) -> tensor<8xf32>
+    %w = core.neg %t : (tensor<8xf32>) -> tensor<8xf32>
+    core.yield %w : tensor<8xf32>
+  }
+  func.return %r : tensor<8xf32>
+}
+"""
+
+
+def test_ops_in_a_region_that_stays_go(tmp_path: Path) -> None:
+    path, out = tmp_path / "loop.mlir", tmp_path / "small.mlir"
+    path.write_text(NESTED)
+    test = "grep -q core.tanh {} && grep -q core.loop {}"
+    assert main(["reduce", str(path), "--test", test, "-o", str(out)]) == 0
+    text = out.read_text()
+    assert "core.exp" not in text
+    assert "core.neg" not in text
+
+
+@pytest.mark.parametrize("model", [models.tensorflow, models.caffe])
+def test_a_model_of_another_framework_becomes_a_module(
+    model: Callable[[Path], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "small.mlir"
+    assert main(["reduce", str(model(tmp_path)), WRONG, "-o", str(out)]) == 0
+    assert "-> 1 operations" in capsys.readouterr().out
+    assert main(["check", str(out), WRONG]) == check.DIFFERENT
+
+
+def test_what_only_the_c_tells(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The C is wrong where there is a product."""
+    path, out = network(tmp_path, 12, 20), tmp_path / "small.onnx"
+
+    def has_product(module: ModuleOp) -> bool:
+        calls = (op for op in module.walk() if isinstance(op, entry_ops.CallOp))
+        return any(op.multiply_adds is not None for op in calls)
+
+    models.spoil_c(monkeypatch, has_product)
+    assert main(["reduce", str(path), "-o", str(out)]) == 0
+    assert [node.op_type for node in read(out).graph.node] == ["MatMul"]
 
 
 def test_a_command_decides(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
