@@ -57,14 +57,11 @@ class Finding:
         """What stays the same while a model shrinks: the pass and the pattern."""
         return self.pass_name, self.pattern
 
-    def text(self) -> str:
-        """In lines."""
+    @property
+    def lines(self) -> list[str]:
+        """What is said of it, without the IR."""
         lines = [self.problem, self.where]
-        if self.rewrite:
-            lines.append(f"first wrong rewrite: {self.rewrite}")
-        if self.change is not None:
-            lines.append(self.change.text())
-        return "\n".join(lines)
+        return [*lines, f"first wrong rewrite: {self.rewrite}"] if self.rewrite else lines
 
 
 @dataclass(frozen=True)

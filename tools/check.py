@@ -98,7 +98,9 @@ def _check(args: argparse.Namespace) -> int:
     for reason in found.unchecked:
         print(f"{args.model}: not compared: {reason}", file=sys.stderr)
     if found.finding is not None:
-        print("\n".join(f"{args.model}: {line}" for line in found.finding.text().split("\n")))
+        print("\n".join(f"{args.model}: {line}" for line in found.finding.lines))
+        if found.finding.change is not None:
+            print(found.finding.change.text())
     elif found.agreeing and found.numbers:
         names = " and ".join(found.agreeing)
         print(f"{args.model}: {names} agree in {found.numbers:,} numbers")

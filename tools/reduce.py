@@ -102,6 +102,8 @@ class _Checks:
     loaded: Sequence[type[ModulePass]]
     steps: int
     first: Finding | None = None
+    is_in_core: bool = False
+    """True if that one needs no C."""
 
     def __call__(self, path: str) -> bool:
         from lowerdeck.dialects.errors import InternalError
@@ -114,7 +116,8 @@ class _Checks:
                 return self._find(blamer)
             found = blamer.find_in_core()
             if not self.first.is_of_c:
-                found = found or self._found_below(blamer)
+                if not self.is_in_core:
+                    found = found or self._found_below(blamer)
                 return found is not None and found.key == self.first.key
             # To search each time takes long, and what the C alone tells is most often one mistake.
             return found is None and blamer.compare_c() is not None
@@ -138,6 +141,7 @@ class _Checks:
 
     def _find(self, blamer: Blamer) -> bool:
         self.first = blamer.find_in_core()
+        self.is_in_core = self.first is not None
         if self.first is None and (problem := blamer.compare_c()) is not None:
             self.first = blamer.find(problem)
         return self.first is not None

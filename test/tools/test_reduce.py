@@ -161,7 +161,7 @@ def test_what_only_the_c_tells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The C is wrong where there is a product."""
-    path, out = network(tmp_path, 12, 20), tmp_path / "small.onnx"
+    path, out = network(tmp_path, 6, 20), tmp_path / "small.onnx"
 
     def has_product(module: ModuleOp) -> bool:
         calls = (op for op in module.walk() if isinstance(op, entry_ops.CallOp))
