@@ -27,7 +27,7 @@ from .checked_models import (  # noqa: TID251  (these are tests, not the folder 
 )
 
 INPUTS = Path(__file__).parent / "Inputs"
-WRONG = "--load-pass=wrong_pass:WrongPass"
+WRONG = "--load-pass=mirroring_pass:MirroringPass"
 
 
 MODELS: list[Callable[..., Path]] = [onnx, tensorflow, caffe]
@@ -58,9 +58,9 @@ def test_a_wrong_pattern_is_found(
     assert main(["check", str(path), WRONG]) == check.DIFFERENT
     lines = [line.removeprefix(f"{path}: ") for line in capsys.readouterr().out.splitlines()]
     assert "differs in" in lines[0]
-    assert lines[1].startswith("after the pass 'wrong' (")
+    assert lines[1].startswith("after the pass 'mirroring' (")
     # The sites before it, where the other pattern has made right rewrites, are passed over.
-    assert "wrong/mirror-sigmoid on core.sigmoid: the curve is symmetric; " in lines[2]
+    assert "mirroring/mirror-sigmoid on core.sigmoid: the curve is symmetric; " in lines[2]
     assert lines[2].endswith(f"from '{LAST[model]}'")
     before, after = lines.index("before:"), lines.index("after:")
     assert [line.split()[2] for line in lines[before + 1 : after]] == ["core.sigmoid"]
@@ -166,7 +166,7 @@ def test_without_c_the_interpreter_still_finds_a_wrong_pattern(
     monkeypatch.setattr(sys, "path", [str(INPUTS), *sys.path])
     target = next(name for name in target_names() if obstacle(name) is not None)
     assert main(["check", str(onnx(tmp_path)), WRONG, f"--target={target}"]) == check.DIFFERENT
-    assert "wrong/mirror-sigmoid" in capsys.readouterr().out
+    assert "mirroring/mirror-sigmoid" in capsys.readouterr().out
 
 
 def test_a_model_that_cannot_be_compiled(

@@ -21,7 +21,7 @@ from lowerdeck.tools.shrinking import Shrunk, chunks, shrink
 from . import checked_models as models  # noqa: TID251  (tests, not the folder of sources)
 
 INPUTS = Path(__file__).parent / "Inputs"
-WRONG = "--load-pass=wrong_pass:WrongPass"
+WRONG = "--load-pass=mirroring_pass:MirroringPass"
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_a_model_of_300_nodes(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert [dim.dim_value for dim in shape.dim] == [1, 1]
     # It fails in the same way.
     assert main(["check", str(out), WRONG]) == check.DIFFERENT
-    assert "wrong/mirror-sigmoid" in capsys.readouterr().out
+    assert "mirroring/mirror-sigmoid" in capsys.readouterr().out
 
 
 def test_a_module_of_300_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

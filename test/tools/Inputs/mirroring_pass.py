@@ -40,10 +40,10 @@ class MirrorSigmoid(Pattern):
         rewriter.replace(op, SigmoidOp(negated.result))
 
 
-class WrongPass(PatternPass):
+class MirroringPass(PatternPass):
     """Both patterns, once for each op."""
 
-    name = "wrong"
+    name = "mirroring"
     recursive = False
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
