@@ -76,7 +76,7 @@ def compile(
     target: str = "native",
     disable: Sequence[str] = (),
     disable_strategy: Sequence[str] = (),
-    skip_nodes: str | None = None,
+    skip_nodes: str | Sequence[str] | None = None,
     embed_weights: bool = False,
     strict_accuracy: bool = False,
     profile: bool = False,
@@ -96,10 +96,11 @@ def compile(
     fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. A run uses
     `threads` threads. `disable` leaves passes out, `disable_strategy` algorithms of kernels such as
     `winograd`, and optional rewrites leave source nodes alone in whose name the regular expression
-    `skip_nodes` is found. With `embed_weights` the weights are part of the C, and with `cache` the
-    result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding errors.
-    With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
-    are those of single kernels, as `lowerdeck.tune.read_schedules` reads them from a file.
+    `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C,
+    and with `cache` the result is kept on disk. `strict_accuracy` leaves out what is faster but
+    adds to rounding errors. With `profile` the C can take the time of each of its kernels, for
+    `Model.profile`. `schedules` are those of single kernels, as `lowerdeck.tune.read_schedules`
+    reads them from a file.
 
     FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
@@ -226,6 +227,7 @@ def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckC
     from lowerdeck.frontends import load_model
     from lowerdeck.lowering.pipeline import check_options
     from lowerdeck.passes.context import LowerdeckContext
+    from lowerdeck.passes.provenance import warn_of_names
 
     check_options(options)
     context = LowerdeckContext(options=options)
@@ -238,6 +240,7 @@ def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckC
         context=context,
         **options.import_options,
     )
+    warn_of_names(module, options)
     return module, context
 
 

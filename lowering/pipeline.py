@@ -20,8 +20,9 @@ from lowerdeck.passes import pipeline as core_pipeline
 from lowerdeck.passes.context import options_of
 from lowerdeck.passes.contracts import PHASES, check_contract
 from lowerdeck.passes.driver import is_enabled
-from lowerdeck.passes.options import CompileOptions, OptionError
+from lowerdeck.passes.options import CompileOptions, OptionError, regexes_of
 from lowerdeck.passes.provenance import source_file
+from lowerdeck.passes.stages import Stage
 
 PASSES: dict[str, PassFactory] = {
     "pack-products": lazy("lowering.form.pack_products", "PackProductsPass"),
@@ -129,11 +130,11 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
     ]
     if options.strategy or options.disable_strategy:
         problems += _strategy_problems(options)
-    if options.skip_nodes is not None:
+    for pattern in regexes_of(options.skip_nodes):
         try:
-            re.compile(options.skip_nodes)
+            re.compile(pattern)
         except re.error as error:
-            problems.append(("skip_nodes", str(error)))
+            problems.append(("skip_nodes", f"'{pattern}': {error}"))
     if problems:
         raise OptionError(problems)
 
@@ -167,8 +168,11 @@ def _did_you_mean(name: str, known: Collection[str]) -> str:
 def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     """The names of the passes that lead from the phase before to this one."""
     if (export := exports().get(phase)) is not None:
-        before = core_pipeline.passes_before_export() if export.after == "legal" else []
+        stages = _stages(options)
+        before = core_pipeline.passes_before_export(stages) if export.after == "legal" else []
         return [*before, *export.passes]
+    if phase == "optimized":
+        return [name for stage in _stages(options) for name in core_pipeline.STAGES[stage]()]
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
     # Before memory is planned: what threads share must outlive their barriers.
@@ -177,6 +181,11 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     timed = ["instrument"] if options.profile else []
     # Last, for no pass has to look into the parts then.
     return [*_SCHEDULING, *shared, "plan-memory", *timed, "open-outputs", "split-entry"]
+
+
+def _stages(options: CompileOptions) -> list[str]:
+    """Those that the user did not disable."""
+    return [name for name in core_pipeline.STAGES if is_enabled(ALL_PASSES[name](), options)]
 
 
 def phases_to(phase: str) -> tuple[str, ...]:
@@ -236,7 +245,10 @@ def run_passes(
         return f"{file}: pass '{pass_.name}'"
 
     for pass_ in passes:
-        if is_enabled(pass_, options_of(context)):
+        if isinstance(pass_, Stage):
+            if is_enabled(pass_, options_of(context)):
+                run_passes(context, module, pass_.passes(), observer, phase)
+        elif is_enabled(pass_, options_of(context)):
             observer.before_pass(pass_, phase, module)
             with working_on(where):
                 pass_.apply(context, module)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
@@ -23,6 +24,19 @@ def _import_key(values: Mapping[str, OptionValue]) -> dict[str, Any]:
     return {
         name: known[name].key(value) if name in known else value for name, value in values.items()
     }
+
+
+def regexes_of(patterns: str | Sequence[str] | None) -> tuple[str, ...]:
+    """One regular expression, several, or none, as a tuple."""
+    return (patterns,) if isinstance(patterns, str) else tuple(patterns or ())
+
+
+def _patterns_key(patterns: str | Sequence[str] | None) -> list[str]:
+    return sorted(set(regexes_of(patterns)))
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, stacklevel=3)
 
 
 class OptionError(ValueError):
@@ -57,8 +71,9 @@ class CompileOptions:
     """How many threads share the work."""
     disable: Collection[str] = field(default=(), metadata={"key": _in_any_order})
     """Names of passes that do nothing, members of groups included."""
-    skip_nodes: str | None = None
-    """No optional rewrite consumes an op of a source node in whose name this regex is found."""
+    skip_nodes: str | Sequence[str] | None = field(default=None, metadata={"key": _patterns_key})
+    """No optional rewrite consumes an op of a source node in whose name this regex is found, or one
+    of several."""
     rewrite_limit: int | None = None
     """Make the first this many rewrites of the whole run, and no other."""
     strict_accuracy: bool = False
@@ -78,6 +93,8 @@ class CompileOptions:
     """What single kernels get, by name: their shapes and a schedule, as `tune` has found them."""
     progress: Callable[[str], None] = field(default=lambda text: None, compare=False)
     """Told what is being done."""
+    warn: Callable[[str], None] = field(default=_warn, compare=False)
+    """Told what is no error, but most likely not what was meant."""
 
     @property
     def is_tuned(self) -> bool:

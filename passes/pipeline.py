@@ -7,11 +7,14 @@ Passes are imported when they are used. Lowering registers its own in `lowerdeck
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Callable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Mapping, MutableMapping
 
 from lowerdeck.dialects.frameworks import LEGALIZATION, PassFactory, lazy
 
 _MODULES: Mapping[str, str] = {
+    "pre": "pre",
+    "opt": "opt",
+    "post": "post",
     "infer-shapes": "infer_shapes",
     "cse": "cse",
     "dce": "dce",
@@ -120,13 +123,17 @@ def post() -> list[str]:
     ]
 
 
-def passes_before_export() -> list[str]:
+STAGES: Mapping[str, Callable[[], list[str]]] = {"pre": pre, "opt": opt, "post": post}
+"""The parts of the way to `optimized`, which a pipeline can name."""
+
+
+def passes_before_export(stages: Collection[str] = ("pre", "opt", "post")) -> list[str]:
     """
     From `legal` to what an exporter converts whose framework has more layers than `optimized` has
-    ops: formulas become ops, but nothing is folded into weights.
+    ops: formulas become ops, but nothing is folded into weights. `stages` are not disabled.
     """
     return [
-        *pre(),
+        *(pre() if "pre" in stages else []),
         # After pre, which has found the number of iterations; fold cleans up behind it.
         "unroll-loops",
         "fold",
@@ -151,7 +158,7 @@ def passes_before_export() -> list[str]:
 _ADDED: Mapping[str, Callable[[], list[str]]] = {
     "imported": list,
     "legal": legalize,
-    "optimized": lambda: [*pre(), *opt(), *post()],
+    "optimized": lambda: [name for stage in STAGES.values() for name in stage()],
 }
 """What each phase of this package adds to the one before it."""
 

@@ -30,6 +30,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from lowerdeck.dialects.frameworks import FrameworkOp
+from lowerdeck.passes.options import CompileOptions, regexes_of
 from lowerdeck.passes.order import post_order
 
 NAME_LIMIT = 16
@@ -121,11 +122,30 @@ def describe(op: Operation) -> str:
     return f"{prefix}node {listed} ({kind})"
 
 
+def unmatched(module: Operation, patterns: Sequence[str]) -> list[str]:
+    """The regular expressions that are found in the name of no source node of a module."""
+    left = {pattern: re.compile(pattern) for pattern in patterns}
+    seen: set[str] = set()
+    for op in module.walk():
+        for location in _visit(op.location) if left else ():
+            name = _own_name(location)
+            if name is not None and name not in seen:
+                seen.add(name)
+                left = {text: regex for text, regex in left.items() if not regex.search(name)}
+    return list(left)
+
+
+def warn_of_names(module: Operation, options: CompileOptions) -> None:
+    """Tell of what is asked for nodes that an imported module does not have."""
+    for pattern in unmatched(module, regexes_of(options.skip_nodes)):
+        options.warn(f"skip_nodes: no node of the model has '{pattern}' in its name")
+
+
 class NodeMatcher:
     """Tests whether an op originates from a source node whose name matches. Memoized."""
 
-    def __init__(self, pattern: str) -> None:
-        self._regex = re.compile(pattern)
+    def __init__(self, patterns: str | Sequence[str]) -> None:
+        self._regexes = [re.compile(pattern) for pattern in regexes_of(patterns)]
         self._known: dict[Attribute, bool] = {}
 
     def matches(self, op: Operation) -> bool:
@@ -135,7 +155,7 @@ class NodeMatcher:
     def _matches(self, root: Attribute) -> bool:
         for location in post_order([root], _parents, self._known):
             name = _own_name(location)
-            found = name is not None and self._regex.search(name) is not None
+            found = name is not None and any(regex.search(name) for regex in self._regexes)
             self._known[location] = found or any(map(self._known.get, _parents(location)))
         return self._known[root]
 

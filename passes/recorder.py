@@ -8,6 +8,7 @@ from typing import IO
 
 from xdsl.ir import Operation
 
+from lowerdeck.passes.options import regexes_of
 from lowerdeck.passes.provenance import NodeMatcher, source_names
 
 
@@ -15,17 +16,18 @@ class Recorder:
     """
     Counts and logs rewrites, and applies the user's limits.
 
-    `skip_nodes` (a regular expression) applies to optional passes only; `rewrite_limit` applies to
-    every rewrite of the run.
+    `skip_nodes` (a regular expression, or several) applies to optional passes only; `rewrite_limit`
+    applies to every rewrite of the run.
     """
 
     def __init__(
         self,
-        skip_nodes: str | None = None,
+        skip_nodes: str | Sequence[str] | None = None,
         rewrite_limit: int | None = None,
         log: IO[str] | None = None,
     ) -> None:
-        self._matcher = None if skip_nodes is None else NodeMatcher(skip_nodes)
+        patterns = regexes_of(skip_nodes)
+        self._matcher = NodeMatcher(patterns) if patterns else None
         self._limit = rewrite_limit
         self._log = log
         self.statistics: Counter[tuple[str, str]] = Counter()

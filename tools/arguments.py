@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import re
+import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -58,7 +60,13 @@ def add_options(
         metavar="NAME",
         help="run kernels by this strategy wherever it can; repeatable",
     )
-    add("--skip-nodes", metavar="REGEX", help="source nodes that optional passes leave alone")
+    add(
+        "--skip-nodes",
+        action="append",
+        default=[],
+        metavar="REGEX,...",
+        help="source nodes that optional rewrites leave alone; repeatable",
+    )
     add("--rewrite-limit", type=int, metavar="N", help="make the first N rewrites only")
     add(
         "--strict-accuracy",
@@ -84,18 +92,35 @@ def compile_options(
         disable=_listed(args.disable),
         disable_strategy=_listed(args.disable_strategy),
         strategy=_listed(args.strategy),
-        skip_nodes=args.skip_nodes,
+        skip_nodes=[regex for text in args.skip_nodes for regex in split_regexes(text)],
         rewrite_limit=args.rewrite_limit,
         strict_accuracy=args.strict_accuracy,
         embed_weights=args.embed_weights,
         profile=args.profile,
         progress=progress,
+        warn=lambda text: print(f"warning: {text}", file=sys.stderr),
     )
 
 
 def _listed(values: Sequence[str]) -> list[str]:
     """Names of options that may be repeated, and may have commas in them."""
     return [name for value in values for name in value.split(",")]
+
+
+def split_regexes(text: str) -> list[str]:
+    """
+    Regular expressions with commas between them, each not empty. A comma in brackets of any kind,
+    or behind a backslash, is part of one.
+    """
+    tokens = re.findall(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|.", text, re.DOTALL)
+    parts, depth = [""], 0
+    for token in tokens:
+        depth += (token in ("(", "{")) - (token in (")", "}"))
+        if token == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += token
+    return [part for part in parts if part]
 
 
 @contextmanager

@@ -38,6 +38,7 @@ from lowerdeck.lowering.pipeline import (
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import PHASES
 from lowerdeck.passes.options import UNSPECIFIED
+from lowerdeck.passes.provenance import warn_of_names
 from lowerdeck.tools.arguments import add_options, checking_options, compile_options
 from lowerdeck.tools.common import ToolError, about, run_tool, verify
 from lowerdeck.tools.load_pass import loaded_pass
@@ -262,6 +263,7 @@ class OptTool(xDSLOptMain):
                 module = self._parse(chunk, extension, offset)
                 if module is None:
                     return
+                warn_of_names(module, self.context.options)
                 self.checker = self._new_checker()
                 self.apply_passes(module)
                 if weights is not None:

@@ -60,7 +60,7 @@ class Snapshot:
 class Witness(Recorder):
     """A recorder that sees the module when the last rewrite within the limit is about to begin."""
 
-    def __init__(self, skip_nodes: str | None, limit: int) -> None:
+    def __init__(self, skip_nodes: str | Sequence[str] | None, limit: int) -> None:
         super().__init__(skip_nodes, limit)
         self._wanted = limit
         self.snapshot: Snapshot | None = None

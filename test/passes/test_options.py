@@ -31,7 +31,7 @@ OTHER: dict[str, Any] = {
 }
 """For every option that changes the output another value than the default."""
 
-SILENT = {"progress"}
+SILENT = {"progress", "warn"}
 """Options that change nothing in the output."""
 
 
@@ -68,6 +68,8 @@ def test_options_that_change_nothing_are_declared(name: str) -> None:
         ("disable", frozenset({"fuse", "cse"}), ["cse", "fuse"]),
         ("import_options", {"tags": ["serve", "gpu"]}, {"tags": ("gpu", "serve")}),
         ("outputs", ["y"], ("y",)),
+        ("skip_nodes", "conv", ["conv"]),
+        ("skip_nodes", ["conv", "norm"], ("norm", "conv", "norm")),
         ("input_shapes", {"x": (1, 2), "w": [3]}, {"w": (3,), "x": [1, 2]}),
         ("import_options", {"weights": "net.caffemodel"}, {"weights": "./net.caffemodel"}),
     ],

@@ -54,4 +54,4 @@ def test_arguments_of_all_commands_are_there() -> None:
         "`--check-each`",
     ):
         assert words in page
-    assert page.count("`--skip-nodes REGEX`") == 2  # of lowerdeck, and of opt-tool
+    assert page.count("`--skip-nodes REGEX,...`") == 2  # of lowerdeck, and of opt-tool
