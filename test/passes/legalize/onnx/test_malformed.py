@@ -122,7 +122,12 @@ def test_recurrent_layers_of_other_ranks(
 def test_recurrent_layers_of_other_batches(operator: str, tmp_path: Path) -> None:
     gates = {"LSTM": 4, "GRU": 3, "RNN": 1}[operator]
     names = ["x", "w", "r", "", "l", "h"]
-    shapes = {"x": [5, 2, 2], "w": [1, gates * 3, 2], "r": [1, gates * 3, 3], "h": [1, 4, 3]}
+    shapes: dict[str, Any] = {
+        "x": [5, 2, 2],
+        "w": [1, gates * 3, 2],
+        "r": [1, gates * 3, 3],
+        "h": [1, 4, 3],
+    }
     node = make_node(operator, names, ["y"], "rnn", hidden_size=3)
     text = refusal(tmp_path, node, **shapes, l=np.array([5, 3], np.int32))
     assert "inputs for 2 and 4 sequences, expected the same number in each" in text
