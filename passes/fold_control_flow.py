@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class SkipEmptyLoop(Pattern):
 
 
 class LeaveInvariants(Pattern[list[int]]):
-    """loop(x) { yield x unchanged } -> x, in the body and after the loop"""
+    """loop(x = a) { yield x unchanged, or a } -> a, in the body and after the loop"""
 
     name = "leave-invariants"
     roots = (LoopOp,)
@@ -74,7 +74,8 @@ class LeaveInvariants(Pattern[list[int]]):
         found = [
             index
             for index, (init, arg, after) in enumerate(carried)
-            if after is arg and init.type == arg.type == op.results[index].type
+            if after in (arg, init) and init.type == arg.type == op.results[index].type
+            if _is_used(op, index)
         ]
         return Match((op,), f"{len(found)} values stay what they are", found) if found else None
 
@@ -84,6 +85,59 @@ class LeaveInvariants(Pattern[list[int]]):
         for index in match.data:
             rewriter.replace_value(op.carried_args[index], op.inits[index])
             rewriter.replace_value(op.results[index], op.inits[index])
+
+
+class MergeEqualCarried(Pattern[dict[int, int]]):
+    """loop(x = a, y = a) { yield z, z } -> loop(x = a) with x in place of y"""
+
+    name = "merge-equal-carried"
+    roots = (LoopOp,)
+
+    def match(self, op: LoopOp) -> Match[dict[int, int]] | None:
+        first: dict[Hashable, int] = {}
+        found: dict[int, int] = {}
+        for index, (init, after) in enumerate(zip(op.inits, op.yielded_carried, strict=True)):
+            if op.made_dims[index] or not _is_used(op, index):
+                continue
+            key = (init, after, op.results[index].type)
+            if (other := first.setdefault(key, index)) != index:
+                found[index] = other
+        return Match((op,), f"{len(found)} values are always equal", found) if found else None
+
+    def rewrite(self, match: Match[dict[int, int]], rewriter: Rewriter) -> None:
+        op = match.root
+        assert isinstance(op, LoopOp)
+        for index, other in match.data.items():
+            rewriter.replace_value(op.carried_args[index], op.carried_args[other])
+            rewriter.replace_value(op.results[index], op.results[other])
+
+
+class ForwardEqualYields(Pattern[dict[int, SSAValue]]):
+    """if(c) { a } else { a } -> a"""
+
+    name = "forward-equal-yields"
+    roots = (IfOp,)
+
+    def match(self, op: IfOp) -> Match[dict[int, SSAValue]] | None:
+        pairs = zip(*map(yielded, op.regions), strict=True)
+        found = {
+            index: one
+            for index, (one, other) in enumerate(pairs)
+            if one is other and one.type == op.results[index].type
+            if op.results[index].first_use is not None
+        }
+        if not found:
+            return None
+        return Match((op,), f"{len(found)} results are the same in both branches", found)
+
+    def rewrite(self, match: Match[dict[int, SSAValue]], rewriter: Rewriter) -> None:
+        for index, value in match.data.items():
+            rewriter.replace_value(match.root.results[index], value)
+
+
+def _is_used(op: LoopOp, index: int) -> bool:
+    values = (op.carried_args[index], op.results[index])
+    return any(value.first_use is not None for value in values)
 
 
 def _as_results(
@@ -116,7 +170,9 @@ class FoldControlFlowPass(PatternPass):
     - if(constant) { a } else { b } -> a or b
     - loop(trip <= 0, or condition false) -> initial values [scan outputs: `fold-symbols` has found
       that they are empty]
-    - loop(x) that yields a carried x unchanged -> x, in the body and after it [same types]
+    - if(c) { a } else { a } -> a [defined before it; same types]
+    - loop(x = a) that yields x unchanged, or a -> a, in the body and after it [same types]
+    - loop(x = a, y = a) that yields z for both -> x in place of y [same types]
 
     A symbol that the op defined for a size is bound to the size of the replacement.
     """
@@ -124,4 +180,10 @@ class FoldControlFlowPass(PatternPass):
     name = "fold-control-flow"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [InlineTakenBranch(), SkipEmptyLoop(), LeaveInvariants()]
+        return [
+            InlineTakenBranch(),
+            ForwardEqualYields(),
+            SkipEmptyLoop(),
+            LeaveInvariants(),
+            MergeEqualCarried(),
+        ]

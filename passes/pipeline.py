@@ -35,6 +35,10 @@ _MODULES: Mapping[str, str] = {
     "fuse-grouped-conv": "fuse_grouped_conv",
     "sink-any-transpose": "sink_any_transpose",
     "unroll-loops": "unroll_loops",
+    "count-iterations": "count_iterations",
+    "loop-to-scan": "loop_to_scan",
+    "hoist-invariants": "hoist_invariants",
+    "hoist-products": "hoist_products",
     "fuse": "fuse",
     "fuse-activation": "fuse_activation",
     "fuse-attention": "fuse_attention",
@@ -78,8 +82,18 @@ def pre() -> list[str]:
         # Before simplify, which adds up constants that meet, and cse, for which order counts.
         "reorder-binary",
         "simplify",
-        # Simplified ops are equal more often. What has become unused goes last.
+        # Simplified ops are equal more often. What has become unused goes next.
         "cse",
+        "dce",
+        # After dce, which leaves only what loops need. First what an iteration is.
+        "count-iterations",
+        "loop-to-scan",
+        # Before hoist-products, for which biases and weights have to be outside.
+        "hoist-invariants",
+        "hoist-products",
+        # The parts of weights are constants, too, and numbers of iterations are sizes.
+        "fold",
+        # Counters and conditions are not used any more.
         "dce",
     ]
 

@@ -130,3 +130,28 @@ func.func @isolated(%x : tensor<f32>) -> (tensor<f32>, tensor<f32>) {
   }
   func.return %c, %k : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+// In a loop, what is equal to an op before it is that one; what one iteration computes is not known
+// after the loop.
+// CHECK-LABEL: @loop
+// CHECK:         %[[T:.*]] = core.tanh %x
+// CHECK:         core.loop
+// CHECK-NOT:       core.tanh
+// CHECK:           core.add %{{.*}}, %[[T]]
+// CHECK:           core.exp %x
+// CHECK:         core.exp %x
+func.func @loop(%x : tensor<f32>, %n : tensor<i64>) -> (tensor<f32>, tensor<f32>) {
+  %t = core.tanh %x : (tensor<f32>) -> tensor<f32>
+  %r = core.loop trip %n : tensor<i64> carry %t : tensor<f32> -> tensor<f32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<f32>):
+    %u = core.tanh %x : (tensor<f32>) -> tensor<f32>
+    %w = core.add %v, %u : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %e = core.exp %x : (tensor<f32>) -> tensor<f32>
+    %z = core.add %w, %e : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    core.yield %z : tensor<f32>
+  }
+  %f = core.exp %x : (tensor<f32>) -> tensor<f32>
+  func.return %r, %f : tensor<f32>, tensor<f32>
+}

@@ -144,3 +144,63 @@ func.func @condition_first(%c : tensor<i1>, %n : tensor<i64>) -> tensor<i1> {
   }
   func.return %a : tensor<i1>
 }
+
+// -----
+
+// Both branches give what was there before; the other result differs.
+// CHECK-LABEL: @same_in_both
+// CHECK:         %{{.*}}, %[[B:.*]] = core.if
+// CHECK:         func.return %x, %[[B]]
+func.func @same_in_both(%c : tensor<i1>, %x : tensor<f32>, %y : tensor<f32>)
+    -> (tensor<f32>, tensor<f32>) {
+  %a, %b = core.if %c : tensor<i1> -> tensor<f32>, tensor<f32> {
+    core.yield %x, %x : tensor<f32>, tensor<f32>
+  } else {
+    core.yield %x, %y : tensor<f32>, tensor<f32>
+  }
+  func.return %a, %b : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// %p becomes %x again after each iteration, in place of the value it has. %q becomes %x only after
+// the first one, so it is %y in that.
+// CHECK-LABEL: @reset
+// CHECK:         %{{.*}}, %[[B:.*]], %{{.*}} = core.loop
+// CHECK-NEXT:    ^{{.*}}(%{{.*}}: tensor<i64>, %{{.*}}: tensor<f32>, %[[Q:.*]]: tensor<f32>, %[[R:.*]]: tensor<f32>):
+// CHECK-NEXT:      %[[S:.*]] = core.add %x, %[[Q]]
+// CHECK-NEXT:      core.add %[[S]], %[[R]]
+// CHECK:         func.return %x, %[[B]]
+func.func @reset(%n : tensor<i64>, %x : tensor<f32>, %y : tensor<f32>)
+    -> (tensor<f32>, tensor<f32>, tensor<f32>) {
+  %a, %b, %s = core.loop trip %n : tensor<i64> carry %x, %y, %y
+      : tensor<f32>, tensor<f32>, tensor<f32> -> tensor<f32>, tensor<f32>, tensor<f32> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>, %r : tensor<f32>):
+    %t = core.add %p, %q : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %u = core.add %t, %r : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    core.yield %x, %x, %u : tensor<f32>, tensor<f32>, tensor<f32>
+  }
+  func.return %a, %b, %s : tensor<f32>, tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// %p and %q start equal and stay equal; %r starts elsewhere, and %s ends elsewhere.
+// CHECK-LABEL: @equal
+// CHECK:         %[[A:.*]], %{{.*}}, %[[C:.*]], %[[D:.*]] = core.loop
+// CHECK-NEXT:    ^{{.*}}(%{{.*}}: tensor<i64>, %[[P:.*]]: tensor<f32>, %{{.*}}: tensor<f32>, %[[R:.*]]: tensor<f32>, %[[S:.*]]: tensor<f32>):
+// CHECK-NEXT:      %[[T:.*]] = core.sub %[[P]], %[[P]]
+// CHECK-NEXT:      %[[U:.*]] = core.sub %[[R]], %[[S]]
+// CHECK:         func.return %[[A]], %[[A]], %[[C]], %[[D]]
+func.func @equal(%n : tensor<i64>, %x : tensor<f32>, %y : tensor<f32>)
+    -> (tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>) {
+  %a, %b, %c, %d = core.loop trip %n : tensor<i64> carry %x, %x, %y, %x
+      : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+      -> tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32> {
+  ^bb0(%i : tensor<i64>, %p : tensor<f32>, %q : tensor<f32>, %r : tensor<f32>, %s : tensor<f32>):
+    %t = core.sub %p, %q : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %u = core.sub %r, %s : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    core.yield %t, %t, %t, %u : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+  }
+  func.return %a, %b, %c, %d : tensor<f32>, tensor<f32>, tensor<f32>, tensor<f32>
+}
