@@ -15,7 +15,7 @@ from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, rank_of
-from lowerdeck.dialects.dims import Expr, constants, product
+from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.loops import is_outside, trip_limits
 from lowerdeck.passes.values import is_precise
@@ -62,8 +62,6 @@ class Step:
             return None
         index = part.starts.data[0]
         if loop.iteration.data not in index.symbols:
-            return None
-        if product(dims_of(part.input)[1:]) != product(dims):
             return None
         return Step(part.input, index, dims, (*ops, part))
 
