@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.ir import Attribute, SSAValue
+from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.constant import FromDimsOp, scalar
 from lowerdeck.dialects.core.control_flow import LoopOp, yielded
@@ -253,7 +253,11 @@ def _trips(op: LoopOp, plan: Plan, rewriter: Rewriter) -> SSAValue:
 
     numbers: list[int] = []
     values: list[SSAValue] = []
+    seen: set[Hashable] = set()
     for limit in plan.limits:
+        if (key := (limit.test.key, limit.first, limit.step)) in seen:
+            continue
+        seen.add(key)
         # The first iteration needs no test but the initial condition.
         first = limit.first - limit.step if plan.is_aligned else limit.first
         more = 0 if plan.is_aligned else 1
@@ -302,68 +306,98 @@ class NumberIterations(Pattern[list[int]]):
             return None
         found = [
             index
-            for index, argument in enumerate(op.carried_args)
-            if _progress(op, index) is not None and self._is_needed(op, index, argument)
+            for index in range(len(op.inits))
+            if _progress(op, index) is not None
+            and (any(_users(op, index)) or op.results[index].first_use is not None)
         ]
-        return Match((op,), f"{len(found)} counters", found) if found else None
-
-    def _is_needed(self, op: LoopOp, index: int, argument: SSAValue) -> bool:
-        after = op.yielded_carried[index].owner
-        used = any(use.operation is not after for use in argument.uses)
-        return used or op.results[index].first_use is not None
+        is_number_used = op.body.block.args[0].first_use is not None
+        if not found and not is_number_used:
+            return None
+        return Match((op,), f"{len(found) + is_number_used} counters", found)
 
     def rewrite(self, match: Match[list[int]], rewriter: Rewriter) -> None:
         op = match.root
         assert isinstance(op, LoopOp)
-        symbol = iteration_symbol(op, self._fresh)
-        most = most_trips(op)
+        number = iteration_symbol(op, self._fresh)
+        argument = op.body.block.args[0]
+        users = [use.operation for use in argument.uses]
+        _replace(op, Numbers(argument, number, None, i64, fits=True), users, rewriter)
         for index in match.data:
-            step = _progress(op, index)
-            assert step is not None
-            _number(op, index, symbol * step, most, rewriter)
-            _count(op, index, step, rewriter)
+            _number(op, index, number, rewriter)
+            _count(op, index, rewriter)
 
 
-def _number(op: LoopOp, index: int, grown: Expr, most: int | None, rewriter: Rewriter) -> None:
+def _users(op: LoopOp, index: int) -> tuple[list[Operation], list[Operation]]:
+    """The ops that use a counter, but for the sum that it is next, and those that use the sum."""
+    after, last = op.yielded_carried[index], op.body.block.last_op
+    uses = op.carried_args[index].uses
+    before = [use.operation for use in uses if use.operation is not after.owner]
+    behind = [use.operation for use in after.uses if use.operation is not last]
+    return before, behind
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """An integer of the body, and what it is in each iteration."""
+
+    value: SSAValue
+    number: Expr
+    start: SSAValue | None
+    """What has to be added, modulo 2^width, where it is not part of the expression."""
+    element: Attribute
+    fits: bool
+    """The expression never wraps around in the integer's own type."""
+
+
+def _number(op: LoopOp, index: int, number: Expr, rewriter: Rewriter) -> None:
     """Replace a counter in the body by the number that it is in this iteration."""
-    argument, after = op.carried_args[index], op.yielded_carried[index].owner
-    init, element = op.inits[index], element_type(op.inits[index])
-    users = [use.operation for use in argument.uses if use.operation is not after]
+    argument, init, step = op.carried_args[index], op.inits[index], _progress(op, index)
+    after = op.yielded_carried[index]
+    assert step is not None
+    start, element, most = constant_int(init), element_type(init), most_trips(op)
+    base = None if start is not None else init
+    grown = number * step + (start or 0)
+    fits = start is not None and _fits(start, step, most, element)
+    before, behind = _users(op, index)
+    _replace(op, Numbers(argument, grown, base, element, fits), before, rewriter)
+    fits = start is not None and _fits(start + step, step, most, element)
+    _replace(op, Numbers(after, grown + step, base, element, fits), behind, rewriter)
+
+
+def _replace(op: LoopOp, numbers: Numbers, users: Sequence[Operation], rewriter: Rewriter) -> None:
     if not users:
         return
-    anchor = op.body.block.first_op
+    anchor, value, element = op.body.block.first_op, numbers.value, numbers.element
     assert anchor is not None
-    start = constant_int(init)
-    wide = rewriter.insert_before(anchor, FromDimsOp([grown + (start or 0)], [])).result
+    wide = rewriter.insert_before(anchor, FromDimsOp([numbers.number], [])).result
     number: SSAValue = wide
     if element != i64:
         number = rewriter.insert_before(anchor, CastOp(wide, element)).result
-    if start is None:
-        number = rewriter.insert_before(anchor, AddOp(init, number)).result
-    fits = start is not None and _fits(start, _progress(op, index), most, element)
-    for user in users:
-        if fits and isinstance(user, CastOp) and user.to == i64:
+    if numbers.start is not None:
+        number = rewriter.insert_before(anchor, AddOp(numbers.start, number)).result
+    for user in dict.fromkeys(users):
+        if numbers.fits and isinstance(user, CastOp) and user.to == i64:
             rewriter.replace(user, wide)
-        else:
-            operands = [number if value is argument else value for value in user.operands]
-            rewriter.set_operands(user, operands)
+            continue
+        rewriter.set_operands(user, [number if old is value else old for old in user.operands])
 
 
-def _fits(start: int, step: int | None, most: int | None, element: Attribute) -> bool:
+def _fits(start: int, step: int, most: int | None, element: Attribute) -> bool:
     """True if no number of a counter wraps around."""
-    if most is None or step is None:
+    if most is None:
         return False
     ends = (start, start + step * max(most - 1, 0))
     least, greatest = limits(element)
     return least <= min(ends) and max(ends) <= greatest
 
 
-def _count(op: LoopOp, index: int, step: int, rewriter: Rewriter) -> None:
+def _count(op: LoopOp, index: int, rewriter: Rewriter) -> None:
     """Replace a counter after the loop by its last number."""
-    result, init = op.results[index], op.inits[index]
+    result, init, step = op.results[index], op.inits[index], _progress(op, index)
     if result.first_use is None:
         return
     assert op.trip_count is not None
+    assert step is not None
     element = element_type(init)
     start, known = constant_int(init), most_trips(op)
     if start is not None and known is not None and constant_int(op.trip_count) is not None:

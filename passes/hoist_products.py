@@ -204,12 +204,20 @@ def _rest(parts: Parts, rewriter: Rewriter) -> SSAValue:
         sizes = [dims_of(value)[1], dims_of(parts.product.rhs)[1]]
         own = SliceOp(parts.product.rhs, [row, 0], sizes)
         weights.append(_before(parts, own, rewriter))
-    values = [value for value, _ in parts.others]
+    values = [_fitted(value, parts, rewriter) for value, _ in parts.others]
     if len(values) == 1:
         return rewriter.add(MatmulOp(values[0], weights[0])).result
     joined = rewriter.add(ConcatOp(values, 1)).result
     matrix = _before(parts, ConcatOp(weights, 0), rewriter)
     return rewriter.add(MatmulOp(joined, matrix)).result
+
+
+def _fitted(value: SSAValue, parts: Parts, rewriter: Rewriter) -> SSAValue:
+    """A part with as many rows as the product has, of which the concatenation has made sure."""
+    rows, columns = dims_of(parts.product.result)[0], dims_of(value)[1]
+    if dims_of(value)[0] == rows:
+        return value
+    return rewriter.add(ReshapeOp(value, [rows, columns])).result
 
 
 class HoistProductsPass(PatternPass):

@@ -9,9 +9,10 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core.control_flow import LoopOp, yielded
+from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.enums import ScatterReduction
 from lowerdeck.dialects.core.tensor import GatherOp, ReshapeOp, ScatterNdOp, SliceOp
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.types import dims_of, element_type, is_integer
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.loops import (
@@ -19,6 +20,7 @@ from lowerdeck.passes.loops import (
     enclosing_loops,
     iteration_index,
     known_trips,
+    limits,
     replace_loop,
     trip_limits,
     yield_values,
@@ -53,9 +55,13 @@ class ReadStep(Pattern[Expr]):
     ranked = True
 
     def match(self, op: GatherOp) -> Match[Expr] | None:
-        if (index := iteration_index(op.indices)) is None or not index.symbols:
+        wide, greatest = _without_casts(op.indices)
+        if (index := iteration_index(wide)) is None or not index.symbols:
             return None
         dim = dims_of(op.input)[op.axis.data]
+        # Of an index inside of the dimension no cast has changed anything.
+        if greatest is not None and (dim.value is None or dim.value - 1 > greatest):
+            return None
         if not any(_is_inside(index, dim, loop) for loop in enclosing_loops(op)):
             return None
         return Match((op,), f"slice {index} of {dim}", index)
@@ -68,6 +74,17 @@ class ReadStep(Pattern[Expr]):
         starts[axis], sizes[axis] = match.data, Expr.const(1)
         part = rewriter.add(SliceOp(op.input, starts, sizes))
         rewriter.replace(op, ReshapeOp(part.result, dims_of(op.result)))
+
+
+def _without_casts(value: SSAValue) -> tuple[SSAValue, int | None]:
+    """The integer that is cast and reshaped, and the greatest one that fits into each type."""
+    greatest: int | None = None
+    while isinstance(op := value.owner, CastOp | ReshapeOp) and is_integer(element_type(op.input)):
+        if isinstance(op, CastOp):
+            most = limits(op.to)[1]
+            greatest = most if greatest is None else min(greatest, most)
+        value = op.input
+    return value, greatest
 
 
 class CollectSteps(Pattern[dict[int, ScatterNdOp]]):

@@ -105,8 +105,8 @@ def limits(element: Attribute) -> tuple[int, int]:
 
 
 def trip_limits(loop: LoopOp) -> list[Expr]:
-    """Expressions that the number of iterations never exceeds; for a loop with a trip count."""
-    return [] if loop.trip_count is None else _upper_bounds(loop.trip_count)
+    """Expressions that the number of iterations never exceeds if there is one; for a trip count."""
+    return [] if loop.trip_count is None else _upper_bounds(loop.trip_count, 1)
 
 
 def known_trips(loop: LoopOp) -> Expr | None:
@@ -123,28 +123,40 @@ def most_trips(loop: LoopOp) -> int | None:
     return max(min(numbers), 0) if numbers else None
 
 
-def _upper_bounds(value: SSAValue) -> list[Expr]:
+def _upper_bounds(value: SSAValue, least: int) -> list[Expr]:
+    """Expressions that an integer does not exceed wherever it is not below `least`."""
     if (known := iteration_index(value)) is not None:
         return [known]
     match value.owner:
         case MinOp() as op:
-            return [*_upper_bounds(op.lhs), *_upper_bounds(op.rhs)]
+            return [*_upper_bounds(op.lhs, least), *_upper_bounds(op.rhs, least)]
         case MaxOp() as op:
-            return _both(op.lhs, op.rhs)
+            for one, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+                if (floor := constant_int(other)) is not None and floor < least:
+                    return _upper_bounds(one, least)
+            return _both(op.lhs, op.rhs, least)
         case SelectOp() as op:
-            return _both(op.on_true, op.on_false)
+            return _both(op.on_true, op.on_false, least)
         case AddOp() as op if (amount := constant_int(op.rhs)) is not None and amount >= 0:
             # Where it wraps around, the sum is smaller still.
-            return [bound + amount for bound in _upper_bounds(op.lhs)]
+            return [bound + amount for bound in _upper_bounds(op.lhs, least - amount)]
         case SubOp() as op if (amount := constant_int(op.rhs)) is not None and _has(op, amount):
-            return [bound - amount for bound in _upper_bounds(op.lhs)]
+            return [bound - amount for bound in _upper_bounds(op.lhs, least + amount)]
         case ReshapeOp() as op:
-            return _upper_bounds(op.input)
+            return _upper_bounds(op.input, least)
         case CastOp() as op if _widens(op):
             greatest = Expr.const(limits(element_type(op.input))[1])
-            return [greatest, *_upper_bounds(op.input)]
+            return [greatest, *_upper_bounds(op.input, least)]
+        case CastOp() as op if is_integer(op.to) and _is_symbol(iteration_index(op.input)):
+            # A dimension that does not fit is less than it is modulo 2^width.
+            return _upper_bounds(op.input, least)
         case _:
             return []
+
+
+def _is_symbol(value: Expr | None) -> bool:
+    """True for a symbol alone; where it is compared with dimensions, it is one."""
+    return value is not None and value in map(Expr.symbol, value.symbols)
 
 
 def _has(op: SubOp, amount: int) -> bool:
@@ -156,9 +168,9 @@ def _has(op: SubOp, amount: int) -> bool:
     return least is not None and least - amount >= limits(element_type(op.lhs))[0]
 
 
-def _both(lhs: SSAValue, rhs: SSAValue) -> list[Expr]:
+def _both(lhs: SSAValue, rhs: SSAValue, least: int) -> list[Expr]:
     """The bounds of both values, and the larger one of two numbers."""
-    sides = [_upper_bounds(lhs), _upper_bounds(rhs)]
+    sides = [_upper_bounds(lhs, least), _upper_bounds(rhs, least)]
     common = [bound for bound in sides[0] if bound in sides[1]]
     least = [min((b.value for b in side if b.value is not None), default=None) for side in sides]
     numbers = [number for number in least if number is not None]

@@ -273,3 +273,50 @@ func.func @main(%x : tensor<i64>) -> tensor<i64> {
   }
   func.return %r : tensor<i64>
 }
+
+// -----
+
+// The number of the iteration is an expression, and so is the next number of a counter, from 3 on.
+// CHECK-LABEL: func.func @main
+// CHECK:         core.loop trip %n : tensor<i64> carry %x : tensor<i64>
+// CHECK-NEXT:    ^bb0(%{{.+}}: tensor<i64>, %[[V:.+]]: tensor<i64>):
+// CHECK-NEXT:      %[[S:.+]] = core.from_dims [u0 * 2 + 5] shape []
+// CHECK-NEXT:      %[[N:.+]] = core.from_dims [u0] shape []
+// CHECK-NEXT:      %[[A:.+]] = core.mul %[[V]], %[[S]]
+// CHECK-NEXT:      core.add %[[A]], %[[N]]
+func.func @main(%x : tensor<i64>, %n : tensor<i64>) -> tensor<i64> {
+  %three = core.constant dense<3> : tensor<i64>
+  %two = core.constant dense<2> : tensor<i64>
+  %r, %k = core.loop trip %n : tensor<i64> carry %x, %three : tensor<i64>, tensor<i64>
+      -> tensor<i64>, tensor<i64> {
+  ^bb0(%i : tensor<i64>, %v : tensor<i64>, %j : tensor<i64>):
+    %next = core.add %j, %two : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %f = core.mul %v, %next : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    %w = core.add %f, %i : (tensor<i64>, tensor<i64>) -> tensor<i64>
+    core.yield %w, %next : tensor<i64>, tensor<i64>
+  }
+  func.return %r : tensor<i64>
+}
+
+// -----
+
+// A start that is not known is added; what the counter is after a loop that did not run, too.
+// CHECK-LABEL: func.func @main
+// CHECK:         %[[T:.+]] = core.max %n, %{{.+}}
+// CHECK:         %[[P:.+]] = core.mul %[[T]], %{{.+}}
+// CHECK:         %[[C:.+]] = core.cast %[[P]] to i8
+// CHECK:         %[[K:.+]] = core.add %s, %[[C]]
+// CHECK:         core.loop
+// CHECK:           core.add %s, %{{.+}}
+// CHECK:         func.return %{{.+}}, %[[K]]
+func.func @main(%x : tensor<i8>, %n : tensor<i64>, %s : tensor<i8>) -> (tensor<i8>, tensor<i8>) {
+  %three = core.constant dense<-3> : tensor<i8>
+  %r, %k = core.loop trip %n : tensor<i64> carry %x, %s : tensor<i8>, tensor<i8>
+      -> tensor<i8>, tensor<i8> {
+  ^bb0(%i : tensor<i64>, %v : tensor<i8>, %j : tensor<i8>):
+    %f = core.mul %v, %j : (tensor<i8>, tensor<i8>) -> tensor<i8>
+    %next = core.add %j, %three : (tensor<i8>, tensor<i8>) -> tensor<i8>
+    core.yield %f, %next : tensor<i8>, tensor<i8>
+  }
+  func.return %r, %k : tensor<i8>, tensor<i8>
+}

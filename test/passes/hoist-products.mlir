@@ -161,3 +161,39 @@ func.func @main(%x : tensor<9x4xf32>, %h : tensor<1x4xf32>, %w : tensor<4x4xf32>
   } {iteration = "m"}
   func.return %r, %q, %p : tensor<1x4xf32>, tensor<1x4xf32>, tensor<1x4xf16>
 }
+
+// -----
+
+// Sizes that are not numbers: as many rows as the slices have, which the concatenation has checked.
+// CHECK-LABEL: func.func @main
+// CHECK:         core.reshape %x [b * n, 4]
+// CHECK:         core.loop
+// CHECK-NEXT:    ^bb0(%{{.+}}: tensor<i64>, %[[H:.+]]: tensor<?x5xf32, #core.tensor<dims = [c, 5]>>)
+// CHECK:           %[[R:.+]] = core.reshape %[[H]] [b, 5]
+// CHECK:           core.matmul %[[R]]
+func.func @main(%x : tensor<?x?x4xf32, #core.tensor<dims = [n, b, 4]>>,
+                %h : tensor<?x5xf32, #core.tensor<dims = [c, 5]>>, %w : tensor<9x5xf32>)
+    -> tensor<?x5xf32, #core.tensor<dims = [c, 5]>> {
+  %n = core.from_dims [n] shape [] : tensor<i64>
+  %r = core.loop trip %n : tensor<i64> carry %h : tensor<?x5xf32, #core.tensor<dims = [c, 5]>>
+      -> tensor<?x5xf32, #core.tensor<dims = [c, 5]>> {
+  ^bb0(%i : tensor<i64>, %v : tensor<?x5xf32, #core.tensor<dims = [c, 5]>>):
+    %s = core.slice %x [k, 0, 0] [1, b, 4] [1, 1, 1]
+        : (tensor<?x?x4xf32, #core.tensor<dims = [n, b, 4]>>)
+        -> tensor<1x?x4xf32, #core.tensor<dims = [1, b, 4]>>
+    %t = core.reshape %s [b, 4]
+        : (tensor<1x?x4xf32, #core.tensor<dims = [1, b, 4]>>)
+        -> tensor<?x4xf32, #core.tensor<dims = [b, 4]>>
+    %j = core.concat %t, %v axis 1
+        : (tensor<?x4xf32, #core.tensor<dims = [b, 4]>>, tensor<?x5xf32, #core.tensor<dims = [c, 5]>>)
+        -> tensor<?x9xf32, #core.tensor<dims = [b, 9]>>
+    %m = core.matmul %j, %w
+        : (tensor<?x9xf32, #core.tensor<dims = [b, 9]>>, tensor<9x5xf32>)
+        -> tensor<?x5xf32, #core.tensor<dims = [b, 5]>>
+    %y = core.reshape %m [c, 5]
+        : (tensor<?x5xf32, #core.tensor<dims = [b, 5]>>)
+        -> tensor<?x5xf32, #core.tensor<dims = [c, 5]>>
+    core.yield %y : tensor<?x5xf32, #core.tensor<dims = [c, 5]>>
+  } {iteration = "k"}
+  func.return %r : tensor<?x5xf32, #core.tensor<dims = [c, 5]>>
+}

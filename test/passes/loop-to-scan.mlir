@@ -191,3 +191,86 @@ func.func @main(%x : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>,
   } {iteration = "k"}
   func.return %r : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>
 }
+
+// -----
+
+// A cast changes nothing of an index that fits, as all of 100 do; of 200 not all do.
+// CHECK-LABEL: func.func @main
+// CHECK:         core.loop
+// CHECK:           core.slice %x [k]
+// CHECK-NEXT:      core.reshape
+// CHECK-NEXT:      core.gather %y
+func.func @main(%x : tensor<100xf32>, %y : tensor<200xf32>, %h : tensor<f32>) -> tensor<f32> {
+  %n = core.constant dense<100> : tensor<i64>
+  %r = core.loop trip %n : tensor<i64> carry %h : tensor<f32> -> tensor<f32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<f32>):
+    %k = core.from_dims [k] shape [] : tensor<i64>
+    %j = core.cast %k to i8 : (tensor<i64>) -> tensor<i8>
+    %a = core.gather %x, %j axis 0 : (tensor<100xf32>, tensor<i8>) -> tensor<f32>
+    %b = core.gather %y, %j axis 0 : (tensor<200xf32>, tensor<i8>) -> tensor<f32>
+    %c = core.sub %a, %b : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %w = core.add %v, %c : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    core.yield %w : tensor<f32>
+  } {iteration = "k"}
+  func.return %r : tensor<f32>
+}
+
+// -----
+
+// Where a trip count is the size of the input, cast, and no less than none, or less than that; but
+// not where it is no less than 5: the input may have 3. Nor is it known after 1 has been added.
+// CHECK-LABEL: func.func @main
+// CHECK:         core.loop
+// CHECK:           core.slice %x [k, 0]
+// CHECK:         core.loop
+// CHECK:           core.gather %x
+// CHECK:         core.loop
+// CHECK:           core.gather %x
+func.func @main(%x : tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, %m : tensor<i32>,
+                %h : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
+  %n = core.from_dims [n] shape [] : tensor<i64>
+  %s = core.cast %n to i32 : (tensor<i64>) -> tensor<i32>
+  %some = core.min %m, %s : (tensor<i32>, tensor<i32>) -> tensor<i32>
+  %c = core.cast %some to i64 : (tensor<i32>) -> tensor<i64>
+  %zero = core.constant dense<0> : tensor<i64>
+  %one = core.constant dense<1> : tensor<i64>
+  %five = core.constant dense<5> : tensor<i64>
+  %ten = core.constant dense<10> : tensor<i64>
+  %p = core.max %c, %zero : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %t = core.min %ten, %p : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %q = core.max %c, %five : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %o = core.add %t, %one : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %u = core.min %o, %zero : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %e = core.min %q, %zero : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %a = core.loop trip %t : tensor<i64> carry %h : tensor<2xf32> -> tensor<2xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
+    %k = core.from_dims [k] shape [] : tensor<i64>
+    %r = core.gather %x, %k axis 0
+        : (tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, tensor<i64>) -> tensor<2xf32>
+    %w = core.add %v, %r : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
+    core.yield %w : tensor<2xf32>
+  } {iteration = "k"}
+  %b = core.loop trip %q : tensor<i64> carry %h : tensor<2xf32> -> tensor<2xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
+    %inner = core.loop trip %e : tensor<i64> carry %v : tensor<2xf32> -> tensor<2xf32> {
+    ^bb1(%j : tensor<i64>, %z : tensor<2xf32>):
+      %k = core.from_dims [l] shape [] : tensor<i64>
+      %r = core.gather %x, %k axis 0
+          : (tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, tensor<i64>) -> tensor<2xf32>
+      core.yield %r : tensor<2xf32>
+    }
+    core.yield %inner : tensor<2xf32>
+  } {iteration = "l"}
+  %d = core.loop trip %o : tensor<i64> carry %h : tensor<2xf32> -> tensor<2xf32> {
+  ^bb0(%i : tensor<i64>, %v : tensor<2xf32>):
+    %inner = core.loop trip %u : tensor<i64> carry %v : tensor<2xf32> -> tensor<2xf32> {
+    ^bb1(%j : tensor<i64>, %z : tensor<2xf32>):
+      %k = core.from_dims [m] shape [] : tensor<i64>
+      %r = core.gather %x, %k axis 0
+          : (tensor<?x2xf32, #core.tensor<dims = [n, 2]>>, tensor<i64>) -> tensor<2xf32>
+      core.yield %r : tensor<2xf32>
+    }
+    core.yield %inner : tensor<2xf32>
+  } {iteration = "m"}
+  func.return %a, %b, %d : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
+}
