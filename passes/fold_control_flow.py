@@ -9,9 +9,10 @@ import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, Region, SSAValue
 
-from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, scalar
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp, yielded
-from lowerdeck.dialects.core.types import element_type, numpy_dtype, static_shape
+from lowerdeck.dialects.core.tensor import ReshapeOp
+from lowerdeck.dialects.core.types import dims_of, element_type, i64, numpy_dtype, static_shape
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.symbols import bind_dims
 from lowerdeck.passes.values import uniform_value
@@ -60,6 +61,42 @@ class SkipEmptyLoop(Pattern):
         for scan in op.results[len(op.inits) :]:
             empty = np.zeros(_empty_shape(scan) or (0,), numpy_dtype(element_type(scan)))
             values.append(rewriter.add(ConstantOp.of(empty)).result)
+        rewriter.replace(op, values)
+
+
+class InlineOnlyIteration(Pattern[Region]):
+    """loop(one trip) -> the ops of its body"""
+
+    name = "inline-only-iteration"
+    roots = (LoopOp,)
+
+    def match(self, op: LoopOp) -> Match[Region] | None:
+        if op.trip_count is None or uniform_value(op.trip_count) != 1:
+            return None
+        if op.condition is not None and uniform_value(op.condition) != np.True_:
+            return None
+        if op.carried_symbols is not None:
+            return None
+        return Match((op,), "there is one iteration", op.body)
+
+    def rewrite(self, match: Match[Region], rewriter: Rewriter) -> None:
+        op, block = match.root, match.data.block
+        assert isinstance(op, LoopOp)
+        carried, scans = op.yielded_carried, op.yielded_scans
+        for symbol, value in ((op.iteration, 0), (op.count, 1)):
+            if symbol is not None:
+                size = rewriter.add(FromDimsOp([value])).result
+                rewriter.add(BindSymbolsOp(size, [symbol.data]))
+        number = rewriter.add(scalar(0, i64)).result
+        if isinstance(last := block.last_op, YieldOp):
+            rewriter.erase(last)
+        # What it yields may be one of its arguments, which are the initial values.
+        given: dict[SSAValue, SSAValue] = dict(zip(block.args, [number, *op.inits], strict=True))
+        values = [given.get(value, value) for value in (*carried, *scans)]
+        rewriter.inline_block(block, op, [number, *op.inits])
+        for index in range(len(carried), len(values)):
+            row = ReshapeOp(values[index], dims_of(op.results[index]))
+            values[index] = rewriter.add(row).result
         rewriter.replace(op, values)
 
 
@@ -171,6 +208,7 @@ class FoldControlFlowPass(PatternPass):
     - loop(trip <= 0, or condition false) -> initial values [scan outputs: `fold-symbols` has found
       that they are empty]
     - if(c) { a } else { a } -> a [defined before it; same types]
+    - loop(one trip) { f } -> f [a condition is true; no carried value changes its size]
     - loop(x = a) that yields x unchanged, or a -> a, in the body and after it [same types]
     - loop(x = a, y = a) that yields z for both -> x in place of y [same types]
 
@@ -184,6 +222,7 @@ class FoldControlFlowPass(PatternPass):
             InlineTakenBranch(),
             ForwardEqualYields(),
             SkipEmptyLoop(),
+            InlineOnlyIteration(),
             LeaveInvariants(),
             MergeEqualCarried(),
         ]

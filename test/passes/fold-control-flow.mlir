@@ -49,15 +49,51 @@ func.func @no_trip(%x : tensor<f32>) -> (tensor<f32>, tensor<0xf32>) {
 
 // -----
 
-// One trip: the condition is asked before it, and decides only about the next.
+// One trip: the condition is asked before it, and decides only about the next. The number of the
+// iteration is 0, and one has run; what is yielded may be what was carried.
 // CHECK-LABEL: @one_trip
-// CHECK:         core.loop
-func.func @one_trip(%x : tensor<f32>) -> tensor<f32> {
+// CHECK-NOT:     core.loop
+// CHECK:         %[[K:.*]] = core.from_dims [0]
+// CHECK-NEXT:    core.bind_symbols %[[K]] ["k"]
+// CHECK-NEXT:    %[[T:.*]] = core.from_dims [1]
+// CHECK-NEXT:    core.bind_symbols %[[T]] ["t"]
+// CHECK:         %[[I:.*]] = core.constant dense<0> : tensor<i64>
+// CHECK:         %[[P:.*]] = core.slice %r [k, 0] [1, 2] [1, 1]
+// CHECK:         %[[Q:.*]] = core.add %[[P]], %x
+// CHECK:         %[[S:.*]] = core.reshape %[[Q]] [t, 1, 2]
+// CHECK:         func.return %[[Q]], %x, %[[I]], %[[S]]
+func.func @one_trip(%x : tensor<1x2xf32>, %r : tensor<4x2xf32>, %j : tensor<i64>)
+    -> (tensor<1x2xf32>, tensor<1x2xf32>, tensor<i64>,
+        tensor<?x1x2xf32, #core.tensor<dims = [t, 1, 2]>>) {
   %n = core.constant dense<1> : tensor<i64>
-  %a = core.loop trip %n : tensor<i64> carry %x : tensor<f32> -> tensor<f32> {
+  %c = core.constant dense<true> : tensor<i1>
+  %a, %b, %l, %s = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %x, %x, %j
+      : tensor<1x2xf32>, tensor<1x2xf32>, tensor<i64>
+      -> tensor<1x2xf32>, tensor<1x2xf32>, tensor<i64>,
+         tensor<?x1x2xf32, #core.tensor<dims = [t, 1, 2]>> {
+  ^bb0(%i : tensor<i64>, %p : tensor<1x2xf32>, %o : tensor<1x2xf32>, %m : tensor<i64>):
+    %row = core.slice %r [k, 0] [1, 2] [1, 1] : (tensor<4x2xf32>) -> tensor<1x2xf32>
+    %q = core.add %row, %p : (tensor<1x2xf32>, tensor<1x2xf32>) -> tensor<1x2xf32>
+    %f = core.constant dense<false> : tensor<i1>
+    core.yield %f, %q, %p, %i, %q
+        : tensor<i1>, tensor<1x2xf32>, tensor<1x2xf32>, tensor<i64>, tensor<1x2xf32>
+  } {iteration = "k", count = "t"}
+  func.return %a, %b, %l, %s : tensor<1x2xf32>, tensor<1x2xf32>, tensor<i64>,
+      tensor<?x1x2xf32, #core.tensor<dims = [t, 1, 2]>>
+}
+
+// -----
+
+// The condition may be false: then there is no iteration.
+// CHECK-LABEL: @perhaps
+// CHECK:         core.loop
+func.func @perhaps(%x : tensor<f32>, %c : tensor<i1>) -> tensor<f32> {
+  %n = core.constant dense<1> : tensor<i64>
+  %a = core.loop trip %n : tensor<i64> cond %c : tensor<i1> carry %x : tensor<f32>
+      -> tensor<f32> {
   ^bb0(%i : tensor<i64>, %p : tensor<f32>):
     %q = core.exp %p : (tensor<f32>) -> tensor<f32>
-    core.yield %q : tensor<f32>
+    core.yield %c, %q : tensor<i1>, tensor<f32>
   }
   func.return %a : tensor<f32>
 }
