@@ -62,7 +62,8 @@ class ReadStep(Pattern[Expr]):
         # Of an index inside of the dimension no cast has changed anything.
         if greatest is not None and (dim.value is None or dim.value - 1 > greatest):
             return None
-        if not any(_is_inside(index, dim, loop) for loop in enclosing_loops(op)):
+        loop = _loop_of(index, op)
+        if loop is None or not _is_inside(index, dim, loop):
             return None
         return Match((op,), f"slice {index} of {dim}", index)
 
@@ -74,6 +75,14 @@ class ReadStep(Pattern[Expr]):
         starts[axis], sizes[axis] = match.data, Expr.const(1)
         part = rewriter.add(SliceOp(op.input, starts, sizes))
         rewriter.replace(op, ReshapeOp(part.result, dims_of(op.result)))
+
+
+def _loop_of(index: Expr, op: Operation) -> LoopOp | None:
+    """The innermost loop the number of whose iteration the index depends on."""
+    for loop in enclosing_loops(op):
+        if loop.iteration is not None and loop.iteration.data in index.symbols:
+            return loop
+    return None
 
 
 def _without_casts(value: SSAValue) -> tuple[SSAValue, int | None]:
