@@ -172,8 +172,8 @@ def _both(lhs: SSAValue, rhs: SSAValue, least: int) -> list[Expr]:
     """The bounds of both values, and the larger one of two numbers."""
     sides = [_upper_bounds(lhs, least), _upper_bounds(rhs, least)]
     common = [bound for bound in sides[0] if bound in sides[1]]
-    least = [min((b.value for b in side if b.value is not None), default=None) for side in sides]
-    numbers = [number for number in least if number is not None]
+    ends = [min((b.value for b in side if b.value is not None), default=None) for side in sides]
+    numbers = [number for number in ends if number is not None]
     return [*common, Expr.const(max(numbers))] if len(numbers) == 2 else common
 
 
