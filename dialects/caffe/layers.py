@@ -75,15 +75,21 @@ _NEURONS = (
     LayerType("AbsVal"),
     LayerType("BNLL"),
     LayerType("Clip", ("clip_param",)),
+    LayerType("CReLU", ("crelu_param",)),
     LayerType("Dropout", ("dropout_param",)),
     LayerType("ELU", ("elu_param",)),
     LayerType("Exp", ("exp_param",)),
+    LayerType("HardSwish"),
+    LayerType("HSigmoid"),
+    LayerType("HSwish"),
     LayerType("Log", ("log_param",)),
+    LayerType("Mish"),
     LayerType("Power", ("power_param",)),
     LayerType("PReLU", ("prelu_param",)),
     LayerType("ReLU", ("relu_param",)),
     LayerType("ReLU6"),
     LayerType("Sigmoid", ("sigmoid_param",)),
+    LayerType("SiLU"),
     LayerType("Swish", ("swish_param",)),
     LayerType("TanH", ("tanh_param",)),
     LayerType("Threshold", ("threshold_param",)),
@@ -93,10 +99,15 @@ _SHAPES = (
     LayerType("BatchReindex", bottoms=_exactly(2)),
     LayerType("Concat", ("concat_param",), bottoms=_at_least(1)),
     LayerType("Crop", ("crop_param",), bottoms=_exactly(2)),
+    LayerType("Filter", bottoms=_at_least(2), tops=_at_least(1)),
     LayerType("Flatten", ("flatten_param",)),
+    LayerType("HDF5Output", ("hdf5_output_param",), bottoms=_at_least(1), tops=_exactly(0)),
     LayerType("Im2col", ("convolution_param",)),
     LayerType("Permute", ("permute_param",)),
+    LayerType("Reorg", ("reorg_param",)),
     LayerType("Reshape", ("reshape_param",)),
+    LayerType("Reverse", ("reverse_param",)),
+    LayerType("ShuffleChannel", ("shuffle_channel_param",)),
     LayerType("Silence", bottoms=_at_least(1), tops=_exactly(0)),
     LayerType("Slice", ("slice_param",), tops=_at_least(1)),
     LayerType("Split", tops=_at_least(1)),
@@ -104,21 +115,24 @@ _SHAPES = (
 )
 
 _LINEAR = (
+    LayerType("Axpy", bottoms=_exactly(3)),
     LayerType("BatchNorm", ("batch_norm_param",)),
     LayerType("Bias", ("bias_param",), bottoms=Count(1, 2)),
-    LayerType(
-        "Convolution",
-        ("convolution_param",),
-        bottoms=_at_least(1),
-        tops=_at_least(1),
-        equal=True,
-    ),
-    LayerType(
-        "Deconvolution",
-        ("convolution_param",),
-        bottoms=_at_least(1),
-        tops=_at_least(1),
-        equal=True,
+    LayerType("BN", ("bn_param",)),
+    *(
+        LayerType(
+            name,
+            ("convolution_param",),
+            bottoms=_at_least(1),
+            tops=_at_least(1),
+            equal=True,
+        )
+        for name in (
+            "Convolution",
+            "ConvolutionDepthwise",
+            "Deconvolution",
+            "DepthwiseConvolution",
+        )
     ),
     LayerType("Embed", ("embed_param",)),
     LayerType("InnerProduct", ("inner_product_param",)),
@@ -151,16 +165,48 @@ _OTHERS = (
     LayerType("DetectionOutput", ("detection_output_param",), bottoms=Count(3, 4)),
     LayerType("DummyData", ("dummy_data_param",), bottoms=_exactly(0), tops=_at_least(1)),
     LayerType("Eltwise", ("eltwise_param",), bottoms=_at_least(2)),
+    LayerType("Interp", ("interp_param",)),
     LayerType("LRN", ("lrn_param",)),
     LayerType("MVN", ("mvn_param",)),
     LayerType("Normalize", ("norm_param",)),
     LayerType("Parameter", ("parameter_param",), bottoms=_exactly(0)),
     LayerType("Pooling", ("pooling_param",), tops=Count(1, 2)),
     LayerType("PriorBox", ("prior_box_param",), bottoms=_exactly(2)),
+    LayerType("Proposal", ("proposal_param",), bottoms=_exactly(3), tops=Count(1, 2)),
+    LayerType("PSROIPooling", ("psroi_pooling_param",), bottoms=_exactly(2)),
+    LayerType("Python", ("python_param",), bottoms=Count(0, _ANY), tops=Count(0, _ANY)),
     LayerType("Reduction", ("reduction_param",)),
+    LayerType("ROIPooling", ("roi_pooling_param",), bottoms=_exactly(2)),
     LayerType("Softmax", ("softmax_param",)),
     LayerType("SPP", ("spp_param",)),
+    LayerType("Upsample", ("upsample_param",), bottoms=Count(1, 2)),
 )
+
+TRAINING_TYPES = frozenset(
+    "BoxAnnotatorOHEM DetectionEvaluate MultiBoxLoss SegAccuracy SmoothL1Loss SmoothL1LossOHEM "
+    "SoftmaxWithLossOHEM".split()
+)
+"""Layer types of forks that only training and its tests need."""
+
+PROPOSALS = ("rpn.proposal_layer", "ProposalLayer")
+"""Module and class of the Python layer of Faster R-CNN that is part of nets for deployment."""
+
+
+def python_layer(layer: LayerParameter) -> tuple[str, str]:
+    """Module and class of a Python layer."""
+    return layer.python_param.module, layer.python_param.layer
+
+
+def has_own_scale(layer: LayerParameter) -> bool:
+    """True if a BatchNorm layer has scale and bias blobs, as in NVIDIA's fork."""
+    p = layer.batch_norm_param
+    return p.scale_bias or p.HasField("scale_filler") or p.HasField("bias_filler")
+
+
+def is_segnet_norm(layer: LayerParameter) -> bool:
+    """True if a BN layer is SegNet's: scale and shift alone, by the names of its fields."""
+    fields = ("scale_filler", "shift_filler", "bn_mode")
+    return any(layer.bn_param.HasField(name) for name in fields)
 
 
 def count_problem(layer: LayerParameter, bottoms: int, tops: int) -> str | None:
@@ -171,6 +217,8 @@ def count_problem(layer: LayerParameter, bottoms: int, tops: int) -> str | None:
         return f"found {bottoms} bottoms, expected {wanted_bottoms}"
     if tops not in wanted_tops:
         return f"found {tops} tops, expected {wanted_tops}"
+    if type_.name == "Filter" and bottoms != tops + 1:
+        return f"found {bottoms} bottoms and {tops} tops, expected one bottom more"
     if type_.equal and bottoms != tops:
         return f"found {bottoms} bottoms and {tops} tops, expected as many of each"
     return None
@@ -183,6 +231,8 @@ def _counts(type_: LayerType, layer: LayerParameter) -> tuple[Count, Count]:
         return Count(2 + hidden, 3 + hidden), _exactly(1 + hidden)
     if type_.name == "Pooling" and layer.pooling_param.pool != PoolingParameter.MAX:
         return type_.bottoms, ONE
+    if type_.name == "Python" and python_layer(layer) == PROPOSALS:
+        return layer_types()["Proposal"].bottoms, layer_types()["Proposal"].tops
     return type_.bottoms, type_.tops
 
 
@@ -204,10 +254,12 @@ def blob_count(layer: LayerParameter, bottoms: int) -> int:
     """The number of parameter blobs of a layer of a known type."""
     match layer.type:
         case "BatchNorm":
-            return 3
+            return 3 + 2 * has_own_scale(layer)
+        case "BN":
+            return 2 if is_segnet_norm(layer) else 4
         case "Bias":
             return int(bottoms == 1)
-        case "Convolution" | "Deconvolution":
+        case "Convolution" | "ConvolutionDepthwise" | "Deconvolution" | "DepthwiseConvolution":
             return 1 + layer.convolution_param.bias_term
         case "Embed":
             return 1 + layer.embed_param.bias_term

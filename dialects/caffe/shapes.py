@@ -6,10 +6,10 @@ Shapes are numbers: a net has them all as soon as its inputs do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from math import prod
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from lowerdeck.dialects.caffe.caffe_pb2 import (
     BlobShape,
@@ -20,23 +20,21 @@ from lowerdeck.dialects.caffe.caffe_pb2 import (
     PoolingParameter,
     SPPParameter,
 )
-from lowerdeck.dialects.caffe.layers import exposed_states, has_static_input
+from lowerdeck.dialects.caffe.fork_shapes import FORK_RULES
+from lowerdeck.dialects.caffe.layers import exposed_states, has_own_scale, has_static_input
+from lowerdeck.dialects.caffe.shape_base import (
+    LayerShapes,
+    Rule,
+    Shape,
+    ShapeError,
+    axis_of,
+    check_shape,
+    require,
+    require_equal,
+    require_rank,
+)
 
-Shape: TypeAlias = tuple[int, ...]
-
-MAX_ELEMENTS = (1 << 31) - 1
-"""Caffe counts the elements of a blob with 32 bits."""
-
-
-class LayerShapes(NamedTuple):
-    """What a layer makes of its bottoms."""
-
-    tops: list[Shape]
-    blobs: list[Shape]
-
-
-class ShapeError(ValueError):
-    """A layer's parameters do not fit each other or its bottoms."""
+__all__ = ["LayerShapes", "Shape", "ShapeError", "axis_of", "check_shape", "layer_shapes"]
 
 
 def layer_shapes(layer: LayerParameter, bottoms: Sequence[Shape], tops: int) -> LayerShapes:
@@ -52,37 +50,8 @@ def layer_shapes(layer: LayerParameter, bottoms: Sequence[Shape], tops: int) -> 
     return shapes
 
 
-def check_shape(shape: Sequence[int]) -> None:
-    """ShapeError unless Caffe can hold a blob of this shape."""
-    if len(shape) > 32:
-        raise ShapeError(f"a blob has {len(shape)} dimensions, expected at most 32")
-    if any(size < 0 for size in shape) or prod(max(1, size) for size in shape) > MAX_ELEMENTS:
-        raise ShapeError(f"a blob has the shape {list(shape)}, which is impossible")
-
-
-def axis_of(axis: int, rank: int) -> int:
-    """An axis that may count from the end, from the front."""
-    if not -rank <= axis < rank:
-        raise ShapeError(f"found axis {axis}, but the bottom has {rank} dimensions")
-    return axis % rank
-
-
 def _same(_layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     return LayerShapes([bottoms[0]], [])
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ShapeError(message)
-
-
-def _require_rank(shape: Shape, rank: int) -> None:
-    _require(len(shape) == rank, f"the bottom has {len(shape)} dimensions, expected {rank}")
-
-
-def _require_equal(shapes: Sequence[Shape]) -> None:
-    found = ", ".join(str(list(shape)) for shape in shapes)
-    _require(len(set(shapes)) == 1, f"the bottoms have the shapes {found}, expected equal ones")
 
 
 # Windows
@@ -106,9 +75,13 @@ def convolution_windows(parameters: ConvolutionParameter, rank: int) -> Windows:
     kernel = _per_dimension("kernel", count, p.kernel_size, _pair(p, "kernel"), None)
     stride = _per_dimension("stride", count, p.stride, _pair(p, "stride"), 1)
     pad = _per_dimension("pad", count, p.pad, _pair(p, "pad"), 0)
-    dilation = _per_dimension("dilation", count, p.dilation, None, 1)
-    _require(all(size > 0 for size in (*kernel, *stride)), "kernel and stride must be at least 1")
-    _require(all(size > 0 for size in dilation), "the dilation must be at least 1")
+    dilation = _per_dimension("dilation", count, p.dilation, _pair(p, "hole"), 1)
+    if p.HasField("hole"):
+        fits = not p.dilation and _pair(p, "hole") is None
+        require(fits, "found hole beside another dilation")
+        dilation = (p.hole,) * count
+    require(all(size > 0 for size in (*kernel, *stride)), "kernel and stride must be at least 1")
+    require(all(size > 0 for size in dilation), "the dilation must be at least 1")
     return Windows(axis, kernel, stride, pad, dilation)
 
 
@@ -129,12 +102,12 @@ def _per_dimension(
     default: int | None,
 ) -> Shape:
     if pair is not None:
-        _require(count == 2, f"{name}_h and {name}_w need 2 spatial dimensions, found {count}")
-        _require(not values, f"found {name}_h or {name}_w beside another {name}")
+        require(count == 2, f"{name}_h and {name}_w need 2 spatial dimensions, found {count}")
+        require(not values, f"found {name}_h or {name}_w beside another {name}")
         return pair
     if not values and default is not None:
         return (default,) * count
-    _require(
+    require(
         len(values) in (1, count),
         f"found {len(values)} values for {name}, expected 1 or {count}",
     )
@@ -153,7 +126,7 @@ def _slid(sizes: Sequence[int], windows: Windows) -> Shape:
         sizes, _extents(windows), windows.stride, windows.pad, strict=True
     ):
         room = size + 2 * pad - extent
-        _require(room >= 0, f"a window of {extent} is larger than {size} and the padding")
+        require(room >= 0, f"a window of {extent} is larger than {size} and the padding")
         result.append(room // stride + 1)
     return tuple(result)
 
@@ -168,23 +141,29 @@ def _spread(sizes: Sequence[int], windows: Windows) -> Shape:
     )
 
 
+def convolution_groups(layer: LayerParameter, channels: int) -> int:
+    """The number of groups: one a channel where the layer type says so, whatever `group` says."""
+    return channels if layer.type == "ConvolutionDepthwise" else layer.convolution_param.group
+
+
 def _convolution(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p = layer.convolution_param
-    _require_equal(bottoms)
+    require_equal(bottoms)
     shape = bottoms[0]
     windows = convolution_windows(p, len(shape))
     axis, channels, outputs = windows.axis, shape[windows.axis], p.num_output
-    _require(outputs > 0 and p.group > 0, "num_output and group must be at least 1")
-    _require(
-        channels % p.group == 0 and outputs % p.group == 0,
-        f"the group of {p.group} does not divide {channels} channels and {outputs} outputs",
+    group = convolution_groups(layer, channels)
+    require(outputs > 0 and group > 0, "num_output and group must be at least 1")
+    require(
+        channels % group == 0 and outputs % group == 0,
+        f"the group of {group} does not divide {channels} channels and {outputs} outputs",
     )
-    if layer.type == "Convolution":
-        weight = (outputs, channels // p.group, *windows.kernel)
-        spatial = _slid(shape[axis + 1 :], windows)
-    else:
-        weight = (channels, outputs // p.group, *windows.kernel)
+    if layer.type == "Deconvolution":
+        weight = (channels, outputs // group, *windows.kernel)
         spatial = _spread(shape[axis + 1 :], windows)
+    else:
+        weight = (outputs, channels // group, *windows.kernel)
+        spatial = _slid(shape[axis + 1 :], windows)
     top = (*shape[:axis], outputs, *spatial)
     return LayerShapes([top] * len(bottoms), [weight, *_bias(p.bias_term, outputs)])
 
@@ -218,25 +197,26 @@ def pool_windows(parameters: PoolingParameter, height: int, width: int) -> PoolW
     stride = _two(p, "stride", 1)
     pad = _two(p, "pad", 0)
     if p.global_pooling:
-        _require(not _has(p, "kernel"), "found a kernel size beside global_pooling")
-        _require(stride == (1, 1) and pad == (0, 0), "global_pooling needs stride 1 and no padding")
+        require(not _has(p, "kernel"), "found a kernel size beside global_pooling")
+        require(stride == (1, 1) and pad == (0, 0), "global_pooling needs stride 1 and no padding")
         kernel = (height, width)
     else:
-        _require(_has(p, "kernel"), "found no kernel size")
+        require(_has(p, "kernel"), "found no kernel size")
         kernel = _two(p, "kernel", 0)
-    _require(min(kernel) > 0 and min(stride) > 0, "kernel and stride must be at least 1")
-    _require(
+    require(min(kernel) > 0 and min(stride) > 0, "kernel and stride must be at least 1")
+    require(
         pad[0] < kernel[0] and pad[1] < kernel[1],
         f"the padding {list(pad)} is not smaller than the kernel {list(kernel)}",
     )
+    is_floor = p.round_mode == PoolingParameter.FLOOR or not p.ceil_mode
     counts: list[int] = []
     for size, k, s, before in zip((height, width), kernel, stride, pad, strict=True):
         room = size + 2 * before - k
-        count = (room // s if p.round_mode == PoolingParameter.FLOOR else -(-room // s)) + 1
+        count = (room // s if is_floor else -(-room // s)) + 1
         # A last window that starts in the padding behind the bottom is left out.
         if any(pad) and (count - 1) * s >= size + before:
             count -= 1
-        _require(count > 0, f"no window of {k} fits into {size} and the padding")
+        require(count > 0, f"no window of {k} fits into {size} and the padding")
         counts.append(count)
     return PoolWindows(kernel, stride, pad, (counts[0], counts[1]))
 
@@ -255,15 +235,15 @@ def _two(parameters: PoolingParameter, name: str, default: int) -> tuple[int, in
     if high is None and wide is None:
         both = fields.get(plain, default)
         return both, both
-    _require(plain not in fields, f"found {name}_h or {name}_w beside another {name}")
-    _require(high is not None and wide is not None, f"found one of {name}_h and {name}_w")
+    require(plain not in fields, f"found {name}_h or {name}_w beside another {name}")
+    require(high is not None and wide is not None, f"found one of {name}_h and {name}_w")
     return high or 0, wide or 0
 
 
 def _pooling(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerShapes:
     shape = bottoms[0]
-    _require_rank(shape, 4)
-    _require(
+    require_rank(shape, 4)
+    require(
         layer.pooling_param.pool != PoolingParameter.STOCHASTIC,
         "stochastic pooling is not defined for tests",
     )
@@ -290,10 +270,10 @@ def pyramid_level(
 def _spp(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     shape = bottoms[0]
     p = layer.spp_param
-    _require_rank(shape, 4)
-    _require(min(shape[2:]) > 0, "the bottom is empty")
-    _require(0 < p.pyramid_height < 31, f"found the pyramid_height {p.pyramid_height}")
-    _require(p.pool != SPPParameter.STOCHASTIC, "stochastic pooling is not defined for tests")
+    require_rank(shape, 4)
+    require(min(shape[2:]) > 0, "the bottom is empty")
+    require(0 < p.pyramid_height < 31, f"found the pyramid_height {p.pyramid_height}")
+    require(p.pool != SPPParameter.STOCHASTIC, "stochastic pooling is not defined for tests")
     counts = [
         pool_windows(pyramid_level(p, level, *shape[2:]), *shape[2:]).counts
         for level in range(p.pyramid_height)
@@ -316,16 +296,17 @@ def _inner_product(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> L
 
 def _embed(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p = layer.embed_param
-    _require(p.num_output > 0 and p.input_dim > 0, "num_output and input_dim must be at least 1")
+    require(p.num_output > 0 and p.input_dim > 0, "num_output and input_dim must be at least 1")
     blobs = [(p.input_dim, p.num_output), *_bias(p.bias_term, p.num_output)]
     return LayerShapes([(*bottoms[0], p.num_output)], blobs)
 
 
-def _batch_norm(_layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
+def _batch_norm(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     shape = bottoms[0]
-    _require(len(shape) >= 1, "the bottom has no dimensions")
+    require(len(shape) >= 1, "the bottom has no dimensions")
     channels = 1 if len(shape) == 1 else shape[1]
-    return LayerShapes([shape], [(channels,), (channels,), (1,)])
+    scale = [(channels,)] * 2 * has_own_scale(layer)
+    return LayerShapes([shape], [(channels,), (channels,), (1,), *scale])
 
 
 def _scale(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
@@ -347,15 +328,15 @@ def _covered(bottoms: list[Shape], axis: int, num_axes: int) -> Shape:
     if len(bottoms) == 2:
         start = axis_of(axis, len(shape)) if bottoms[1] else 0
         covered = shape[start : start + len(bottoms[1])]
-        _require(
+        require(
             covered == bottoms[1],
             f"the second bottom has the shape {list(bottoms[1])}, which is not that of "
             f"{list(shape)} from axis {start} on",
         )
         return covered
     start = axis_of(axis, len(shape))
-    _require(num_axes >= -1, f"found num_axes {num_axes}, expected at least -1")
-    _require(
+    require(num_axes >= -1, f"found num_axes {num_axes}, expected at least -1")
+    require(
         start + num_axes <= len(shape),
         f"axis {start} and num_axes {num_axes} exceed the {len(shape)} dimensions of the bottom",
     )
@@ -364,33 +345,33 @@ def _covered(bottoms: list[Shape], axis: int, num_axes: int) -> Shape:
 
 def _prelu(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     shape = bottoms[0]
-    _require(len(shape) >= 2, f"the bottom has {len(shape)} dimensions, expected at least 2")
+    require(len(shape) >= 2, f"the bottom has {len(shape)} dimensions, expected at least 2")
     return LayerShapes([shape], [() if layer.prelu_param.channel_shared else (shape[1],)])
 
 
 def _normalize(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     shape = bottoms[0]
-    _require(2 <= len(shape) <= 4, f"the bottom has {len(shape)} dimensions, expected 2 to 4")
+    require(2 <= len(shape) <= 4, f"the bottom has {len(shape)} dimensions, expected 2 to 4")
     return LayerShapes([shape], [() if layer.norm_param.channel_shared else (shape[1],)])
 
 
 def _recurrent(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerShapes:
     size = layer.recurrent_param.num_output
     x, cont = bottoms[:2]
-    _require(size > 0, "num_output must be at least 1")
-    _require(len(x) >= 3, f"the bottom has {len(x)} dimensions, expected at least 3")
-    _require(cont == x[:2], f"the second bottom has the shape {list(cont)}, expected {list(x[:2])}")
-    _require(x[0] > 0, "the bottom has no step")
+    require(size > 0, "num_output must be at least 1")
+    require(len(x) >= 3, f"the bottom has {len(x)} dimensions, expected at least 3")
+    require(cont == x[:2], f"the second bottom has the shape {list(cont)}, expected {list(x[:2])}")
+    require(x[0] > 0, "the bottom has no step")
     static: list[Shape] = []
     gates = 4 * size if layer.type == "LSTM" else size
     if has_static_input(layer, len(bottoms)):
         shape = bottoms[2]
-        _require(len(shape) >= 1 and shape[0] == x[1], f"the static bottom is {list(shape)}")
+        require(len(shape) >= 1 and shape[0] == x[1], f"the static bottom is {list(shape)}")
         static.append((gates, prod(shape[1:])))
     states = bottoms[2 + len(static) :]
     for shape in states:
         expected = (1, x[1], size)
-        _require(shape == expected, f"a state is {list(shape)}, expected {list(expected)}")
+        require(shape == expected, f"a state is {list(shape)}, expected {list(expected)}")
     blobs = [(gates, prod(x[2:])), (gates,), *static, (gates, size)]
     if layer.type == "RNN":
         blobs += [(size, size), (size,)]
@@ -400,10 +381,10 @@ def _recurrent(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerS
 
 def _lstm_unit(_layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     state, gates, cont = bottoms
-    _require_rank(state, 3)
+    require_rank(state, 3)
     expected = (1, state[1], 4 * state[2])
-    _require(state[0] == 1 and gates == expected, f"the gates are {list(gates)}")
-    _require(cont == state[:2], f"the third bottom is {list(cont)}, expected {list(state[:2])}")
+    require(state[0] == 1 and gates == expected, f"the gates are {list(gates)}")
+    require(cont == state[:2], f"the third bottom is {list(cont)}, expected {list(state[:2])}")
     return LayerShapes([state, state], [])
 
 
@@ -412,13 +393,11 @@ def _lstm_unit(_layer: LayerParameter, bottoms: list[Shape], _tops: int) -> Laye
 
 def _concat(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p, first = layer.concat_param, bottoms[0]
-    _require(
-        not (p.HasField("axis") and p.HasField("concat_dim")), "found both axis and concat_dim"
-    )
+    require(not (p.HasField("axis") and p.HasField("concat_dim")), "found both axis and concat_dim")
     axis = axis_of(p.concat_dim if p.HasField("concat_dim") else p.axis, len(first))
     rest = {(shape[:axis], len(shape), shape[axis + 1 :]) for shape in bottoms}
     found = ", ".join(str(list(shape)) for shape in bottoms)
-    _require(len(rest) == 1, f"the bottoms {found} differ outside of axis {axis}")
+    require(len(rest) == 1, f"the bottoms {found} differ outside of axis {axis}")
     total = sum(shape[axis] for shape in bottoms)
     return LayerShapes([(*first[:axis], total, *first[axis + 1 :])], [])
 
@@ -426,19 +405,19 @@ def _concat(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerSha
 def slice_bounds(layer: LayerParameter, shape: Shape, tops: int) -> tuple[int, list[int]]:
     """The axis of a Slice layer, and where its tops begin and the last one ends."""
     p = layer.slice_param
-    _require(not (p.HasField("axis") and p.HasField("slice_dim")), "found both axis and slice_dim")
+    require(not (p.HasField("axis") and p.HasField("slice_dim")), "found both axis and slice_dim")
     axis = axis_of(p.slice_dim if p.HasField("slice_dim") else p.axis, len(shape))
     size = shape[axis]
     if p.slice_point:
         points = list(p.slice_point)
-        _require(len(points) == tops - 1, f"found {len(points)} slice points, expected {tops - 1}")
+        require(len(points) == tops - 1, f"found {len(points)} slice points, expected {tops - 1}")
     else:
-        _require(size % tops == 0, f"axis {axis} has {size} elements for {tops} equal tops")
+        require(size % tops == 0, f"axis {axis} has {size} elements for {tops} equal tops")
         points = [size // tops * index for index in range(1, tops)]
     bounds = [0, *points, size]
     pairs = list(pairwise(bounds))
     is_rising = all(low < high for low, high in pairs) if p.slice_point else True
-    _require(is_rising, f"the slice points {points} do not rise from 0 to {size}")
+    require(is_rising, f"the slice points {points} do not rise from 0 to {size}")
     return axis, bounds
 
 
@@ -462,13 +441,13 @@ def crop_offsets(layer: LayerParameter, bottoms: Sequence[Shape]) -> list[int]:
     p = layer.crop_param
     shape, reference = bottoms
     axis = axis_of(p.axis, len(shape))
-    _require(len(shape) == len(reference), "the bottoms have different numbers of dimensions")
+    require(len(shape) == len(reference), "the bottoms have different numbers of dimensions")
     count = len(shape) - axis
     given = list(p.offset)
-    _require(len(given) in (0, 1, count), f"found {len(given)} offsets, expected 0, 1 or {count}")
+    require(len(given) in (0, 1, count), f"found {len(given)} offsets, expected 0, 1 or {count}")
     offsets = given if len(given) == count else (given or [0]) * count
     for size, offset, wanted in zip(shape[axis:], offsets, reference[axis:], strict=True):
-        _require(
+        require(
             offset + wanted <= size, f"{wanted} elements from {offset} on exceed the size {size}"
         )
     return [0] * axis + offsets
@@ -484,7 +463,7 @@ def _crop(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShape
 def _flatten(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p, shape = layer.flatten_param, bottoms[0]
     first, last = axis_of(p.axis, len(shape)), axis_of(p.end_axis, len(shape))
-    _require(first <= last, f"axis {first} lies behind end_axis {last}")
+    require(first <= last, f"axis {first} lies behind end_axis {last}")
     middle = prod(shape[first : last + 1])
     return LayerShapes([(*shape[:first], middle, *shape[last + 1 :])], [])
 
@@ -493,22 +472,22 @@ def _reshape(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerSh
     p, shape = layer.reshape_param, bottoms[0]
     rank = len(shape)
     start = p.axis if p.axis >= 0 else rank + p.axis + 1
-    _require(0 <= start <= rank, f"found axis {p.axis}, but the bottom has {rank} dimensions")
-    _require(p.num_axes >= -1, f"found num_axes {p.num_axes}, expected at least -1")
+    require(0 <= start <= rank, f"found axis {p.axis}, but the bottom has {rank} dimensions")
+    require(p.num_axes >= -1, f"found num_axes {p.num_axes}, expected at least -1")
     end = rank if p.num_axes == -1 else start + p.num_axes
-    _require(end <= rank, f"num_axes {p.num_axes} exceeds the {rank} dimensions of the bottom")
+    require(end <= rank, f"num_axes {p.num_axes} exceeds the {rank} dimensions of the bottom")
     dims = list(p.shape.dim)
-    _require(dims.count(-1) <= 1 and all(dim >= -1 for dim in dims), f"found the shape {dims}")
+    require(dims.count(-1) <= 1 and all(dim >= -1 for dim in dims), f"found the shape {dims}")
     for index, dim in enumerate(dims):
         if dim == 0:
-            _require(start + index < rank, f"nothing gives dimension {index} of {dims} a size")
+            require(start + index < rank, f"nothing gives dimension {index} of {dims} a size")
             dims[index] = shape[start + index]
     before, after, count = shape[:start], shape[end:], prod(shape)
     known = prod((*before, *(dim for dim in dims if dim != -1), *after))
     if -1 in dims:
-        _require(known > 0 and count % known == 0, f"{count} elements do not fill the shape {dims}")
+        require(known > 0 and count % known == 0, f"{count} elements do not fill the shape {dims}")
         dims[dims.index(-1)] = count // known
-    _require(
+    require(
         prod((*before, *dims, *after)) == count,
         f"the {count} elements of the bottom do not fill {[*before, *dims, *after]}",
     )
@@ -518,7 +497,7 @@ def _reshape(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerSh
 def permutation(layer: LayerParameter, rank: int) -> list[int]:
     """The order of a Permute layer; axes that are not named follow as they are."""
     order = list(layer.permute_param.order)
-    _require(
+    require(
         len(set(order)) == len(order) and all(axis < rank for axis in order),
         f"the order {order} does not fit {rank} dimensions",
     )
@@ -532,15 +511,15 @@ def _permute(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerSh
 
 def _tile(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p, shape = layer.tile_param, list(bottoms[0])
-    _require(p.tiles > 0, f"found {p.tiles} tiles, expected at least 1")
+    require(p.tiles > 0, f"found {p.tiles} tiles, expected at least 1")
     shape[axis_of(p.axis, len(shape))] *= p.tiles
     return LayerShapes([tuple(shape)], [])
 
 
 def _batch_reindex(_layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     shape, index = bottoms
-    _require_rank(index, 1)
-    _require(len(shape) >= 1, "the bottom has no dimensions")
+    require_rank(index, 1)
+    require(len(shape) >= 1, "the bottom has no dimensions")
     return LayerShapes([(index[0], *shape[1:])], [])
 
 
@@ -549,28 +528,28 @@ def _batch_reindex(_layer: LayerParameter, bottoms: list[Shape], _tops: int) -> 
 
 def _argmax(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p, shape = layer.argmax_param, bottoms[0]
-    _require(len(shape) >= 1, "the bottom has no dimensions")
+    require(len(shape) >= 1, "the bottom has no dimensions")
     if p.HasField("axis"):
         axis = axis_of(p.axis, len(shape))
         size, result = shape[axis], (*shape[:axis], p.top_k, *shape[axis + 1 :])
     else:
         rest = max(0, len(shape) - 3)
         size, result = prod(shape[1:]), (shape[0], 1 + p.out_max_val, p.top_k, *[1] * rest)
-    _require(1 <= p.top_k <= size, f"found top_k {p.top_k}, expected 1 to {size}")
+    require(1 <= p.top_k <= size, f"found top_k {p.top_k}, expected 1 to {size}")
     return LayerShapes([result], [])
 
 
 def _clip(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p = layer.clip_param
-    _require(p.HasField("min") and p.HasField("max"), "found no min or no max")
+    require(p.HasField("min") and p.HasField("max"), "found no min or no max")
     return LayerShapes([bottoms[0]], [])
 
 
 def _dummy_data(layer: LayerParameter, _bottoms: list[Shape], tops: int) -> LayerShapes:
     p = layer.dummy_data_param
     shapes = [_blob_shape(shape) for shape in p.shape] or _legacy_shapes(p)
-    _require(len(shapes) in (1, tops), f"found {len(shapes)} shapes, expected 1 or {tops}")
-    _require(
+    require(len(shapes) in (1, tops), f"found {len(shapes)} shapes, expected 1 or {tops}")
+    require(
         len(p.data_filler) in (0, 1, tops),
         f"found {len(p.data_filler)} fillers, expected 0, 1 or {tops}",
     )
@@ -581,7 +560,7 @@ def _legacy_shapes(parameters: DummyDataParameter) -> list[Shape]:
     p = parameters
     lists = [list(p.num), list(p.channels), list(p.height), list(p.width)]
     count = max(map(len, lists))
-    _require(all(len(values) in (1, count) for values in lists), "found no shape")
+    require(all(len(values) in (1, count) for values in lists), "found no shape")
     repeated = [values * count if len(values) == 1 else values for values in lists]
     return [tuple(sizes) for sizes in zip(*repeated, strict=True)]
 
@@ -592,25 +571,25 @@ def _blob_shape(shape: BlobShape) -> Shape:
 
 def _eltwise(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p = layer.eltwise_param
-    _require_equal(bottoms)
-    _require(
+    require_equal(bottoms)
+    require(
         len(p.coeff) in (0, len(bottoms)),
         f"found {len(p.coeff)} coefficients, expected 0 or {len(bottoms)}",
     )
-    _require(not p.coeff or p.operation != EltwiseParameter.PROD, "a product has no coefficients")
+    require(not p.coeff or p.operation != EltwiseParameter.PROD, "a product has no coefficients")
     return LayerShapes([bottoms[0]], [])
 
 
 def _lrn(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
-    _require_rank(bottoms[0], 4)
+    require_rank(bottoms[0], 4)
     size = layer.lrn_param.local_size
-    _require(size % 2 == 1, f"found local_size {size}, expected an odd number")
+    require(size % 2 == 1, f"found local_size {size}, expected an odd number")
     return LayerShapes([bottoms[0]], [])
 
 
 def _mvn(_layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     shape = bottoms[0]
-    _require(len(shape) <= 4, f"the bottom has {len(shape)} dimensions, expected at most 4")
+    require(len(shape) <= 4, f"the bottom has {len(shape)} dimensions, expected at most 4")
     return LayerShapes([shape], [])
 
 
@@ -635,7 +614,7 @@ def prior_ratios(layer: LayerParameter) -> list[float]:
     p = layer.prior_box_param
     ratios = [1.0]
     for ratio in p.aspect_ratio:
-        _require(ratio > 0, f"found the aspect ratio {ratio}")
+        require(ratio > 0, f"found the aspect ratio {ratio}")
         if any(abs(ratio - known) < 1e-6 for known in ratios):
             continue
         ratios.append(ratio)
@@ -647,18 +626,14 @@ def prior_ratios(layer: LayerParameter) -> list[float]:
 def _prior_box(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p = layer.prior_box_param
     for shape in bottoms:
-        _require_rank(shape, 4)
-    _require(
+        require_rank(shape, 4)
+    require(
         len(p.min_size) > 0 and len(p.max_size) in (0, len(p.min_size)),
         f"found {len(p.min_size)} minimal and {len(p.max_size)} maximal sizes",
     )
-    _require(len(p.variance) in (0, 1, 4), f"found {len(p.variance)} variances, expected 1 or 4")
+    require(len(p.variance) in (0, 1, 4), f"found {len(p.variance)} variances, expected 1 or 4")
     count = len(p.min_size) * len(prior_ratios(layer)) + len(p.max_size)
     return LayerShapes([(1, 2, prod(bottoms[0][2:]) * count * 4)], [])
-
-
-def _detection_output(_layer: LayerParameter, _bottoms: list[Shape], _tops: int) -> LayerShapes:
-    raise ShapeError("the number of detections depends on data; end the net before this layer")
 
 
 # Losses
@@ -677,28 +652,27 @@ def _labelled(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerSh
     scores, labels = bottoms[:2]
     axis = axis_of(_label_axis(layer), len(scores))
     positions = prod(scores[:axis]) * prod(scores[axis + 1 :])
-    _require(prod(labels) == positions, f"found {prod(labels)} labels, expected {positions}")
+    require(prod(labels) == positions, f"found {prod(labels)} labels, expected {positions}")
     second = (scores[axis],) if layer.type == "Accuracy" else scores
     return LayerShapes([(), second][:tops], [])
 
 
 def _pairwise(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerShapes:
     first, second = bottoms[:2]
-    _require(
+    require(
         len(first) >= 1 and len(second) >= 1 and first[0] == second[0],
         f"the bottoms {list(first)} and {list(second)} are of different numbers of items",
     )
     if layer.type in ("EuclideanLoss", "ContrastiveLoss", "SigmoidCrossEntropyLoss"):
-        _require(
+        require(
             prod(first) == prod(second),
             f"the bottoms {list(first)} and {list(second)} have different sizes",
         )
     return LayerShapes([(), first][:tops], [])
 
 
-_Rule: TypeAlias = Callable[[LayerParameter, list[Shape], int], LayerShapes]
-
-_RULES: dict[str, _Rule] = {
+_RULES: dict[str, Rule] = {
+    **FORK_RULES,
     "Accuracy": _labelled,
     "ArgMax": _argmax,
     "BatchNorm": _batch_norm,
@@ -708,9 +682,10 @@ _RULES: dict[str, _Rule] = {
     "Concat": _concat,
     "ContrastiveLoss": _pairwise,
     "Convolution": _convolution,
+    "ConvolutionDepthwise": _convolution,
     "Crop": _crop,
     "Deconvolution": _convolution,
-    "DetectionOutput": _detection_output,
+    "DepthwiseConvolution": _convolution,
     "DummyData": _dummy_data,
     "Eltwise": _eltwise,
     "Embed": _embed,

@@ -7,14 +7,11 @@ up to the rounding of its own sums.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from math import prod
-from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from lowerdeck.dialects.caffe.caffe_pb2 import (
     EltwiseParameter,
@@ -26,12 +23,13 @@ from lowerdeck.dialects.caffe.caffe_pb2 import (
     PriorBoxParameter,
     ReductionParameter,
 )
-from lowerdeck.dialects.caffe.layers import has_static_input
+from lowerdeck.dialects.caffe.layers import has_own_scale, has_static_input
 from lowerdeck.dialects.caffe.ops import CaffeOp
 from lowerdeck.dialects.caffe.shapes import (
     ShapeError,
     Windows,
     axis_of,
+    convolution_groups,
     convolution_windows,
     crop_offsets,
     layer_shapes,
@@ -41,47 +39,27 @@ from lowerdeck.dialects.caffe.shapes import (
     pyramid_level,
     slice_bounds,
 )
+from lowerdeck.dialects.interpret import caffe_forks as caffe_forks
+from lowerdeck.dialects.interpret.caffe_call import (
+    RULES,
+    Array,
+    Call,
+    along,
+    images,
+    rule,
+    sigmoid,
+)
 from lowerdeck.dialects.interpret.errors import InterpretError, describe
-
-Array: TypeAlias = "NDArray[Any]"
 
 _LARGEST = np.finfo(np.float32).max
 _SMALLEST = np.finfo(np.float32).tiny
 _LOG_THRESHOLD = 1e-20
 
 
-@dataclass(frozen=True)
-class _Call:
-    """One run of a layer, in float64."""
-
-    layer: LayerParameter
-    bottoms: Sequence[Array]
-    blobs: Sequence[Array]
-    tops: int
-
-    @property
-    def x(self) -> Array:
-        """The first bottom."""
-        return self.bottoms[0]
-
-
-_Rule: TypeAlias = Callable[[_Call], "Array | Sequence[Array]"]
-
-_RULES: dict[str, _Rule] = {}
-
-
-def _rule(*types: str) -> Callable[[_Rule], _Rule]:
-    def register(rule: _Rule) -> _Rule:
-        _RULES.update(dict.fromkeys(types, rule))
-        return rule
-
-    return register
-
-
 def run_op(op: CaffeOp, operands: Sequence[Array], run_region: object = None) -> list[Array]:
     """The tops of a layer; InterpretError if it has no meaning for these bottoms."""
     layer = op.layer()
-    if (rule := _RULES.get(layer.type)) is None:
+    if (function := RULES.get(layer.type)) is None:
         raise InterpretError(f"{describe(op)}: the layer type cannot be interpreted")
     count = len(op.bottoms)
     wide = [np.asarray(operand, np.float64) for operand in operands]
@@ -90,7 +68,7 @@ def run_op(op: CaffeOp, operands: Sequence[Array], run_region: object = None) ->
         expected = layer_shapes(layer, shapes, len(op.results))
         _check_blobs(wide[count:], expected.blobs)
         with np.errstate(all="ignore"):
-            result = rule(_Call(layer, wide[:count], wide[count:], len(op.results)))
+            result = function(Call(layer, wide[:count], wide[count:], len(op.results)))
             tops = [result] if isinstance(result, np.ndarray) else result
             return [np.array(top, np.float32) for top in tops]
     except ShapeError as error:
@@ -103,64 +81,50 @@ def _check_blobs(blobs: Sequence[Array], expected: Sequence[tuple[int, ...]]) ->
         raise ShapeError(f"the blobs have the shapes {found}, expected {list(expected)}")
 
 
-def _along(values: Array, axis: int, rank: int) -> Array:
-    """`values` so that they broadcast from `axis` on over an array of this rank."""
-    return values.reshape(values.shape + (1,) * (rank - axis - values.ndim))
-
-
-def _images(x: Array) -> Array:
-    """As a blob of four dimensions; missing ones are 1."""
-    return x.reshape(x.shape + (1,) * (4 - x.ndim))
-
-
 # Activations
-
-
-def _sigmoid(x: Array) -> Array:
-    return 0.5 * np.tanh(0.5 * x) + 0.5
 
 
 def _rectify(x: Array, slope: Array | float) -> Array:
     return np.maximum(x, 0) + slope * np.minimum(x, 0)
 
 
-@_rule("AbsVal")
-def _abs_val(call: _Call) -> Array:
+@rule("AbsVal")
+def _abs_val(call: Call) -> Array:
     return np.abs(call.x)
 
 
-@_rule("BNLL")
-def _bnll(call: _Call) -> Array:
+@rule("BNLL")
+def _bnll(call: Call) -> Array:
     return np.maximum(call.x, 0) + np.log1p(np.exp(-np.abs(call.x)))
 
 
-@_rule("Clip")
-def _clip(call: _Call) -> Array:
+@rule("Clip")
+def _clip(call: Call) -> Array:
     p = call.layer.clip_param
     return np.maximum(p.min, np.minimum(call.x, p.max))
 
 
-@_rule("Dropout")
-def _dropout(call: _Call) -> Array:
+@rule("Dropout")
+def _dropout(call: Call) -> Array:
     """Nothing is dropped in tests; training has scaled already."""
     return call.x
 
 
-@_rule("ELU")
-def _elu(call: _Call) -> Array:
+@rule("ELU")
+def _elu(call: Call) -> Array:
     x, alpha = call.x, call.layer.elu_param.alpha
     return np.maximum(x, 0) + alpha * np.expm1(np.minimum(x, 0))
 
 
-@_rule("Exp")
-def _exp(call: _Call) -> Array:
+@rule("Exp")
+def _exp(call: Call) -> Array:
     p = call.layer.exp_param
     base = _base(p.base)
     return np.exp((p.shift + p.scale * call.x) * np.log(base))
 
 
-@_rule("Log")
-def _log(call: _Call) -> Array:
+@rule("Log")
+def _log(call: Call) -> Array:
     p = call.layer.log_param
     return np.log(p.shift + p.scale * call.x) / np.log(_base(p.base))
 
@@ -174,8 +138,8 @@ def _base(base: float) -> float:
     return base
 
 
-@_rule("Power")
-def _power(call: _Call) -> Array:
+@rule("Power")
+def _power(call: Call) -> Array:
     p = call.layer.power_param
     if p.power * p.scale == 0:
         # Then the bottom is not read, so that its NaN does not count.
@@ -184,38 +148,38 @@ def _power(call: _Call) -> Array:
     return np.power(p.shift + p.scale * call.x, p.power)
 
 
-@_rule("PReLU")
-def _prelu(call: _Call) -> Array:
-    return _rectify(call.x, _along(call.blobs[0], 1, call.x.ndim))
+@rule("PReLU")
+def _prelu(call: Call) -> Array:
+    return _rectify(call.x, along(call.blobs[0], 1, call.x.ndim))
 
 
-@_rule("ReLU6")
-def _relu6(call: _Call) -> Array:
+@rule("ReLU6")
+def _relu6(call: Call) -> Array:
     return np.minimum(np.maximum(call.x, np.float32(0)), np.float32(6))
 
 
-@_rule("ReLU")
-def _relu(call: _Call) -> Array:
+@rule("ReLU")
+def _relu(call: Call) -> Array:
     return _rectify(call.x, call.layer.relu_param.negative_slope)
 
 
-@_rule("Sigmoid")
-def _sigmoid_layer(call: _Call) -> Array:
-    return _sigmoid(call.x)
+@rule("Sigmoid")
+def _sigmoid_layer(call: Call) -> Array:
+    return sigmoid(call.x)
 
 
-@_rule("Swish")
-def _swish(call: _Call) -> Array:
-    return call.x * _sigmoid(call.layer.swish_param.beta * call.x)
+@rule("Swish")
+def _swish(call: Call) -> Array:
+    return call.x * sigmoid(call.layer.swish_param.beta * call.x)
 
 
-@_rule("TanH")
-def _tanh(call: _Call) -> Array:
+@rule("TanH")
+def _tanh(call: Call) -> Array:
     return np.tanh(call.x)
 
 
-@_rule("Threshold")
-def _threshold(call: _Call) -> Array:
+@rule("Threshold")
+def _threshold(call: Call) -> Array:
     return (call.x > call.layer.threshold_param.threshold).astype(np.float64)
 
 
@@ -236,12 +200,12 @@ def _windows_of(x: Array, windows: Windows) -> Array:
     return view[(*steps, *taps)]
 
 
-@_rule("Convolution")
-def _convolution(call: _Call) -> list[Array]:
+@rule("Convolution", "ConvolutionDepthwise", "DepthwiseConvolution")
+def _convolution(call: Call) -> list[Array]:
     return [_convolve(call, x) for x in call.bottoms]
 
 
-def _convolve(call: _Call, x: Array) -> Array:
+def _convolve(call: Call, x: Array) -> Array:
     p = call.layer.convolution_param
     windows = convolution_windows(p, x.ndim)
     axis, space = windows.axis, len(windows.kernel)
@@ -249,24 +213,25 @@ def _convolve(call: _Call, x: Array) -> Array:
     weight = call.blobs[0]
     summed = [axis, *range(seen.ndim - space, seen.ndim)]
     parts: list[Array] = []
+    groups = convolution_groups(call.layer, x.shape[axis])
     for data, filters in zip(
-        np.split(seen, p.group, axis), np.split(weight, p.group, 0), strict=True
+        np.split(seen, groups, axis), np.split(weight, groups, 0), strict=True
     ):
         part = np.tensordot(data, filters, (summed, range(1, filters.ndim)))
         parts.append(np.moveaxis(part, -1, axis))
     return _add_bias(call, np.concatenate(parts, axis), axis)
 
 
-def _add_bias(call: _Call, y: Array, axis: int) -> Array:
-    return y + _along(call.blobs[1], axis, y.ndim) if len(call.blobs) > 1 else y
+def _add_bias(call: Call, y: Array, axis: int) -> Array:
+    return y + along(call.blobs[1], axis, y.ndim) if len(call.blobs) > 1 else y
 
 
-@_rule("Deconvolution")
-def _deconvolution(call: _Call) -> list[Array]:
+@rule("Deconvolution")
+def _deconvolution(call: Call) -> list[Array]:
     return [_deconvolve(call, x) for x in call.bottoms]
 
 
-def _deconvolve(call: _Call, x: Array) -> Array:
+def _deconvolve(call: Call, x: Array) -> Array:
     """Each element of the bottom adds its multiple of the kernel to the top."""
     p = call.layer.convolution_param
     windows = convolution_windows(p, x.ndim)
@@ -291,8 +256,8 @@ def _deconvolve(call: _Call, x: Array) -> Array:
     return _add_bias(call, y[(*[slice(None)] * (axis + 1), *inner)], axis)
 
 
-@_rule("Im2col")
-def _im2col(call: _Call) -> Array:
+@rule("Im2col")
+def _im2col(call: Call) -> Array:
     windows = convolution_windows(call.layer.convolution_param, call.x.ndim)
     axis, space = windows.axis, len(windows.kernel)
     seen = _windows_of(call.x, windows)
@@ -305,8 +270,8 @@ def _im2col(call: _Call) -> Array:
 # Pooling
 
 
-@_rule("Pooling")
-def _pooling(call: _Call) -> list[Array]:
+@rule("Pooling")
+def _pooling(call: Call) -> list[Array]:
     return _pool(call.x, call.layer.pooling_param)[: call.tops]
 
 
@@ -349,8 +314,8 @@ def _first_maximum(values: Array) -> tuple[Array, Array]:
     return clean.max(-1), clean.argmax(-1)
 
 
-@_rule("SPP")
-def _spp(call: _Call) -> Array:
+@rule("SPP")
+def _spp(call: Call) -> Array:
     p, x = call.layer.spp_param, call.x
     levels = [
         _pool(x, pyramid_level(p, level, *x.shape[2:]))[0] for level in range(p.pyramid_height)
@@ -363,22 +328,27 @@ def _spp(call: _Call) -> Array:
 # Normalization
 
 
-@_rule("BatchNorm")
-def _batch_norm(call: _Call) -> Array:
+@rule("BatchNorm")
+def _batch_norm(call: Call) -> Array:
     p, x = call.layer.batch_norm_param, call.x
     if p.HasField("use_global_stats") and not p.use_global_stats:
         axes = tuple(axis for axis in range(x.ndim) if axis != 1 or x.ndim == 1)
         mean, variance = x.mean(axes, keepdims=True), x.var(axes, keepdims=True)
     else:
-        factor = call.blobs[2][0]
+        # NVIDIA's fork, which has the scale here, does not divide.
+        factor = 1.0 if has_own_scale(call.layer) else call.blobs[2][0]
         scale = 0.0 if factor == 0 else 1.0 / factor
         axis = 1 if x.ndim > 1 else 0
-        mean, variance = (_along(blob * scale, axis, x.ndim) for blob in call.blobs[:2])
-    return (x - mean) / np.sqrt(variance + p.eps)
+        mean, variance = (along(blob * scale, axis, x.ndim) for blob in call.blobs[:2])
+    y = (x - mean) / np.sqrt(variance + p.eps)
+    if not has_own_scale(call.layer):
+        return y
+    axis = 1 if x.ndim > 1 else 0
+    return y * along(call.blobs[3], axis, x.ndim) + along(call.blobs[4], axis, x.ndim)
 
 
-@_rule("LRN")
-def _lrn(call: _Call) -> Array:
+@rule("LRN")
+def _lrn(call: Call) -> Array:
     p, x = call.layer.lrn_param, call.x
     before = (p.local_size - 1) // 2
     if p.norm_region == LRNParameter.WITHIN_CHANNEL:
@@ -390,10 +360,10 @@ def _lrn(call: _Call) -> Array:
     return x * np.power(p.k + p.alpha / p.local_size * total, -p.beta)
 
 
-@_rule("MVN")
-def _mvn(call: _Call) -> Array:
+@rule("MVN")
+def _mvn(call: Call) -> Array:
     p = call.layer.mvn_param
-    x = _images(call.x)
+    x = images(call.x)
     axes = (1, 2, 3) if p.across_channels else (2, 3)
     y = x - x.mean(axes, keepdims=True)
     if p.normalize_variance:
@@ -401,17 +371,17 @@ def _mvn(call: _Call) -> Array:
     return y.reshape(call.x.shape)
 
 
-@_rule("Normalize")
-def _normalize(call: _Call) -> Array:
+@rule("Normalize")
+def _normalize(call: Call) -> Array:
     p = call.layer.norm_param
-    x = _images(call.x)
+    x = images(call.x)
     axes = (1, 2, 3) if p.across_spatial else (1,)
     y = x / np.sqrt((x * x).sum(axes, keepdims=True) + p.eps)
-    return (y * _along(call.blobs[0], 1, 4)).reshape(call.x.shape)
+    return (y * along(call.blobs[0], 1, 4)).reshape(call.x.shape)
 
 
-@_rule("Softmax")
-def _softmax_layer(call: _Call) -> Array:
+@rule("Softmax")
+def _softmax_layer(call: Call) -> Array:
     return _softmax(call.x, axis_of(call.layer.softmax_param.axis, call.x.ndim))
 
 
@@ -423,8 +393,8 @@ def _softmax(x: Array, axis: int) -> Array:
 # Linear layers
 
 
-@_rule("InnerProduct")
-def _inner_product(call: _Call) -> Array:
+@rule("InnerProduct")
+def _inner_product(call: Call) -> Array:
     p, x = call.layer.inner_product_param, call.x
     axis = axis_of(p.axis, x.ndim)
     weight = call.blobs[0] if p.transpose else call.blobs[0].T
@@ -434,8 +404,8 @@ def _inner_product(call: _Call) -> Array:
     return y.reshape(*x.shape[:axis], p.num_output)
 
 
-@_rule("Embed")
-def _embed(call: _Call) -> Array:
+@rule("Embed")
+def _embed(call: Call) -> Array:
     p = call.layer.embed_param
     index = call.x.astype(np.int64)
     if index.size and not 0 <= index.min() <= index.max() < p.input_dim:
@@ -444,22 +414,22 @@ def _embed(call: _Call) -> Array:
     return y + call.blobs[1] if p.bias_term else y
 
 
-@_rule("Scale")
-def _scale(call: _Call) -> Array:
+@rule("Scale")
+def _scale(call: Call) -> Array:
     p, x = call.layer.scale_param, call.x
     factors = call.bottoms[1] if len(call.bottoms) == 2 else call.blobs[0]
-    y = x * _along(factors, _start(p.axis, factors, x.ndim), x.ndim)
+    y = x * along(factors, _start(p.axis, factors, x.ndim), x.ndim)
     if p.bias_term:
         bias = call.blobs[-1]
-        y = y + _along(bias, _start(p.axis, bias, x.ndim), x.ndim)
+        y = y + along(bias, _start(p.axis, bias, x.ndim), x.ndim)
     return y
 
 
-@_rule("Bias")
-def _bias(call: _Call) -> Array:
+@rule("Bias")
+def _bias(call: Call) -> Array:
     x = call.x
     bias = call.bottoms[1] if len(call.bottoms) == 2 else call.blobs[0]
-    return x + _along(bias, _start(call.layer.bias_param.axis, bias, x.ndim), x.ndim)
+    return x + along(bias, _start(call.layer.bias_param.axis, bias, x.ndim), x.ndim)
 
 
 def _start(axis: int, values: Array, rank: int) -> int:
@@ -467,8 +437,8 @@ def _start(axis: int, values: Array, rank: int) -> int:
     return axis_of(axis, rank) if values.ndim else 0
 
 
-@_rule("LSTM")
-def _lstm(call: _Call) -> list[Array]:
+@rule("LSTM")
+def _lstm(call: Call) -> list[Array]:
     size, blobs = call.layer.recurrent_param.num_output, call.blobs
     steps, cont, static, (h, c) = _recurrence(call, 2)
     outputs: list[Array] = []
@@ -481,7 +451,7 @@ def _lstm(call: _Call) -> list[Array]:
 
 def _lstm_step(c: Array, gates: Array, going: Array, size: int) -> tuple[Array, Array]:
     """The cell and the hidden state after one step; gates are i, f, o, g."""
-    i, f, o = (_sigmoid(gates[..., size * k : size * (k + 1)]) for k in range(3))
+    i, f, o = (sigmoid(gates[..., size * k : size * (k + 1)]) for k in range(3))
     g = np.tanh(gates[..., 3 * size :])
     # Without continuation the old cell is not read at all, whatever it holds.
     kept = np.where(going == 0, 0, going * f * c)
@@ -489,14 +459,14 @@ def _lstm_step(c: Array, gates: Array, going: Array, size: int) -> tuple[Array, 
     return c, o * np.tanh(c)
 
 
-@_rule("LSTMUnit")
-def _lstm_unit(call: _Call) -> list[Array]:
+@rule("LSTMUnit")
+def _lstm_unit(call: Call) -> list[Array]:
     c, gates, cont = call.bottoms
     return list(_lstm_step(c, gates, cont[..., None], c.shape[2]))
 
 
-@_rule("RNN")
-def _rnn(call: _Call) -> list[Array]:
+@rule("RNN")
+def _rnn(call: Call) -> list[Array]:
     blobs = call.blobs
     steps, cont, static, (h,) = _recurrence(call, 1)
     outputs: list[Array] = []
@@ -506,7 +476,7 @@ def _rnn(call: _Call) -> list[Array]:
     return [np.stack(outputs), h[None]][: call.tops]
 
 
-def _recurrence(call: _Call, states: int) -> tuple[Array, Array, Array | float, list[Array]]:
+def _recurrence(call: Call, states: int) -> tuple[Array, Array, Array | float, list[Array]]:
     """Transformed inputs, continuation, transformed static input, and initial states."""
     x, cont = call.bottoms[:2]
     steps = x.reshape(*x.shape[:2], -1) @ call.blobs[0].T
@@ -523,15 +493,15 @@ def _recurrence(call: _Call, states: int) -> tuple[Array, Array, Array | float, 
 # Shapes
 
 
-@_rule("Concat")
-def _concat(call: _Call) -> Array:
+@rule("Concat")
+def _concat(call: Call) -> Array:
     p = call.layer.concat_param
     axis = p.concat_dim if p.HasField("concat_dim") else axis_of(p.axis, call.x.ndim)
     return np.concatenate(call.bottoms, axis)
 
 
-@_rule("Crop")
-def _crop(call: _Call) -> Array:
+@rule("Crop")
+def _crop(call: Call) -> Array:
     x, reference = call.bottoms
     axis = axis_of(call.layer.crop_param.axis, x.ndim)
     offsets = crop_offsets(call.layer, [x.shape, reference.shape])
@@ -541,40 +511,40 @@ def _crop(call: _Call) -> Array:
     return x[tuple(places)]
 
 
-@_rule("Flatten", "Reshape")
-def _reshape(call: _Call) -> Array:
+@rule("Flatten", "Reshape")
+def _reshape(call: Call) -> Array:
     return call.x.reshape(layer_shapes(call.layer, [call.x.shape], 1).tops[0])
 
 
-@_rule("Permute")
-def _permute(call: _Call) -> Array:
+@rule("Permute")
+def _permute(call: Call) -> Array:
     return call.x.transpose(permutation(call.layer, call.x.ndim))
 
 
-@_rule("Slice")
-def _slice(call: _Call) -> list[Array]:
+@rule("Slice")
+def _slice(call: Call) -> list[Array]:
     axis, bounds = slice_bounds(call.layer, call.x.shape, call.tops)
     return np.split(call.x, bounds[1:-1], axis)
 
 
-@_rule("Split")
-def _split(call: _Call) -> list[Array]:
+@rule("Split")
+def _split(call: Call) -> list[Array]:
     return [call.x] * call.tops
 
 
-@_rule("Silence")
-def _silence(_call: _Call) -> list[Array]:
+@rule("Silence", "HDF5Output")
+def _silence(_call: Call) -> list[Array]:
     return []
 
 
-@_rule("Tile")
-def _tile(call: _Call) -> Array:
+@rule("Tile")
+def _tile(call: Call) -> Array:
     p = call.layer.tile_param
     return np.concatenate([call.x] * p.tiles, axis_of(p.axis, call.x.ndim))
 
 
-@_rule("BatchReindex")
-def _batch_reindex(call: _Call) -> Array:
+@rule("BatchReindex")
+def _batch_reindex(call: Call) -> Array:
     x, index = call.bottoms
     rows = index.astype(np.int64)
     if rows.size and not 0 <= rows.min() <= rows.max() < len(x):
@@ -585,8 +555,8 @@ def _batch_reindex(call: _Call) -> Array:
 # Others
 
 
-@_rule("ArgMax")
-def _argmax(call: _Call) -> Array:
+@rule("ArgMax")
+def _argmax(call: Call) -> Array:
     p, x = call.layer.argmax_param, call.x
     axis = axis_of(p.axis, x.ndim) if p.HasField("axis") else 1
     values = x if p.HasField("axis") else x.reshape(len(x), -1)
@@ -600,8 +570,8 @@ def _argmax(call: _Call) -> Array:
     return np.stack(found, 1).reshape(layer_shapes(call.layer, [x.shape], 1).tops[0])
 
 
-@_rule("DummyData")
-def _dummy_data(call: _Call) -> list[Array]:
+@rule("DummyData")
+def _dummy_data(call: Call) -> list[Array]:
     fillers = call.layer.dummy_data_param.data_filler
     if any(filler.type != "constant" for filler in fillers):
         raise ShapeError("a filler is random")
@@ -611,8 +581,8 @@ def _dummy_data(call: _Call) -> list[Array]:
     return [np.full(shape, value) for shape, value in zip(shapes, values, strict=True)]
 
 
-@_rule("Eltwise")
-def _eltwise(call: _Call) -> Array:
+@rule("Eltwise")
+def _eltwise(call: Call) -> Array:
     p, bottoms = call.layer.eltwise_param, list(call.bottoms)
     if p.operation == EltwiseParameter.PROD:
         return np.prod(bottoms, 0)
@@ -622,13 +592,13 @@ def _eltwise(call: _Call) -> Array:
     return np.sum([factor * x for factor, x in zip(factors, bottoms, strict=True)], 0)
 
 
-@_rule("Parameter")
-def _parameter(call: _Call) -> Array:
+@rule("Parameter")
+def _parameter(call: Call) -> Array:
     return call.blobs[0]
 
 
-@_rule("Reduction")
-def _reduction(call: _Call) -> Array:
+@rule("Reduction")
+def _reduction(call: Call) -> Array:
     p, x = call.layer.reduction_param, call.x
     axes = tuple(range(axis_of(p.axis, x.ndim), x.ndim))
     match p.operation:
@@ -643,8 +613,8 @@ def _reduction(call: _Call) -> Array:
     return np.asarray(p.coeff * total)
 
 
-@_rule("PriorBox")
-def _prior_box(call: _Call) -> Array:
+@rule("PriorBox")
+def _prior_box(call: Call) -> Array:
     """Boxes around the centers of the first bottom's cells, as parts of the second one's size."""
     p = call.layer.prior_box_param
     rows, columns = call.x.shape[2:]
@@ -687,8 +657,8 @@ def _outer_inner(x: Array, axis: int) -> Array:
     return x.reshape(prod(x.shape[:axis]), x.shape[axis], -1)
 
 
-@_rule("Accuracy")
-def _accuracy(call: _Call) -> list[Array]:
+@rule("Accuracy")
+def _accuracy(call: Call) -> list[Array]:
     p = call.layer.accuracy_param
     scores = _outer_inner(call.x, axis_of(p.axis, call.x.ndim))
     labels = call.bottoms[1].reshape(len(scores), -1).astype(np.int64)
@@ -714,8 +684,8 @@ def _chosen(scores: Array, labels: Array) -> Array:
     return np.take_along_axis(scores, labels[:, None], 1)[:, 0]
 
 
-@_rule("SoftmaxWithLoss")
-def _softmax_with_loss(call: _Call) -> list[Array]:
+@rule("SoftmaxWithLoss")
+def _softmax_with_loss(call: Call) -> list[Array]:
     axis = axis_of(call.layer.softmax_param.axis, call.x.ndim)
     powers = _softmax(call.x, axis)
     scores = _outer_inner(powers, axis)
@@ -738,8 +708,8 @@ def _normalizer(parameters: LossParameter, valid: Array, default: str = "VALID")
     return max(1.0, float(counts[mode]))
 
 
-@_rule("InfogainLoss")
-def _infogain_loss(call: _Call) -> list[Array]:
+@rule("InfogainLoss")
+def _infogain_loss(call: Call) -> list[Array]:
     if len(call.bottoms) < 3:
         raise ShapeError("the infogain matrix is in another file; give it as third bottom")
     axis = axis_of(call.layer.infogain_loss_param.axis, call.x.ndim)
@@ -755,14 +725,14 @@ def _infogain_loss(call: _Call) -> list[Array]:
     return [np.array(loss / _normalizer(p, valid)), powers][: call.tops]
 
 
-@_rule("EuclideanLoss")
-def _euclidean_loss(call: _Call) -> Array:
+@rule("EuclideanLoss")
+def _euclidean_loss(call: Call) -> Array:
     first, second = call.bottoms
     return np.array(((first - second.reshape(first.shape)) ** 2).sum() / len(first) / 2)
 
 
-@_rule("SigmoidCrossEntropyLoss")
-def _sigmoid_cross_entropy_loss(call: _Call) -> Array:
+@rule("SigmoidCrossEntropyLoss")
+def _sigmoid_cross_entropy_loss(call: Call) -> Array:
     p, x = call.layer.loss_param, call.x.reshape(len(call.x), -1)
     target = call.bottoms[1].reshape(x.shape)
     ignored = target.astype(np.int64) == p.ignore_label
@@ -772,8 +742,8 @@ def _sigmoid_cross_entropy_loss(call: _Call) -> Array:
     return np.array(total / _normalizer(p, valid, "BATCH_SIZE"))
 
 
-@_rule("HingeLoss")
-def _hinge_loss(call: _Call) -> Array:
+@rule("HingeLoss")
+def _hinge_loss(call: Call) -> Array:
     x = call.x.reshape(len(call.x), -1)
     labels = call.bottoms[1].reshape(-1).astype(np.int64)
     _chosen(x[..., None], labels[:, None])
@@ -785,16 +755,16 @@ def _hinge_loss(call: _Call) -> Array:
     return np.array(margins.sum() / len(x))
 
 
-@_rule("MultinomialLogisticLoss")
-def _multinomial_logistic_loss(call: _Call) -> Array:
+@rule("MultinomialLogisticLoss")
+def _multinomial_logistic_loss(call: Call) -> Array:
     x = call.x.reshape(len(call.x), -1)
     labels = call.bottoms[1].reshape(-1, 1).astype(np.int64)
     chosen = np.maximum(_chosen(x[..., None], labels), _LOG_THRESHOLD)
     return np.array(-np.log(chosen).sum() / len(x))
 
 
-@_rule("ContrastiveLoss")
-def _contrastive_loss(call: _Call) -> Array:
+@rule("ContrastiveLoss")
+def _contrastive_loss(call: Call) -> Array:
     p = call.layer.contrastive_loss_param
     first, second, similar = (bottom.reshape(len(bottom), -1) for bottom in call.bottoms)
     squares: Array = ((first - second) ** 2).sum(1)

@@ -3,7 +3,9 @@
 from types import ModuleType
 
 from lowerdeck.passes.legalize.caffe import (
+    detection,
     elementwise,
+    forks,
     linear,
     losses,
     movement,
@@ -11,12 +13,15 @@ from lowerdeck.passes.legalize.caffe import (
     pooling,
     recurrent,
     reduction,
+    regions,
     sources,
 )
 from lowerdeck.passes.legalize.caffe.registry import legalizes
 
 TOPICS: tuple[ModuleType, ...] = (
+    detection,
     elementwise,
+    forks,
     linear,
     losses,
     movement,
@@ -24,6 +29,7 @@ TOPICS: tuple[ModuleType, ...] = (
     pooling,
     recurrent,
     reduction,
+    regions,
     sources,
 )
 """The modules with handlers."""

@@ -8,7 +8,7 @@ from itertools import product as cartesian
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.caffe.caffe_pb2 import ConvolutionParameter
-from lowerdeck.dialects.caffe.shapes import Windows, convolution_windows
+from lowerdeck.dialects.caffe.shapes import Windows, convolution_groups, convolution_windows
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp, window_sizes
 from lowerdeck.dialects.core.types import dims_of, rank_of
@@ -23,7 +23,7 @@ from lowerdeck.passes.legalize.windows import Window
 # Convolutions
 
 
-@legalizes("Convolution")
+@legalizes("Convolution", "ConvolutionDepthwise", "DepthwiseConvolution")
 def legalize_convolution(builder: CaffeLegalizer) -> Results:
     """Over the dimensions behind `axis`; each bottom is convolved with the same weights."""
     return [_convolved(builder, bottom) for bottom in builder.bottoms]
@@ -42,7 +42,7 @@ def _convolved(builder: CaffeLegalizer, x: SSAValue) -> SSAValue:
             dilations=window.dilations,
             pads_begin=window.begin,
             pads_end=window.end,
-            groups=p.group,
+            groups=convolution_groups(builder.layer, dims[windows.axis].value or p.group),
         )
     )
     return _with_dims_before(builder, result, dims, windows.axis)

@@ -1,4 +1,4 @@
-"""Layers that compare with labels or depend on data in their shapes: all are refused."""
+"""Layers that compare with labels: all are refused."""
 
 from __future__ import annotations
 
@@ -21,13 +21,4 @@ def legalize_loss(builder: CaffeLegalizer) -> Results:
         "a layer that compares with labels",
         "a net for deployment",
         "choose blobs before it with --output, or remove it from the net",
-    )
-
-
-@legalizes("DetectionOutput")
-def legalize_detection_output(builder: CaffeLegalizer) -> Results:
-    builder.refuse(
-        "detections whose number depends on data",
-        "shapes that are known",
-        "choose blobs before it with --output",
     )

@@ -21,9 +21,9 @@ def legalize_split(builder: CaffeLegalizer) -> Results:
     return [builder.x] * len(builder.op.results)
 
 
-@legalizes("Silence")
+@legalizes("Silence", "HDF5Output")
 def legalize_silence(builder: CaffeLegalizer) -> Results:
-    """Nothing: the layer only keeps blobs from being outputs."""
+    """Nothing: the layer only keeps blobs from being outputs, or writes them to a file."""
     return []
 
 

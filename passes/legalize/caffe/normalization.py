@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from xdsl.ir import SSAValue
 
-from lowerdeck.dialects.caffe.caffe_pb2 import LRNParameter
+from lowerdeck.dialects.caffe.caffe_pb2 import BNParameter, LRNParameter
+from lowerdeck.dialects.caffe.layers import has_own_scale, is_segnet_norm
 from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, SqrtOp, SubOp
 from lowerdeck.dialects.core.linear import BatchNormOp
 from lowerdeck.dialects.core.types import dims_of, f32, rank_of
@@ -24,6 +25,8 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.windows import Window
 from lowerdeck.passes.values import uniform_value
 
+_SEGNET_EPSILON = 1e-9
+
 # Batch normalization and scale
 
 
@@ -33,16 +36,25 @@ def legalize_batch_norm(builder: CaffeLegalizer) -> Results:
     (x - mean) / sqrt(variance + eps) with the stored statistics, which are sums: the third blob is
     what they are divided by, where 0 makes zeros of them. There is no scale and no bias.
 
-    With `use_global_stats: false` the statistics are those of the batch.
+    With `use_global_stats: false` the statistics are those of the batch. In NVIDIA's fork scale
+    and bias may be two more blobs; then nothing is divided.
     """
     p = builder.layer.batch_norm_param
     if p.HasField("use_global_stats") and not p.use_global_stats:
-        return [_by_own_moments(builder, p.eps)]
-    mean_, variance = (_unscaled(builder, blob) for blob in builder.blobs[:2])
-    channels = dims_of(mean_)[0].value or 0
+        result = TensorValue(builder, _by_own_moments(builder, p.eps))
+        if has_own_scale(builder.layer):
+            axis = 1 if rank_of(builder.x) > 1 else 0
+            scale, bias = (builder.along(blob, axis) for blob in builder.blobs[3:])
+            result = result * scale + bias
+        return [result.value]
     x = builder.x if rank_of(builder.x) > 1 else builder.unsqueeze(builder.x, [1])
-    ones, zeros = (builder.tensor(np.full(channels, number, np.float32)) for number in (1, 0))
-    result = builder.add(BatchNormOp(x, ones, zeros, mean_, variance, p.eps))
+    if has_own_scale(builder.layer):
+        mean_, variance, _, scale, bias = builder.blobs
+    else:
+        mean_, variance = (_unscaled(builder, blob) for blob in builder.blobs[:2])
+        channels = dims_of(mean_)[0].value or 0
+        scale, bias = (builder.tensor(np.full(channels, number, np.float32)) for number in (1, 0))
+    result = builder.add(BatchNormOp(x, scale, bias, mean_, variance, p.eps))
     return [builder.reshape(result, builder.shape)]
 
 
@@ -57,6 +69,23 @@ def _by_own_moments(builder: CaffeLegalizer, epsilon: float) -> SSAValue:
     axes = [axis for axis in range(rank_of(builder.x)) if axis != 1]
     _, centered, variance = moments(builder, builder.x, axes)
     return builder.add(DivOp(centered, deviation(builder, variance, epsilon)))
+
+
+@legalizes("BN")
+def legalize_bn(builder: CaffeLegalizer) -> Results:
+    """
+    SegNet's: x * scale + shift for inference, else with x brought to the moments of the batch.
+    Others': slope, bias, mean and variance are blobs.
+    """
+    p = builder.layer.bn_param
+    channels = builder.shape[1]
+    scale, shift, *stored = (builder.reshape(blob, [channels]) for blob in builder.blobs)
+    if stored:
+        return [builder.add(BatchNormOp(builder.x, scale, shift, *stored, p.eps))]
+    x = builder.bottom
+    if not (is_segnet_norm(builder.layer) and p.bn_mode == BNParameter.INFERENCE):
+        x = TensorValue(builder, _by_own_moments(builder, _SEGNET_EPSILON))
+    return [(x * builder.along(scale, 1) + builder.along(shift, 1)).value]
 
 
 @legalizes("Scale")
