@@ -214,7 +214,16 @@ register(
         interpreter=lazy("dialects.interpret.caffe", "run_op"),
         legalization={"legalize-caffe": lazy("passes.legalize.caffe", "LegalizeCaffePass")},
         support=lazy("passes.legalize.caffe.support", "support"),
-        options=(ImportOption("weights", "FILE", "the .caffemodel of a .prototxt", is_path=True),),
+        options=(
+            ImportOption("weights", "FILE", "the .caffemodel of a .prototxt", is_path=True),
+            ImportOption("stages", "A,B", "stages of a .prototxt's net", is_list=True),
+            ImportOption(
+                "transform",
+                "INPUT,...",
+                "inputs of a .prototxt to which their transform_param is applied",
+                is_list=True,
+            ),
+        ),
         export=Export(
             ".prototxt",
             passes={"convert-to-caffe": lazy("exporters.caffe.convert", "ConvertToCaffePass")},

@@ -33,10 +33,10 @@ def _crelu(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShap
 def _filter(_layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerShapes:
     """The first dimensions depend on data: here all items are chosen."""
     *values, selector = bottoms
-    require(len(selector) >= 1 and prod(selector[1:]) == 1, "the selector has several columns")
+    require(len(selector) > 0 and prod(selector[1:]) == 1, "the selector has several columns")
     for shape in values:
-        fits = len(shape) >= 1 and shape[0] == selector[0]
-        require(fits, f"a bottom of shape {list(shape)} has not {selector[0]} items")
+        fits = shape[:1] == selector[:1]
+        require(fits, f"a bottom of shape {list(shape)} is not of {prod(selector)} items")
     return LayerShapes(values[:tops], [])
 
 
@@ -243,8 +243,8 @@ def _proposal(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerSh
     expected = (n, 4 * count, *plane)
     require(deltas == expected, f"the second bottom is {list(deltas)}, expected {list(expected)}")
     require(prod(info) >= 3, f"the third bottom is {list(info)}, expected 3 or more numbers")
-    second = (1,) if layer.type == "Proposal" else (1, 1)
-    return LayerShapes([(1, 5), second][:tops], [])
+    shapes: list[Shape] = [(1, 5), (1,) if layer.type == "Proposal" else (1, 1)]
+    return LayerShapes(shapes[:tops], [])
 
 
 def _python(layer: LayerParameter, bottoms: list[Shape], tops: int) -> LayerShapes:
@@ -273,8 +273,8 @@ def _pooled_regions(bottoms: list[Shape], channels: Shape, height: int, width: i
     shape, regions = bottoms
     require_rank(shape, 4)
     columns = prod(regions[1:])
-    require(len(regions) >= 1 and columns == 5, f"the regions have {columns} numbers, expected 5")
-    return LayerShapes([(regions[0], *channels, height, width)], [])
+    require(len(regions) > 0 and columns == 5, f"the regions have {columns} numbers, expected 5")
+    return LayerShapes([(*regions[:1], *channels, height, width)], [])
 
 
 def detection_classes(layer: LayerParameter) -> tuple[int, int]:

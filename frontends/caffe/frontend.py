@@ -29,6 +29,8 @@ def _load(request: Request) -> ModuleOp:
         request.options.get("weights"),
         outputs=request.outputs,
         input_shapes=request.input_shapes,
+        stages=request.options.get("stages", ()),
+        transform=request.options.get("transform", ()),
     )
 
 
@@ -39,12 +41,17 @@ def _inventory(request: Request) -> Iterator[Use]:
 
 
 def _weights(path: str, options: Mapping[str, OptionValue]) -> list[str]:
+    from lowerdeck.frontends.caffe.transform import mean_files
     from lowerdeck.frontends.caffe.weights import find_weights
 
+    means = mean_files(path) if options.get("transform") else []
     if (given := options.get("weights")) is not None:
-        return [os.fspath(cast(str, given))] if os.path.isfile(cast(str, given)) else []
+        return [
+            *means,
+            *([os.fspath(cast(str, given))] if os.path.isfile(cast(str, given)) else []),
+        ]
     found = find_weights(path) if path.endswith(".prototxt") else None
-    return [] if found is None else [found]
+    return means if found is None else [*means, found]
 
 
 FRONTEND = Frontend(

@@ -18,13 +18,20 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter, Phase
-from lowerdeck.dialects.caffe.layers import INPUT_TYPES, count_problem
+from lowerdeck.dialects.caffe.layers import (
+    INPUT_TYPES,
+    PROPOSALS,
+    TRAINING_TYPES,
+    count_problem,
+    python_layer,
+)
 from lowerdeck.dialects.caffe.ops import op_class
 from lowerdeck.dialects.caffe.shapes import Shape, ShapeError, check_shape, layer_shapes
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import f32, tensor
 from lowerdeck.frontends.caffe.parse import parse_prototxt
+from lowerdeck.frontends.caffe.transform import with_transformations
 from lowerdeck.frontends.caffe.upgrade import Upgrade, is_included, state_for_tests
 from lowerdeck.frontends.caffe.weights import Slot, Weights, find_weights
 from lowerdeck.frontends.errors import FrontendError, Problem
@@ -36,6 +43,8 @@ def import_net(
     *,
     outputs: Sequence[str] | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    stages: Sequence[str] = (),
+    transform: Sequence[str] = (),
 ) -> ModuleOp:
     """
     The module for a net in its test phase: `func.func @main` with one caffe op for each layer.
@@ -45,11 +54,14 @@ def import_net(
     transformations. `input_shapes` replaces other inputs' shapes. Results are the blobs that no
     layer reads in alphabetical order, or `outputs`: any blobs, by their last values; layers that
     these do not need are left out. `weights` is the caffemodel; without it, the one beside the net
-    is used. FrontendError lists everything that prevents the import.
+    is used. `stages` are those of the net's state beside its own. The inputs `transform` are data
+    before the transformations that the net says of them, which become layers. FrontendError lists
+    everything that prevents the import.
     """
     file = os.fspath(path)
     shapes = {name: tuple(shape) for name, shape in (input_shapes or {}).items()}
-    return _Importer(file, None if weights is None else os.fspath(weights), shapes).run(outputs)
+    importer = _Importer(file, None if weights is None else os.fspath(weights), shapes)
+    return importer.run(outputs, stages, transform)
 
 
 @dataclass
@@ -85,8 +97,14 @@ class _Importer:
         self.problems: list[Problem] = []
         self.last: dict[str, _Blob] = {}
 
-    def run(self, outputs: Sequence[str] | None) -> ModuleOp:
-        layers = [self._connect(parameter) for parameter in self._parameters()]
+    def run(
+        self, outputs: Sequence[str] | None, stages: Sequence[str], transform: Sequence[str]
+    ) -> ModuleOp:
+        parameters = with_transformations(
+            self._parameters(stages), transform, self.file, self.shapes, self.problems
+        )
+        self._raise_problems()
+        layers = [self._connect(parameter) for parameter in parameters]
         results = self._results(layers, outputs)
         layers = _needed(layers, results if outputs is not None else None)
         self._check_inputs(layers)
@@ -110,7 +128,7 @@ class _Importer:
 
     # Layers and the blobs between them
 
-    def _parameters(self) -> list[LayerParameter]:
+    def _parameters(self, stages: Sequence[str]) -> list[LayerParameter]:
         """The layers that are part of the net in its test phase."""
         net = parse_prototxt(self.file)
         upgrade = Upgrade(self.file)
@@ -121,6 +139,7 @@ class _Importer:
             if layer.include and layer.exclude:
                 self._report(layer, "has rules to include and to exclude it, expected one kind")
         state = state_for_tests(net)
+        state.stage.extend(stages)
         included = [layer for layer in layers if is_included(layer, state)]
         if not included:
             self._report(None, "the net has no layer in its test phase")
@@ -191,7 +210,15 @@ class _Importer:
             return
         parameter = layer.parameter
         if op_class(parameter.type) is None:
-            self._report(parameter, "the layer type is not supported")
+            is_known = parameter.type in TRAINING_TYPES
+            what = (
+                "the layer is for training only" if is_known else "the layer type is not supported"
+            )
+            self._report(parameter, what)
+            return
+        if parameter.type == "Python" and python_layer(parameter) != PROPOSALS:
+            name = ".".join(python_layer(parameter))
+            self._report(parameter, f"the Python layer '{name}' is not supported")
             return
         if problem := count_problem(parameter, len(layer.bottoms), len(layer.tops)):
             self._report(parameter, problem)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
-from lowerdeck.dialects.caffe.caffe_pb2 import BlobProto, NetParameter
+from lowerdeck.dialects.caffe.caffe_pb2 import BlobProto, NetParameter, WeightsParameter
 from lowerdeck.frontends.detect import HEAD_BYTES, is_text_head
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.messages import is_all_text
@@ -15,8 +15,8 @@ from lowerdeck.frontends.wire import Format, Holder, ScanError, detach_file, ran
 
 M = TypeVar("M", bound=Message)
 
-_DATA, _DIFF, _DOUBLE_DATA, _DOUBLE_DIFF = 5, 6, 8, 9
-_DATA_RANGE, _DOUBLE_DATA_RANGE = 536870910, 536870911
+_DATA, _DIFF, _DOUBLE_DATA, _DOUBLE_DIFF, _RAW_DATA, _RAW_DIFF = 5, 6, 8, 9, 12, 13
+_RAW_DATA_RANGE, _DATA_RANGE, _DOUBLE_DATA_RANGE = 536870909, 536870910, 536870911
 """Fields that no file has: the largest numbers there are."""
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
@@ -39,10 +39,12 @@ FORMAT = Format(
             {
                 _DATA: range_field(_DATA_RANGE),
                 _DOUBLE_DATA: range_field(_DOUBLE_DATA_RANGE),
+                _RAW_DATA: range_field(_RAW_DATA_RANGE),
                 _DIFF: _nothing,
                 _DOUBLE_DIFF: _nothing,
+                _RAW_DIFF: _nothing,
             },
-            dropped=frozenset({_DATA_RANGE, _DOUBLE_DATA_RANGE}),
+            dropped=frozenset({_DATA_RANGE, _DOUBLE_DATA_RANGE, _RAW_DATA_RANGE}),
         )
     },
 )
@@ -60,32 +62,53 @@ def parse_prototxt(path: str) -> NetParameter:
     return _parse_text(path, NetParameter())
 
 
-def parse_weights(path: str) -> NetParameter:
-    """The net in a caffemodel, binary or text, whose large data refer to the file."""
-    head = _read(path, len(_HDF5) + 1)
-    if head.startswith(_HDF5):
-        raise FrontendError.of_file(
-            path,
-            "these weights are in the HDF5 format, expected a caffemodel; "
-            "load them with Caffe and save them as caffemodel",
-        )
-    if not head:
+def is_hdf5(path: str) -> bool:
+    """True for weights in the HDF5 format."""
+    return _read(path, len(_HDF5)) == _HDF5
+
+
+def parse_weights(path: str) -> WeightsParameter:
+    """
+    The weights in a caffemodel, binary or text, whose large data refer to the file.
+
+    What else the file says of its layers is not read: forks use the same numbers for other fields.
+    """
+    if not _read(path, 1):
         raise FrontendError.of_file(path, "the file is empty, expected a caffemodel")
     try:
         data = detach_file(path, FORMAT)
-        return _checked(path, NetParameter.FromString(data))
+        return _checked(path, WeightsParameter.FromString(data))
     except OSError as error:
         raise FrontendError.of_file(path, f"cannot be read: {error.strerror}") from None
     except (ScanError, DecodeError) as error:
         if is_text_head(_read(path, HEAD_BYTES)):
-            return _parse_text(path, NetParameter())
+            net = _parse_text(path, NetParameter())
+            return WeightsParameter.FromString(net.SerializeToString())
         message = f"is not a valid caffemodel, or is damaged: {error}; get a fresh copy"
         raise FrontendError.of_file(path, message) from None
 
 
-def data_ranges(blob: BlobProto) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
-    """Where the file has the floats and the doubles of a blob (offset, size in bytes)."""
-    return range_of(blob, _DATA_RANGE), range_of(blob, _DOUBLE_DATA_RANGE)
+def parse_blob(path: str) -> BlobProto:
+    """The blob in a file, as of means; FrontendError if it cannot be read."""
+    try:
+        return _checked(path, BlobProto.FromString(_read(path)))
+    except DecodeError as error:
+        message = f"is not a valid blob, or is damaged: {error}; get a fresh copy"
+        raise FrontendError.of_file(path, message) from None
+
+
+class DataRanges(NamedTuple):
+    """Where a file has the data of a blob (offset, size in bytes), as far as they are large."""
+
+    floats: tuple[int, int] | None
+    doubles: tuple[int, int] | None
+    raw: tuple[int, int] | None
+
+
+def data_ranges(blob: BlobProto) -> DataRanges:
+    """Where the file of a blob has its data."""
+    numbers = (_DATA_RANGE, _DOUBLE_DATA_RANGE, _RAW_DATA_RANGE)
+    return DataRanges(*(range_of(blob, number) for number in numbers))
 
 
 def _read(path: str, size: int = -1) -> bytes:

@@ -6,25 +6,35 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lowerdeck.dialects.blob import Blob, BlobAttr
-from lowerdeck.dialects.caffe.caffe_pb2 import BlobProto, LayerParameter, NetParameter, ParamSpec
+from lowerdeck.dialects.caffe.caffe_pb2 import (
+    BlobProto,
+    LayerParameter,
+    ParamSpec,
+    WeightsParameter,
+)
 from lowerdeck.dialects.caffe.shapes import Shape, strip_ones
-from lowerdeck.frontends.caffe.parse import data_ranges, parse_weights
+from lowerdeck.frontends.caffe.hdf5 import read_layers
+from lowerdeck.frontends.caffe.parse import data_ranges, is_hdf5, parse_weights
 from lowerdeck.frontends.errors import FrontendError, Problem
 
 SUFFIX = ".caffemodel"
+_SUFFIXES = (SUFFIX, f"{SUFFIX}.h5")
 
 
 def find_weights(prototxt: str) -> str | None:
     """The caffemodel beside a prototxt: of the same name, or the only one there."""
     stem, _ = os.path.splitext(prototxt)
-    if os.path.isfile(stem + SUFFIX):
-        return stem + SUFFIX
+    for suffix in _SUFFIXES:
+        if os.path.isfile(stem + suffix):
+            return stem + suffix
     folder = os.path.dirname(prototxt) or "."
-    found = sorted(name for name in os.listdir(folder) if name.lower().endswith(SUFFIX))
+    found = sorted(name for name in os.listdir(folder) if name.lower().endswith(_SUFFIXES))
     return os.path.join(os.path.dirname(prototxt), found[0]) if len(found) == 1 else None
 
 
@@ -113,6 +123,9 @@ class Weights:
 
     def load(self, path: str) -> None:
         """Read a caffemodel; what it has for other layers is left aside."""
+        if is_hdf5(path):
+            self._load_hdf5(path)
+            return
         for name, blobs in _named_blobs(parse_weights(path)):
             if (slots := self._slots.get(name)) is None:
                 continue
@@ -120,28 +133,49 @@ class Weights:
                 for slot, blob in zip(slots, blobs, strict=True):
                     self._assign(slot, blob, path)
 
+    def _load_hdf5(self, path: str) -> None:
+        """Blobs that have an owner elsewhere may be missing: only owners are saved."""
+        for name, arrays in read_layers(path, self._slots).items():
+            slots = self._slots[name]
+            if extra := sorted(arrays.keys() - {slot.index for slot in slots}):
+                self._report(slots[0].layer, f"the weights have a blob {extra[0]} that it has not")
+            for slot in slots:
+                if (array := arrays.get(slot.index)) is None:
+                    continue
+                if self._fits(slot, array.shape):
+                    with np.errstate(over="ignore"):
+                        blob = BlobAttr(Blob.of(np.ascontiguousarray(array, np.float32)))
+                    self._values[self._key(slot)] = blob
+
     def _is_matching(
         self, layer: LayerParameter, blobs: Sequence[BlobProto], slots: Sequence[Slot]
     ) -> bool:
-        if len(blobs) != len(slots):
-            self._report(
-                layer, f"the weights have {len(blobs)} blobs for it, expected {len(slots)}"
-            )
-        return len(blobs) == len(slots)
+        if len(blobs) == len(slots):
+            return True
+        message = f"the weights have {len(blobs)} blobs for it, expected {len(slots)}"
+        if len(blobs) < len(slots):
+            missing = slots[len(blobs)]
+            message += f"; blob {missing.index} of the shape {list(missing.shape)} is missing"
+        self._report(layer, message)
+        return False
 
     def _assign(self, slot: Slot, blob: BlobProto, path: str) -> None:
-        shape = blob_shape(blob)
-        if strip_ones(shape) != strip_ones(slot.shape):
+        if not self._fits(slot, blob_shape(blob)):
+            return
+        try:
+            self._values[self._key(slot)] = blob_value(blob, path, prod(slot.shape))
+        except ValueError as error:
+            self._report(slot.layer, f"blob {slot.index} of its weights {error}")
+
+    def _fits(self, slot: Slot, shape: Shape) -> bool:
+        fits = strip_ones(shape) == strip_ones(slot.shape)
+        if not fits:
             self._report(
                 slot.layer,
                 f"blob {slot.index} of its weights has the shape {list(shape)}, "
                 f"expected {list(slot.shape)}",
             )
-            return
-        try:
-            self._values[self._key(slot)] = _value(blob, path, prod(slot.shape))
-        except ValueError as error:
-            self._report(slot.layer, f"blob {slot.index} of its weights {error}")
+        return fits
 
     def report_missing(self, path: str | None) -> None:
         """Report the blobs that have no value after all files were read."""
@@ -160,7 +194,7 @@ class Weights:
                 self._report(slot.layer, f"'{path}' has no weights for it")
 
 
-def _named_blobs(net: NetParameter) -> Iterator[tuple[str, Sequence[BlobProto]]]:
+def _named_blobs(net: WeightsParameter) -> Iterator[tuple[str, Sequence[BlobProto]]]:
     for old in net.layers:
         if old.HasField("layer"):
             yield old.layer.name, old.layer.blobs
@@ -177,9 +211,18 @@ def blob_shape(blob: BlobProto) -> Shape:
     return tuple(blob.shape.dim)
 
 
-def _value(blob: BlobProto, path: str, count: int) -> BlobAttr:
-    """The bytes of a blob; ValueError if there are not `count` numbers."""
-    floats, doubles = data_ranges(blob)
+_RAW_TYPES = {
+    BlobProto.DOUBLE: np.dtype(np.float64),
+    BlobProto.FLOAT: np.dtype(np.float32),
+    BlobProto.FLOAT16: np.dtype(np.float16),
+}
+
+
+def blob_value(blob: BlobProto, path: str, count: int) -> BlobAttr:
+    """The bytes of a blob as f32; ValueError if there are not `count` numbers."""
+    floats, doubles, raw = data_ranges(blob)
+    if raw is not None or blob.raw_data:
+        return _raw_value(blob, raw, path, count)
     if doubles is not None or blob.double_data:
         if doubles is not None:
             _check_count(doubles[1] / 8, count)
@@ -187,13 +230,30 @@ def _value(blob: BlobProto, path: str, count: int) -> BlobAttr:
         else:
             _check_count(len(blob.double_data), count)
             values = np.array(blob.double_data, np.float64)
-        with np.errstate(over="ignore"):
-            return BlobAttr(Blob.of(values.astype(np.float32)))
+        return _rounded(values)
     if floats is not None:
         _check_count(floats[1] / 4, count)
         return BlobAttr(Blob.map(path, *floats))
     _check_count(len(blob.data), count)
     return BlobAttr(Blob.of(np.array(blob.data, np.float32)))
+
+
+def _raw_value(blob: BlobProto, range_: tuple[int, int] | None, path: str, count: int) -> BlobAttr:
+    """Data as bytes of one of several types, as NVIDIA's fork writes them."""
+    if (dtype := _RAW_TYPES.get(blob.raw_data_type)) is None:
+        name = BlobProto.Type.Name(blob.raw_data_type)
+        raise ValueError(f"has data of the type {name}, expected floats")
+    size = len(blob.raw_data) if range_ is None else range_[1]
+    _check_count(size / dtype.itemsize, count)
+    if range_ is None:
+        return _rounded(np.frombuffer(blob.raw_data, dtype))
+    mapped = Blob.map(path, *range_)
+    return BlobAttr(mapped) if dtype == np.float32 else _rounded(mapped.array(dtype, (count,)))
+
+
+def _rounded(values: NDArray[Any]) -> BlobAttr:
+    with np.errstate(over="ignore"):
+        return BlobAttr(Blob.of(values.astype(np.float32)))
 
 
 def _check_count(found: float, expected: int) -> None:

@@ -88,7 +88,6 @@ def test_a_net_without_blobs_needs_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"\x89HDF\r\n\x1a\n rest", "these weights are in the HDF5 format"),
         (b"", "the file is empty, expected a caffemodel"),
         (b"\x00\x01\x02\x03", "is not a valid caffemodel, or is damaged"),
         (b"some words", "line 1: "),
@@ -226,7 +225,15 @@ def _varint(value: int) -> bytes:
 @pytest.mark.parametrize(
     ("blobs", "message"),
     [
-        ([W], "node 'ip' (InnerProduct): the weights have 1 blobs for it, expected 2"),
+        (
+            [W],
+            "node 'ip' (InnerProduct): the weights have 1 blobs for it, expected 2; "
+            "blob 1 of the shape [4] is missing",
+        ),
+        (
+            [W, B, B],
+            "node 'ip' (InnerProduct): the weights have 3 blobs for it, expected 2",
+        ),
         (
             [W.T, B],
             "node 'ip' (InnerProduct): blob 0 of its weights has the shape [3, 4], expected [4, 3]",

@@ -81,7 +81,8 @@ def legalize_bn(builder: CaffeLegalizer) -> Results:
     channels = builder.shape[1]
     scale, shift, *stored = (builder.reshape(blob, [channels]) for blob in builder.blobs)
     if stored:
-        return [builder.add(BatchNormOp(builder.x, scale, shift, *stored, p.eps))]
+        mean_, variance = stored
+        return [builder.add(BatchNormOp(builder.x, scale, shift, mean_, variance, p.eps))]
     x = builder.bottom
     if not (is_segnet_norm(builder.layer) and p.bn_mode == BNParameter.INFERENCE):
         x = TensorValue(builder, _by_own_moments(builder, _SEGNET_EPSILON))
