@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from caffe_nets import NetBuilder
 from caffe_networks import CLASSIFIERS
@@ -20,12 +21,12 @@ def _head(
     """Boxes, scores and priors of all sources, and the detections from them."""
     parts: dict[str, list[str]] = {"loc": [], "conf": [], "priorbox": []}
     for x, prior in sources:
-        ratios = prior.get("aspect_ratio", [])
-        assert isinstance(ratios, list)
-        boxes = 1 + ("max_size" in prior) + 2 * len(ratios)
+        ratios = len(cast("Sequence[float]", prior["aspect_ratio"]))
+        boxes = 1 + ("max_size" in prior) + 2 * ratios
         for what, each in (("loc", 4), ("conf", classes)):
             name = f"{x}_mbox_{what}"
-            y = net.conv(name, x, boxes * each, kernel, 1, kernel // 2, gain=0.2)
+            gain = 0.2 if what == "loc" else 2.0
+            y = net.conv(name, x, boxes * each, kernel, 1, kernel // 2, gain=gain)
             y = net.add(f"{name}_perm", "Permute", y, permute_param={"order": [0, 2, 3, 1]})
             parts[what].append(net.add(f"{name}_flat", "Flatten", y))
         prior |= {"flip": True, "clip": False, "variance": [0.1, 0.1, 0.2, 0.2], "offset": 0.5}
@@ -159,7 +160,7 @@ def pspnet(net: NetBuilder) -> None:
     """PSPNet on a dilated ResNet-50, for images of 473 x 473 in 150 classes."""
 
     def cn(name: str, x: str, *rest: int, relu: bool = True, **options: float) -> str:
-        y = net.conv(name, x, *rest, bias=False, **options)  # pyright: ignore[reportArgumentType]
+        y = net.conv(name, x, *rest, bias=False, **options)
         y = _stored_norm(net, y)
         return net.relu(y) if relu else y
 
@@ -214,6 +215,8 @@ def enet(net: NetBuilder) -> None:
             ((3, 1), (3, 2), (5, 1), (3, 4), (3, 1), (3, 8), (5, 1), (3, 16)), 1
         ):
             x = _regular(net, f"{stage}_{number}", x, kernel, dilation)
+    if net.plain:
+        return  # OpenCV's reader knows no layer that takes a mask
     x = _up(net, "4_0", x, 64, masks.pop())
     x = _regular(net, "4_2", _regular(net, "4_1", x, 3, 1), 3, 1)
     x = _regular(net, "5_1", _up(net, "5_0", x, 16, masks.pop()), 3, 1)

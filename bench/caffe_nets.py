@@ -223,7 +223,9 @@ def _values(
         return whole[:2] if is_scale else [*whole[2:], np.ones(1, np.float32)]
     match layer.type:
         case "BatchNorm":
-            return [normal(shapes[0], 0.1), positive(shapes[1]), np.ones(1, np.float32)]
+            scale = [positive(shapes[0]), normal(shapes[0], 0.1)] if len(shapes) > 3 else []
+            mean, variance = normal(shapes[0], 0.1), positive(shapes[1])
+            return [mean, variance, np.ones(1, np.float32), *scale]
         case "BN":
             scale, shift = positive(shapes[0]), normal(shapes[1], 0.1)
             more = [normal(shapes[2], 0.1), positive(shapes[3])] if len(shapes) > 2 else []

@@ -82,9 +82,7 @@ def _opencv() -> Any:
 
 def _run(name: str, folder: Path, cv2: Any, seconds: float) -> dict[str, Any]:
     net = build(name)
-    path = folder / f"{name}.prototxt"
-    if not path.with_suffix(".caffemodel").exists():
-        net.write(folder, name)
+    path = net.write(folder, name)
     compared = INTERNAL.get(name, net.outputs)
     start = time.perf_counter()
     model = lowerdeck.compile(path, cache=False)
@@ -103,7 +101,8 @@ def _run(name: str, folder: Path, cv2: Any, seconds: float) -> dict[str, Any]:
             if name in INTERNAL:
                 found = lowerdeck.compile(path, outputs=compared, cache=False)(inputs)
             result["difference"] = max(
-                difference(found[output], expected[output]) for output in compared
+                difference(_rows(output, found[output]), _rows(output, expected[output]))
+                for output in compared
             )
             contenders["OpenCV"] = timed(peer)
     if seconds:
@@ -125,9 +124,7 @@ def _peer(
     name: str, folder: Path, cv2: Any, inputs: Arrays, outputs: Sequence[str]
 ) -> Callable[[], Arrays]:
     """OpenCV's run of the plain net."""
-    path = folder / f"{name}_plain.prototxt"
-    if not path.with_suffix(".caffemodel").exists():
-        build(name, plain=True).write(folder, path.stem)
+    path = build(name, plain=True).write(folder, f"{name}_plain")
     net: Any = cv2.dnn.readNetFromCaffe(str(path), str(path.with_suffix(".caffemodel")))
 
     def run() -> Arrays:
@@ -136,6 +133,15 @@ def _peer(
         return dict(zip(outputs, net.forward(list(outputs)), strict=True))
 
     return run
+
+
+def _rows(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """Detections in the order of classes and scores: OpenCV fills up with zeros."""
+    if name != "detection_out":
+        return array
+    rows = array.reshape(-1, 7)
+    rows = rows[rows[:, 2] > 0]
+    return rows[np.lexsort((-rows[:, 2], rows[:, 1]))]
 
 
 def difference(found: NDArray[Any], expected: NDArray[Any]) -> float:

@@ -160,7 +160,9 @@ def _relu6(call: Call) -> Array:
 
 @rule("ReLU")
 def _relu(call: Call) -> Array:
-    return _rectify(call.x, call.layer.relu_param.negative_slope)
+    slope = call.layer.relu_param.negative_slope
+    # Caffe's own engine makes NaN of -infinity times no slope; cuDNN, and this compiler, do not.
+    return _rectify(call.x, slope) if slope else np.maximum(call.x, 0)
 
 
 @rule("Sigmoid")
@@ -398,7 +400,7 @@ def _inner_product(call: Call) -> Array:
     p, x = call.layer.inner_product_param, call.x
     axis = axis_of(p.axis, x.ndim)
     weight = call.blobs[0] if p.transpose else call.blobs[0].T
-    y = x.reshape(prod(x.shape[:axis]), -1) @ weight
+    y = x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:])) @ weight
     if p.bias_term:
         y = y + call.blobs[1]
     return y.reshape(*x.shape[:axis], p.num_output)

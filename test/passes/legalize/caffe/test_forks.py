@@ -5,11 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from lowerdeck.dialects.caffe.fork_shapes import proposals_of
 from lowerdeck.dialects.caffe.shapes import Shape
 
 from .layer_cases import (  # noqa: TID251  (these are tests, not the folder of sources)
     Array,
     Case,
+    parse,
     random,
 )
 
@@ -249,6 +251,41 @@ def detections(
 def test_detection_output(parameters: str, images: int) -> None:
     detections(parameters, images=images).check()
     detections(f"share_location: false {parameters}", own=4, images=images).check()
+
+
+def two_boxes(parameters: str, second: float) -> Case:
+    """Two boxes of 1 x 1 and 1 x 2 with the scores 0.75 and `second`: they share one half."""
+    priors = np.array([[[0, 0, 1, 1, 0, 0, 1, 2], [0.1] * 8]], np.float32)
+    scores = np.array([[0, 0.75, 0, second]], np.float32)
+    text = f'type: "DetectionOutput" detection_output_param {{ num_classes: 2 {parameters} }}'
+    return Case(text, np.zeros((1, 8), np.float32), scores, priors)
+
+
+@pytest.mark.parametrize(("threshold", "count"), [(0.5, 2), (0.49, 1)])
+def test_a_box_at_the_threshold_is_kept(threshold: float, count: int) -> None:
+    case = two_boxes(f"nms_param {{ nms_threshold: {threshold} }}", 0.5)
+    case.check()
+    assert case.expected()[0].shape[2] == count
+
+
+@pytest.mark.parametrize(("least", "count"), [(0.5, 1), (0.25, 2)])
+def test_a_score_at_the_threshold_is_none(least: float, count: int) -> None:
+    p = f"nms_param {{ nms_threshold: 0.9 }} confidence_threshold: {least}"
+    case = two_boxes(p, 0.5)
+    case.check()
+    assert case.expected()[0].shape[2] == count
+
+
+def test_anchors_are_those_of_faster_rcnn() -> None:
+    """As the comment of its `generate_anchors` lists them, counted from 0 instead of 1."""
+    listed = """-83 -39 100 56  -175 -87 192 104  -359 -183 376 200  -55 -55 72 72
+        -119 -119 136 136  -247 -247 264 264  -35 -79 52 96  -79 -167 96 184  -167 -343 184 360"""
+    anchors = np.array(listed.split(), float).reshape(9, 4) - 1
+    text = PROPOSALS[2].replace("'scales': (1, 2)", "'scales': (8, 16, 32)")
+    found = proposals_of(Case(text, (1, 18, 2, 2), (1, 36, 2, 2), (1, 3), tops=2).layer)
+    np.testing.assert_array_equal(found.anchors(), anchors)
+    short = parse(text.replace("\\n'scales': (8, 16, 32)", ""))
+    assert proposals_of(short) == found
 
 
 def test_no_detections() -> None:

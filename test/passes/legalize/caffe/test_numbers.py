@@ -64,6 +64,7 @@ def test_special_numbers() -> None:
         'type: "BNLL"',
         'type: "Power" power_param { power: 0 }',
         'type: "Power" power_param { scale: 0 shift: 4 power: 0.5 }',
+        'type: "ReLU"',
         'type: "ReLU" relu_param { negative_slope: 0.5 }',
         'type: "Threshold" threshold_param { threshold: 0.5 }',
     ):
