@@ -356,7 +356,7 @@ def _onnx_operators() -> list[str]:
 _OPERATORS: Mapping[str, Callable[[], Sequence[str]]] = {
     "onnx.NodeProto.op_type": _onnx_operators,
     "lowerdeck.tf1.NodeDef.op": known_operators,
-    "caffe.LayerParameter.type": lambda: sorted(layer_types()),
+    "lowerdeck.caffe.LayerParameter.type": lambda: sorted(layer_types()),
 }
 """The names that fields choose among."""
 

@@ -266,6 +266,50 @@ layer {{ name: "s" type: "Eltwise" bottom: "y" bottom: "y" top: "z"
   eltwise_param {{ operation: SUM coeff: 1 coeff: 2 }} }}
 layer {{ name: "c" type: "Concat" bottom: "z" bottom: "y" top: "o" concat_param {{ axis: 1 }} }}
 """
+_SEVERAL = (
+    (
+        'type: "DetectionOutput" detection_output_param { num_classes: 2 keep_top_k: 3 '
+        "code_type: CENTER_SIZE nms_param { nms_threshold: 0.45 top_k: 4 eta: 0.9 } }",
+        ([1, 8], [1, 4], [1, 2, 8]),
+    ),
+    (
+        'type: "Proposal" proposal_param { ratio: 0.5 ratio: 1 scale: 8 post_nms_topn: 3 }',
+        ([1, 4, 2, 2], [1, 8, 2, 2], [1, 3]),
+    ),
+    (
+        'type: "Python" python_param { module: "rpn.proposal_layer" layer: "ProposalLayer" '
+        "param_str: \"'feat_stride': 16\" }",
+        ([1, 18, 2, 2], [1, 36, 2, 2], [1, 3]),
+    ),
+    (
+        'type: "ROIPooling" roi_pooling_param { pooled_h: 2 pooled_w: 3 spatial_scale: 0.5 }',
+        ([1, 2, 4, 4], [2, 5]),
+    ),
+    (
+        'type: "PSROIPooling" psroi_pooling_param { output_dim: 2 group_size: 2 spatial_scale: 1 }',
+        ([1, 8, 4, 4], [2, 5]),
+    ),
+    ('type: "Upsample" upsample_param { scale: 2 pad_out_h: true }', ([1, 2, 3, 3], [1, 2, 3, 3])),
+    ('type: "Interp" interp_param { zoom_factor: 2 pad_beg: -1 }', ([1, 2, 4, 4],)),
+    ('type: "Axpy"', ([1, 2, 1, 1], [1, 2, 3, 3], [1, 2, 3, 3])),
+    ('type: "Filter"', ([3, 2], [3, 1])),
+    ('type: "Reorg" reorg_param { stride: 2 }', ([1, 4, 4, 4],)),
+    ('type: "CReLU" crelu_param { concat_axis: -1 }', ([2, 3],)),
+    ('type: "Reverse" reverse_param { axis: 1 }', ([2, 3],)),
+    ('type: "ShuffleChannel" shuffle_channel_param { group: 2 }', ([1, 4, 2],)),
+)
+"""Layers, and the shapes of their bottoms."""
+
+
+def _several(layer: str, shapes: Sequence[Sequence[int]]) -> str:
+    """A net of one layer with inputs of these shapes."""
+    text, bottoms = "", ""
+    for number, shape in enumerate(shapes):
+        dims = " ".join(f"dim: {size}" for size in shape)
+        text += f'layer {{ name: "i{number}" type: "Input" top: "x{number}" '
+        text += f"input_param {{ shape {{ {dims} }} }} }}\n"
+        bottoms += f'bottom: "x{number}" '
+    return f'{text}layer {{ name: "l" {bottoms} top: "y" {layer} }}\n'
 
 
 def _caffe_seeds() -> Iterator[Seed]:
@@ -281,6 +325,9 @@ def _caffe_seeds() -> Iterator[Seed]:
             files["net.caffemodel"] = weights
         name = layer.split('"')[1]
         yield Seed(name, "caffe", files, "net.prototxt")
+    for layer, shapes in _SEVERAL:
+        text = _several(layer, shapes)
+        yield Seed(layer.split('"')[1], "caffe", {"net.prototxt": text.encode()}, "net.prototxt")
     if (corpus := corpus_folder()) is not None:
         for folder in sorted((corpus / "caffe").iterdir()):
             found = {p.suffix: p for p in sorted(folder.glob("*.[pc]*[to]*[xd]*[tl]"))}
