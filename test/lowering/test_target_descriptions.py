@@ -80,4 +80,4 @@ def test_tiles_of_products_leave_sums_time(target: str, tile: tuple[int, int]) -
     Eight sums of vectors that are half a line would only just hide the time of a multiply-add;
     three of them are fewer than two lines.
     """
-    assert least(product_tiles(target_named(target), 128, 384, 1536))[1] == tile
+    assert least(product_tiles(target_named(target), 128, 384, 320))[1] == tile
