@@ -1,6 +1,12 @@
 """
 lowerdeck: compile trained models to C that depends on nothing.
 
+Every exception of its own is a LowerdeckError: ModelError for a model that is wrong (FrontendError
+lists all that cannot be imported, LimitError is for too little memory), CompileError for what passes
+cannot compile (ExportError: for what a format cannot say), OptionError, BuildError for the C
+compiler's part, RunError for a run of a model, and InternalError for a fault of lowerdeck. Beside
+them there are OSError, and ParseError of xDSL for IR text.
+
 The names below are resolved on first use, so that `import lowerdeck.dialects` loads
 neither numpy nor the compiler.
 """
@@ -12,21 +18,68 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lowerdeck import backend
+    from lowerdeck.binding import RunError
+    from lowerdeck.build import BuildError
     from lowerdeck.compiler import Model, compile, load
+    from lowerdeck.dialects.errors import (
+        CompileError,
+        InternalError,
+        LimitError,
+        LowerdeckError,
+        ModelError,
+    )
+    from lowerdeck.exporters.errors import ExportError
     from lowerdeck.exporting import export
+    from lowerdeck.frontends.errors import FrontendError
+    from lowerdeck.passes.options import OptionError
 
-__all__ = ["Model", "backend", "compile", "export", "load"]
+    __version__: str
 
-_COMPILER_NAMES = frozenset({"Model", "compile", "load"})
+__all__ = [
+    "BuildError",
+    "CompileError",
+    "ExportError",
+    "FrontendError",
+    "InternalError",
+    "LimitError",
+    "LowerdeckError",
+    "Model",
+    "ModelError",
+    "OptionError",
+    "RunError",
+    "__version__",
+    "backend",
+    "compile",
+    "export",
+    "load",
+]
+
+_MODULES = {
+    "BuildError": "build",
+    "CompileError": "dialects.errors",
+    "ExportError": "exporters.errors",
+    "FrontendError": "frontends.errors",
+    "InternalError": "dialects.errors",
+    "LimitError": "dialects.errors",
+    "LowerdeckError": "dialects.errors",
+    "Model": "compiler",
+    "ModelError": "dialects.errors",
+    "OptionError": "passes.options",
+    "RunError": "binding",
+    "compile": "compiler",
+    "export": "exporting",
+    "load": "compiler",
+}
+"""The module, below this one, that holds what a name stands for."""
 
 
 def __getattr__(name: str) -> Any:
-    if name in _COMPILER_NAMES:
-        return getattr(import_module("lowerdeck.compiler"), name)
-    if name == "export":
-        return import_module("lowerdeck.exporting").export
+    if name in _MODULES:
+        return getattr(import_module(f"lowerdeck.{_MODULES[name]}"), name)
     if name == "backend":
         return import_module("lowerdeck.backend")
+    if name == "__version__":
+        return import_module("importlib.metadata").version("lowerdeck")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -53,7 +53,7 @@ class LowerdeckBackend(Backend):
         """
         Compile `model`; options are those of `lowerdeck.compile`.
 
-        FrontendError or PassFailedException if it cannot be compiled, ValueError for a device other
+        FrontendError or CompileError if it cannot be compiled, ValueError for a device other
         than the CPU.
         """
         if not cls.supports_device(device):

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lowerdeck.dialects.dims import parse_text
+from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.lowering.abi import ABI, argument_fields
 from lowerdeck.lowering.targets import target_names
 
@@ -81,7 +82,7 @@ int64_t lowerdeck_binding_clock(void) {{
 """
 
 
-class RunError(RuntimeError):
+class RunError(LowerdeckError, RuntimeError):
     """A run of a compiled model failed; `status` is that of lowerdeck.h."""
 
     def __init__(self, status: int, text: str) -> None:
@@ -102,6 +103,9 @@ class TensorInfo:
     def rank(self) -> int:
         """The number of dimensions."""
         return len(self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
 
 
 @dataclass

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from lowerdeck.binding import SHIM
+from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.lowering.targets import machine_key, obstacle
 
 MACHINE_SUFFIX = ".machine"
@@ -22,7 +23,7 @@ _SHOWN_LINES = 20
 """Lines of a C compiler's complaint that an error repeats."""
 
 
-class BuildError(Exception):
+class BuildError(LowerdeckError):
     """There is no C compiler, or it has failed."""
 
 

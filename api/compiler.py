@@ -102,7 +102,7 @@ def compile(
     `Model.profile`. `schedules` are those of single kernels, as `lowerdeck.tune.read_schedules`
     reads them from a file.
 
-    FrontendError or PassFailedException lists everything that cannot be compiled; BuildError if
+    FrontendError or CompileError lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
     """
     options = CompileOptions(
@@ -292,6 +292,11 @@ def model_file(model: Source) -> Generator[str]:
         return
     from lowerdeck.frontends.frontend import frontends
 
+    if not hasattr(model, "DESCRIPTOR"):
+        raise TypeError(
+            f"a model is a path, an ONNX ModelProto or a TensorFlow GraphDef, not "
+            f"{type(model).__name__}; bytes of an ONNX file are read by onnx.load_from_string"
+        )
     kind = model.DESCRIPTOR.name
     suffixes = {name: suffix for f in frontends() for name, suffix in f.messages.items()}
     if kind not in suffixes:
@@ -375,6 +380,15 @@ class Model:
         self._binding = _open(folder, self._metadata, threads)
         self._names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
+
+    def __repr__(self) -> str:
+        def listed(infos: Sequence[TensorInfo]) -> str:
+            return ", ".join(map(str, infos)) or "nothing"
+
+        return (
+            f"<lowerdeck.Model {self.name!r} for {self._metadata['target']}: "
+            f"{listed(self.inputs)} -> {listed(self.outputs)}>"
+        )
 
     @property
     def name(self) -> str:

@@ -29,7 +29,7 @@ def export(
     Caffe, whose weights go to the .caffemodel beside it.
 
     A net has layers of BVLC Caffe, or with `dialect` "ssd" those of the SSD fork, too. The model
-    and the other arguments are those of `compile`. FrontendError or PassFailedException lists
+    and the other arguments are those of `compile`. FrontendError or CompileError lists
     everything that cannot be exported, and then nothing is written; ValueError for another suffix.
     """
     options = CompileOptions(

@@ -24,6 +24,7 @@ from xdsl.irdl import irdl_attr_definition
 from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
+from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.files import FileState, record_file
 
 SPILL_BYTES = 1 << 16
@@ -35,7 +36,7 @@ INLINE_BYTES = 1024
 _SAMPLE_BYTES = 4096
 
 
-class ElidedBlobError(ValueError):
+class ElidedBlobError(LowerdeckError, ValueError):
     """The bytes of a constant that was printed elided were asked for."""
 
 

@@ -14,29 +14,34 @@ from contextlib import contextmanager
 from xdsl.utils.exceptions import (
     DiagnosticException,
     ParseError,
+    PassFailedException,
     UnregisteredConstructException,
 )
 
-from lowerdeck.dialects.blob import ElidedBlobError
+
+class LowerdeckError(Exception):
+    """What lowerdeck raises; the message is whole without a traceback."""
 
 
-class ModelError(Exception):
-    """A model that is wrong, or that cannot be compiled; the message names its file."""
+class ModelError(LowerdeckError):
+    """A model that is wrong, or that cannot be read; the message names its file."""
+
+
+class CompileError(LowerdeckError, PassFailedException):
+    """What passes cannot compile; the message lists every op at fault, with its source nodes."""
 
 
 class LimitError(ModelError):
     """A model for which this machine has not enough memory, or Python not enough stack."""
 
 
-class InternalError(Exception):
+class InternalError(LowerdeckError):
     """A fault of the compiler; its cause is the exception that tells what happened."""
 
 
 _DECLARED = (
     DiagnosticException,
-    ElidedBlobError,
-    InternalError,
-    ModelError,
+    LowerdeckError,
     OSError,
     ParseError,
     UnregisteredConstructException,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 
-class ExportError(PassFailedException):
+class ExportError(CompileError):
     """A module that has no form in a framework's dialect; the message lists every op at fault."""

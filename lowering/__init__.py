@@ -20,7 +20,7 @@ def compile_to_c(
 
     Identifiers begin with `name`.
 
-    PassFailedException (or a subclass) lists what cannot be compiled; InternalError for a fault.
+    CompileError (or a subclass) lists what cannot be compiled; InternalError for a fault.
     """
     from lowerdeck.lowering.pipeline import Observer, run_to_phase
 

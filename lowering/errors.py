@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from xdsl.ir import Operation
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.passes.provenance import describe
 
 
-class LoweringError(PassFailedException):
+class LoweringError(CompileError):
     """An op that cannot be lowered, with its source nodes."""
 
     def __init__(self, op: Operation, message: str) -> None:

@@ -210,7 +210,7 @@ def run_to_phase(
     They begin with those of `imported`, or of the phase that follows `after`. `instead` gives what
     runs in place of passes, by their names: the same with other parameters, or nothing.
 
-    PassFailedException (or a subclass) if a pass cannot go on, InternalError if it has a fault;
+    CompileError (or a subclass) if a pass cannot go on, InternalError if it has a fault;
     ValueError for an unknown phase or pass.
     """
     options, other = options_of(context), instead or {}
@@ -236,7 +236,7 @@ def run_passes(
     """
     Run passes, but for those that the user disabled.
 
-    PassFailedException if one cannot go on, or cannot be disabled; InternalError with its name and
+    CompileError if one cannot go on, or cannot be disabled; InternalError with its name and
     the model's file if it has a fault.
     """
 

@@ -25,7 +25,7 @@ from typing import cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NoneType, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.core.base import CoreOp
@@ -66,7 +66,7 @@ _OUTSIDE_KERNELS = (ConstantOp, BindSymbolsOp, ReshapeOp)
 """Ops of `core` that need no kernel; control flow ops are not `CoreOp`s."""
 
 
-class ContractError(PassFailedException):
+class ContractError(CompileError):
     """All violations of a phase's contract, one per line."""
 
     def __init__(self, phase: str, problems: Sequence[str]) -> None:

@@ -23,7 +23,7 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.rewriter import Rewriter as IRRewriter
 from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.symbols import symbols_made_by
 from lowerdeck.dialects.errors import located
@@ -271,7 +271,7 @@ class _Driver:
                         raise
                     raise raised from error
             if self._rewrites > budget:
-                raise PassFailedException(
+                raise CompileError(
                     f"{self._pass_name}: {self._rewrites} rewrites of {len(ops)} ops and no end; "
                     f"the last was: {self._recorder.last or describe(op)}"
                 )
@@ -370,7 +370,7 @@ class PatternPass(ModulePass):
         )
 
     def check_dialects(self, module: ModuleOp) -> None:
-        """Raise PassFailedException naming the pass missing before this one, and the ops."""
+        """Raise CompileError naming the pass missing before this one, and the ops."""
         if self.works_on_all_dialects:
             return
         advice = {"buffer": f"run {self.name} before bufferize"}
@@ -383,7 +383,7 @@ class PatternPass(ModulePass):
                 found.setdefault(dialect, []).append(op)
         errors = [self._refusal(dialect, ops, advice[dialect]) for dialect, ops in found.items()]
         if errors:
-            raise PassFailedException("\n".join(errors))
+            raise CompileError("\n".join(errors))
 
     def _refusal(self, dialect: str, ops: Sequence[Operation], advice: str) -> str:
         listed = "; ".join(map(describe, ops[:_LISTED]))
@@ -414,14 +414,14 @@ class PassGroup(ModulePass, ABC):
 
 def is_enabled(pass_: ModulePass | type[ModulePass], options: CompileOptions) -> bool:
     """
-    False if the user disabled a pass; PassFailedException if it cannot be disabled.
+    False if the user disabled a pass; CompileError if it cannot be disabled.
 
     Passes that are not marked as `optional` are conversions.
     """
     if pass_.name not in options.disable:
         return True
     if not getattr(pass_, "optional", False):
-        raise PassFailedException(
+        raise CompileError(
             f"'{pass_.name}' cannot be disabled: the passes after it need its output"
         )
     return False

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, cast
 
+from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 
 
@@ -39,7 +40,7 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=3)
 
 
-class OptionError(ValueError):
+class OptionError(LowerdeckError, ValueError):
     """All options that make no sense, each with what is wrong."""
 
     def __init__(self, problems: Sequence[tuple[str, str]]) -> None:

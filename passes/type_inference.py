@@ -8,7 +8,8 @@ from xdsl.dialects.builtin import FunctionType, ModuleOp, TensorType, UnrankedTe
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.utils.exceptions import PassFailedException, VerifyException
+from xdsl.utils.exceptions import VerifyException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.control_flow import (
@@ -30,14 +31,14 @@ def infer_types(module: ModuleOp) -> None:
     """
     Set the type of every result of a core op to the inferred one, in program order.
 
-    PassFailedException lists all ops whose operand types are invalid.
+    CompileError lists all ops whose operand types are invalid.
     """
     inference = _Inference()
     for region in module.regions:
         for block in region.blocks:
             inference.visit_block(block)
     if inference.errors:
-        raise PassFailedException("\n".join(inference.errors))
+        raise CompileError("\n".join(inference.errors))
 
 
 class _Inference:

@@ -332,7 +332,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _ops(args: argparse.Namespace) -> int:
-    from xdsl.utils.exceptions import PassFailedException
+    from lowerdeck.dialects.errors import CompileError
 
     from lowerdeck.frontends.errors import FrontendError
     from lowerdeck.tools.list_ops import used_operators
@@ -346,7 +346,7 @@ def _ops(args: argparse.Namespace) -> int:
             # An operator may still be refused for the way in which a node uses it.
             try:
                 _legal(args, command_options(args, shown))
-            except (FrontendError, PassFailedException) as error:
+            except (FrontendError, CompileError) as error:
                 print(error)
                 return 1
             return 0

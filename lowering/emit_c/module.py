@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.blob import Blob
 from lowerdeck.dialects.buffer import entry_ops, kernel
@@ -90,7 +90,7 @@ def emit_c(module: ModuleOp, name: str, target: str, *, embed_weights: bool = Fa
     LoweringError names the first op that has no C form.
     """
     if (entry := find_entry(module)) is None:
-        raise PassFailedException("the module has no entry function; run bufferize before emit-c")
+        raise CompileError("the module has no entry function; run bufferize before emit-c")
     kernels = list(kernel.functions_of(module).values())
     weights, size = _weights(entry)
     header = _weights_header(weights, size, target)
@@ -118,7 +118,7 @@ def _weights(entry: EntryOp) -> tuple[list[tuple[int, Blob]], int]:
         if isinstance(op, entry_ops.WeightOp):
             start = None if op.offset is None else op.offset.data[0].value
             if start is None or size is None:
-                raise PassFailedException("constants have no place; run plan-memory before emit-c")
+                raise CompileError("constants have no place; run plan-memory before emit-c")
             # One without elements takes no room, and may lie where another one does.
             if start not in found or not found[start].size:
                 found[start] = op.value.data
@@ -144,7 +144,7 @@ def _interface(
     embeds_weights: bool,
 ) -> Interface:
     if entry.workspace is None:
-        raise PassFailedException("memory is not planned; run plan-memory before emit-c")
+        raise CompileError("memory is not planned; run plan-memory before emit-c")
     taken = names_of_model(name)
     inputs, outputs = map(ref_type, entry.input_args), map(ref_type, entry.output_args)
     allocations = (op for op in entry.walk() if isinstance(op, entry_ops.AllocOp))
@@ -250,14 +250,14 @@ def _entry_function(
     w.constant |= set(entry.input_args)
     opened = {op.output for op in entry.body.block.ops if isinstance(op, OpenOutputOp)}
     if not opened.issuperset(entry.late_outputs):
-        raise PassFailedException("sizes of outputs depend on data; run open-outputs before emit-c")
+        raise CompileError("sizes of outputs depend on data; run open-outputs before emit-c")
     for argument in w.ports:
         if argument.uses and argument not in opened:
             w.port(argument)
     w.block(entry.body.block)
     for port in i.outputs:
         if not port.type.elements.symbols <= c.symbols.keys():
-            raise PassFailedException(f"output '{port.name}' has dimensions that nothing defines")
+            raise CompileError(f"output '{port.name}' has dimensions that nothing defines")
     if not i.needs_allocator:
         c.line("(void)memory;")
     c.line("return LOWERDECK_OK;")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.lowering.errors import LoweringError
@@ -52,7 +52,7 @@ class ChooseStrategiesPass(ModulePass):
                     if (best := choose(copy, setting)) is not None:
                         apply_schedule(copy, best.schedule)
         if unknown := sorted(options.schedules.keys() - names.values()):
-            raise PassFailedException(f"schedules for {unknown}, which are no kernels: tune again")
+            raise CompileError(f"schedules for {unknown}, which are no kernels: tune again")
 
 
 def _asked_for(kernel: KernelOp, setting: Setting, wanted: str) -> Candidate:

@@ -57,7 +57,7 @@ def find_frames(graph: Graph) -> list[Frame]:
     """
     The frames of a graph, those inside of others first, the outermost one last.
 
-    PassFailedException lists the nodes whose inputs are in different frames, with both paths.
+    CompileError lists the nodes whose inputs are in different frames, with both paths.
     """
     root = Frame("")
     frames, problems = _assign(graph.nodes, root)

@@ -13,7 +13,7 @@ from types import UnionType
 from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
@@ -102,12 +102,12 @@ SAME = frozenset({"Identity", "RefIdentity", "StopGradient", "PreventGradient", 
 
 def refuse(problems: Sequence[Problem]) -> None:
     """
-    PassFailedException that lists all problems in the order of the nodes, if there are any; those
+    CompileError that lists all problems in the order of the nodes, if there are any; those
     of a function that is called several times once.
     """
     if problems:
         ordered = sorted(problems, key=lambda problem: problem.node.index)
-        raise PassFailedException("\n".join(dict.fromkeys(map(str, ordered))))
+        raise CompileError("\n".join(dict.fromkeys(map(str, ordered))))
 
 
 @dataclass(frozen=True)

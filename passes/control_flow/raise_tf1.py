@@ -13,7 +13,7 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.names import UNUSED, given_name, named, unused_inputs
 from lowerdeck.dialects.tf1.functions import FunctionOp
@@ -52,7 +52,7 @@ def raise_graph(
     """
     The function that computes what a graph's fetches ask for; `functions` are those of its library.
 
-    PassFailedException lists every node that cannot be raised, with its frame and predicate.
+    CompileError lists every node that cannot be raised, with its frame and predicate.
     """
     read = read_graph(graph, functions)
     refuse(_calls(read))
@@ -163,7 +163,7 @@ class RaiseTf1ControlFlowPass(ModulePass):
         if not is_enabled(self, options_of(ctx)):
             return
         if unknown := [step for step in self.show if step not in STEPS]:
-            raise PassFailedException(
+            raise CompileError(
                 f"{self.name}: found no steps {', '.join(unknown)}, expected of {', '.join(STEPS)}"
             )
         inner = list(op.body.block.ops)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-from xdsl.utils.exceptions import PassFailedException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.tf1.attributes import CONTROL, RESOURCE
 from lowerdeck.dialects.tf1.functions import (
@@ -50,11 +50,11 @@ def read_graph(graph: GraphOp, functions: Mapping[str, FunctionOp]) -> Graph:
     """
     The nodes of a graph that its fetches need, functions included.
 
-    PassFailedException lists calls that are not valid, and nodes that are only run for an effect.
+    CompileError lists calls that are not valid, and nodes that are only run for an effect.
     """
     fetch = graph.body.block.last_op
     if not isinstance(fetch, FetchOp):
-        raise PassFailedException(f"{describe(graph)}: the graph has no fetches")
+        raise CompileError(f"{describe(graph)}: the graph has no fetches")
     values = _Reader(functions).read(graph.body.block)
     fetches = tuple(values[value] for value in fetch.values)
     nodes = post_order((value.node for value in fetches), sources)
@@ -96,7 +96,7 @@ class _Reader:
             inner = self._block(body, given, call.gate, call.path)
             self._in_functions += self._count - before
             if self._in_functions > _NODE_LIMIT:
-                raise PassFailedException(
+                raise CompileError(
                     f"{describe(call.gate.op)}: found over {_NODE_LIMIT} nodes with functions in "
                     "the place of their calls, expected fewer; call functions less often"
                 )
@@ -322,7 +322,7 @@ def _producers(values: Iterable[SSAValue]) -> list[Operation]:
 
 def _owner(value: SSAValue) -> Operation:
     if not isinstance(value, OpResult):
-        raise PassFailedException("a tf1.graph has no arguments: its inputs are Placeholders")
+        raise CompileError("a tf1.graph has no arguments: its inputs are Placeholders")
     return value.op
 
 

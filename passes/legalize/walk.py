@@ -14,7 +14,8 @@ import numpy as np
 from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
-from xdsl.utils.exceptions import PassFailedException, VerifyException
+from xdsl.utils.exceptions import VerifyException
+from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.types import (
@@ -33,7 +34,7 @@ from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.provenance import describe
 
 
-class LegalizationError(PassFailedException):
+class LegalizationError(CompileError):
     """All nodes that were refused, one a line."""
 
     def __init__(self, refusals: Sequence[str]) -> None:
