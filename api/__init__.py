@@ -2,9 +2,9 @@
 lowerdeck: compile trained models to C that depends on nothing.
 
 Every exception of its own is a LowerdeckError: ModelError for a model that is wrong (FrontendError
-lists all that cannot be imported, LimitError is for too little memory), CompileError for what passes
-cannot compile (ExportError: for what a format cannot say), OptionError, BuildError for the C
-compiler's part, RunError for a run of a model, and InternalError for a fault of lowerdeck. Beside
+lists all that cannot be imported, LimitError is for too little memory), CompileError for what
+passes cannot compile (ExportError: for what a format cannot say), OptionError, BuildError for the
+C compiler's part, RunError for a run of a model, and InternalError for a fault of lowerdeck. Beside
 them there are OSError, and ParseError of xDSL for IR text.
 
 The names below are resolved on first use, so that `import lowerdeck.dialects` loads

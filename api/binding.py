@@ -317,6 +317,10 @@ class Binding:
             return np.require(array, requirements=["C", "A"])
         return array
 
+    def workspace_for(self, shapes: Sequence[tuple[int, ...]]) -> int:
+        """Bytes of workspace for inputs of these shapes; ValueError if the model has others."""
+        return self._plan_for(tuple(shapes)).workspace
+
     def _plan_for(self, shapes: tuple[tuple[int, ...], ...]) -> _Plan:
         plan = self._plans.get(shapes)
         if plan is None:

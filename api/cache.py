@@ -325,29 +325,58 @@ def _publish(scratch: str, key: str, sources: Sources) -> str:
     return folder
 
 
-def _prune(newest: str) -> None:
-    """
-    Remove the entries not used for longest, but never the one just made, and what processes have
-    left behind that ended before they were done.
-    """
-    entries: list[tuple[float, int, str]] = []
-    for entry in os.scandir(os.path.dirname(newest)):
+@dataclass(frozen=True, order=True)
+class Entry:
+    """A compiled model in the cache; the one used longest ago comes first."""
+
+    used: float
+    """Seconds since the epoch."""
+    size: int
+    """Bytes of its files."""
+    path: str
+
+
+def entries() -> list[Entry]:
+    """All entries, those not used for longest first; none if the cache cannot be used."""
+    base = usable_folder()
+    return [] if base is None else _entries_of(base)
+
+
+def remove(entry: Entry) -> bool:
+    """Remove an entry; False if something of it is left."""
+    shutil.rmtree(entry.path, ignore_errors=True)
+    return not os.path.exists(entry.path)
+
+
+def _entries_of(base: str) -> list[Entry]:
+    """The entries in a folder; what unfinished processes have left behind is removed."""
+    found: list[Entry] = []
+    for entry in os.scandir(base):
         # Another process may remove it meanwhile.
         try:
             if entry.name.startswith(_UNFINISHED):
                 _remove_if_abandoned(entry.path)
             elif entry.is_dir(follow_symlinks=False) and not entry.name.startswith("."):
                 size = sum(os.path.getsize(file.path) for file in os.scandir(entry.path))
-                entries.append((entry.stat().st_mtime, size, entry.path))
+                found.append(Entry(entry.stat().st_mtime, size, entry.path))
         except OSError:
             continue
-    total = sum(size for _, size, _ in entries)
-    for _, size, path in sorted(entries):
+    return sorted(found)
+
+
+def _prune(newest: str) -> None:
+    """
+    Remove the entries not used for longest, but never the one just made, and what processes have
+    left behind that ended before they were done.
+    """
+    found = _entries_of(os.path.dirname(newest))
+    total = sum(entry.size for entry in found)
+    for entry in found:
         if total <= MAX_BYTES:
             return
-        if path != newest:
-            shutil.rmtree(path, ignore_errors=True)
-            total -= size
+        if entry.path != newest:
+            remove(entry)
+            total -= entry.size
 
 
 def _remove_if_abandoned(folder: str) -> None:

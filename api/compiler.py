@@ -74,6 +74,7 @@ def compile(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     threads: int = 1,
     target: str = "native",
+    name: str | None = None,
     disable: Sequence[str] = (),
     disable_strategy: Sequence[str] = (),
     skip_nodes: str | Sequence[str] | None = None,
@@ -94,13 +95,15 @@ def compile(
     `serve`) and `signature` the names of inputs and outputs (by default `serving_default`, or the
     only one). `outputs` replaces the model's outputs by other tensors of it, and `input_shapes`
     fixes shapes of inputs; it also makes inputs of other tensors of a TensorFlow graph. A run uses
-    `threads` threads. `disable` leaves passes out, `disable_strategy` algorithms of kernels such as
-    `winograd`, and optional rewrites leave source nodes alone in whose name the regular expression
-    `skip_nodes`, or one of several, is found. With `embed_weights` the weights are part of the C,
-    and with `cache` the result is kept on disk. `strict_accuracy` leaves out what is faster but
-    adds to rounding errors. With `profile` the C can take the time of each of its kernels, for
-    `Model.profile`. `schedules` are those of single kernels, as `lowerdeck.tune.read_schedules`
-    reads them from a file.
+    `threads` threads, and so does a model that is loaded again with as many. `target` is "native"
+    (this machine), "x86-64-vnni", "x86-64-v4", "x86-64-v3", "x86-64", "aarch64" or "c99". `name` is
+    what identifiers of the C begin with, else the name of the model's file. `disable` leaves passes
+    out, `disable_strategy` algorithms of kernels such as `winograd`, and optional rewrites leave
+    source nodes alone in whose name the regular expression `skip_nodes`, or one of several, is
+    found. With `embed_weights` the weights are part of the C, and with `cache` the result is kept
+    on disk. `strict_accuracy` leaves out what is faster but adds to rounding errors. With `profile` the C
+    can take the time of each of its kernels, for `Model.profile`. `schedules` are those of single
+    kernels, as `lowerdeck.tune.read_schedules` reads them from a file.
 
     FrontendError or CompileError lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
@@ -111,6 +114,7 @@ def compile(
         import_options=known_options(import_options),
         threads=threads,
         target=target,
+        name=name,
         disable=disable,
         disable_strategy=disable_strategy,
         skip_nodes=skip_nodes,
@@ -172,7 +176,7 @@ def key_of(model: str, graph: str, options: CompileOptions, *others: str) -> str
     compiler = require_compiler()
     return disk_cache.cache_key(
         graph,
-        model_name(model),
+        name_of(model, options),
         options.key,
         machine_key(options.target),
         " ".join([*compiler, *user_flags()]),
@@ -258,6 +262,11 @@ def _observer(options: CompileOptions) -> Observer:
     return Telling()
 
 
+def name_of(path: str, options: CompileOptions) -> str:
+    """The name of a model in C: the one asked for, or that of its file."""
+    return _untaken(options.name) if options.name is not None else model_name(path)
+
+
 def model_name(path: str) -> str:
     """The name of a model in C: that of its file or folder, as an identifier."""
     base = os.path.basename(os.path.abspath(path))
@@ -265,6 +274,10 @@ def model_name(path: str) -> str:
     name = re.sub(r"[^A-Za-z0-9_]", "_", stem)
     if not name or name[0].isdigit():
         name = f"model_{name}"
+    return _untaken(name)
+
+
+def _untaken(name: str) -> str:
     is_taken = name.lower() in _TAKEN or name.startswith("lowerdeck")
     return f"model_{name}" if is_taken else name
 
@@ -314,7 +327,7 @@ def _generate(path: str, folder: str, options: CompileOptions) -> None:
 
     with working_on_modules():
         module, context = _imported(path, options)
-        artifact = compile_to_c(context, module, model_name(path), _observer(options))
+        artifact = compile_to_c(context, module, name_of(path, options), _observer(options))
         _write(artifact, folder)
 
 
@@ -410,6 +423,12 @@ class Model:
         """Bytes of memory for one run besides weights and arrays; may depend on symbols."""
         return self._binding.workspace
 
+    def workspace_for(self, shapes: Mapping[str, Sequence[int]]) -> int:
+        """`workspace_size` for inputs of these shapes; ValueError if they are not the model's."""
+        if missing := [name for name in self._names if name not in shapes]:
+            raise ValueError(f"no shape for the inputs {missing}")
+        return self._binding.workspace_for([tuple(shapes[name]) for name in self._names])
+
     @property
     def weights_size(self) -> int:
         """Bytes of the weights file."""
@@ -458,7 +477,8 @@ class Model:
             arrays = [named[name] for name in self._names]
         except KeyError:
             missing = [name for name in self._names if name not in named]
-            raise ValueError(f"no value for the inputs {missing}") from None
+            given = f"; given are {sorted(map(str, named))}" if named else ""
+            raise ValueError(f"no value for the inputs {missing}{given}") from None
         if len(named) == len(arrays):
             return arrays
         known = {*self._names, *self._metadata.get("unused_inputs", ())}

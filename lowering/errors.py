@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from xdsl.ir import Operation
-from lowerdeck.dialects.errors import CompileError
 
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.passes.provenance import describe
 
 

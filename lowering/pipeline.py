@@ -125,6 +125,10 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
         problems.append(("target", f"'{options.target}' is not one of {known}"))
     if options.threads < 1:
         problems.append(("threads", f"{options.threads} is not a number of threads"))
+    if options.rewrite_limit is not None and options.rewrite_limit < 0:
+        problems.append(("rewrite_limit", f"{options.rewrite_limit} is not a number of rewrites"))
+    if options.name is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]*", options.name):
+        problems.append(("name", f"'{options.name}' is no identifier of C"))
     problems += [
         ("disable", no_pass(name, passes)) for name in options.disable if name not in passes
     ]

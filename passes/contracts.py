@@ -25,7 +25,6 @@ from typing import cast
 from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, NoneType, TensorType, UnrankedTensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.traits import IsolatedFromAbove
-from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.core.base import CoreOp
@@ -34,6 +33,7 @@ from lowerdeck.dialects.core.control_flow import KernelOp
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.frameworks import FRAMEWORKS, exports, framework_of
 from lowerdeck.dialects.graph_regions import HasGraphRegion
 from lowerdeck.passes.provenance import describe

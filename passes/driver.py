@@ -23,10 +23,9 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint
 from xdsl.rewriter import Rewriter as IRRewriter
 from xdsl.traits import IsTerminator, NoMemoryEffect, Pure
-from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.symbols import symbols_made_by
-from lowerdeck.dialects.errors import located
+from lowerdeck.dialects.errors import CompileError, located
 from lowerdeck.dialects.frameworks import FRAMEWORKS
 from lowerdeck.passes.context import options_of, recorder_of
 from lowerdeck.passes.options import CompileOptions

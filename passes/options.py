@@ -67,6 +67,8 @@ class CompileOptions:
     """What the model's framework lets its user say, by name (`dialects/frameworks.py`)."""
     target: str = "native"
     """What is compiled for: lowering chooses layouts and schedules by it."""
+    name: str | None = None
+    """What the identifiers and files of the C begin with; None for the name of the model's file."""
     # The C for a pool of threads runs on one of any size.
     threads: int = field(default=1, metadata={"key": _is_parallel})
     """How many threads share the work."""

@@ -9,7 +9,6 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
-from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.control_flow import (
@@ -23,6 +22,7 @@ from lowerdeck.dialects.core.control_flow import (
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import dims_of, element_type, rank_of, tensor
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.frameworks import framework_of
 from lowerdeck.passes.provenance import describe
 

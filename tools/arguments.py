@@ -7,9 +7,10 @@ import re
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from lowerdeck.dialects.frameworks import declared_options
+from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes.options import CompileOptions, OptionError
 from lowerdeck.tools.common import ToolError
 
@@ -17,8 +18,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
+class Arguments(Protocol):
+    """A parser, or a group of its arguments."""
+
+    def add_argument(self, *names: str, **options: Any) -> Any:
+        """Add one, as argparse has it."""
+        ...
+
+
 def add_options(
-    parser: argparse.ArgumentParser, *, target_flag: str = "--target", target: str = "native"
+    parser: Arguments, *, target_flag: str = "--target", target: str = "native"
 ) -> None:
     """What every tool that compiles a model lets its user ask for; `compile_options` reads it."""
     add = parser.add_argument
@@ -42,9 +51,14 @@ def add_options(
         dest="compile_for",
         default=target,
         metavar="T",
-        help=f"machine to generate C for (default: {target})",
+        help=f"machine to generate C for: {', '.join(target_names())} (default: {target})",
     )
-    add("--threads", type=int, default=1, metavar="N", help="threads of one run")
+    add(
+        "--name",
+        metavar="NAME",
+        help="what identifiers and files of the C begin with (default: that of the model's file)",
+    )
+    add("--threads", type=int, default=1, metavar="N", help="threads of one run (default: 1)")
     add("--disable", action="append", default=[], metavar="PASS,...", help="leave passes out")
     add(
         "--disable-strategy",
@@ -88,10 +102,11 @@ def compile_options(
         input_shapes=parse_shapes(args.input_shape),
         import_options=given,
         target=args.compile_for,
+        name=args.name,
         threads=args.threads,
-        disable=_listed(args.disable),
-        disable_strategy=_listed(args.disable_strategy),
-        strategy=_listed(args.strategy),
+        disable=listed(args.disable),
+        disable_strategy=listed(args.disable_strategy),
+        strategy=listed(args.strategy),
         skip_nodes=[regex for text in args.skip_nodes for regex in split_regexes(text)],
         rewrite_limit=args.rewrite_limit,
         strict_accuracy=args.strict_accuracy,
@@ -102,7 +117,7 @@ def compile_options(
     )
 
 
-def _listed(values: Sequence[str]) -> list[str]:
+def listed(values: Sequence[str]) -> list[str]:
     """Names of options that may be repeated, and may have commas in them."""
     return [name for value in values for name in value.split(",")]
 
@@ -157,7 +172,13 @@ def read_arrays(path: str) -> dict[str, NDArray[Any]]:
     import numpy as np
 
     try:
-        with np.load(path) as file:
+        loaded = np.load(path)
+        if isinstance(loaded, np.ndarray):
+            raise ToolError(
+                f"{path}: holds one array without a name; numpy.savez('in.npz', **{{name: array}}) "
+                "writes arrays with theirs"
+            )
+        with loaded as file:
             arrays = {name: file[name] for name in file.files}
     except (ValueError, zipfile.BadZipFile, EOFError, AttributeError) as error:
         raise ToolError(f"{path}: expected a file of numpy.savez: {error}") from error

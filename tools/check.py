@@ -63,8 +63,8 @@ def add_finding_arguments(parser: argparse.ArgumentParser) -> None:
         "--load-pass",
         action="append",
         default=[],
-        metavar="MODULE:CLASS",
-        help="run a pass from an importable module at the end of the phase optimized; repeatable",
+        metavar="FILE:CLASS",
+        help="run a pass of a Python file, or of an importable module, at the end of the phase optimized; repeatable",
     )
 
 
@@ -112,11 +112,11 @@ def finding_arguments(
 ) -> tuple[Inputs | None, Sequence[type[ModulePass]], int]:
     """Inputs if they were given, loaded passes, and steps of the interpreter."""
     from lowerdeck.tools.arguments import read_arrays
-    from lowerdeck.tools.load_pass import loaded_pass
+    from lowerdeck.tools.load_pass import loaded_passes
     from lowerdeck.tools.reference import MAX_STEPS
 
     inputs = read_arrays(args.inputs) if args.inputs else None
-    loaded = [loaded_pass("lowerdeck", spec) for spec in args.load_pass]
+    loaded = [one for spec in args.load_pass for one in loaded_passes("lowerdeck", spec)]
     if args.check_steps is not None and args.check_steps < 1:
         raise ToolError(f"lowerdeck: --check-steps: {args.check_steps} is not a number of steps")
     return inputs, loaded, args.check_steps or MAX_STEPS

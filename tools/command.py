@@ -1,44 +1,154 @@
-"""What the commands of `lowerdeck` share: their common arguments, and the options made of them."""
+"""What the commands of `lowerdeck` share: their parsers, their options, and the models they use."""
 
 from __future__ import annotations
 
 import argparse
+import os
 import sys
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
-from lowerdeck.frontends.frontend import known_formats
+from lowerdeck.frontends.frontend import graph_file, known_formats
 from lowerdeck.tools.arguments import add_options, checking_options, compile_options
+from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from xdsl.dialects.builtin import ModuleOp
+
+    from lowerdeck.compiler import Model
     from lowerdeck.passes.options import CompileOptions
     from lowerdeck.tools.progress import Progress
 
-Command: TypeAlias = Callable[[argparse.Namespace], int]
-"""Runs, and returns its exit status."""
+Command = Callable[[argparse.Namespace], int]
+"""What a command does with its arguments; returns the exit status."""
+
+EXAMPLE = "example: "
+"""What the help of a command puts before an example."""
+
+_CROWD = 8
+"""Threads for each processor from which a number of threads is taken for a slip."""
 
 
-def add_command(commands: Any, name: str, function: Command, text: str) -> argparse.ArgumentParser:
-    """The parser of a new command, with what all commands take."""
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=text, description=text)
+class Parser(argparse.ArgumentParser):
+    """Errors are one line, as those of the commands, and options are written in full."""
+
+    def __init__(self, **options: Any) -> None:
+        options.setdefault("allow_abbrev", False)
+        super().__init__(**options)
+
+    def error(self, message: str) -> Any:
+        """ToolError with the message."""
+        raise ToolError(f"{self.prog}: {message}; see {self.prog} --help")
+
+
+def add_command(
+    commands: Any, name: str, function: Command, text: str, *, example: str = ""
+) -> argparse.ArgumentParser:
+    """The parser of a command on a model, with the arguments that all of them take."""
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=text,
+        description=text,
+        epilog=f"{EXAMPLE}{example}" if example else None,
+    )
     parser.set_defaults(command=function)
-    add = parser.add_argument
-    add("model", metavar="MODEL", help=f"model file: {known_formats()}")
-    add_options(parser)
-    add("-v", "--verbose", action="store_true", help="name each step on stderr")
+    parser.add_argument("model", metavar="MODEL", help=f"model file: {known_formats()}")
+    group = parser.add_argument_group("how to compile")
+    add_options(group)
+    parser.add_argument("-v", "--verbose", action="store_true", help="name each step on stderr")
     return parser
 
 
+def seconds(text: str) -> float:
+    """A length of time from a command line."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds")
+    return value
+
+
 def command_options(args: argparse.Namespace, progress: Progress) -> CompileOptions:
-    """The options of a command line; ToolError if they make no sense."""
+    """The options of a command line; ToolError for what makes no sense."""
     from lowerdeck.lowering.pipeline import check_options
+
+    start = time.perf_counter()
 
     def step(text: str) -> None:
         progress(text)
         if args.verbose:
-            print(f"lowerdeck: {text}", file=sys.stderr)
+            passed = time.perf_counter() - start
+            print(f"lowerdeck: {passed:8.3f} s  {text}", file=sys.stderr)
 
     options = compile_options(args, step)
     with checking_options("lowerdeck"):
         check_options(options)
+    processors = os.cpu_count() or 1
+    if options.threads > _CROWD * processors:
+        print(
+            f"lowerdeck: --threads {options.threads}: this machine has {processors} processors",
+            file=sys.stderr,
+        )
     return options
+
+
+def is_compiled(model: str) -> bool:
+    """True for a folder that is no SavedModel: one that `lowerdeck compile` wrote."""
+    return os.path.isdir(model) and graph_file(model) == model
+
+
+def add_cache_option(parser: argparse.ArgumentParser) -> None:
+    """`--no-cache`, which `compiled` reads."""
+    parser.add_argument(
+        "--no-cache",
+        action="store_true",
+        help="neither look for the compiled model in the cache nor keep it there",
+    )
+
+
+def compiled(args: argparse.Namespace, options: CompileOptions) -> Model:
+    """The model; a folder that `lowerdeck compile` wrote is loaded."""
+    from lowerdeck.compiler import compile_with, load
+
+    if not is_compiled(args.model):
+        return compile_with(args.model, options, cache=not args.no_cache)
+    try:
+        return load(args.model, threads=options.threads)
+    except ValueError as error:
+        raise ToolError(str(error)) from error
+
+
+def call(model: Model, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The outputs of a run; ToolError if the inputs are not those of the model, or it fails."""
+    from lowerdeck.binding import RunError
+
+    try:
+        return model(inputs)
+    except (ValueError, RunError) as error:
+        raise ToolError(f"{model.name}: {error}") from error
+
+
+def module_at(args: argparse.Namespace, options: CompileOptions, phase: str) -> ModuleOp:
+    """The module of the model at the end of a phase."""
+    from lowerdeck.compiler import import_and_lower
+
+    return import_and_lower(args.model, phase, options)[0]
+
+
+def random_inputs(
+    args: argparse.Namespace, options: CompileOptions, sizes: Mapping[str, int] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Inputs for a model whose user gave none; `sizes` are those of open dimensions."""
+    from xdsl.utils.exceptions import VerifyException
+
+    from lowerdeck.tools.sample_inputs import inputs_of, sample_inputs
+
+    inputs = inputs_of(module_at(args, options, "legal"))
+    try:
+        return sample_inputs(inputs, sizes)
+    except VerifyException as error:
+        raise ToolError(f"{args.model}: {error}; give --inputs") from error

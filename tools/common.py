@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -19,6 +21,15 @@ _LINE_LENGTH = 200
 FAULT = 70
 """The exit status of a fault of ours, apart from those for errors of users (1)."""
 
+TERMINATED = 128 + 15
+"""The exit status after SIGTERM."""
+
+EXIT_CODES = (
+    "exit codes: 0 success; 1 a wrong model, file or option, or a model that cannot be compiled; "
+    f"{FAULT} a fault of lowerdeck; 130 interrupted; {TERMINATED} terminated"
+)
+"""What `--help` and the documents say of them."""
+
 _TRACEBACK = "LOWERDECK_TRACEBACK"
 """The environment variable with which a fault shows its traceback."""
 
@@ -32,8 +43,29 @@ def run_tool(tool: str, main: Callable[[], int]) -> int:
     The exit status of `main`; errors that users can cause become one message on stderr and 1, and
     faults of ours become one message and FAULT.
     """
-    with working_on_modules():
+    with working_on_modules(), _ending_cleanly():
         return _status_of(tool, main)
+
+
+class _TerminatedError(BaseException):
+    """SIGTERM has come."""
+
+
+@contextmanager
+def _ending_cleanly() -> Generator[None]:
+    """SIGTERM ends what runs as an exception does, so that temporary files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(*_: object) -> None:
+        raise _TerminatedError
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _status_of(tool: str, main: Callable[[], int]) -> int:
@@ -47,6 +79,8 @@ def _status_of(tool: str, main: Callable[[], int]) -> int:
         return 1
     except KeyboardInterrupt:
         return 130
+    except _TerminatedError:
+        return TERMINATED
     except SystemExit as error:
         # argparse has printed its message and leaves with 2.
         return 0 if not error.code else 1
@@ -85,6 +119,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     from lowerdeck.build import BuildError
     from lowerdeck.dialects.blob import ElidedBlobError
     from lowerdeck.dialects.errors import ModelError
+    from lowerdeck.passes.options import OptionError
 
     return (
         ToolError,
@@ -93,6 +128,7 @@ def user_errors() -> tuple[type[Exception], ...]:
         ElidedBlobError,
         ModelError,
         OSError,
+        OptionError,
         ParseError,
         UnregisteredConstructException,
     )

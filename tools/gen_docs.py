@@ -241,25 +241,33 @@ def _options(cls: type[ModulePass]) -> Sequence[Any]:
 
 def cli_page() -> str:
     """docs/cli.md: the arguments of `lowerdeck` and `opt-tool`."""
+    from lowerdeck.tools.command import EXAMPLE
+    from lowerdeck.tools.common import EXIT_CODES
     from lowerdeck.tools.lowerdeck import argument_parser
     from lowerdeck.tools.opt_tool import OptTool
 
     parser = argument_parser()
     commands = {name: _rows(command) for name, command in _commands(parser).items()}
-    common = [row for row in commands["compile"] if all(row in c for c in commands.values())]
+    on_models = {name: rows for name, rows in commands.items() if any("`MODEL`" in r for r in rows)}
+    common = [row for row in commands["compile"] if all(row in c for c in on_models.values())]
     parts = [
         "# Command line",
         _NOTE.format(source="the parsers of arguments in `tools`"),
         "## lowerdeck",
         parser.description or "",
-        "Each command takes these arguments, and its own:",
+        EXIT_CODES[:1].upper() + EXIT_CODES[1:] + ".",
+        "`pip install 'lowerdeck[completion]'`, then `eval \"$(register-python-argcomplete "
+        'lowerdeck)"` in the start file of the shell, completes commands and options.',
+        "Each command on a model takes these arguments, and its own:",
         _table(common),
     ]
     for name, command in _commands(parser).items():
         text = command.description or ""
-        own = [row for row in commands[name] if row not in common]
+        own = [row for row in commands[name] if row not in common and "`-h, --help`" not in row]
         parts += [f"### lowerdeck {name}", f"{text[:1].upper()}{text[1:]}.", _table(own)]
-        if command.epilog:
+        if command.epilog and command.epilog.startswith(EXAMPLE):
+            parts.append(f"Example: `{command.epilog.removeprefix(EXAMPLE)}`")
+        elif command.epilog:
             parts.append(f"{command.epilog[:1].upper()}{command.epilog[1:]}.")
     parts += [
         "## opt-tool",
@@ -302,7 +310,8 @@ def _argument(action: argparse.Action) -> str:
         choices = None if action.choices is None else f"{{{','.join(map(str, action.choices))}}}"
         metavar = action.metavar if isinstance(action.metavar, str) else None
         value = f" {metavar or choices or action.dest.upper()}"
-    names = action.option_strings or [str(action.metavar or action.dest)]
+    choice = "|".join(map(str, action.choices or ())) or action.dest
+    names = action.option_strings or [str(action.metavar or choice)]
     text = (action.help or "").replace("%(default)s", str(action.default)).replace("|", "\\|")
     return f"| `{', '.join(names)}{value}` | {' '.join(text.split())} |"
 

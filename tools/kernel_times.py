@@ -67,12 +67,15 @@ class Report:
     def _sum(self) -> float:
         return sum(entry.seconds for entry in self.profile.kernels) or 1.0
 
-    def text(self, by: str = "time") -> str:
-        """As a table for a person: the slowest first, or by "source": in the program's order."""
+    def text(self, by: str = "time", *, wide: bool = False) -> str:
+        """
+        As a table for a person: the slowest first, or by "source": in the program's order. Texts
+        are cut short unless it is `wide`.
+        """
         entries = list(self.profile.kernels)
         if by == "time":
             entries.sort(key=lambda entry: -entry.seconds)
-        rows = [self._row(entry) for entry in entries]
+        rows = [self._row(entry, None if wide else _WIDTH) for entry in entries]
         total = sum(entry.multiply_adds or 0 for entry in entries)
         flops = 2 * total / self.profile.seconds
         lines = [
@@ -90,7 +93,7 @@ class Report:
             lines += ["", f"without vectors, though above 2 % of a run: {names}"]
         return "\n".join(lines)
 
-    def _row(self, entry: KernelTimes) -> list[str]:
+    def _row(self, entry: KernelTimes, width: int | None) -> list[str]:
         rates = self._rates(entry)
         return [
             entry.kernel,
@@ -103,7 +106,10 @@ class Report:
             "?" if entry.bytes is None else f"{entry.bytes / 1e6:.2f}",
             _number(rates["bytes_per_second"], 1e9),
             str(entry.lanes or "-"),
-            *map(_shortened, (entry.schedule or "-", entry.shapes, ", ".join(entry.nodes))),
+            *(
+                _shortened(text, width)
+                for text in (entry.schedule or "-", entry.shapes, ", ".join(entry.nodes))
+            ),
         ]
 
 
@@ -116,5 +122,5 @@ def _number(value: float | None, unit: float, suffix: str = "") -> str:
     return "-" if value is None else f"{value / unit:.1f}{suffix}"
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _WIDTH else f"{text[: _WIDTH - 3]}..."
+def _shortened(text: str, width: int | None) -> str:
+    return text if width is None or len(text) <= width else f"{text[: width - 3]}..."

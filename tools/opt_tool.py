@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
+from xdsl.universe import Universe
 from xdsl.utils.arg_spec import parse_pipeline
 from xdsl.utils.exceptions import ParseError, ShrinkException
 from xdsl.xdsl_opt_main import xDSLOptMain
@@ -39,15 +41,20 @@ from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import PHASES
 from lowerdeck.passes.options import UNSPECIFIED
 from lowerdeck.passes.provenance import warn_of_names
-from lowerdeck.tools.arguments import add_options, checking_options, compile_options
+from lowerdeck.tools.arguments import add_options, checking_options, compile_options, listed
 from lowerdeck.tools.common import ToolError, about, run_tool, verify
-from lowerdeck.tools.load_pass import loaded_pass
+from lowerdeck.tools.load_pass import loaded_passes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lowerdeck.tools.check_each import PassChecker
     from lowerdeck.tools.weights import WeightsFile
+
+
+_ELIDE_ABOVE = 200
+_CONSTANT = re.compile(r'(dense<)[^>]*(>)|("0x)[0-9A-F]*(")')
+"""The elements of a constant in IR text, as numbers or as bytes."""
 
 
 class OptTool(xDSLOptMain):
@@ -71,8 +78,9 @@ class OptTool(xDSLOptMain):
 
     def register_all_dialects(self) -> None:
         self.ctx = LowerdeckContext()
-        super().register_all_dialects()
-        for name, factory in dialects().items():
+        # Of packages that tell xDSL of their dialects, as this one does where it is installed.
+        known = {**Universe.get_multiverse().all_dialects, **dialects()}
+        for name, factory in known.items():
             self.ctx.register_dialect(name, factory)
 
     def register_all_passes(self) -> None:
@@ -105,6 +113,36 @@ class OptTool(xDSLOptMain):
             "optimized, kernels, buffer, scheduled or c; or, as for an export, onnx or caffe",
         )
         add("--print-ir-after-all", action="store_true", help="IR after each pass, to stderr")
+        add(
+            "--print-ir-after",
+            action="append",
+            default=[],
+            metavar="PASS,...",
+            help="IR after these passes, to stderr",
+        )
+        add(
+            "--print-ir-before",
+            action="append",
+            default=[],
+            metavar="PASS,...",
+            help="IR before these passes, to stderr",
+        )
+        add(
+            "--print-ir-diff",
+            action="store_true",
+            help="what each pass changes in the text of the IR, as a unified diff, to stderr; with "
+            "--print-ir-after, for those passes",
+        )
+        add(
+            "--elide-above",
+            type=int,
+            default=_ELIDE_ABOVE,
+            metavar="N",
+            help="leave constants of more characters out of what these options print (default: "
+            f"{_ELIDE_ABOVE})",
+        )
+        add("--list-passes", action=_ListAction, listed="passes", help="list our passes, and leave")
+        add("--list-targets", action=_ListAction, listed="targets", help="list targets, and leave")
         add("--pass-statistics", action="store_true", help="rewrites by pattern, to stderr")
         add("--rewrite-log", action="store_true", help="each rewrite made, to stderr")
         add(
@@ -137,26 +175,28 @@ class OptTool(xDSLOptMain):
             "--load-pass",
             action="append",
             default=[],
-            metavar="MODULE:CLASS",
-            help="register a pass from an importable module under its own name",
+            metavar="FILE:CLASS",
+            help="register a pass of a Python file, or of an importable module, by its own name; "
+            "without :CLASS all of its passes",
         )
 
     # Input
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         """The input, its format from its content where the suffix is none that is known."""
-        path = self.args.input_file
+        path: str | None = None if self.args.input_file == "-" else self.args.input_file
+        self.args.input_file = path
         if path is not None and os.path.isdir(path):
             from lowerdeck.frontends.detect import detect_format
 
             format_ = detect_format(path)
             return open(graph_file(path), "rb"), format_
         stream, extension = super().get_input_stream()
-        if extension not in self.available_frontends and not self.args.frontend:
+        if path and extension not in self.available_frontends and not self.args.frontend:
             from lowerdeck.frontends.detect import detect_format
 
             stream.close()
-            return open(self.args.input_file, "rb"), detect_format(self.args.input_file)
+            return open(path, "rb"), detect_format(path)
         return stream, extension
 
     def _read_text(self, stream: IO[bytes]) -> ModuleOp:
@@ -189,8 +229,11 @@ class OptTool(xDSLOptMain):
         """What the arguments ask for; ToolError if they make no sense."""
         args = self.args
         for spec in args.load_pass:
-            loaded = loaded_pass("opt-tool", spec)
-            self.register_pass(loaded.name, lambda loaded=loaded: loaded)
+            for loaded in loaded_passes("opt-tool", spec):
+                self.register_pass(loaded.name, lambda loaded=loaded: loaded)
+        for name in (*listed(args.print_ir_after), *listed(args.print_ir_before)):
+            if name not in self.available_passes:
+                raise ToolError(f"opt-tool: {no_pass(name, self.available_passes)}")
         options = compile_options(args)
         with checking_options("opt-tool"):
             check_options(options, self.available_passes)
@@ -225,13 +268,32 @@ class OptTool(xDSLOptMain):
         except (ArgSpecParseError, ValueError) as error:
             raise ToolError(f"opt-tool: --pass-pipeline: {error}") from error
 
-    def print_after(self, pass_: ModulePass, module: ModuleOp, stream: IO[str]) -> None:
-        """The module as a pass has left it."""
+    def print_ir(self, when: str, module: ModuleOp, stream: IO[str]) -> None:
+        """The module as it is before or after a pass."""
+        print(f"// -----// IR {when} //----- //\n{self.text_of(module)}", file=stream)
+
+    def text_of(self, module: ModuleOp) -> str:
+        """The module as text, in the format that the arguments ask for."""
+        from io import StringIO
+
         from xdsl.printer import Printer
 
-        print(f"// -----// IR after {pass_.name} //----- //", file=stream)
-        Printer(stream, print_generic_format=self.args.print_op_generic).print_op(module)
-        print(file=stream)
+        text = StringIO()
+        Printer(
+            text,
+            print_generic_format=self.args.print_op_generic,
+            print_debuginfo=self.args.print_debuginfo,
+        ).print_op(module)
+        limit = self.args.elide_above
+
+        def shortened(match: re.Match[str]) -> str:
+            return (
+                match[0]
+                if len(match[0]) <= limit
+                else f"{match[1] or match[3]}...{match[2] or match[4]}"
+            )
+
+        return _CONSTANT.sub(shortened, text.getvalue())
 
     # The run
 
@@ -320,9 +382,10 @@ class OptTool(xDSLOptMain):
     def output_resulting_program(self, prog: ModuleOp) -> str:
         """The text of the result: IR, C at the end of `--compile-to=c`, or that of a target."""
         if self.args.compile_to == "c":
-            from lowerdeck.compiler import model_name
+            from lowerdeck.compiler import name_of
 
-            artifact = lowering.emit(self.ctx, prog, model_name(self.get_input_name()))
+            name = name_of(self.get_input_name(), self.context.options)
+            artifact = lowering.emit(self.ctx, prog, name)
             if self.checker is not None:
                 self.checker.check_c(artifact)
             return artifact.files[f"{artifact.name}.c"]
@@ -345,6 +408,8 @@ class _Between(Observer):
         self._tool = tool
         self._started = 0.0
         self._last: ModulePass | None = None
+        self._text = ""
+        """The IR before the pass, if its change is to be printed."""
 
     def verify(self, module: ModuleOp) -> None:
         """ToolError if the module does not verify."""
@@ -353,8 +418,13 @@ class _Between(Observer):
             verify(module, self._tool.get_input_name(), name)
 
     def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-        if self._last is not None and self._tool.args.print_between_passes:
-            self._tool.print_after(self._last, module, sys.stdout)
+        args = self._tool.args
+        if self._last is not None and args.print_between_passes:
+            self._tool.print_ir(f"after {self._last.name}", module, sys.stdout)
+        if pass_.name in listed(args.print_ir_before):
+            self._tool.print_ir(f"before {pass_.name}", module, sys.stderr)
+        if args.print_ir_diff and self._is_of_interest(pass_):
+            self._text = self._tool.text_of(module)
         if self._tool.checker is not None:
             self._tool.checker.before_pass(pass_, phase, module)
         self._started = perf_counter()
@@ -363,10 +433,39 @@ class _Between(Observer):
         self._tool.timings.append((pass_.name, perf_counter() - self._started))
         self._last = pass_
         self.verify(module)
-        if self._tool.args.print_ir_after_all:
-            self._tool.print_after(pass_, module, sys.stderr)
+        args = self._tool.args
+        if args.print_ir_diff and self._is_of_interest(pass_):
+            self._print_diff(pass_, module)
+        elif args.print_ir_after_all or pass_.name in listed(args.print_ir_after):
+            self._tool.print_ir(f"after {pass_.name}", module, sys.stderr)
         if self._tool.checker is not None:
             self._tool.checker.after_pass(pass_, phase, module)
+
+    def _is_of_interest(self, pass_: ModulePass) -> bool:
+        asked = listed(self._tool.args.print_ir_after)
+        return not asked or pass_.name in asked
+
+    def _print_diff(self, pass_: ModulePass, module: ModuleOp) -> None:
+        from difflib import unified_diff
+
+        before, after = self._text.splitlines(), self._tool.text_of(module).splitlines()
+        names = f"before {pass_.name}", f"after {pass_.name}"
+        for line in unified_diff(before, after, *names, lineterm=""):
+            print(line, file=sys.stderr)
+
+
+class _ListAction(argparse.Action):
+    """Prints what there is of something, and leaves."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, listed: str, help: str) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
+        self._listed = listed
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from lowerdeck.tools import listings
+
+        print(listings.passes() if self._listed == "passes" else listings.targets())
+        parser.exit()
 
 
 @contextmanager

@@ -6,7 +6,7 @@ Indices stay within the dimension they address, trip counts are small, floats ar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -32,7 +32,7 @@ from lowerdeck.dialects.core.tensor import (
     TransposeOp,
 )
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype
-from lowerdeck.dialects.dims import Expr
+from lowerdeck.dialects.dims import Expr, parse_text
 from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.dialects.interpret import find_function
 from lowerdeck.dialects.interpret.graphs import graph_runner
@@ -139,6 +139,27 @@ def sample_inputs(
         bounds = list(_bounds(value, known, set()))
         bound = max(min(bounds), 1) if bounds else choice.integers
         arrays[name] = _random(generator, dtype, shape, bound)
+    return arrays
+
+
+def arrays_of(
+    types: Mapping[str, tuple[np.dtype[Any], Sequence[int | str]]],
+    sizes: Mapping[str, int] | None = None,
+    *,
+    seed: int = 0,
+) -> dict[str, NDArray[Any]]:
+    """
+    Arrays by tensor name of which only types and shapes are known; strings in shapes are symbols or
+    expressions of them. Integers are 0 or 1, for they may be indices.
+    """
+    generator, choice = np.random.default_rng(seed), CHOICES[0]
+    known = dict(sizes or {})
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, (dtype, shape) in types.items():
+        dims = [parse_text(str(size)) for size in shape]
+        for symbol in sorted(set[str]().union(*(dim.symbols for dim in dims))):
+            known.setdefault(symbol, choice.sizes[len(known) % len(choice.sizes)])
+        arrays[name] = _random(generator, dtype, [dim.evaluate(known) for dim in dims], 2)
     return arrays
 
 

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from xdsl.dialects.builtin import IntAttr, ModuleOp
 from xdsl.ir import Operation, SSAValue
-from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.blob import Blob
 from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.lowering.abi import ABI
 from lowerdeck.lowering.emit_c import interface
 from lowerdeck.lowering.emit_c.entry import EntryWriter, Threads

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.lowering.errors import LoweringError
 from lowerdeck.lowering.strategies.base import Candidate, Setting
 from lowerdeck.lowering.strategies.registry import apply_schedule, candidates, choose, described

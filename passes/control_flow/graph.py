@@ -13,8 +13,8 @@ from types import UnionType
 from typing import NamedTuple
 
 from xdsl.ir import Operation, SSAValue
-from lowerdeck.dialects.errors import CompileError
 
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.control_flow import kinds

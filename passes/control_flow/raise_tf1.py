@@ -13,9 +13,9 @@ from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, Region
 from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
-from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.names import UNUSED, given_name, named, unused_inputs
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.tf1.functions import FunctionOp
 from lowerdeck.dialects.tf1.ops import GraphOp, Tf1Op
 from lowerdeck.passes.context import options_of

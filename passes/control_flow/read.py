@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
-from lowerdeck.dialects.errors import CompileError
 
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.dialects.tf1.attributes import CONTROL, RESOURCE
 from lowerdeck.dialects.tf1.functions import (
     CALLS,

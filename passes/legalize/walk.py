@@ -15,7 +15,6 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import FunctionType, TensorType
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.exceptions import VerifyException
-from lowerdeck.dialects.errors import CompileError
 
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.types import (
@@ -28,7 +27,7 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr, constants
-from lowerdeck.dialects.errors import located
+from lowerdeck.dialects.errors import CompileError, located
 from lowerdeck.passes.legalize.legalizer import Legalizer, PoisonedError, RefusalError, refuse
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.provenance import describe

@@ -1,0 +1,380 @@
+"""What the commands say, keep and refuse, beyond what they compute."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import lowerdeck
+from lowerdeck.tools.lowerdeck import argument_parser, main
+from lowerdeck.tools.opt_tool import main as opt_tool
+from lowerdeck.tools.summary import described
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """y = tanh(x), of as many rows as one likes."""
+    rows = ["n", 3]
+    graph = helper.make_graph(
+        [helper.make_node("Tanh", ["x"], ["y"], name="the/node")],
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, rows)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, rows)],
+    )
+    opsets = [helper.make_opsetid("", 21)]
+    path = tmp_path / "m.onnx"
+    path.write_bytes(
+        helper.make_model(graph, opset_imports=opsets, ir_version=10).SerializeToString()
+    )
+    return path
+
+
+def output_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(arguments) == 0
+    return capsys.readouterr().out
+
+
+def error_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(arguments) == 1
+    error = capsys.readouterr().err
+    assert "Traceback" not in error
+    return error
+
+
+# Versions, errors and representations
+
+
+def test_module_is_the_command() -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "lowerdeck", "--version"], capture_output=True, text=True
+    )
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == f"lowerdeck {lowerdeck.__version__}"
+    assert any(line.startswith("xdsl 0.74") for line in lines)
+
+
+def test_every_public_name_exists() -> None:
+    assert all(hasattr(lowerdeck, name) for name in lowerdeck.__all__)
+    errors = [getattr(lowerdeck, name) for name in lowerdeck.__all__ if name.endswith("Error")]
+    assert len(errors) == 10
+    assert all(issubclass(error, lowerdeck.LowerdeckError) for error in errors)
+
+
+def test_refusals_have_one_base(tmp_path: Path) -> None:
+    (tmp_path / "bad.onnx").write_bytes(b"\x08\x0a\x12garbage")
+    with pytest.raises(lowerdeck.LowerdeckError):
+        lowerdeck.compile(tmp_path / "bad.onnx")
+    with pytest.raises(lowerdeck.LowerdeckError, match="no strategy"):
+        lowerdeck.compile(tmp_path / "bad.onnx", disable_strategy=["winnograd"])
+    graph = tmp_path / "t.mlir"
+    graph.write_text("builtin.module {\n}\n")
+    with pytest.raises(lowerdeck.CompileError):
+        lowerdeck.compile(graph)
+
+
+def test_bytes_are_no_model() -> None:
+    source: Any = b"\x08"
+    with pytest.raises(TypeError, match=r"onnx\.load_from_string"):
+        lowerdeck.compile(source)
+
+
+def test_repr_and_name(model: Path) -> None:
+    compiled = lowerdeck.compile(model, target="c99", name="other", cache=False)
+    assert repr(compiled) == (
+        "<lowerdeck.Model 'other' for c99: x: float32[n, 3] -> y: float32[n, 3]>"
+    )
+    assert compiled.workspace_for({"x": (5, 3)}) >= 0
+    with pytest.raises(ValueError, match="has the shape"):
+        compiled.workspace_for({"x": (5, 4)})
+    with pytest.raises(ValueError, match=r"\['x'\]; given are \['img'\]"):
+        compiled({"img": np.zeros((1, 3), np.float32)})
+    with pytest.raises(lowerdeck.OptionError, match="'no name' is no identifier"):
+        lowerdeck.compile(model, name="no name")
+
+
+# compile
+
+
+def test_compile_says_what_it_wrote(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    text = output_of(["compile", str(model), "-o", str(out), "--name", "tanh_net"], capsys)
+    assert f"wrote {out} for native and one thread: " in text
+    assert "call tanh_net_run of tanh_net.h" in text
+    assert "input x: float32[n, 3]" in text
+    assert (out / "tanh_net.c").exists()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx", "out"]
+
+
+def test_compile_keeps_files_of_the_user(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "example.c").write_text("int main(void) { return 42; }\n")
+    (out / "m.h").write_text("#define M 1\n")
+    command = ["compile", str(model), "-o", str(out)]
+    lines = error_of(command, capsys).splitlines()
+    assert [line.split(": ")[0] for line in lines] == [f"{out}/example.c", f"{out}/m.h"]
+    assert sorted(path.name for path in out.iterdir()) == ["example.c", "m.h"]
+    assert "42" in (out / "example.c").read_text()
+    output_of([*command, "--force"], capsys)
+    assert "42" not in (out / "example.c").read_text()
+    output_of(command, capsys)  # what lowerdeck wrote, it replaces
+
+
+def test_a_file_is_no_folder(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "README").write_text("mine")
+    error = error_of(["compile", str(model), "-o", str(tmp_path / "README")], capsys)
+    assert error == f"{tmp_path / 'README'}: is not a folder\n"
+
+
+def test_sigterm_leaves_nothing(model: Path, tmp_path: Path) -> None:
+    """Nor is anything written beside the folder before, where there may be no right to."""
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    compiler = tmp_path / "slow-cc"
+    compiler.write_text("#!/bin/sh\nexec sleep 30\n")
+    compiler.chmod(0o755)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lowerdeck", "compile", str(model), "-o", str(tmp_path / "out")],
+        env={**os.environ, "TMPDIR": str(scratch), "CC": str(compiler)},
+        stderr=subprocess.PIPE,
+    )
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not list(scratch.glob("lowerdeck-*/m.c")):
+        time.sleep(0.05)
+    beside = sorted(path.name for path in tmp_path.iterdir())
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert beside == ["m.onnx", "slow-cc", "tmp"]
+    assert list(scratch.iterdir()) == []
+    assert not (tmp_path / "out").exists()
+
+
+# run and bench
+
+
+def test_run_says_what_the_outputs_hold(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = tmp_path / "in.npz"
+    np.savez(inputs, x=np.array([[0.0, np.inf, -np.inf]], np.float32))
+    command = ["run", str(model), "--inputs", str(inputs)]
+    assert output_of(command, capsys) == "y: float32[1, 3], -1 to 1, mean 0: 0 1 -1\n"
+    assert output_of([*command, "--quiet"], capsys) == ""
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (
+            np.array([1.0, np.nan, np.inf, 3.0]),
+            "a: float64[4], 1 to 3, mean 2, 1 NaN, 1 infinite: 1 nan inf 3",
+        ),
+        (np.zeros((0, 2), np.int64), "a: int64[0, 2], empty"),
+        (np.array([True, False]), "a: bool[2], 1 of 2 true: True False"),
+        (np.float32(2.5), "a: float32[]: 2.5"),
+        (
+            np.arange(9, dtype=np.uint8),
+            "a: uint8[9], 0 to 8, mean 4: 0 1 2 3 4 5 6 7 ...",
+        ),
+        ([np.float32(1), None], "a: 2 tensors\n  a[0]: float32[]: 1\n  a[1]: nothing"),
+        (np.array(["b"], object), "a: object[1]: 'b'"),
+    ],
+)
+def test_described(array: Any, text: str) -> None:
+    assert described("a", array) == text
+
+
+def test_one_array_is_not_enough(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a.npy"
+    np.save(path, np.zeros((1, 3), np.float32))
+    assert "one array without a name" in error_of(
+        ["run", str(model), "--inputs", str(path)], capsys
+    )
+
+
+def test_bench_says_on_what(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["bench", str(model), "--seconds", "0"]
+    text = output_of([*command, "--dim", "n=7"], capsys)
+    assert "inputs     x: float32[7, 3] (random)" in text
+    assert " p99, " in text
+    assert "runs a second" in text
+    out = tmp_path / "out"
+    output_of(["compile", str(model), "-o", str(out)], capsys)
+    text = output_of(["bench", str(out), "--seconds", "0", "--dim", "n=9"], capsys)
+    assert "x: float32[9, 3] (random)" in text
+    assert "expected NAME=N" in error_of([*command, "--dim", "n"], capsys)
+    assert "not a number of seconds" in error_of(["bench", str(model), "--seconds", "-1"], capsys)
+
+
+def test_options_are_written_in_full(
+    model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["compile", str(model), "-o", str(tmp_path / "out"), "--out", "y"]
+    assert "unrecognized arguments: --out y" in error_of(command, capsys)
+
+
+# The cache
+
+
+def test_cache(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("LOWERDECK_CACHE", str(folder))
+    bench = ["bench", str(model), "--seconds", "0"]
+    output_of([*bench, "--no-cache"], capsys)
+    assert "holds    0 compiled models, 0 bytes" in output_of(["cache", "info"], capsys)
+    output_of(bench, capsys)
+    text = output_of(["cache"], capsys)
+    assert f"folder   {folder} " in text
+    assert "holds    1 compiled models, " in text
+    text = output_of(["cache", "clear"], capsys)
+    assert text == f"removed 1 compiled models from {folder}\n"
+    assert list(folder.iterdir()) == []
+
+
+def test_a_cache_that_cannot_be_used_stops_nothing(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LOWERDECK_CACHE", "/dev/null/cache")
+    assert "median" in output_of(["bench", str(model), "--seconds", "0"], capsys)
+    assert output_of(["cache"], capsys).startswith("no cache: /dev/null/cache: cannot be used")
+
+
+# opt-tool
+
+
+def test_list_passes_has_every_pass(capsys: pytest.CaptureFixture[str]) -> None:
+    from lowerdeck.lowering.pipeline import ALL_PASSES
+
+    assert opt_tool(["--list-passes"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    names = [line.strip().split("{")[0].split(" ")[0] for line in lines]
+    assert {name for name in ALL_PASSES if names.count(name) != 1} == set()
+    assert "  legalize-onnx (required)" in lines
+    assert "      Convert every onnx op to `core` ops with exact types." in lines
+    assert any(line.startswith("  parallelize{") for line in lines)
+
+
+def test_list_targets(capsys: pytest.CaptureFixture[str]) -> None:
+    from lowerdeck.lowering.targets import target_names
+
+    assert opt_tool(["--list-targets"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == target_names()
+    assert lines[-1].endswith("runs on this machine")
+
+
+PASS = """
+from xdsl.passes import ModulePass
+
+
+class NothingPass(ModulePass):
+    name = "nothing-at-all"
+
+    def apply(self, ctx, op):
+        op.attributes.clear()
+"""
+
+
+def test_passes_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, text = tmp_path / "my_pass.py", tmp_path / "t.mlir"
+    file.write_text(PASS)
+    text.write_text("builtin.module attributes {a = 1 : i32} {\n}\n")
+    for spec in (str(file), f"{file}:NothingPass"):
+        command = [str(text), "--load-pass", spec, "--pass-pipeline=nothing-at-all"]
+        assert opt_tool(command) == 0
+        assert "a = 1" not in capsys.readouterr().out
+    for spec, reason in (
+        (f"{file}:Other", "no attribute 'Other'"),
+        (f"{file}:ModulePass.name", "no attribute"),
+        (str(tmp_path / "none.py"), "No such file"),
+        ("no.such.module:X", "No module named"),
+        ("os.path", "os.path defines no pass"),
+        ("os.path:join", "not a class derived from ModulePass"),
+    ):
+        assert opt_tool([str(text), "--load-pass", spec]) == 1
+        error = capsys.readouterr().err
+        assert error.startswith(f"opt-tool: --load-pass {spec}: ")
+        assert reason in error
+
+
+def test_standard_input_by_its_sign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.mlir"
+    path.write_text("builtin.module {\n}\n")
+    with open(path) as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert opt_tool(["-"]) == 0
+    assert capsys.readouterr().out.strip() == "builtin.module {\n}"
+
+
+# Other tools
+
+
+def test_xdsl_reads_our_dialects(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """What `xdsl-opt` does with the entry point; ours has the dialects but once then."""
+    import importlib.metadata
+
+    from xdsl.universe import XDSL_UNIVERSE
+    from xdsl.xdsl_opt_main import xDSLOptMain
+
+    from lowerdeck.tools.universe import UNIVERSE
+
+    class Point:
+        def __init__(self, name: str, universe: object) -> None:
+            self.name, self._universe = name, universe
+
+        def load(self) -> object:
+            return self._universe
+
+    points = [Point("lowerdeck", UNIVERSE), Point("xdsl", XDSL_UNIVERSE)]
+
+    def entry_points(group: str) -> list[Point]:
+        return points if group == "xdsl.universe" else []
+
+    monkeypatch.setattr(importlib.metadata, "entry_points", entry_points)
+    path, out = tmp_path / "t.mlir", tmp_path / "out.mlir"
+    path.write_text(
+        "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {\n"
+        "  %y = core.neg %x : (tensor<2xf32>) -> tensor<2xf32>\n"
+        "  %z = core.neg %y : (tensor<2xf32>) -> tensor<2xf32>\n"
+        "  func.return %z : tensor<2xf32>\n}\n"
+    )
+    xDSLOptMain(args=[str(path), "-p", "simplify-arithmetic", "-o", str(out)]).run()
+    assert "core.neg" not in out.read_text()
+    assert opt_tool([str(path), "-o", str(out)]) == 0
+    assert out.read_text().count("core.neg") == 2
+
+
+def test_completion(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every command and option can be told to a shell."""
+    argcomplete = pytest.importorskip("argcomplete")
+    finder = argcomplete.CompletionFinder(argument_parser())
+    words = finder._get_completions([], "", "", None)
+    assert {"compile", "run", "bench", "cache"} <= {word.strip() for word in words}

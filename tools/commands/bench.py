@@ -1,0 +1,122 @@
+"""`lowerdeck bench`: latency and memory, and with `--profile` where the time goes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lowerdeck.dialects.files import replacing
+from lowerdeck.tools.arguments import read_arrays
+from lowerdeck.tools.command import (
+    add_cache_option,
+    add_command,
+    call,
+    command_options,
+    compiled,
+    is_compiled,
+    random_inputs,
+    seconds,
+)
+from lowerdeck.tools.common import ToolError, about
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lowerdeck.compiler import Model, Profile
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser of the tool."""
+    one = add_command(
+        commands,
+        "bench",
+        run,
+        "measure latency and memory",
+        example="lowerdeck bench model.onnx --dim batch=8 --profile",
+    )
+    one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name; else random ones")
+    one.add_argument(
+        "--dim",
+        action="append",
+        default=[],
+        metavar="NAME=N",
+        help="size of an open dimension of random inputs; repeatable",
+    )
+    one.add_argument("--json", metavar="F", dest="report", help="also write the results to F")
+    one.add_argument(
+        "--by",
+        choices=("time", "source"),
+        default="time",
+        help="order of the profile: slowest first, or source",
+    )
+    one.add_argument("--wide", action="store_true", help="a profile with its texts in full")
+    one.add_argument("--seconds", type=seconds, default=2.0, metavar="S", help="how long to run")
+    add_cache_option(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print."""
+    from lowerdeck.tools.bench import measure
+    from lowerdeck.tools.kernel_times import Report
+    from lowerdeck.tools.peak import MultiplyAdds
+    from lowerdeck.tools.progress import progress
+
+    sizes = parse_sizes(args.dim)
+    with about(args.model), progress() as shown:
+        options = command_options(args, shown)
+        model = compiled(args, options)
+        if args.inputs:
+            inputs = read_arrays(args.inputs)
+        elif is_compiled(args.model):
+            inputs = _inputs_of(model, sizes)
+        else:
+            inputs = random_inputs(args, options, sizes)
+        call(model, inputs)
+        shown("measure")
+        if args.profile:
+            profile = _profiled(model, inputs, args.seconds)
+            peak = MultiplyAdds().peak_flops(options.threads)
+            result = Report(model.name, options.threads, profile, peak)
+            text = result.text(args.by, wide=args.wide)
+        else:
+            result = measure(model, inputs, args.seconds)
+            text = result.text()
+    origin = "given" if args.inputs else "random"
+    shapes = ", ".join(f"{name}: {a.dtype}{list(a.shape)}" for name, a in inputs.items())
+    print(f"inputs     {shapes or 'none'} ({origin})")
+    print(text)
+    if args.report:
+        with replacing(args.report) as file:
+            json.dump(result.data(), file, indent=2)
+            file.write("\n")
+    return 0
+
+
+def parse_sizes(texts: Sequence[str]) -> dict[str, int]:
+    """`NAME=N` for each dimension; ToolError for anything else."""
+    sizes: dict[str, int] = {}
+    for text in texts:
+        name, equals, size = text.rpartition("=")
+        if not name or not equals or not size.isdecimal():
+            raise ToolError(f"--dim {text}: expected NAME=N")
+        sizes[name] = int(size)
+    return sizes
+
+
+def _inputs_of(model: Model, sizes: Mapping[str, int]) -> dict[str, NDArray[Any]]:
+    """Random inputs of a compiled model, of which no more than types and shapes is known."""
+    from lowerdeck.tools.sample_inputs import arrays_of
+
+    return arrays_of({info.name: (info.dtype, info.shape) for info in model.inputs}, sizes)
+
+
+def _profiled(model: Model, inputs: Mapping[str, NDArray[Any]], length: float) -> Profile:
+    import numpy as np
+
+    arrays = {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
+    try:
+        return model.profile(arrays, seconds=length)
+    except ValueError as error:
+        raise ToolError(f"{model.name}: {error}") from error

@@ -1,0 +1,79 @@
+"""`lowerdeck run`: a model on arrays."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from lowerdeck.dialects.files import replacing
+from lowerdeck.tools.arguments import read_arrays
+from lowerdeck.tools.command import (
+    add_cache_option,
+    add_command,
+    call,
+    command_options,
+    compiled,
+    module_at,
+)
+from lowerdeck.tools.common import about
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lowerdeck.passes.options import CompileOptions
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser of the tool."""
+    one = add_command(
+        commands,
+        "run",
+        run,
+        "run a model on arrays, and say what the outputs hold",
+        example="lowerdeck run model.onnx --inputs in.npz --outputs out.npz",
+    )
+    one.add_argument("--inputs", metavar="IN.npz", help="arrays by input name")
+    one.add_argument("--outputs", metavar="OUT.npz", help="file to write the outputs to")
+    one.add_argument(
+        "--interpret", action="store_true", help="run the reference interpreter instead of C"
+    )
+    one.add_argument("-q", "--quiet", action="store_true", help="no summary of the outputs")
+    add_cache_option(one)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the model once; write and describe what it returns."""
+    from lowerdeck.tools.progress import progress
+    from lowerdeck.tools.summary import described
+
+    inputs = read_arrays(args.inputs) if args.inputs else {}
+    with about(args.model), progress() as shown:
+        options = command_options(args, shown)
+        outputs = _interpret(args, options, inputs) if args.interpret else None
+        if outputs is None:
+            outputs = call(compiled(args, options), inputs)
+    if args.outputs:
+        _write_arrays(args.outputs, outputs)
+    if not args.quiet:
+        for name, array in outputs.items():
+            print(described(name, array))
+    return 0
+
+
+def _interpret(
+    args: argparse.Namespace, options: CompileOptions, inputs: Mapping[str, NDArray[Any]]
+) -> dict[str, Any]:
+    """The outputs by the interpreter, of the module before any optimization."""
+    from lowerdeck.dialects.interpret import run_module
+
+    module = module_at(args, options, "legal")
+    options.progress("interpret")
+    return dict(run_module(module, inputs))
+
+
+def _write_arrays(path: str, arrays: Mapping[str, Any]) -> None:
+    import numpy as np
+
+    with replacing(path, "wb") as file:
+        np.savez(file, **arrays)
