@@ -27,7 +27,8 @@ def loaded_passes(tool: str, spec: str) -> list[type[ModulePass]]:
         found = [getattr(module, name)] if colon else list(_defined_in(module))
     except Exception as error:
         # Whatever the code of the user raises.
-        text = f"{type(error).__name__}: {error}"
+        is_plain = isinstance(error, ImportError | AttributeError | OSError)
+        text = str(error) if is_plain else f"{type(error).__name__}: {error}"
         raise ToolError(f"{tool}: --load-pass {spec}: {text}") from error
     if not found:
         raise ToolError(f"{tool}: --load-pass {spec}: {where} defines no pass")
