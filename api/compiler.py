@@ -221,12 +221,13 @@ def import_and_lower(
     from lowerdeck.lowering.pipeline import run_to_phase
 
     with working_on_modules():
-        module, context = _imported(model, options)
+        module, context = read_model(model, options)
         run_to_phase(context, module, phase, _observer(options), instead=instead)
     return module, context
 
 
-def _imported(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckContext]:
+def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, LowerdeckContext]:
+    """The module of a model file as it was read, before any pass, and its context."""
     from lowerdeck.dialects.registry import register_dialects
     from lowerdeck.frontends import load_model
     from lowerdeck.lowering.pipeline import check_options
@@ -326,7 +327,7 @@ def _generate(path: str, folder: str, options: CompileOptions) -> None:
     from lowerdeck.lowering import compile_to_c
 
     with working_on_modules():
-        module, context = _imported(path, options)
+        module, context = read_model(path, options)
         artifact = compile_to_c(context, module, name_of(path, options), _observer(options))
         _write(artifact, folder)
 

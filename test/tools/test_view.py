@@ -1,0 +1,425 @@
+"""`lowerdeck view`: what is in the page, and what it does in a browser, where there is one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from lowerdeck.tools.lowerdeck import main
+from lowerdeck.tools.view.page import page
+from lowerdeck.tools.view.weights import weight_statistics
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
+
+needs_browser = pytest.mark.skipif(
+    BROWSER is None, reason=f"none of {', '.join(BROWSERS)} is installed"
+)
+
+WEIGHTS = np.array([[-1.0, 0.0], [0.0, 3.0]], np.float32)
+
+
+def write(path: Path, nodes: list[onnx.NodeProto], shape: list[Any] | None = None) -> Path:
+    """A model of one input `x` and the output `y`, with the weights `w`."""
+    dims: list[Any] = [2, 2] if shape is None else shape
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, dims)],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, dims)],
+        [numpy_helper.from_array(WEIGHTS, "w")],
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    """y = relu(-(-(x w))), whose negations cancel; `a` and `b` are scopes."""
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"], name="/a/one/MatMul"),
+        helper.make_node("Neg", ["p"], ["q"], name="/a/two/Neg"),
+        helper.make_node("Neg", ["q"], ["r"], name="/a/two/Neg_1"),
+        helper.make_node("Relu", ["r"], ["y"], name="/b/Relu </script>"),
+    ]
+    return write(tmp_path / "m.onnx", nodes)
+
+
+def data_of(html: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def view(model: Path, *arguments: str) -> dict[str, Any]:
+    out = model.with_suffix(".html")
+    assert main(["view", str(model), "-o", str(out), *arguments]) == 0
+    return data_of(out.read_text())
+
+
+def ops_of(data: dict[str, Any], stage: int = -1) -> list[dict[str, Any]]:
+    return [data["records"][position] for position in data["stages"][stage]["ops"]]
+
+
+def run_in_browser(html: Path, script: str) -> Any:
+    """What a function body returns in the page, once it is shown."""
+    copy = html.with_name("test.html")
+    harness = (
+        "<script>document.body.dataset.result = JSON.stringify((() => {"
+        "try {" + script + "} catch (error) { return String(error.stack); }})());</script>"
+    )
+    copy.write_text(html.read_text().replace("</body>", f"{harness}</body>"))
+    flags = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=1400,900"]
+    result = subprocess.run(
+        [str(BROWSER), *flags, f"--user-data-dir={html.parent / 'user'}", "--dump-dom", str(copy)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    found = re.search(r'data-result="([^"]*)"', result.stdout)
+    assert found is not None, result.stderr
+    return json.loads(found[1].replace("&quot;", '"').replace("&lt;", "<").replace("&amp;", "&"))
+
+
+# The data
+
+
+def test_page_needs_nothing_else(model: Path) -> None:
+    data = view(model)
+    html = model.with_suffix(".html").read_text()
+    assert not re.search(r'(src|href)="', html)
+    assert "Permission is hereby granted" in html  # the license of dagre
+    assert html.count("</script>") == 5  # a name with `</script>` does not end the data
+    assert data["title"] == "m.onnx"
+
+
+def test_records(model: Path) -> None:
+    ops = ops_of(view(model))
+    assert [op["title"] for op in ops] == [
+        *("func main", "inputs", "initializer", "MatMul", "Neg", "Neg", "Relu", "return")
+    ]
+    by_title = {op["title"]: op for op in ops}
+    product, inputs, weight = by_title["MatMul"], by_title["inputs"], by_title["initializer"]
+    assert product["in"] == [[inputs["id"], 0], [weight["id"], 0]]
+    assert product["names"] == ["/a/one/MatMul"]
+    assert product["parent"] == by_title["func main"]["id"]
+    assert inputs["types"] == ["f32 2x2"]
+    assert weight["kind"] == "constant"
+    assert weight["params"] == 4
+
+
+def test_shapes_and_work(model: Path) -> None:
+    product = next(
+        op for op in ops_of(view(model, "--phase", "legal")) if op["op"] == "core.matmul"
+    )
+    assert product["types"] == ["f32 2x2"]
+    assert product["flops"] == 16
+    assert product["bytes"] == 48
+
+
+def test_weights_are_described(model: Path) -> None:
+    data = view(model)
+    (weight,) = data["weights"]
+    histogram = weight.pop("histogram")
+    assert sum(histogram) == 4
+    assert histogram[0] == histogram[-1] == 1
+    assert weight == {
+        "count": 4,
+        "minimum": -1,
+        "maximum": 3,
+        "mean": 0.5,
+        "deviation": 1.5,
+        "zeros": 2,
+        "not_finite": 0,
+        "sampled": 4,
+    }
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (np.array([np.nan, np.inf, 2.0]), (3, 2.0, 2.0, 2.0, 0.0, 0, 2)),
+        (np.array([-128, 127], np.int8), (2, -128, 127, -0.5, 127.5, 0, 0)),
+        (np.full(1_000_000, 3, np.float16), (1_000_000, 3, 3, 3, 0, 0, 0)),
+        (np.array([], np.float32), None),
+        (np.array([np.nan]), None),
+        (np.array(["a"], object), None),
+    ],
+)
+def test_weight_statistics(array: NDArray[Any], text: tuple[float, ...] | None) -> None:
+    found = weight_statistics(array)
+    if found is None:
+        assert text is None
+        return
+    values = list(found.data().values())
+    assert tuple(values[:7]) == text
+    assert sum(found.histogram) == found.sampled <= 1 << 18
+
+
+def test_stages_share_what_passes_leave(model: Path) -> None:
+    data = view(model, "--passes")
+    stages = data["stages"]
+    assert stages[0]["title"] == "as read"
+    assert all(one["ops"] != two["ops"] for one, two in pairwise(stages))
+    (gone,) = [s for s in stages if "simplify-arithmetic/cancel-unary" in s["rewrites"]] or [None]
+    legal = next(k for k, s in enumerate(stages) if s["title"] == "after legalize-onnx")
+    before = [op for op in ops_of(data, legal) if op["op"] == "core.neg"]
+    after = [op for op in ops_of(data) if op["op"] == "core.neg"]
+    assert (len(before), len(after)) == (2, 0)
+    assert gone is not None
+    # The product is the same op all along.
+    (one,) = (op["id"] for op in ops_of(data, legal) if op["op"] == "core.matmul")
+    (two,) = (op["id"] for op in ops_of(data) if op["op"] == "core.matmul")
+    assert one == two
+
+
+def test_before_and_after_a_pass(model: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = view(model, "--after", "simplify")
+    assert [stage["title"] for stage in data["stages"]] == ["before simplify", "after simplify"]
+    data = view(model, "--before", "legalize-onnx", "--after", "bufferize")
+    assert [stage["phase"] for stage in data["stages"]] == ["legal", "buffer"]
+    assert any(op["op"] == "buffer.call" for op in ops_of(data))
+    for arguments, text in (
+        (["--after", "simplfy"], "no pass 'simplfy'; did you mean simplify"),
+        (["--after", "bufferize", "--phase", "legal"], "do not both run on the way to legal"),
+        (["--phase", "leagl"], "'leagl' is none of imported, legal"),
+        (["--times", str(model)], "is no profile"),
+        (["--compare", str(model), "--passes"], "not what passes do"),
+    ):
+        assert main(["view", str(model), *arguments]) == 1
+        assert text in capsys.readouterr().err
+
+
+def test_two_models_are_matched_by_their_nodes(model: Path, tmp_path: Path) -> None:
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"], name="/a/one/MatMul"),
+        helper.make_node("Neg", ["p"], ["r"], name="/a/two/Neg_1"),
+        helper.make_node("Sigmoid", ["r"], ["y"], name="/b/Sigmoid"),
+    ]
+    other = write(tmp_path / "other.onnx", nodes)
+    data = view(model, "--compare", str(other))
+    one, two = ({op["id"]: op for op in ops_of(data, k)} for k in (0, 1))
+    common = sorted(one[k]["title"] for k in one.keys() & two.keys())
+    assert common == ["MatMul", "Neg", "func main", "initializer", "inputs", "return"]
+    assert sorted(one[k]["title"] for k in one.keys() - two.keys()) == ["Neg", "Relu"]
+    assert [two[k]["title"] for k in two.keys() - one.keys()] == ["Sigmoid"]
+
+
+def test_ir_text_of_any_level(model: Path, tmp_path: Path) -> None:
+    from lowerdeck.tools.opt_tool import main as opt_tool
+
+    for phase in ("legal", "kernels", "buffer", "scheduled"):
+        text = tmp_path / f"{phase}.mlir"
+        assert opt_tool([str(model), f"--compile-to={phase}", "-o", str(text)]) == 0
+        assert len(ops_of(view(text))) > 3
+
+
+def test_times_of_a_profile(model: Path, tmp_path: Path) -> None:
+    report = tmp_path / "profile.json"
+    bench = ["bench", str(model), "--profile", "--seconds", "0", "--json", str(report)]
+    assert main(bench) == 0
+    kernels = view(model, "--times", str(report))["kernels"]
+    assert any("/a/one/MatMul" in kernel["nodes"] for kernel in kernels)
+    assert all(kernel["seconds"] > 0 for kernel in kernels)
+    assert view(model, "--profile")["kernels"]
+
+
+def test_default_name(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(model.parent)
+    assert main(["view", str(model)]) == 0
+    assert capsys.readouterr().out == "wrote m.html\n"
+    assert (model.parent / "m.html").exists()
+
+
+def test_svg(
+    model: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from xml.etree import ElementTree
+
+    out = model.with_suffix(".svg")
+    command = ["view", str(model), "--svg", str(out)]
+    if shutil.which("node") or shutil.which("nodejs"):
+        assert main(command) == 0
+        texts = [one.text for one in ElementTree.parse(out).iter() if one.tag.endswith("text")]
+        assert {"MatMul", "Relu", "script>"} <= set(texts)
+        assert not model.with_suffix(".html").exists()
+        out.unlink()
+    monkeypatch.setenv("PATH", str(model.parent))
+    assert main(command) == 1
+    assert "--svg: needs node or nodejs" in capsys.readouterr().err
+    assert not out.exists()
+
+
+# In a browser
+
+
+@needs_browser
+def test_picture(model: Path) -> None:
+    view(model)
+    found = run_in_browser(
+        model.with_suffix(".html"),
+        "return [[...document.querySelectorAll('.node .title')].map((one) => one.textContent),"
+        "[...document.querySelectorAll('.group .title')].map((one) => one.textContent),"
+        "document.querySelectorAll('.edge').length, document.body.dataset.ready];",
+    )
+    nodes, groups, edges, ready = found
+    assert ready == "yes"
+    assert sorted(nodes) == ["MatMul", "Neg", "Neg", "Relu", "inputs", "return"]
+    assert sorted(groups) == ["a", "func main", "two"]
+    assert edges == 5
+
+
+@needs_browser
+def test_boxes_close_and_open(model: Path) -> None:
+    view(model)
+    found = run_in_browser(
+        model.with_suffix(".html"),
+        "const titles = () => [...document.querySelectorAll('.node .title')]"
+        ".map((one) => one.textContent).sort();"
+        "const box = [...document.querySelectorAll('.group')]"
+        ".find((one) => one.querySelector('.title').textContent === 'a');"
+        "const click = (one) => one.dispatchEvent(new MouseEvent('click', { bubbles: true }));"
+        "click(box.querySelector('.toggle')); const closed = titles();"
+        "const edges = document.querySelectorAll('.edge').length;"
+        "click([...document.querySelectorAll('.node')]"
+        ".find((one) => one.querySelector('.title').textContent === 'a').querySelector('.toggle'));"
+        "return [closed, edges, titles()];",
+    )
+    assert found[0] == ["Relu", "a", "inputs", "return"]
+    assert found[1] == 3
+    assert found[2] == ["MatMul", "Neg", "Neg", "Relu", "inputs", "return"]
+
+
+@needs_browser
+def test_search_and_details(model: Path) -> None:
+    view(model)
+    text = run_in_browser(
+        model.with_suffix(".html"),
+        "const box = document.getElementById('search'); box.value = 'one/matmul';"
+        "box.dispatchEvent(new Event('input'));"
+        "const hits = document.querySelectorAll('.hit a'); hits[0].click();"
+        "return [hits.length, document.getElementById('details').textContent,"
+        "document.querySelectorAll('.histogram rect').length,"
+        "document.querySelector('.selected .title').textContent];",
+    )
+    hits, details, bars, selected = text
+    assert (hits, bars, selected) == (1, 32, "MatMul")
+    assert "/a/one/MatMul" in details
+    assert "-1 to 3" in details
+    assert "0.5, deviation 1.5" in details
+
+
+@needs_browser
+def test_differences(model: Path) -> None:
+    view(model, "--after", "simplify", "--before", "legalize-onnx")
+    found = run_in_browser(
+        model.with_suffix(".html"),
+        "const colors = (id) => Object.fromEntries([...document.querySelectorAll(`#${id} .node`)]"
+        ".map((one) => [one.querySelector('.title').textContent,"
+        " one.querySelector('rect').getAttribute('fill')]));"
+        "return [colors('view-beside'), colors('view'),"
+        "[...found.values()].filter((one) => one.status === 'added').map((one) =>"
+        " [one.record.op, one.from.map((gone) => gone.op)])];",
+    )
+    before, after, origins = found
+    assert before["Neg"] == before["MatMul"] == "#ffb3ad"  # removed
+    assert after["matmul"] == "#9be7a5"  # added
+    assert after["inputs"] == "#f4f4f4"  # as before
+    assert ["core.matmul", ["onnx.MatMul_13"]] in origins
+
+
+@needs_browser
+def test_slider(model: Path) -> None:
+    data = view(model, "--passes")
+    found = run_in_browser(
+        model.with_suffix(".html"),
+        "const names = [document.getElementById('stage-name').textContent];"
+        "setStage(0); names.push(document.getElementById('stage-name').textContent);"
+        "names.push(document.querySelectorAll('.node').length); return names;",
+    )
+    last = len(data["stages"])
+    assert found[0].startswith(f"{last} of {last}: after ")
+    assert found[1] == f"1 of {last}: as read"
+    assert found[2] == 6
+
+
+@needs_browser
+def test_regions_are_boxes(tmp_path: Path) -> None:
+    text = tmp_path / "t.mlir"
+    text.write_text(
+        "func.func @main(%c: tensor<i1>, %x: tensor<2xf32>) -> tensor<2xf32> {\n"
+        "  %r = core.if %c : tensor<i1> -> tensor<2xf32> {\n"
+        "    %a = core.neg %x : (tensor<2xf32>) -> tensor<2xf32>\n"
+        "    core.yield %a : tensor<2xf32>\n"
+        "  } else {\n"
+        "    %b = core.exp %x : (tensor<2xf32>) -> tensor<2xf32>\n"
+        "    core.yield %b : tensor<2xf32>\n"
+        "  }\n"
+        "  func.return %r : tensor<2xf32>\n}\n"
+    )
+    view(text)
+    found = run_in_browser(
+        text.with_suffix(".html"),
+        "const open = [document.querySelectorAll('.group.none, .group').length,"
+        "document.querySelectorAll('.edge').length];"
+        "state.open = new Set(['', tree.root.children[0].key]); draw();"
+        "return [...open, document.querySelectorAll('.edge').length,"
+        "[...document.querySelectorAll('.node .title')].map((one) => one.textContent).sort()];",
+    )
+    # inputs -> if, neg, exp; neg -> yield, exp -> yield, and both yields -> return.
+    assert found[:2] == [2, 7]
+    assert found[2:] == [2, ["if", "inputs", "return"]]
+
+
+@needs_browser
+@pytest.mark.parametrize("scoped", [True, False])
+def test_ten_thousand_nodes_open_at_once(tmp_path: Path, scoped: bool) -> None:
+    """Less than five seconds, of which the page says how many it took; few of them are visible."""
+    nodes = [
+        helper.make_node(
+            ("Relu", "Neg")[k % 2],
+            [f"v{k - 1}" if k else "x"],
+            [f"v{k}" if k < 9_999 else "y"],
+            name=f"/s{k // 2000}/b{k // 40 % 50}/n{k}" if scoped else f"n{k}",
+        )
+        for k in range(10_000)
+    ]
+    model = write(tmp_path / "m.onnx", nodes)
+    view(model)
+    found = run_in_browser(
+        model.with_suffix(".html"),
+        "const opened = performance.now(); expandAll();"
+        "const wide = document.querySelectorAll('.node').length;"
+        "const box = document.getElementById('search'); box.value = 'v9876';"
+        "const start = performance.now(); go(tree.list.find((one) =>"
+        " one.names.some((name) => name.endsWith('n9876'))).id);"
+        "return [opened, tree.root.ops, wide, performance.now() - start,"
+        "document.querySelector('.selected .title').textContent];",
+    )
+    opened, ops, wide, revealed, title = found
+    assert opened < 5_000
+    assert ops == 10_003
+    assert 60 < wide <= 300
+    assert revealed < 3_000
+    assert title == "Relu"
+
+
+def test_text_in_pages_is_escaped() -> None:
+    html = page({"title": "<b>&", "records": [], "stages": [], "weights": []})
+    assert "<title>&lt;b&gt;&amp;</title>" in html
+    assert data_of(html)["title"] == "<b>&"
