@@ -5,9 +5,14 @@ is told by its name.
 
 import ast
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -181,3 +186,62 @@ def test_emission_reads_no_text() -> None:
             for name in node.names
         }
         assert not imported & {"re", "regex"}, path.name
+
+
+def test_data_of_packages_is_packed() -> None:
+    """Every file of a package that is no source, such as the page of `lowerdeck view`."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    packed = {
+        file
+        for package, patterns in settings["package-data"].items()
+        for folder in _folders_of(package, settings)
+        for pattern in patterns
+        for file in (ROOT / folder).glob(pattern)
+    }
+    folders = [ROOT / folder for folder in _folders_of("*", settings)]
+    files = {
+        file
+        for folder in folders
+        for file in folder.rglob("*")
+        if file.is_file() and file.suffix not in (".py", ".pyc") and "test" not in file.parts
+    }
+    assert sorted(str(file.relative_to(ROOT)) for file in files - packed) == []
+
+
+def test_wheel_holds_the_page(tmp_path: Path) -> None:
+    """What is installed can write the page of `lowerdeck view`, with the license of its library."""
+    setuptools = pytest.importorskip("setuptools", minversion="77")
+    assert setuptools
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    for name in (*FOLDERS, "api"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    program = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
+    (tree / "dist").mkdir()
+    result = subprocess.run(
+        [sys.executable, "-c", program], cwd=tree, capture_output=True, text=True
+    )
+    assert result.returncode == 0, result.stderr
+    (wheel,) = (tree / "dist").glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    static = "lowerdeck/tools/view/static/"
+    pages = {"page.html", "view.css", "dagre.min.js", "model.js", "layout.js", "view.js"}
+    assert {f"{static}{name}" for name in (*pages, "dagre.LICENSE")} <= names
+    assert "lowerdeck/__main__.py" in names
+    assert any(name.endswith("licenses/tools/view/static/dagre.LICENSE") for name in names)
+    entries = next(name for name in names if name.endswith("entry_points.txt"))
+    assert "[xdsl.universe]" in zipfile.ZipFile(wheel).read(entries).decode()
+
+
+def _folders_of(package: str, settings: dict[str, Any]) -> list[str]:
+    """The folder of a package; of `*`, those of all."""
+    names = settings["packages"] if package == "*" else [package]
+    found: list[str] = []
+    for name in names:
+        for base, folder in sorted(settings["package-dir"].items(), reverse=True):
+            if name == base or name.startswith(f"{base}."):
+                found.append(folder + name.removeprefix(base).replace(".", "/"))
+                break
+    return found

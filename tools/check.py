@@ -64,7 +64,8 @@ def add_finding_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="FILE:CLASS",
-        help="run a pass of a Python file, or of an importable module, at the end of the phase optimized; repeatable",
+        help="run a pass of a Python file, or of an importable module, at the end of the phase "
+        "optimized; repeatable",
     )
 
 

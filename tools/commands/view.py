@@ -12,8 +12,8 @@ from lowerdeck.dialects.files import replacing
 from lowerdeck.tools.command import (
     add_cache_option,
     add_command,
+    command_options,
     compiled,
-    options_of,
     random_inputs,
 )
 from lowerdeck.tools.common import ToolError, about
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.view import page
 
     with about(args.model), progress() as shown:
-        options = options_of(args, shown)
+        options = command_options(args, shown)
         data = _data(args, options)
         options.progress("write")
         if args.svg:

@@ -28,7 +28,19 @@ from xdsl.traits import IsTerminator
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.attention import AttentionOp
+from lowerdeck.dialects.core.linear import BatchNormOp, ContractionOp, LayerNormOp
 from lowerdeck.dialects.core.names import value_names
+from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
+from lowerdeck.dialects.core.tensor import (
+    BroadcastOp,
+    ConcatOp,
+    GatherOp,
+    PadOp,
+    ReshapeOp,
+    SliceOp,
+    TransposeOp,
+)
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, numpy_dtype
 from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.passes.provenance import source_names
@@ -229,20 +241,37 @@ def _title(op: Operation) -> str:
     if isinstance(op, FrameworkOp):
         return op.op_type
     symbol = op.properties.get("sym_name")
-    name = op.name.partition(".")[2] or op.name
+    name = _without_dialect(op.name)
     return f"{name} {symbol.data}" if isinstance(symbol, StringAttr) else name
 
 
-_KINDS: Mapping[str, str] = {
-    **dict.fromkeys(("conv", "conv_transpose", "matmul", "gemm", "innerproduct"), "product"),
-    **dict.fromkeys(("attention", "lstm", "gru", "einsum"), "product"),
-    **dict.fromkeys(("batch_norm", "layer_norm", "softmax", "batchnormalization"), "norm"),
-    **dict.fromkeys(("pool", "maxpool", "averagepool", "reduce", "arg_reduce"), "reduce"),
-    **dict.fromkeys(("globalaveragepool", "reducemean", "reducesum", "pooling"), "reduce"),
-    **dict.fromkeys(("reshape", "transpose", "slice", "concat", "pad", "gather"), "move"),
-    **dict.fromkeys(("flatten", "squeeze", "unsqueeze", "split", "expand", "broadcast"), "move"),
+def _without_dialect(name: str) -> str:
+    return name.partition(".")[2] or name
+
+
+_CLASSES: Mapping[type[Operation], str] = {
+    **dict.fromkeys((ContractionOp, AttentionOp), "product"),
+    **dict.fromkeys((BatchNormOp, LayerNormOp, SoftmaxOp), "norm"),
+    **dict.fromkeys((PoolOp, ReduceOp, ArgReduceOp, CumulativeOp), "reduce"),
+    **dict.fromkeys((ReshapeOp, TransposeOp, SliceOp, ConcatOp, PadOp, GatherOp), "move"),
+    BroadcastOp: "move",
 }
-"""What ops are colored by, by the word that their names begin with; others are maps."""
+_OPERATORS: Mapping[str, str] = {
+    **dict.fromkeys(("conv", "convtranspose", "matmul", "gemm", "convolution"), "product"),
+    **dict.fromkeys(
+        ("conv2d", "depthwiseconv2dnative", "innerproduct", "deconvolution"), "product"
+    ),
+    **dict.fromkeys(
+        ("innerproduct", "attention", "lstm", "gru", "einsum", "batchmatmulv2"), "product"
+    ),
+    **dict.fromkeys(("batchnormalization", "layernormalization", "softmax", "batchnorm"), "norm"),
+    **dict.fromkeys(("fusedbatchnormv3", "scale", "lrn"), "norm"),
+    **dict.fromkeys(("maxpool", "averagepool", "avgpool", "pooling"), "reduce"),
+    **dict.fromkeys(("globalaveragepool", "reducemean", "reducesum", "mean", "sum"), "reduce"),
+    **dict.fromkeys(("reshape", "transpose", "slice", "concat", "concatv2", "pad"), "move"),
+    **dict.fromkeys(("flatten", "squeeze", "unsqueeze", "split", "expand", "gather"), "move"),
+}
+"""What ops are colored by: by class, or by what their framework calls them; others are maps."""
 
 
 def _kind(op: Operation) -> str:
@@ -252,8 +281,9 @@ def _kind(op: Operation) -> str:
         return "region"
     if op.has_trait(IsTerminator):
         return "edge"
-    name = op.op_type if isinstance(op, FrameworkOp) else op.name.partition(".")[2]
-    return _KINDS.get(name.lower(), "map")
+    if isinstance(op, FrameworkOp):
+        return _OPERATORS.get(op.op_type.lower(), "map")
+    return next((kind for cls, kind in _CLASSES.items() if isinstance(op, cls)), "map")
 
 
 def type_text(type_: Attribute) -> str:
