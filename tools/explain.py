@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,8 @@ from lowerdeck.tools.common import about
 from lowerdeck.tools.text_table import table_lines
 
 if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
     from lowerdeck.passes.options import CompileOptions
     from lowerdeck.passes.statistics import Statistics
 
@@ -135,9 +137,15 @@ def _signed(value: int | None) -> str:
     return f"{value:+,}" if value else ""
 
 
-def explain(path: str, options: CompileOptions) -> Explanation:
-    """Compile a model up to C, and count after each pass."""
-    from xdsl.dialects.builtin import ModuleOp
+def explain(
+    path: str,
+    options: CompileOptions,
+    watch: Callable[[str, ModuleOp], None] = lambda pass_name, module: None,
+) -> Explanation:
+    """
+    Compile a model up to C, and count after each pass; `watch` gets each pass's name and the module
+    as it is then, first that of the import, by the name "".
+    """
     from xdsl.passes import ModulePass
 
     from lowerdeck.compiler import import_and_lower
@@ -146,6 +154,7 @@ def explain(path: str, options: CompileOptions) -> Explanation:
     from lowerdeck.passes.statistics import statistics_of
 
     module, context = import_and_lower(path, "imported", options)
+    watch("", module)
     effects: list[Effect] = []
 
     class Counting(Observer):
@@ -162,6 +171,7 @@ def explain(path: str, options: CompileOptions) -> Explanation:
             made = {f"{own}/{pattern}": n for (own, pattern), n in (now - self.rewrites).items()}
             self.rewrites = Counter(now)
             effects.append(Effect(phase, pass_.name, before, self.counts, made))
+            watch(pass_.name, module)
 
     with working_on_modules():
         run_to_phase(context, module, "scheduled", Counting())

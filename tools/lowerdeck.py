@@ -13,12 +13,12 @@ from typing import Any
 
 from lowerdeck.tools.check import add_check
 from lowerdeck.tools.command import Command, Parser
-from lowerdeck.tools.commands import bench, cache, compile, export, ops, run, view
+from lowerdeck.tools.commands import bench, cache, compile, export, ops, report, run, view
 from lowerdeck.tools.common import EXIT_CODES, run_tool
 from lowerdeck.tools.explain import add_explain
 from lowerdeck.tools.reduce import add_reduce
 
-COMMANDS = (compile, run, bench, export, ops, view, cache)
+COMMANDS = (compile, run, bench, export, ops, report, view, cache)
 """Each has `add_to`, which adds its parser, in the order of the help."""
 
 

@@ -38,6 +38,8 @@ class Lifetimes:
 
     def __init__(self, entry: EntryOp) -> None:
         self.buffers: dict[SSAValue, Buffer] = {}
+        self.positions: dict[Operation, int] = {}
+        """The number of each op; live ranges are of these numbers."""
         self._roots = find_roots(entry)
         self._position = 0
         self._is_parallel = entry.parallel is not None
@@ -50,6 +52,7 @@ class Lifetimes:
         used: set[SSAValue] = set()
         for op in block.ops:
             self._position += 1
+            self.positions[op] = self._position
             if isinstance(op, entry_ops.AllocOp):
                 self._define(op)
             elif isinstance(op, entry_ops.BarrierOp):

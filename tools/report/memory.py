@@ -1,0 +1,137 @@
+"""The plan of memory: which buffer lies where in the arena, from when to when."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.ir import Operation
+
+from lowerdeck.dialects.buffer import entry_ops
+from lowerdeck.dialects.buffer.entry import EntryOp, find_entry
+from lowerdeck.dialects.buffer.types import ref_type
+from lowerdeck.lowering.entry.plan_memory import Lifetimes
+from lowerdeck.passes.provenance import source_names
+from lowerdeck.tools.report.layers import evaluated
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A buffer in the arena; live from step `start` to step `end`, both included."""
+
+    offset: int
+    size: int
+    start: int
+    end: int
+    nodes: list[str]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of a kernel, or a copy."""
+
+    kernel: str
+    nodes: list[str]
+    live: int
+    """Bytes of the buffers that are live meanwhile."""
+    weights: int
+    """Bytes of the constants that it reads, packed."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """All that a compiled model needs while it runs, in bytes."""
+
+    target: str
+    arena: int
+    weights: int
+    """As they lie in the weights file, with its header."""
+    inputs: int
+    outputs: int
+    is_exact: bool
+    """False if a size was taken as one, because it depends on data or was not given."""
+    uses_allocator: bool
+    """True if some buffers, of sizes that depend on data, are not in the arena."""
+    buffers: list[Placed]
+    steps: list[Step]
+
+    @property
+    def peak(self) -> int:
+        """The largest sum of the bytes of live buffers."""
+        return max((step.live for step in self.steps), default=0)
+
+    @property
+    def total(self) -> int:
+        """All that has to be in memory at once; code and stack come on top."""
+        return self.arena + self.weights + self.inputs + self.outputs
+
+    def data(self) -> dict[str, Any]:
+        """As JSON."""
+        return {**asdict(self), "peak": self.peak, "total": self.total}
+
+
+def memory_plan(module: ModuleOp, target: str, sizes: Mapping[str, int]) -> MemoryPlan | None:
+    """The plan of a module after `plan-memory`; None if it has no entry function."""
+    if (entry := find_entry(module)) is None or entry.workspace is None:
+        return None
+    lifetimes = Lifetimes(entry)
+    known = {buffer.op for buffer in lifetimes.buffers.values()}
+    positions = {op: at for op, at in lifetimes.positions.items() if _is_step(op)}
+    order = sorted(positions.values())
+
+    buffers: list[Placed] = []
+    changes = [0] * (len(order) + 1)
+    for buffer in lifetimes.buffers.values():
+        offset = buffer.op.offset
+        size = evaluated(buffer.size, sizes)
+        # What is made before a step, or freed after it, is live during the step.
+        start = min(bisect_left(order, buffer.start), max(len(order) - 1, 0))
+        end = max(bisect_right(order, buffer.end) - 1, start)
+        at = 0 if offset is None else evaluated(offset.data[0], sizes)
+        buffers.append(Placed(at, size, start, end, source_names(buffer.op)))
+        changes[start] += size
+        changes[min(end + 1, len(order))] -= size
+    steps = [
+        Step(_title(op), source_names(op), live, _weights_of(op))
+        for op, live in zip(
+            sorted(positions, key=positions.__getitem__), accumulate(changes), strict=False
+        )
+    ]
+    arena = entry.workspace.data[0]
+    ports = [ref_type(argument).bytes for argument in entry.body.block.args]
+    symbols = {*arena.symbols, *(symbol for port in ports for symbol in port.symbols)}
+    count = len(entry.inputs.data)
+    return MemoryPlan(
+        target=target,
+        arena=evaluated(arena, sizes),
+        weights=0 if entry.weights is None else entry.weights.data,
+        inputs=sum(evaluated(port, sizes) for port in ports[:count]),
+        outputs=sum(evaluated(port, sizes) for port in ports[count:]),
+        is_exact=symbols <= sizes.keys(),
+        uses_allocator=any(
+            isinstance(op, entry_ops.AllocOp) and op not in known for op in _ops_of(entry)
+        ),
+        buffers=buffers,
+        steps=steps,
+    )
+
+
+def _ops_of(entry: EntryOp) -> list[Operation]:
+    return [op for op in entry.walk() if op is not entry]
+
+
+def _is_step(op: Operation) -> bool:
+    return isinstance(op, entry_ops.CallOp | entry_ops.CopyOp)
+
+
+def _title(op: Operation) -> str:
+    return op.callee.string_value() if isinstance(op, entry_ops.CallOp) else "copy"
+
+
+def _weights_of(op: Operation) -> int:
+    owners = dict.fromkeys(value.owner for value in op.operands)
+    return sum(one.value.data.size for one in owners if isinstance(one, entry_ops.WeightOp))

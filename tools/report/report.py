@@ -1,0 +1,213 @@
+"""The report of a model: gathered in one compilation, as JSON and as text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lowerdeck.tools.explain import Explanation, explain
+from lowerdeck.tools.report.layers import Layer, by_operator, layers_of, operators_of
+from lowerdeck.tools.report.memory import MemoryPlan, memory_plan
+from lowerdeck.tools.text_table import table_lines
+
+if TYPE_CHECKING:
+    from xdsl.dialects.builtin import ModuleOp
+
+    from lowerdeck.passes.options import CompileOptions
+    from lowerdeck.passes.statistics import Statistics
+
+_LEGAL = "infer-shapes"
+"""The pass after which every op is of `core`, and has its shapes, for the first time."""
+
+_NAME_WIDTH = 60
+"""Characters of a name in a table."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What is said of a model."""
+
+    model: str
+    read: Statistics
+    """Of the model file: its parameters."""
+    total: Statistics
+    """Of the ops that it means, before any optimization."""
+    optimized: Statistics
+    layers: Sequence[Layer]
+    explanation: Explanation
+    memory: MemoryPlan | None
+
+    def data(self) -> dict[str, Any]:
+        """As JSON."""
+        return {
+            "model": self.model,
+            "parameters": self.read.parameters,
+            "parameter_bytes": self.read.parameter_bytes,
+            "total": _counts(self.total),
+            "optimized": _counts(self.optimized),
+            "layers": [layer.data() for layer in self.layers],
+            "operators": by_operator(self.layers),
+            "passes": self.explanation.data()["passes"],
+            "memory": None if self.memory is None else self.memory.data(),
+        }
+
+    def text(self, *, wide: bool = False) -> str:
+        """As tables for a terminal; names are cut short unless they are to be `wide`."""
+        width = None if wide else _NAME_WIDTH
+        parts = [
+            [self.model, *self.summary()],
+            ["Layers", *_layer_lines(self.layers, width)],
+            ["Operators", *_operator_lines(self.layers)],
+            ["Passes", *self.explanation.text().splitlines()],
+        ]
+        if self.memory is not None:
+            parts.append(["Memory", *_memory_lines(self.memory, width)])
+        return "\n\n".join("\n".join(lines) for lines in parts)
+
+    def summary(self) -> list[str]:
+        """The totals as sentences."""
+        total, optimized = self.total, self.optimized
+        lines = [
+            f"{len(self.layers)} layers, {self.read.parameters:,} parameters in "
+            f"{self.read.parameter_bytes:,} bytes",
+            f"{amount(total.multiply_adds)} multiply-adds, {amount(total.flops)} FLOPs, "
+            f"{amount(total.bytes_moved)} bytes moved"
+            + (" (sizes that are not known count as 1)" if total.inexact else ""),
+            f"optimized: {optimized.operations} ops, {optimized.parameters:,} parameters, "
+            f"{amount(optimized.flops)} FLOPs, {amount(optimized.bytes_moved)} bytes moved",
+        ]
+        if self.memory is not None:
+            lines.append(memory_sentence(self.memory))
+            if (read := self.read.parameter_bytes) and self.memory.weights > 1.05 * read:
+                lines.append(
+                    f"weights are {self.memory.weights / read:.2f} times those of the model: "
+                    "algorithms transform or pad them; --target c99 and --strict-accuracy do less"
+                )
+        return lines
+
+
+def _counts(statistics: Statistics) -> dict[str, Any]:
+    names = ("operations", "multiply_adds", "flops", "parameters", "parameter_bytes", "bytes_moved")
+    return {
+        **{name: getattr(statistics, name) for name in names},
+        "inexact": sorted(statistics.inexact),
+    }
+
+
+def amount(value: int | None) -> str:
+    """A number in few digits: 4.09 G."""
+    if value is None:
+        return "?"
+    for unit, size in (("T", 10**12), ("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if value >= size:
+            return f"{value / size:.3g} {unit}"
+    return str(value)
+
+
+def memory_sentence(memory: MemoryPlan) -> str:
+    """What the compiled model needs for a target."""
+    about = "" if memory.is_exact else "about "
+    text = (
+        f"memory for {memory.target}: {about}{memory.total:,} bytes (weights {memory.weights:,}, "
+        f"arena {memory.arena:,}, inputs {memory.inputs:,}, outputs {memory.outputs:,}), and code "
+        "and stack"
+    )
+    return (
+        f"{text}; buffers of sizes that depend on data besides" if memory.uses_allocator else text
+    )
+
+
+def _cut(text: str, width: int | None) -> str:
+    return text if width is None or len(text) <= width else f"{text[: width - 3]}..."
+
+
+def _layer_lines(layers: Sequence[Layer], width: int | None) -> list[str]:
+    rows = [
+        [
+            _cut(layer.name, width),
+            layer.operator,
+            "?" if layer.shape is None else "x".join(map(str, layer.shape)),
+            f"{layer.parameters:,}",
+            f"{layer.flops:,}",
+            f"{layer.bytes_moved:,}",
+        ]
+        for layer in layers
+    ]
+    head = ("layer", "operator", "result", "parameters", "FLOPs", "bytes moved")
+    return table_lines(head, rows, left=(0, 1, 2))
+
+
+def _operator_lines(layers: Sequence[Layer]) -> list[str]:
+    rows = [
+        [
+            str(row["operator"]),
+            *(f"{row[name]:,}" for name in ("count", "parameters", "flops", "bytes_moved")),
+        ]
+        for row in by_operator(layers)
+    ]
+    return table_lines(("operator", "layers", "parameters", "FLOPs", "bytes moved"), rows)
+
+
+def _memory_lines(memory: MemoryPlan, width: int | None) -> list[str]:
+    top = max(memory.peak, 1)
+    rows = [
+        [
+            step.kernel,
+            f"{step.live:,}",
+            "#" * round(30 * step.live / top),
+            f"{step.weights:,}",
+            _cut(", ".join(step.nodes), width),
+        ]
+        for step in memory.steps
+    ]
+    return [
+        memory_sentence(memory),
+        f"at most {memory.peak:,} bytes of the arena are live at once",
+        "",
+        *table_lines(("kernel", "live", "", "weights", "nodes"), rows, left=(0, 2, 4)),
+    ]
+
+
+def report(path: str, options: CompileOptions) -> Report:
+    """Compile a model, and gather what is to be said of it."""
+    from lowerdeck.lowering.targets import target_named
+    from lowerdeck.passes.statistics import statistics_of, symbol_sizes
+
+    operators: dict[str, str] = {}
+    layers: list[Layer] = []
+    counts: dict[str, Statistics] = {}
+    sizes: dict[str, int] = {}
+    plan: list[MemoryPlan | None] = []
+
+    def watch(pass_name: str, module: ModuleOp) -> None:
+        if not pass_name:
+            operators.update(operators_of(module))
+            counts["read"] = statistics_of(module)
+        elif pass_name == _LEGAL and "legal" not in counts:
+            sizes.update(symbol_sizes(module, options.input_shapes or {}))
+            layers.extend(layers_of(module, operators, sizes))
+            counts["legal"] = statistics_of(module, sizes)
+        elif pass_name == "plan-memory":
+            plan.append(memory_plan(module, target_named(options.target).name, sizes))
+
+    explanation = explain(path, options, watch)
+    optimized = [effect.after for effect in explanation.effects if effect.phase == "optimized"]
+    return Report(
+        path,
+        counts["read"],
+        counts["legal"],
+        optimized[-1] if optimized else counts["legal"],
+        layers,
+        explanation,
+        plan[0] if plan else None,
+    )
+
+
+def rewrites_of(passes: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
+    """The rewrites of all passes by pattern, the most first."""
+    found: dict[str, int] = {}
+    for one in passes:
+        for name, count in one["rewrites"].items():
+            found[name] = found.get(name, 0) + count
+    return sorted(found.items(), key=lambda item: (-item[1], item[0]))
