@@ -45,6 +45,7 @@ _LINES_FROM = 4096
 """Bytes from which results begin at such a line: for less the call is what takes time."""
 
 _MIN_PROFILED_RUNS = 5
+_NOT_PROFILED = "the model was not compiled with profile=True (--profile)"
 
 _first_of, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
 """The first byte of an array, and where something of C lies."""
@@ -79,7 +80,54 @@ int64_t lowerdeck_binding_clock(void) {{
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }}
+
+/* Of one run at a time: when each of its marks was, and the slot that it counted for, or -1. The
+   count of a slot grows after the clock was read, so the next mark finds out. */
+struct {{
+  int64_t (*slots)[2];
+  int64_t slot_count;
+  int64_t *counts;
+  int64_t (*events)[2];
+  int64_t capacity, size, next;
+}} lowerdeck_binding_trace;
+
+int64_t lowerdeck_binding_tracing_clock(void) {{
+  const int64_t now = lowerdeck_binding_clock(), size = lowerdeck_binding_trace.size;
+  lowerdeck_binding_trace.size += 1;
+  for (int64_t k = 0; k < lowerdeck_binding_trace.slot_count; k += 1) {{
+    const int64_t slot = (lowerdeck_binding_trace.next + k) % lowerdeck_binding_trace.slot_count;
+    if (lowerdeck_binding_trace.slots[slot][1] == lowerdeck_binding_trace.counts[slot]) continue;
+    lowerdeck_binding_trace.counts[slot] += 1;
+    lowerdeck_binding_trace.next = slot + 1;
+    if (size > 0 && size <= lowerdeck_binding_trace.capacity) {{
+      lowerdeck_binding_trace.events[size - 1][1] = slot;
+    }}
+    break;
+  }}
+  if (size < lowerdeck_binding_trace.capacity) {{
+    lowerdeck_binding_trace.events[size][0] = now;
+    lowerdeck_binding_trace.events[size][1] = -1;
+  }}
+  return lowerdeck_binding_clock();
+}}
 """
+
+_MAX_EVENTS = 1 << 18
+"""Marks of a traced run; those of a longer one are not kept."""
+
+
+class _Trace(ctypes.Structure):
+    """`lowerdeck_binding_trace` of the shim."""
+
+    _fields_ = [
+        ("slots", ctypes.c_void_p),
+        ("slot_count", ctypes.c_int64),
+        ("counts", ctypes.c_void_p),
+        ("events", ctypes.c_void_p),
+        ("capacity", ctypes.c_int64),
+        ("size", ctypes.c_int64),
+        ("next", ctypes.c_int64),
+    ]
 
 
 class RunError(LowerdeckError, RuntimeError):
@@ -198,6 +246,7 @@ class Binding:
         if self._slots is not None:
             clock = loaded.lowerdeck_binding_clock
             self._clock = ctypes.cast(clock, ctypes.c_void_p).value or 0
+            self._library = loaded
         self._plans: dict[tuple[tuple[int, ...], ...], _Plan] = {}
         self._free: list[_Slot] = []
 
@@ -287,7 +336,7 @@ class Binding:
         ValueError if the model was not compiled to take them, and as `prepare`.
         """
         if self._slots is None:
-            raise ValueError("the model was not compiled with profile=True")
+            raise ValueError(_NOT_PROFILED)
         call = self.prepare(inputs)
         slots = np.zeros((len(self._slots), 2), np.int64)
         profile = (ctypes.c_int64 * 2)(self._clock, _address(slots))
@@ -304,6 +353,56 @@ class Binding:
             runs.append(slots.copy())
         symbols = self._bind_symbols([array.shape for array in inputs])
         return _profile(self._slots, np.array(runs), whole, symbols)
+
+    def trace(self, inputs: Sequence[Array], seconds: float) -> list[KernelEvent]:
+        """
+        The calls of kernels in the fastest of the runs that take about so many seconds.
+
+        ValueError as `profile`.
+        """
+        if self._slots is None:
+            raise ValueError(_NOT_PROFILED)
+        call = self.prepare(inputs)
+        count = len(self._slots)
+        slots, counts = np.zeros((count, 2), np.int64), np.zeros(count, np.int64)
+        events = np.zeros((_MAX_EVENTS, 2), np.int64)
+        trace = _Trace.in_dll(self._library, "lowerdeck_binding_trace")
+        trace.slots, trace.slot_count, trace.counts = _address(slots), count, _address(counts)
+        trace.events, trace.capacity = _address(events), _MAX_EVENTS
+        clock = ctypes.cast(self._library.lowerdeck_binding_tracing_clock, ctypes.c_void_p)
+        profile = (ctypes.c_int64 * 2)(clock.value or 0, _address(slots))
+        call.arguments[self._fields["profile"]] = ctypes.addressof(profile)
+        best: Array | None = None
+        end = time.perf_counter() + seconds
+        runs = 0
+        while runs < _MIN_PROFILED_RUNS or time.perf_counter() < end:
+            slots[:] = counts[:] = 0
+            trace.size = trace.next = 0
+            call()
+            runs += 1
+            size = min(int(trace.size), _MAX_EVENTS)
+            last = np.flatnonzero(slots[:, 1] != counts)
+            if size and last.size:
+                events[size - 1, 1] = last[0]
+            length = events[size - 1, 0] - events[0, 0] if size else 0
+            if best is None or length < best[-1, 0] - best[0, 0]:
+                best = events[:size].copy() if size else None
+        return [] if best is None else self._events(best)
+
+    def _events(self, marks: Array) -> list[KernelEvent]:
+        """What lies between marks: the time before a mark belongs to the slot that it names."""
+        slots = self._slots or ()
+        start = int(marks[0, 0])
+        return [
+            KernelEvent(
+                int(slot),
+                slots[int(slot)]["kernel"],
+                (int(before) - start) / 1e9,
+                (int(now) - start) / 1e9,
+            )
+            for before, (now, slot) in zip(marks[:-1, 0], marks[1:], strict=True)
+            if slot >= 0
+        ]
 
     def _checked(self, value: object, info: TensorInfo) -> Array:
         """The array as C reads it: copied only if it is not contiguous or not aligned."""
@@ -450,6 +549,18 @@ class KernelTimes:
     """Of convolutions and matrix products, in one run; None if that depends on data."""
     bytes: int | None
     """The sizes of all the buffers that it reads and writes, in one run."""
+
+
+@dataclass(frozen=True)
+class KernelEvent:
+    """One execution of a kernel; with threads, until the slowest one is done."""
+
+    position: int
+    """Of the call among the kernels of a `Profile`."""
+    kernel: str
+    start: float
+    """Seconds since the run began."""
+    end: float
 
 
 @dataclass(frozen=True)

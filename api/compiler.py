@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from lowerdeck import cache as disk_cache
 from lowerdeck.binding import (
     Binding,
+    KernelEvent,
     KernelTimes,
     PreparedCall,
     Profile,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BuildError",
     "CompileOptions",
+    "KernelEvent",
     "KernelTimes",
     "Model",
     "PreparedCall",
@@ -472,6 +474,15 @@ class Model:
         copied; RunError if a run fails.
         """
         return self._binding.profile(self._in_order(inputs), seconds)
+
+    def trace(self, inputs: Mapping[str, Array], *, seconds: float = 1.0) -> list[KernelEvent]:
+        """
+        When each kernel of a model that was compiled with `profile` runs, in the fastest of many
+        runs. Not for several threads at a time.
+
+        ValueError and RunError as `profile`.
+        """
+        return self._binding.trace(self._in_order(inputs), seconds)
 
     def _in_order(self, named: Mapping[str, Array]) -> list[Array]:
         try:

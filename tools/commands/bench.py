@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
@@ -24,7 +25,7 @@ from lowerdeck.tools.common import ToolError, about
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lowerdeck.compiler import Model, Profile
+    from lowerdeck.compiler import KernelEvent, Model, Profile
 
 
 def add_to(commands: Any) -> None:
@@ -51,6 +52,11 @@ def add_to(commands: Any) -> None:
         default="time",
         help="order of the profile: slowest first, or source",
     )
+    one.add_argument(
+        "--trace",
+        metavar="F",
+        help="also write when each kernel runs to F, as JSON for Perfetto or chrome://tracing",
+    )
     one.add_argument("--wide", action="store_true", help="a profile with its texts in full")
     one.add_argument("--seconds", type=seconds, default=2.0, metavar="S", help="how long to run")
     add_cache_option(one)
@@ -62,10 +68,12 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.kernel_times import Report
     from lowerdeck.tools.peak import MultiplyAdds
     from lowerdeck.tools.progress import progress
+    from lowerdeck.tools.trace import trace_data
 
     sizes = parse_sizes(args.dim)
     with about(args.model), progress() as shown:
         options = command_options(args, shown)
+        options = replace(options, profile=options.profile or args.trace is not None)
         model = compiled(args, options)
         if args.inputs:
             inputs = read_arrays(args.inputs)
@@ -75,7 +83,8 @@ def run(args: argparse.Namespace) -> int:
             inputs = random_inputs(args, options, sizes)
         call(model, inputs)
         shown("measure")
-        if args.profile:
+        profile: Profile | None = None
+        if options.profile:
             profile = _profiled(model, inputs, args.seconds)
             peak = MultiplyAdds().peak_flops(options.threads)
             result = Report(model.name, options.threads, profile, peak)
@@ -83,10 +92,15 @@ def run(args: argparse.Namespace) -> int:
         else:
             result = measure(model, inputs, args.seconds)
             text = result.text()
+        events = _traced(model, inputs) if args.trace else []
     origin = "given" if args.inputs else "random"
     shapes = ", ".join(f"{name}: {a.dtype}{list(a.shape)}" for name, a in inputs.items())
     print(f"inputs     {shapes or 'none'} ({origin})")
     print(text)
+    if args.trace:
+        with replacing(args.trace) as file:
+            json.dump(trace_data(model.name, events, profile), file)
+            file.write("\n")
     if args.report:
         with replacing(args.report) as file:
             json.dump(result.data(), file, indent=2)
@@ -113,10 +127,18 @@ def _inputs_of(model: Model, sizes: Mapping[str, int]) -> dict[str, NDArray[Any]
 
 
 def _profiled(model: Model, inputs: Mapping[str, NDArray[Any]], length: float) -> Profile:
-    import numpy as np
-
-    arrays = {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
     try:
-        return model.profile(arrays, seconds=length)
+        return model.profile(_as_read(inputs), seconds=length)
     except ValueError as error:
         raise ToolError(f"{model.name}: {error}") from error
+
+
+def _traced(model: Model, inputs: Mapping[str, NDArray[Any]]) -> list[KernelEvent]:
+    return model.trace(_as_read(inputs), seconds=0.2)
+
+
+def _as_read(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Arrays that need not be copied to be read."""
+    import numpy as np
+
+    return {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}

@@ -1,0 +1,119 @@
+"""Percentiles and timelines of `lowerdeck bench`."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import lowerdeck
+from lowerdeck.tools.bench import percentile
+from lowerdeck.tools.lowerdeck import main
+
+
+@pytest.mark.parametrize(
+    ("times", "share", "expected"),
+    [
+        ([5.0], 99, 5.0),
+        ([3.0, 1.0, 2.0, 4.0], 50, 2.0),
+        ([3.0, 1.0, 2.0, 4.0], 51, 3.0),
+        (list(range(1, 101)), 90, 90),
+        (list(range(1, 101)), 99, 99),
+        ([1.0, 2.0], 0, 1.0),
+    ],
+)
+def test_percentile(times: list[float], share: int, expected: float) -> None:
+    assert percentile(times, share) == expected
+
+
+def chain(path: Path, counted: bool) -> Path:
+    """Three kernels in a row, or one in a loop of five iterations."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    value = helper.make_tensor_value_info
+    if counted:
+        body = helper.make_graph(
+            [
+                helper.make_node("Sin", ["c"], ["s"], name="in/loop"),
+                helper.make_node("Identity", ["go"], ["on"]),
+            ],
+            "body",
+            [
+                value("k", TensorProto.INT64, []),
+                value("go", TensorProto.BOOL, []),
+                value("c", TensorProto.FLOAT, [8, 64]),
+            ],
+            [value("on", TensorProto.BOOL, []), value("s", TensorProto.FLOAT, [8, 64])],
+        )
+        nodes = [helper.make_node("Loop", ["n", "", "x"], ["y"], name="loop", body=body)]
+        weights = [numpy_helper.from_array(np.array(40, np.int64), "n")]
+    else:
+        nodes = [
+            helper.make_node("MatMul", ["x", "w"], ["a"], name="one"),
+            helper.make_node("Softmax", ["a"], ["b"], name="two"),
+            helper.make_node("MatMul", ["b", "w"], ["y"], name="three"),
+        ]
+        weights = [numpy_helper.from_array(np.eye(64, dtype=np.float32), "w")]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", TensorProto.FLOAT, [8, 64])],
+        [value("y", TensorProto.FLOAT, [8, 64])],
+        weights,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path.write_bytes(model.SerializeToString())
+    return path
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_events_follow_one_another(threads: int, tmp_path: Path) -> None:
+    model = lowerdeck.compile(
+        chain(tmp_path / "m.onnx", False), profile=True, threads=threads, cache=False
+    )
+    inputs = {"x": np.ones((8, 64), np.float32)}
+    events = model.trace(inputs, seconds=0)
+    kernels = model.profile(inputs, seconds=0).kernels
+    assert [event.position for event in events] == list(range(len(kernels)))
+    assert [event.kernel for event in events] == [one.kernel for one in kernels]
+    assert events[0].start >= 0
+    assert all(event.start <= event.end for event in events)
+    assert all(one.end <= two.start for one, two in pairwise(events))
+
+
+def test_iterations_are_events_of_their_own(tmp_path: Path) -> None:
+    model = lowerdeck.compile(chain(tmp_path / "m.onnx", True), profile=True, cache=False)
+    inputs = {"x": np.ones((8, 64), np.float32)}
+    (kernel,) = (one for one in model.profile(inputs, seconds=0).kernels if one.calls == 40)
+    events = model.trace(inputs, seconds=0)
+    assert sum(event.kernel == kernel.kernel for event in events) == 40
+
+
+def test_trace_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, out = chain(tmp_path / "m.onnx", False), tmp_path / "trace.json"
+    assert main(["bench", str(path), "--seconds", "0", "--trace", str(out)]) == 0
+    assert "GFLOP/s" in capsys.readouterr().out
+    read: dict[str, Any] = json.loads(out.read_text())
+    events = read["traceEvents"]
+    rows = {one["tid"]: one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    whole, *kernels = (one for one in events if one["ph"] == "X")
+    assert rows[whole["tid"]] == "run"
+    assert {rows[one["tid"]].split(" ")[0] for one in kernels} == {"kernels"}
+    assert sum(one["dur"] for one in kernels) <= whole["dur"] * 1.0001
+    product = next(one for one in kernels if "one" in one["args"]["nodes"])
+    assert product["args"]["GFLOP/s"] > 0
+    assert {"name", "cat", "ph", "ts", "dur", "pid", "tid", "args"} == set(product)
+
+
+def test_traces_need_a_model_compiled_for_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["compile", str(chain(tmp_path / "m.onnx", False)), "-o", str(out)]) == 0
+    assert main(["bench", str(out), "--trace", str(tmp_path / "t.json")]) == 1
+    assert "profile=True (--profile)" in capsys.readouterr().err
+    assert not (tmp_path / "t.json").exists()
