@@ -6,11 +6,15 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
+from tempfile import TemporaryDirectory
 from typing import Any
 
+from lowerdeck.dialects.files import is_special
 from lowerdeck.tools.check import add_check
 from lowerdeck.tools.command import Command, Parser
 from lowerdeck.tools.commands import bench, cache, compile, export, ops, report, run, view
@@ -31,9 +35,28 @@ def main(args: Sequence[str] | None = None) -> int:
             _complete(parser)
         namespace = parser.parse_args(args)
         command: Command = namespace.command
-        return command(namespace)
+        with _as_file(namespace):
+            return command(namespace)
 
     return run_tool("lowerdeck", start)
+
+
+@contextmanager
+def _as_file(namespace: argparse.Namespace) -> Generator[None]:
+    """A model that comes through a pipe, or `-`, is kept in a file: it is read more than once."""
+    path = getattr(namespace, "model", None)
+    if path is None or not (path == "-" or is_special(path)):
+        yield
+        return
+    with TemporaryDirectory(prefix="lowerdeck-") as folder:
+        namespace.model = os.path.join(folder, "model")
+        with open(namespace.model, "wb") as file:
+            if path == "-":
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            else:
+                with open(path, "rb") as source:
+                    shutil.copyfileobj(source, file)
+        yield
 
 
 def argument_parser() -> argparse.ArgumentParser:

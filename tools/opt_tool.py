@@ -266,7 +266,8 @@ class OptTool(xDSLOptMain):
                     raise ValueError(no_pass(spec.name, self.available_passes))
             return tuple(self.available_passes[s.name]().from_pass_spec(s) for s in specs)
         except (ArgSpecParseError, ValueError) as error:
-            raise ToolError(f"opt-tool: --pass-pipeline: {error}") from error
+            step = "; pipelines do not nest: give the names alone" if "(" in text else ""
+            raise ToolError(f"opt-tool: --pass-pipeline: {error}{step}") from error
 
     def print_ir(self, when: str, module: ModuleOp, stream: IO[str]) -> None:
         """The module as it is before or after a pass."""
@@ -397,6 +398,8 @@ class OptTool(xDSLOptMain):
             for name, seconds in self.timings:
                 print(f"{seconds:10.4f} s  {name}", file=sys.stderr)
             print(f"{total:10.4f} s  in total", file=sys.stderr)
+        if self.args.skip_nodes is not None and not self.context.recorder.skipped:
+            print("opt-tool: --skip-nodes: has prevented no rewrite", file=sys.stderr)
         if self.args.pass_statistics:
             print(self.context.recorder.summary(), file=sys.stderr)
 

@@ -221,6 +221,8 @@ class GraphBuilder:
     calls: tuple[FunctionKey, ...] = ()
     budget: list[int] = field(default_factory=lambda: [MAX_NODES])
     """The number of nodes that may still be built, shared with nested builders."""
+    unread: set[str] = field(default_factory=set[str])
+    """The names of initializers that could not be read: their users are not at fault."""
 
     def report(self, node: NodeProto | None, message: str) -> None:
         """Note a problem and go on."""
@@ -285,10 +287,11 @@ class GraphBuilder:
     ) -> None:
         try:
             op = InitializerOp(read())
-        except UnicodeDecodeError:
-            return self.report(None, f"initializer '{name}': a string is not UTF-8 text")
         except ValueError as error:
-            return self.report(None, f"initializer '{name}': {error}")
+            is_text = isinstance(error, UnicodeDecodeError)
+            found = "a string is not UTF-8 text" if is_text else error
+            self.unread.add(name)
+            return self.report(None, f"initializer '{name}': {found}")
         op.location = self.locate(self.prefix + name)
         ops.append(op)
         local = scope.maps[0] if isinstance(scope, ChainMap) else scope
@@ -302,7 +305,8 @@ class GraphBuilder:
         values: list[SSAValue] = []
         for name in names:
             if name not in scope:
-                self.report(None, f"output '{name}' is not computed by any node")
+                if name not in self.unread:
+                    self.report(None, f"output '{name}' is not computed by any node")
                 block.add_op(none := NoneOp())
                 scope[name] = none.output
             values.append(scope[name])
@@ -351,7 +355,7 @@ class GraphBuilder:
 
     def _node(self, node: NodeProto, scope: Scope) -> list[Operation]:
         missing = [name for name in names_used(node) if name not in scope]
-        for name in missing:
+        for name in (name for name in missing if name not in self.unread):
             self.report(node, f"input '{name}' is not the name of any tensor before it")
         key = (domain_of(node.domain), node.op_type, node.overload)
         if missing:

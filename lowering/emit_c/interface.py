@@ -343,13 +343,16 @@ def cmake(i: Interface) -> str:
             "endif()",
             f"add_library({i.name} {' '.join(sources(i))})",
             f"target_include_directories({i.name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})",
-            f"target_link_libraries({i.name} PUBLIC {' '.join(flags_of_libraries)})",
             f"set_target_properties({i.name} PROPERTIES C_STANDARD 99)",
             "if(NOT MSVC)",
+            f"  target_link_libraries({i.name} PUBLIC {' '.join(flags_of_libraries)})",
             f"  target_compile_options({i.name} PRIVATE {flags})",
             "endif()",
-            f"add_executable({i.name}_example example.c)",
-            f"target_link_libraries({i.name}_example {i.name})",
+            # Part of another project, the library alone is wanted.
+            "if(CMAKE_SOURCE_DIR STREQUAL CMAKE_CURRENT_SOURCE_DIR)",
+            f"  add_executable({i.name}_example example.c)",
+            f"  target_link_libraries({i.name}_example {i.name})",
+            "endif()",
             "",
         ]
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -138,7 +139,9 @@ def _with_schedules(path: str, options: CompileOptions) -> CompileOptions:
 def _no_compiler() -> str | None:
     from lowerdeck.build import find_compiler
 
-    return "no C compiler found" if find_compiler() is None else None
+    if (command := find_compiler()) is None:
+        return "no C compiler found"
+    return None if shutil.which(command[0]) else f"no C compiler '{command[0]}' found (CC)"
 
 
 def _text(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 from typing import Any
 
 from lowerdeck.tools.command import add_command, command_options, module_at
 from lowerdeck.tools.common import about
+
+_REFUSED = re.compile(r"^.*?: node '.*?'(?:, '.*?')* \((\w+)\): ", re.MULTILINE)
+"""The operator in a line that refuses a node."""
 
 
 def add_to(commands: Any) -> None:
@@ -22,15 +26,19 @@ def run(args: argparse.Namespace) -> int:
     from lowerdeck.tools.progress import progress
 
     with about(args.model), progress() as shown:
-        operators = used_operators(args.model, command_options(args, shown))
-        for operator in operators:
-            print(operator)
+        options = command_options(args, shown)
+        operators = used_operators(args.model, options)
+        refusal = ""
         if all(operator.support is not None for operator in operators):
             # An operator may still be refused for the way in which a node uses it.
             try:
-                module_at(args, command_options(args, shown), "legal")
+                module_at(args, options, "legal")
             except (FrontendError, CompileError) as error:
-                print(error)
-                return 1
-            return 0
-    return 1
+                refusal = str(error)
+        refused = set(_REFUSED.findall(refusal))
+        for operator in operators:
+            text = str(operator)
+            print(f"{text}, but refused as it is used" if operator.op_type in refused else text)
+        if refusal:
+            print(refusal)
+    return 1 if refusal or any(operator.support is None for operator in operators) else 0
