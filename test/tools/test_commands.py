@@ -378,3 +378,74 @@ def test_completion(monkeypatch: pytest.MonkeyPatch) -> None:
     finder = argcomplete.CompletionFinder(argument_parser())
     words = finder._get_completions([], "", "", None)
     assert {"compile", "run", "bench", "cache"} <= {word.strip() for word in words}
+
+
+# Errors
+
+
+def test_users_of_weights_that_cannot_be_read_are_not_at_fault(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weight = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[3, 3])
+    weight.data_location = TensorProto.EXTERNAL
+    weight.external_data.add(key="location", value="gone.data")
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"], name="one"),
+        helper.make_node("MatMul", ["a", "nowhere"], ["y"], name="two"),
+    ]
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [value("x", TensorProto.FLOAT, [2, 3])],
+        [value("y", TensorProto.FLOAT, [2, 3])],
+        [weight],
+    )
+    path = tmp_path / "m.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    lines = error_of(["compile", str(path), "-o", str(tmp_path / "out")], capsys).splitlines()
+    assert [line.split(": ")[1] for line in lines] == [
+        "initializer 'w'",
+        "node 'two' (MatMul)",
+    ]
+
+
+def test_ops_says_what_is_refused_as_it_is_used(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [
+            helper.make_node("Tanh", ["x"], ["a"], name="fine"),
+            helper.make_node("RandomNormalLike", ["a"], ["y"], name="random"),
+        ],
+        "g",
+        [value("x", TensorProto.FLOAT, [2])],
+        [value("y", TensorProto.FLOAT, [2])],
+    )
+    path = tmp_path / "m.onnx"
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    path.write_bytes(model.SerializeToString())
+    assert main(["ops", str(path)]) == 1
+    random, tanh, reason = capsys.readouterr().out.splitlines()
+    assert random.endswith("legalized, but refused as it is used")
+    assert tanh.endswith("legalized")
+    assert "node 'random'" in reason
+
+
+def test_models_come_through_pipes(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open(model, encoding="latin-1") as file:
+        monkeypatch.setattr(sys, "stdin", file)
+        assert "Tanh" in output_of(["ops", "-"], capsys)
+
+
+def test_a_compiler_that_is_none(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("CC", "/no/cc -O1")
+    assert main(["compile", str(model), "-o", str(tmp_path / "out")]) == 0
+    assert "no C compiler '/no/cc' found (CC); wrote no library" in capsys.readouterr().err
+    assert (tmp_path / "out" / "m.c").exists()
