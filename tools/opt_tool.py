@@ -398,8 +398,6 @@ class OptTool(xDSLOptMain):
             for name, seconds in self.timings:
                 print(f"{seconds:10.4f} s  {name}", file=sys.stderr)
             print(f"{total:10.4f} s  in total", file=sys.stderr)
-        if self.args.skip_nodes is not None and not self.context.recorder.skipped:
-            print("opt-tool: --skip-nodes: has prevented no rewrite", file=sys.stderr)
         if self.args.pass_statistics:
             print(self.context.recorder.summary(), file=sys.stderr)
 
