@@ -202,6 +202,11 @@ def _convolutions() -> Iterator[Form]:
     for channels, filters in ((1, 8), (5, 7), (13, 29), (30, 100), (129, 65)):
         yield _conv([1, channels, 30, 30], filters, [3, 3])
         yield _conv([1, channels, 30, 30], filters, [1, 1])
+    yield _conv([1, 256, 33, 33], 256, [3, 3], dilation=12)
+    # Images that are read as they lie unless a copy pays.
+    for channels, filters, size in ((2048, 256, 33), (512, 128, 28), (256, 256, 40), (64, 21, 65)):
+        yield _conv([1, channels, size, size], filters, [1, 1])
+    yield _conv([1, 64, 30, 30], 64, [3, 3], pads=[0, 0, 0, 0])
     yield _conv([1, 64, 57, 57], 64, [3, 3], stride=2, pads=[0, 0, 1, 1])
     yield _conv([1, 3, 299, 299], 32, [3, 3], stride=2, pads=[0, 0, 0, 0])
     yield _conv([1, 3, 224, 224], 96, [4, 4], stride=4, pads=[0, 0, 0, 0])
@@ -346,6 +351,7 @@ def _products() -> Iterator[Form]:
         *((4, 1024, 1024), (8, 256, 256), (12, 768, 3072), (16, 2048, 512), (49, 384, 1152)),
         *((64, 64, 64), (77, 768, 768), (100, 20, 7), (128, 3072, 768), (197, 768, 2304)),
         *((256, 256, 256), (384, 1024, 1024), (500, 3, 128), (2048, 64, 16), (3, 5, 7)),
+        *((24, 1024, 512), (50, 400, 120), (400, 512, 91), (10, 10000, 10), (3136, 96, 32)),
     )
     for rows, depth, columns in sizes:
         name = f"{rows}x{depth}x{columns}"
@@ -355,6 +361,9 @@ def _products() -> Iterator[Form]:
         if rows in (1, 8, 77, 256, 3):
             both = [Draw([rows, depth]), Draw([depth, columns])]
             yield Form(f"matmul_{name}_computed", "MatMul", both)
+    for rows, depth, columns in ((16, 64, 1000), (200, 300, 400), (256, 1000, 32)):
+        both = [Draw([rows, depth]), Draw([depth, columns])]
+        yield Form(f"matmul_{rows}x{depth}x{columns}_computed", "MatMul", both)
     for type_ in ("f16", "f64", "i32"):
         for rows, depth, columns in ((64, 256, 256), (1, 512, 512)):
             yield Form(
@@ -372,6 +381,11 @@ def _products() -> Iterator[Form]:
             ([12, 128, 64], [12, 64, 128]),
             ([12, 128, 128], [12, 128, 64]),
             ([8, 1, 64], [8, 64, 300]),
+        ),
+        *(
+            ([2, 1000, 32], [2, 32, 100]),
+            ([16, 197, 64], [16, 64, 197]),
+            ([4, 256, 80], [4, 80, 256]),
         ),
         *(
             ([64, 16, 16], [64, 16, 16]),
