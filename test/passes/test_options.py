@@ -17,6 +17,7 @@ OTHER: dict[str, Any] = {
     "input_shapes": {"x": [1, 2]},
     "import_options": {"weights": "net.caffemodel"},
     "target": "c99",
+    "name": "other",
     "threads": 2,
     "disable": ["fuse"],
     "disable_strategy": ["winograd"],
