@@ -39,7 +39,7 @@ from lowerdeck.dialects.core.tensor import (
     ints,
 )
 from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, tensor
-from lowerdeck.dialects.dims import Expr, product
+from lowerdeck.dialects.dims import Expr, constants, product
 from lowerdeck.passes.context import recorder_of
 
 Joint: TypeAlias = tuple[SSAValue, int]
@@ -500,13 +500,13 @@ def _properties(joints: Joints, op: CoreOp) -> Mapping[str, Attribute]:
 def _reshaped(value: SSAValue, dims: Sequence[Expr], kernel: KernelOp) -> SSAValue:
     """
     A value with other dimensions, before a kernel; what has been reshaped is so only once, and a
-    constant stays one.
+    constant of known dimensions stays one.
     """
     while list(dims_of(value)) != list(dims) and isinstance(value.owner, ReshapeOp):
         value = value.owner.input
     if list(dims_of(value)) == list(dims):
         return value
-    if isinstance(value.owner, ConstantOp):
+    if isinstance(value.owner, ConstantOp) and constants(dims) is not None:
         new = ConstantOp(value.owner.value, tensor(element_type(value), dims))  # the same bytes
     else:
         new = ReshapeOp(value, dims)

@@ -288,3 +288,18 @@ func.func @open_lines(%x: tensor<1x4x5x?xf32, #core.tensor<dims = [1, 4, 5, w]>>
   %y = core.conv %x, %k strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x4x5x?xf32, #core.tensor<dims = [1, 4, 5, w]>>, tensor<7x4x2x1xf32>) -> tensor<1x7x4x?xf32, #core.tensor<dims = [1, 7, 4, w]>>
   func.return %y : tensor<1x7x4x?xf32, #core.tensor<dims = [1, 7, 4, w]>>
 }
+
+// -----
+
+// A constant stays one only if its dimensions are known: else its size is checked when it is
+// reshaped.
+// CHECK-LABEL: @checked
+// CHECK:         %[[C:.+]] = core.constant
+// CHECK:         core.reshape %[[C]] [n]
+// CHECK:         core.kernel @add_0
+func.func @checked(%x: tensor<1x?xf32, #core.tensor<dims = [1, n]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, n]>> {
+  %c = core.constant dense<[[1.0, 2.0]]> : tensor<1x2xf32>
+  %r = core.reshape %c [1, n] : (tensor<1x2xf32>) -> tensor<1x?xf32, #core.tensor<dims = [1, n]>>
+  %y = core.add %x, %r : (tensor<1x?xf32, #core.tensor<dims = [1, n]>>, tensor<1x?xf32, #core.tensor<dims = [1, n]>>) -> tensor<1x?xf32, #core.tensor<dims = [1, n]>>
+  func.return %y : tensor<1x?xf32, #core.tensor<dims = [1, n]>>
+}
