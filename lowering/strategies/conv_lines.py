@@ -302,6 +302,7 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
             )
             and (
                 prod(weight[2:]) == 1
+                or vectors % number == 0
                 or not _filters_last(
                     read, (filters, rows * vectors), (count, below, number), target
                 )
@@ -334,8 +335,8 @@ def plan_lines(op: ConvOp, target: Target) -> Plan | None:
 def _has_room(target: Target, filters: int, count: int, inputs: int) -> bool:
     """
     True if the numbers that the sums of filters that are left over begin with, which compilers keep
-    in registers if filters are the inner loop around those over channels and taps, need none of a
-    tile.
+    in registers if filters are the inner loop around those over channels and taps, and columns are
+    left over, too, need none of a tile.
     """
     rest = filters % count
     return rest == 0 or (count + 1) * inputs + 1 + rest + SPARE_REGISTERS <= target.registers

@@ -28,3 +28,18 @@ func.func @main(%x: tensor<1x80x300xf32>) -> tensor<1x510x300xf32> {
   }
   func.return %y : tensor<1x510x300xf32>
 }
+
+// -----
+
+// Nor are registers short where no columns are left over.
+// CHECK: @whole
+// CHECK: schedule = #core.schedule<conv_lines, tile {oc = 6, row = 1, v = 4}
+func.func @main(%x: tensor<1x256x500xf32>) -> tensor<1x256x500xf32> {
+  %k = core.constant dense<1.0> : tensor<256x256x3xf32>
+  %y = core.kernel @whole(%x, %k) : (tensor<1x256x500xf32>, tensor<256x256x3xf32>) -> tensor<1x256x500xf32> {
+  ^bb0(%a: tensor<1x256x500xf32>, %f: tensor<256x256x3xf32>):
+    %c = core.conv %a, %f strides [1] dilations [1] pads [1] [1] groups 1 : (tensor<1x256x500xf32>, tensor<256x256x3xf32>) -> tensor<1x256x500xf32>
+    core.yield %c : tensor<1x256x500xf32>
+  }
+  func.return %y : tensor<1x256x500xf32>
+}
