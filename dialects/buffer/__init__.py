@@ -37,6 +37,7 @@ from lowerdeck.dialects.buffer.kernel import (
     StoreOp,
     YieldOp,
 )
+from lowerdeck.dialects.buffer.tiles import DotTilesOp, ReleaseTilesOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import (
     AnyOp,
@@ -75,6 +76,8 @@ Buffer = Dialect(
         ConvertOp,
         DotPairsOp,
         DotQuadsOp,
+        DotTilesOp,
+        ReleaseTilesOp,
         ReduceOp,
         LaneNumbersOp,
         TransposeOp,

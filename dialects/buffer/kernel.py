@@ -375,7 +375,7 @@ class ForOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _require_operands(self.range.data, self.indices, "C2")
+        require_operands(self.range.data, self.indices, "C2")
         require(len(self.range.data) == 3, "the range is [lower, upper, step]", "C1")
         carried = [value.type for value in self.inits]
         last = self.body.block.last_op
@@ -615,7 +615,7 @@ class ApplyOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _require_operands(self.map.data, self.indices, "C2")
+        require_operands(self.map.data, self.indices, "C2")
         require(len(self.map.data) == 1, "one expression is expected", "C1")
 
 
@@ -658,7 +658,7 @@ class CheckIndexOp(IRDLOperation):
         )
 
     def verify_(self) -> None:
-        _require_operands(self.bound.data, self.indices, "C2")
+        require_operands(self.bound.data, self.indices, "C2")
         require(len(self.bound.data) == 1, "one expression is expected", "C1")
 
 
@@ -726,7 +726,7 @@ def _require_access(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAVal
     """C1 and C2 of loads and stores."""
     rank = len(ref_type(ref).dims.data)
     require(len(map) == rank, f"{len(map)} indices for a buffer of rank {rank}", "C1")
-    _require_operands(map, indices, "C2")
+    require_operands(map, indices, "C2")
 
 
 def _require_lanes(op: LoadOp | StoreOp, type_: Attribute, label: str) -> None:
@@ -756,7 +756,7 @@ def _distance(op: LoadOp | StoreOp) -> int:
     return stride * op.step
 
 
-def _require_operands(exprs: Sequence[Expr], indices: Sequence[SSAValue], label: str) -> None:
+def require_operands(exprs: Sequence[Expr], indices: Sequence[SSAValue], label: str) -> None:
     """Every dK in the expressions has an operand, and every other name is an sK."""
     for expr in exprs:
         for name in expr.symbols:

@@ -30,14 +30,14 @@ from xdsl.dialects.builtin import (
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer import entry_ops, kernel, vector
+from lowerdeck.dialects.buffer import entry_ops, kernel, tiles, vector
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.enums import LaneReduction, Requirement
 from lowerdeck.dialects.buffer.operands import by_operand, by_parameter
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
 from lowerdeck.dialects.core.control_flow import names_in, yielded
-from lowerdeck.dialects.core.enums import Predicate
+from lowerdeck.dialects.core.enums import Packing, Predicate
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -676,7 +676,42 @@ class _KernelWriter:
         self._line(f"{all_}[:] = {all_}.reshape({op.rows}, {op.lanes}).T.ravel()")
 
     @_op.register
-    def _(self, op: vector.PrefetchOp) -> None:
+    def _(self, op: tiles.DotTilesOp) -> None:
+        """Each matrix is a view of as many elements as are read."""
+        rows, columns, depth = op.sizes
+        sizes = [self._index(expr, op.indices) for expr in (rows, columns)]
+        shapes = [(sizes[0], str(depth)), (str(depth), sizes[1])]
+        views = [
+            self._matrix(ref, start, shape, op.indices)
+            for ref, start, shape in zip((op.lhs, op.rhs), op.starts, shapes, strict=True)
+        ]
+        origin = (Expr.const(0), Expr.const(0))
+        total = self._matrix(op.total, origin, (sizes[0], sizes[1]), ())
+        if op.packing.data == Packing.UNSIGNED_RIGHT:
+            views = [f"{view}.T" for view in reversed(views)]
+            total += ".T"
+        sign = "+=" if op.adds is not None else "="
+        self._line(f"{total}[:] {sign} dot_of_bytes({', '.join(views)})")
+
+    def _matrix(
+        self,
+        ref: SSAValue,
+        start: Sequence[Expr],
+        shape: tuple[str, str],
+        indices: Sequence[SSAValue],
+    ) -> str:
+        """A view of some rows and columns, which are checked to lie within the buffer."""
+        offset, strides = list[str](), ref_type(ref).strides.data
+        ends = ["1"] * (len(start) - 2) + list(shape)
+        for index, size, stride, extent in zip(start, self._sizes[ref], strides, ends, strict=True):
+            text, last = self._index(index, indices), f"{size} - ({extent}) + 1"
+            checked = f"(i if 0 <= (i := {text}) < {last} else outside(i, {last}))"
+            offset.append(f"{checked} * ({_python(stride, {})})")
+        step = f"({_python(strides[-2], {})})"
+        return f"matrix({self._names[ref]}, {' + '.join(offset)}, ({', '.join(shape)}), {step})"
+
+    @_op.register
+    def _(self, op: vector.PrefetchOp | tiles.ReleaseTilesOp) -> None:
         """Nothing that can be seen."""
 
     @_op.register
@@ -730,6 +765,19 @@ def _wrap(value: int, width: int) -> int:
 
 def _outside(index: int, size: int) -> int:
     raise IndexError(f"element {index} of a dimension of {size} is accessed")
+
+
+def _matrix(memory: Array, offset: int, shape: tuple[int, int], step: int) -> Array:
+    """Rows and columns of a matrix in memory, whose rows lie `step` elements apart."""
+    strides = (step * memory.itemsize, memory.itemsize)
+    return np.lib.stride_tricks.as_strided(memory[offset:], shape, strides)
+
+
+def _dot_of_bytes(unsigned: Array, signed: Array) -> Array:
+    """The product of matrices of words of four bytes each, without signs and with them."""
+    left = np.ascontiguousarray(unsigned).view(np.uint8).astype(np.int32)
+    right = np.ascontiguousarray(signed.T).view(np.int8).astype(np.int32)
+    return left @ right.T
 
 
 def _resolve(index: int, bound: int) -> int:
@@ -835,6 +883,8 @@ def _halves(combine: Callable[[Any, Any], Any]) -> Callable[[Array], Any]:
 _NAMESPACE: dict[str, Any] = {
     "fresh": _fresh,
     "outside": _outside,
+    "matrix": _matrix,
+    "dot_of_bytes": _dot_of_bytes,
     "resolve": _resolve,
     "floordiv": _floordiv,
     "modulo": _modulo,

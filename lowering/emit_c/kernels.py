@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 
 from xdsl.dialects import arith, math, scf
@@ -10,7 +10,7 @@ from xdsl.dialects.builtin import FloatAttr, IndexType, IntegerAttr
 from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
-from lowerdeck.dialects.buffer import kernel, vector
+from lowerdeck.dialects.buffer import kernel, tiles, vector
 from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lanes_of, scalar_of
@@ -220,24 +220,29 @@ def _vector_address(value: SSAValue, op: kernel.LoadOp | kernel.StoreOp, c: CWri
 
 
 def _offset(op: kernel.LoadOp | kernel.StoreOp, c: CWriter) -> str:
+    """How far into its buffer an access lies."""
+    return _offset_of(op.ref, op.map.data, op.indices, c)
+
+
+def _offset_of(ref: SSAValue, map: Sequence[Expr], indices: Sequence[SSAValue], c: CWriter) -> str:
     """
-    How far into its buffer an access lies.
+    How far into its buffer an element lies.
 
     Indices are multiplied by strides that are no numbers as they are, from the outermost inward:
     accesses side by side begin alike, and compilers compute that once.
     """
-    type_, inner = ref_type(op.ref), Expr.const(0)
+    type_, inner = ref_type(ref), Expr.const(0)
     terms: list[str] = []
-    for index, stride in zip(op.map.data, type_.strides.data, strict=True):
+    for index, stride in zip(map, type_.strides.data, strict=True):
         if stride.value:
             inner = inner + index * stride
         elif index != 0:
             # Without elements some strides are 0: what they are times is there to be used, too.
-            text = c.index(index, op.indices)
+            text = c.index(index, indices)
             factor = f"({text})" if len(index.terms) > 1 else text
             terms.append(f"{factor} * {c.stride(stride) if stride.value is None else 0}")
     if not terms or inner != 0:
-        terms.append(c.index(inner, op.indices))
+        terms.append(c.index(inner, indices))
     return " + ".join(terms)
 
 
@@ -252,6 +257,30 @@ def _(op: vector.PrefetchOp, c: CWriter) -> None:
 def _(op: vector.TransposeOp, c: CWriter) -> None:
     """In registers."""
     c.line(f"{function_name(op)}({c.value(op.ref)});")
+
+
+@emit.register
+def _(op: tiles.DotTilesOp, c: CWriter) -> None:
+    """In tiles of the processor."""
+    factors = [
+        f"{c.value(ref)} + {_offset_of(ref, start, op.indices, c)}, {_step(ref, c)}"
+        for ref, start in zip((op.lhs, op.rhs), op.starts, strict=True)
+    ]
+    sizes = ", ".join(c.index(expr, op.indices) for expr in op.map.data[-3:])
+    total = f"{c.value(op.total)}, {_step(op.total, c)}"
+    arguments = f"{', '.join(factors)}, {total}, {sizes}, {int(op.adds is not None)}"
+    c.line(f"{function_name(op)}({arguments});")
+
+
+@emit.register
+def _(op: tiles.ReleaseTilesOp, c: CWriter) -> None:
+    """For what has tiles."""
+    c.line(f"{function_name(op)}();")
+
+
+def _step(ref: SSAValue, c: CWriter) -> str:
+    """The distance of two rows."""
+    return c.index(ref_type(ref).strides.data[-2], ())
 
 
 @emit.register

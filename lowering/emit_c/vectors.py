@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import IntegerType
 from xdsl.ir import Attribute, Operation
 
 from lowerdeck.dialects.buffer import kernel
+from lowerdeck.dialects.buffer.tiles import DotTilesOp, ReleaseTilesOp
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import (
     LARGEST_STRIDE,
@@ -34,7 +35,9 @@ from lowerdeck.dialects.buffer.vector import (
     scalar_of,
     vector_type,
 )
+from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+from lowerdeck.lowering.emit_c.tiles import RELEASE, SET_UP, dot_tiles, dot_tiles_name
 from lowerdeck.lowering.targets.base import Target
 
 _STEMS: dict[Attribute, tuple[str, str, int]] = {
@@ -148,6 +151,16 @@ def _(op: kernel.StoreOp) -> str | None:
 
 
 @function_name.register
+def _(op: DotTilesOp) -> str:
+    return dot_tiles_name(op.packing.data)
+
+
+@function_name.register
+def _(op: ReleaseTilesOp) -> str:
+    return "lowerdeck_release_tiles"
+
+
+@function_name.register
 def _(op: TransposeOp) -> str:
     return _transpose_name(*_rows(op))
 
@@ -199,7 +212,11 @@ def _definitions(
         wanted[(IntegerType(8 * _STEMS[scalar][2]), lanes)] = None
         if scalar in (f16, bf16):
             wanted |= {(f32, lanes): None, (IntegerType(32), lanes): None}
-    functions: dict[str, _Function] = {}
+    functions: dict[str, _Function] = {"lowerdeck_set_up_tiles": _Function(SET_UP)}
+    uses_tiles = frozenset(functions)
+    functions["lowerdeck_release_tiles"] = _Function(RELEASE, uses_tiles)
+    for packing in (Packing.UNSIGNED_LEFT, Packing.UNSIGNED_RIGHT):
+        functions[dot_tiles_name(packing)] = _Function(dot_tiles(packing), uses_tiles)
     for scalar, lanes in wanted:
         functions |= _functions(scalar, lanes, target)
     for scalar, lanes, count in sorted(rows, key=lambda each: _transpose_name(*each)):

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import prod
 
 from xdsl.dialects import arith, math, scf
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel
 from lowerdeck.dialects.buffer.operands import by_operand
+from lowerdeck.dialects.buffer.tiles import TILE, DotTilesOp
 from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.targets.base import Costs
@@ -47,6 +49,10 @@ def estimated_steps(op: Operation, costs: Costs, values: Values | None = None) -
         blocks = [block for region in op.regions for block in region.blocks]
         steps = max(steps_of_block(block, costs, values) for block in blocks)
         return steps if len(blocks) > 1 else steps / costs.rare_branch
+    if isinstance(op, DotTilesOp):
+        exprs = op.map.data[-3:]
+        counts = (-(-_evaluate(expr, op.indices, values) // TILE) for expr in exprs)
+        return prod(counts) * costs.tile_product_cycles
     if isinstance(op, _SLOW):
         return costs.division_steps
     if isinstance(op, _FUNCTIONS):

@@ -18,6 +18,7 @@ from lowerdeck.dialects.buffer.kernel import (
     StoreOp,
 )
 from lowerdeck.dialects.buffer.operands import by_operand
+from lowerdeck.dialects.buffer.tiles import DotTilesOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import PrefetchOp
 from lowerdeck.dialects.core.types import DimsAttr
@@ -32,6 +33,7 @@ _MAPS: Mapping[type[Operation], str] = {
     CheckIndexOp: "bound",
     ForOp: "range",
     PrefetchOp: "offset",
+    DotTilesOp: "map",
 }
 """The property that holds expressions over the operands `indices`."""
 

@@ -22,6 +22,7 @@ from lowerdeck.dialects.buffer.kernel import (
     YieldOp,
     value_type,
 )
+from lowerdeck.dialects.buffer.tiles import DotTilesOp
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import TransposeOp, lane_bits
 from lowerdeck.dialects.core.types import bf16, f16, f32, f64, i1
@@ -583,7 +584,7 @@ def _needs_f64(op: Operation) -> bool:
 
 
 def _only_loads(loop: ForOp) -> bool:
-    return not any(isinstance(op, StoreOp | TransposeOp) for op in loop.walk())
+    return not any(isinstance(op, StoreOp | TransposeOp | DotTilesOp) for op in loop.walk())
 
 
 def _has_short_rows(loop: ForOp) -> bool:

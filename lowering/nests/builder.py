@@ -26,8 +26,10 @@ from lowerdeck.dialects.buffer.kernel import (
     YieldOp,
 )
 from lowerdeck.dialects.buffer.operands import parameter
+from lowerdeck.dialects.buffer.tiles import DotTilesOp, ReleaseTilesOp
 from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.buffer.vector import TransposeOp
+from lowerdeck.dialects.core.enums import Packing
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.types import bit_width, is_float
 from lowerdeck.dialects.dims import Expr, ExprLike
@@ -146,6 +148,25 @@ class KernelBuilder:
     def scratch(self, element: Attribute, dims: Sequence[ExprLike]) -> SSAValue:
         """A small buffer that is visible only in the innermost open block."""
         return self.add(ScratchOp(RefType.of(element, dims)))
+
+    def dot_tiles(
+        self,
+        factors: tuple[SSAValue, SSAValue],
+        total: SSAValue,
+        starts: tuple[Sequence[ExprLike], Sequence[ExprLike]],
+        sizes: tuple[ExprLike, ExprLike, int],
+        packing: Packing,
+        *,
+        adds: bool = False,
+    ) -> None:
+        """Multiply rows of a matrix by columns of another one; `sizes`: rows, columns, words."""
+        places = [self._place(ref, at) for ref, at in zip(factors, starts, strict=True)]
+        exprs, operands = self.bound([*places[0], *places[1], *sizes])
+        self.append(DotTilesOp(factors, total, exprs, operands, packing, adds=adds))
+
+    def release_tiles(self) -> None:
+        """End a sequence of such products."""
+        self.append(ReleaseTilesOp())
 
     def transpose(self, ref: SSAValue) -> None:
         """Swap rows and columns of a square."""

@@ -32,6 +32,7 @@ from lowerdeck.lowering.strategies.dot_products import DotProducts
 from lowerdeck.lowering.strategies.facts import anchors_of, is_constant
 from lowerdeck.lowering.strategies.interleaved_maps import InterleavedMaps
 from lowerdeck.lowering.strategies.map_squares import MapSquares
+from lowerdeck.lowering.strategies.matrix_tiles import MatrixTiles
 from lowerdeck.lowering.strategies.row_maps import RowMaps
 from lowerdeck.lowering.strategies.rows import Rows
 from lowerdeck.lowering.strategies.separable_pool import SeparablePool
@@ -51,6 +52,7 @@ STRATEGIES: list[Strategy] = [
     Bands(),
     Transposed(),
     TiledMatmul(),
+    MatrixTiles(),
     StreamedMatmul(),
     DotProducts(),
     BlockedAttention(),

@@ -10,9 +10,23 @@ from pathlib import Path
 from lowerdeck.lowering.targets.aarch64 import AARCH64
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.lowering.targets.c99 import C99
-from lowerdeck.lowering.targets.x86 import X86_64, X86_64_V3, X86_64_V4, X86_64_VNNI
+from lowerdeck.lowering.targets.x86 import (
+    X86_64,
+    X86_64_AMX,
+    X86_64_V3,
+    X86_64_V4,
+    X86_64_VNNI,
+)
 
-TARGETS: list[Target] = [X86_64_VNNI, X86_64_V4, X86_64_V3, X86_64, AARCH64, C99]
+TARGETS: list[Target] = [
+    X86_64_AMX,
+    X86_64_VNNI,
+    X86_64_V4,
+    X86_64_V3,
+    X86_64,
+    AARCH64,
+    C99,
+]
 """All targets; `native` is the first one that runs on this machine."""
 
 NATIVE = "native"

@@ -36,6 +36,16 @@ class Costs:
     """The benefit of one remainder nest fewer at the end of a dimension."""
     element_cycles: float = 1.5
     """To load and store one element by itself."""
+    tile_product_cycles: float = 16.0
+    """To multiply two tiles of matrices, on targets that have them."""
+    tile_load_cycles: float = 8.0
+    """To load one of them."""
+    tile_shape_cycles: float = 160.0
+    """To say how large they are, where that changes."""
+    tile_store_cycles: float = 80.0
+    """To store the sums of a block and to read them again."""
+    tile_start_cycles: float = 1600.0
+    """To begin to use tiles: the unit rests while there are none."""
     transform_cycles: float = 7.0
     """To transform one vector of values by Winograd's matrices."""
     band_cycles: float = 200.0
@@ -235,6 +245,9 @@ class Target:
     """
     quads: Mapping[int, Builtin] = field(default_factory=dict[int, Builtin])
     """What multiplies bytes without signs by bytes with signs and adds up four products a lane."""
+
+    has_tiles: bool = False
+    """True if it multiplies tiles of matrices of bytes, 16 rows of 64 bytes."""
 
     def __post_init__(self) -> None:
         if len(self.name.encode()) > NAME_BYTES:

@@ -31,6 +31,16 @@ X86_64_VNNI = replace(
 )
 """The same with sums of products of bytes."""
 
+X86_64_AMX = replace(
+    X86_64_VNNI,
+    name="x86-64-amx",
+    l2_bytes=2 << 20,
+    flags=(*X86_64_VNNI.flags, "-mamx-tile", "-mamx-int8"),
+    features=X86_64_VNNI.features | {"amx_tile", "amx_int8"},
+    has_tiles=True,
+)
+"""The same with products of tiles of bytes."""
+
 X86_64_V3 = Target(
     "x86-64-v3",
     registers=16,

@@ -861,3 +861,66 @@ buffer.func @load_c6_of_three {
   %a = buffer.load %x <[0]> : !buffer.ref<[8] x f32> -> vector<8xf32> {repeat = #builtin.int<3>}
   buffer.return
 } {symbols = [], outputs = #builtin.int<0>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': factors are no words of bytes (C1)
+buffer.func @dot_tiles_c1_of_floats {
+^bb0(%x: !buffer.ref<[64, 48] x f32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 48]> packed unsigned_left : !buffer.ref<[64, 48] x f32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': factors are no words of bytes (C1)
+buffer.func @dot_tiles_c1_of_pairs {
+^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 48]> packed pairs : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': 6 numbers for matrices of ranks [2, 2] (C2)
+buffer.func @dot_tiles_c2 {
+^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 32, 8, 48]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': 'd0' has no operand (C3)
+buffer.func @dot_tiles_c3 {
+^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %x, %w, %t <[d0, 0, 0, 0, 32, 8, 48]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': elements of a row lie apart (C4)
+buffer.func @dot_tiles_c4 {
+^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32, [1, 48]>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 48]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32, [1, 48]>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': !buffer.ref<[32, 33] x i32> is no such buffer (C5)
+buffer.func @dot_tiles_c5 {
+^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 33] x i32>):
+  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 48]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 33] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.dot_tiles': 20 words (C6)
+buffer.func @dot_tiles_c6 {
+^bb0(%x: !buffer.ref<[64, 48] x i32>, %w: !buffer.ref<[48, 8] x i32>, %t: !buffer.ref<[32, 32] x i32>):
+  buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 20]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}

@@ -217,7 +217,7 @@ def test_interpreter(form: Product | Convolution) -> None:
     np.testing.assert_array_equal(found, form.expected())
 
 
-@pytest.mark.parametrize("target", [*EVERY_TARGET, "x86-64-vnni"])
+@pytest.mark.parametrize("target", [*EVERY_TARGET, "x86-64-vnni", "x86-64-amx"])
 def test_c(tmp_path: Path, target: str) -> None:
     """With everything from outside, and with weights and zero points known before."""
     suite = suite_for(target, tmp_path)
@@ -229,7 +229,7 @@ def test_c(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", ["x86-64-vnni", "x86-64-v3", "c99"])
+@pytest.mark.parametrize("target", ["x86-64-amx", "x86-64-vnni", "x86-64-v3", "c99"])
 def test_largest_sums(tmp_path: Path, target: str) -> None:
     """Nothing saturates: all factors are at the ends of their types, and zero points at others."""
     suite = suite_for(target, tmp_path)
@@ -251,7 +251,7 @@ def test_largest_sums(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
-@pytest.mark.parametrize("target", ["x86-64-vnni", "x86-64-v3", "c99"])
+@pytest.mark.parametrize("target", ["x86-64-amx", "x86-64-vnni", "x86-64-v3", "c99"])
 def test_quantized_again(tmp_path: Path, target: str) -> None:
     """What is behind a product ends in bytes, also where it is one of few filters, or no vector."""
     suite = suite_for(target, tmp_path)

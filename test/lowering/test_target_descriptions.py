@@ -53,9 +53,9 @@ def test_a_toy_is_a_file_and_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_unknown() -> None:
-    with pytest.raises(OptionError, match="target: 'toy' is not one of native, x86-64-vnni, "):
+    with pytest.raises(OptionError, match="target: 'toy' is not one of native, x86-64-amx, "):
         check_options(CompileOptions(target="toy"))
-    with pytest.raises(ValueError, match="target 'toy' is not one of native, x86-64-vnni, "):
+    with pytest.raises(ValueError, match="target 'toy' is not one of native, x86-64-amx, "):
         target_named("toy")
 
 

@@ -1,0 +1,145 @@
+"""Operations of the `buffer` dialect on tiles of matrices, which are larger than any vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IndexType, UnitAttr, i32
+from xdsl.ir import SSAValue
+from xdsl.irdl import (
+    IRDLOperation,
+    ParsePropInAttrDict,
+    irdl_op_definition,
+    operand_def,
+    opt_prop_def,
+    prop_def,
+    traits_def,
+    var_operand_def,
+)
+from xdsl.traits import MemoryReadEffect, MemoryWriteEffect
+
+from lowerdeck.dialects.buffer.kernel import require_operands
+from lowerdeck.dialects.buffer.types import RefType, ref_type
+from lowerdeck.dialects.core.base import require
+from lowerdeck.dialects.core.enums import Packing, PackingAttr
+from lowerdeck.dialects.core.types import DimsAttr
+from lowerdeck.dialects.dims import Expr, ExprLike, constants
+
+TILE = 16
+"""Rows of a tile, and words in each of them."""
+
+MOST_ROWS = 2 * TILE
+"""Rows and columns of the product of two tiles by two."""
+
+
+@irdl_op_definition
+class DotTilesOp(IRDLOperation):
+    """
+    The product of some rows of one matrix of words and some columns of another one, into the upper
+    left corner of a small buffer, or `adds` it to what is there: total[r, c] = sum of
+    dot(lhs[r, k], rhs[k, c]) for k < depth, modulo 2^32. A word holds four bytes, and their
+    products are added up, as `packing` says: those of lhs or those of rhs have no signs.
+
+    `map` has the index of the first element in lhs, that in rhs, then the numbers of rows, of
+    columns and of words of a row. Rows of a matrix run along its last dimension, and follow each
+    other along the one before it.
+
+    Constraints:
+
+    - (C1) all elements are i32, and each has four terms.
+    - (C2) `map` has one expression for each dimension of lhs and of rhs, at least two each, and
+      three more.
+    - (C3) these name operands dK that there are and symbols sK, nothing else.
+    - (C4) elements of a row lie side by side.
+    - (C5) total is dense, and has two dimensions of 32 at most.
+    - (C6) the words of a row are a number, a multiple of 16 or fewer.
+
+    Example:
+
+    ```mlir
+    buffer.dot_tiles %x, %w, %t(%i) <[d0 * 32, 0, 0, 32, 32, 32, 64]>
+        packed unsigned_left
+        : !buffer.ref<[64, 64] x i32>, !buffer.ref<[64, 128] x i32>, !buffer.ref<[32, 32] x i32>
+    ```
+    """
+
+    name = "buffer.dot_tiles"
+    lhs = operand_def(RefType)
+    rhs = operand_def(RefType)
+    total = operand_def(RefType)
+    indices = var_operand_def(IndexType())
+    map = prop_def(DimsAttr)
+    packing = prop_def(PackingAttr)
+    adds = opt_prop_def(UnitAttr)
+    irdl_options = (ParsePropInAttrDict(),)
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = (
+        "$lhs `,` $rhs `,` $total (`(` $indices^ `)`)? $map (`adds` $adds^)? "
+        "`packed` $packing attr-dict `:` type($lhs) `,` type($rhs) `,` type($total)"
+    )
+
+    def __init__(
+        self,
+        factors: tuple[SSAValue, SSAValue],
+        total: SSAValue,
+        map: Sequence[ExprLike],
+        indices: Sequence[SSAValue],
+        packing: Packing,
+        *,
+        adds: bool = False,
+    ):
+        properties = {"map": DimsAttr.of(map), "packing": PackingAttr(packing)}
+        super().__init__(
+            operands=[*factors, total, indices],
+            properties={**properties, "adds": UnitAttr() if adds else None},
+        )
+
+    @property
+    def starts(self) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+        """The indices of the first elements of both factors."""
+        rank = len(ref_type(self.lhs).dims.data)
+        return tuple(self.map.data[:rank]), tuple(self.map.data[rank:-3])
+
+    @property
+    def sizes(self) -> tuple[Expr, Expr, int]:
+        """Rows, columns, and words of a row."""
+        rows, columns, depth = self.map.data[-3:]
+        return rows, columns, depth.value or 0
+
+    def verify_(self) -> None:
+        types = [ref_type(value) for value in (self.lhs, self.rhs, self.total)]
+        is_i32 = all(type_.element == i32 for type_ in types)
+        require(is_i32 and self.packing.data.terms == 4, "factors are no words of bytes", "C1")
+        ranks = [len(type_.dims.data) for type_ in types]
+        fits = min(ranks[:2]) >= 2 and len(self.map.data) == ranks[0] + ranks[1] + 3
+        require(fits, f"{len(self.map.data)} numbers for matrices of ranks {ranks[:2]}", "C2")
+        require_operands(self.map.data, self.indices, "C3")
+        is_along = all(type_.strides.data[-1] == 1 for type_ in types[:2])
+        require(is_along, "elements of a row lie apart", "C4")
+        sizes = constants(types[2].dims.data)
+        is_small = sizes is not None and len(sizes) == 2 and max(sizes) <= MOST_ROWS
+        require(is_small and types[2].is_dense, lambda: f"{types[2]} is no such buffer", "C5")
+        depth = self.sizes[2]
+        require(depth > 0 and (depth < TILE or depth % TILE == 0), f"{depth} words", "C6")
+
+
+@irdl_op_definition
+class ReleaseTilesOp(IRDLOperation):
+    """
+    Say that no tile is in use: a processor that keeps them in registers can rest, and a system that
+    changes threads need not save them.
+
+    Example:
+
+    ```mlir
+    buffer.release_tiles
+    ```
+    """
+
+    name = "buffer.release_tiles"
+    # Both effects, so that no pass moves or drops it.
+    traits = traits_def(MemoryReadEffect(), MemoryWriteEffect())
+    assembly_format = "attr-dict"
+
+    def __init__(self):
+        super().__init__()

@@ -1,0 +1,172 @@
+"""Products of packed bytes in tiles of matrices, on processors that multiply those at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from math import prod
+
+from xdsl.dialects.builtin import i32
+from xdsl.ir import SSAValue
+
+from lowerdeck.dialects.buffer.tiles import MOST_ROWS, TILE
+from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.index_maps import broadcast_index
+from lowerdeck.dialects.core.layout import LayoutAttr
+from lowerdeck.dialects.core.linear import MatmulOp
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.nests.lower import Index, KernelLowering
+from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.facts import (
+    assumed_shape,
+    is_constant,
+    layout_in,
+    layout_out,
+    position_of,
+    the,
+)
+from lowerdeck.lowering.strategies.tiled_matmul import COLUMN, panels, row_labels
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
+
+
+class MatrixTiles(Strategy):
+    """
+    Two by two tiles of the result at a time, whose sums are put into a small buffer, where the
+    epilogue takes them from. A constant right matrix is packed in panels of as many columns.
+    """
+
+    name = "matrix_tiles"
+    anchors = (MatmulOp,)
+
+    def candidates(self, kernel: KernelOp, setting: Setting) -> Iterator[Candidate]:
+        op, target = the(MatmulOp, kernel), setting.target
+        if not target.has_tiles or op.packing is None or op.packing.data.terms != 4:
+            return
+        values = (op.lhs, op.rhs)
+        if any(position_of(kernel, value) is None for value in values):
+            return
+        layouts = [layout_out(kernel), *(layout_in(kernel, value) for value in values)]
+        if not all(layout.is_row_major for layout in layouts) or not dims_of(op.lhs)[-1].value:
+            return
+        labels = row_labels(len(dims_of(op.result)))
+        order = (*labels[:-1], COLUMN, labels[-1])
+        if _size(op.rhs) <= _size(op.lhs):
+            order = (*labels, COLUMN)
+        is_packed = self._is_packed(kernel, op)
+        cycles = _cycles(op, target, is_packed=is_packed)
+        lanes = ((COLUMN, target.lanes),)
+        yield Candidate(cycles, Schedule(self.name, order=order, lanes=lanes))
+
+    @staticmethod
+    def _is_packed(kernel: KernelOp, op: MatmulOp) -> bool:
+        return is_constant(kernel, op.rhs) and dims_of(op.rhs)[-1].value is not None
+
+    def packed(self, kernel: KernelOp, schedule: Schedule) -> dict[SSAValue, LayoutAttr]:
+        op = the(MatmulOp, kernel)
+        if not self._is_packed(kernel, op):
+            return {}
+        return {op.rhs: panels(len(dims_of(op.rhs)), MOST_ROWS)}
+
+    def lower(self, k: KernelLowering, schedule: Schedule) -> None:
+        op = the(MatmulOp, k.kernel)
+        *batch, rows, columns = dims_of(op.result)
+        sizes = dict(zip(row_labels(len(batch) + 2), batch, strict=False))
+        row = schedule.order[-1] if schedule.order[-1] != COLUMN else schedule.order[-2]
+        for first, count, height in _blocks(rows):
+            for start, number, width in _blocks(columns):
+                counts = {**sizes, row: count, COLUMN: number}
+                labels = [(label, counts[label]) for label in schedule.order]
+                with k.builder.labeled_nest(labels, parallel=True) as at:
+                    place = dict(zip(schedule.order, at, strict=True))
+                    corner = (first + place[row] * MOST_ROWS, start + place[COLUMN] * MOST_ROWS)
+                    outer = [place[label] for label in sizes]
+                    _block(k, op, (*outer, *corner), (height, width), schedule.vector(COLUMN))
+        k.builder.release_tiles()
+
+
+def _blocks(size: Expr) -> Iterator[tuple[Expr, Expr, Expr]]:
+    """The first element, the number and the size of whole blocks, then of what is left over."""
+    whole = size // MOST_ROWS
+    if whole != 0:
+        yield Expr.const(0), whole, Expr.const(MOST_ROWS)
+    if (rest := size - whole * MOST_ROWS) != 0:
+        yield whole * MOST_ROWS, rest.ceildiv(MOST_ROWS), rest
+
+
+def _block(
+    k: KernelLowering, op: MatmulOp, corner: Index, sizes: tuple[Expr, Expr], lanes: int
+) -> None:
+    """A block of the result, from its corner on: its sums, then the epilogue of each row."""
+    b, (rows, columns) = k.builder, sizes
+    assert op.packing is not None
+    batch, depth = dims_of(op.result)[:-2], dims_of(op.lhs)[-1].value or 0
+    left, right = (
+        broadcast_index(corner[:-2], dims_of(factor)[:-2], batch) for factor in (op.lhs, op.rhs)
+    )
+    factors = (k.inputs[op.lhs], k.inputs[op.rhs])
+    total = b.scratch(i32, [MOST_ROWS, MOST_ROWS])
+    whole = depth // TILE * TILE
+    for first, words in ((0, whole), (whole, depth - whole)):
+        if words:
+            starts = ([*left, corner[-2], first], [*right, first, corner[-1]])
+            sums = (rows, columns, words)
+            b.dot_tiles(factors, total, starts, sums, op.packing.data, adds=first > 0)
+    with b.loop(rows) as row:
+        for first, count, width in _vectors(columns, lanes):
+            mode = "lanes" if width > 1 else None
+            with b.loop(count) as number, b.loop(width, mode=mode) as lane:
+                column = first + number * width + lane
+                place = [*corner[:-2], corner[-2] + row, corner[-1] + column]
+                k.finish(op, place, b.load(total, [row, column]))
+
+
+def _vectors(size: Expr, lanes: int) -> Iterator[tuple[Expr, Expr, int]]:
+    """The first element, the number and the lanes of vectors, then of shorter ones."""
+    first, width = Expr.const(0), lanes
+    while width:
+        if (count := (size - first) // width) != 0:
+            yield first, count, width
+        first = first + count * width
+        if first == size:
+            return
+        is_short = width // 2 < FEWEST_LANES or size.value is None
+        width = min(width - 1, 1) if is_short else width // 2
+
+
+def _size(value: SSAValue) -> int:
+    return prod(assumed_shape(value))
+
+
+def _cycles(op: MatmulOp, target: Target, *, is_packed: bool) -> float:
+    """
+    Estimated cycles: for products or loads of tiles, but at least for what comes from the L2 cache:
+    factors that do not fit in the L1 cache, but for the larger one where several blocks read it
+    one after the other.
+    """
+    costs = target.costs
+    *batch, rows, columns = assumed_shape(op.result)
+    depth = assumed_shape(op.lhs)[-1]
+    steps, total = -(-depth // TILE), costs.tile_start_cycles
+    # Of a depth that leaves a narrow tile over, each block has both shapes.
+    shape = 2 * costs.tile_shape_cycles if depth > TILE and depth % TILE else 0.0
+    is_small = rows <= MOST_ROWS if _size(op.rhs) > _size(op.lhs) else columns <= MOST_ROWS
+    far = (max if is_small else min)(_size(op.lhs), _size(op.rhs))
+    is_far = far * 4 > target.l1_bytes // 2
+    for height, vertical in _counts(rows):
+        for width, horizontal in _counts(columns):
+            across = 1 if is_packed or columns % TILE == 0 else 2
+            lines = (across * width + height) * TILE
+            step = max(
+                height * width * costs.tile_product_cycles,
+                (height + across * width) * costs.tile_load_cycles,
+                lines * costs.l2_line_cycles if is_far else 0.0,
+            )
+            total += vertical * horizontal * (steps * step + costs.tile_store_cycles + shape)
+    return prod(batch) * total
+
+
+def _counts(size: int) -> Sequence[tuple[int, int]]:
+    """By how many tiles side by side, how often."""
+    rest = -(-(size % MOST_ROWS) // TILE)
+    return [(2, size // MOST_ROWS), *([(rest, 1)] if rest else [])]
