@@ -676,6 +676,15 @@ _METADATA: Mapping[str, type | tuple[type, ...]] = {
 }
 """The types of what the description of a model always has."""
 
+_DTYPES = frozenset(
+    [
+        "bool",
+        *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+        *("float16", "bfloat16", "float32", "float64"),
+    ]
+)
+"""The names of the element types of ports."""
+
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -702,11 +711,8 @@ def _check_metadata(data: Mapping[str, Any], path: str) -> None:
                 raise ValueError(f"{path}: {dim!r} is no dimension")
             if isinstance(dim, str):
                 parse_text(dim)
-        if port["dtype"] != "bfloat16":
-            try:
-                np.dtype(port["dtype"])
-            except TypeError:
-                raise ValueError(f"{path}: '{port['dtype']}' is no element type") from None
+        if port["dtype"] not in _DTYPES:
+            raise ValueError(f"{path}: '{port['dtype']}' is no element type")
     fields = [port["field"] for port in (*data["inputs"], *data["outputs"])]
     if len({*fields}) != len(fields) or data.get("arguments") != _argument_fields(data):
         raise ValueError(f"{path}: its arguments do not lie where those of this ABI do")

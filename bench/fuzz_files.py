@@ -116,6 +116,8 @@ def run(seed: Seed, folder: Path, *, whole: bool) -> None:
         check_contract(module, seed.phase)
         str(module)
         return
+    if seed.phase != "imported":
+        check_contract(module, seed.phase)
     first = PHASES.index(seed.phase) + (seed.phase != "imported")
     last = len(PHASES) if whole else max(first, PHASES.index("legal") + 1)
     if first < last:

@@ -624,7 +624,8 @@ class GatherNdOp(CoreOp, HasIndexMaps):
 
     - (C1) the indices are integers.
     - (C2) the last dimension of the indices is a number.
-    - (C3) the input has at least `batch_dims` + k dimensions.
+    - (C3) the input has at least `batch_dims` + k dimensions, the indices more than `batch_dims`.
+    - (C4) the first `batch_dims` dimensions of both agree, as far as they are numbers.
 
     Example:
 
@@ -659,8 +660,11 @@ class GatherNdOp(CoreOp, HasIndexMaps):
         dims, indices, batch = dims_of(self.input), dims_of(self.indices), self.batch_dims.data
         depth = indices[-1].value if indices else None
         require(depth is not None, "the last dimension of the indices must be a number", "C2")
-        fits = batch + (depth or 0) <= len(dims)
+        fits = batch + (depth or 0) <= len(dims) and batch < len(indices)
         require(fits, "the indices are longer than the input's rank", "C3")
+        for found, expected in zip(indices[:batch], dims[:batch], strict=True):
+            agree = None in (found.value, expected.value) or found == expected
+            require(agree, lambda: f"{found} lists of indices for {expected} parts", "C4")
         shape = [*indices[:-1], *dims[batch + (depth or 0) :]]
         return [tensor(element_type(self.input), shape)]
 

@@ -479,6 +479,8 @@ def _addressed(x: Array, indices: Array, batch: int) -> tuple[Array, ...]:
 def _gather_nd(op: tensor.GatherNdOp, args: Sequence[Array], symbols: Symbols) -> Array:
     x, indices = args
     batch, depth = op.batch_dims.data, indices.shape[-1]
+    if indices.shape[:batch] != x.shape[:batch]:
+        raise InterpretError(f"indices of {indices.shape} for a tensor of {x.shape}")
     if batch + depth == 0:
         return np.broadcast_to(x, (*indices.shape[:-1], *x.shape))
     result = x[_addressed(x, indices, batch)]

@@ -128,12 +128,13 @@ def share_on_image(op: ConvOp) -> float:
     for d, size in enumerate(assumed_shape(op.input)[2:]):
         reach = (weight[d + 2] - 1) * dilations[d]
         count = max(1, (size + pads[d] + pads[d + rank] - reach - 1) // strides[d] + 1)
-        origins = [position * strides[d] - pads[d] for position in range(count)]
-        on_image = sum(
-            0 <= origin + tap * dilations[d] < size
-            for origin in origins
-            for tap in range(weight[d + 2])
-        )
+        on_image = 0
+        for tap in range(weight[d + 2]):
+            first = pads[d] - tap * dilations[d]
+            # Of all positions those that lie at or behind the first element, and the last one.
+            inside = (-(-bound // strides[d]) for bound in (first, first + size))
+            begin, end = (min(max(position, 0), count) for position in inside)
+            on_image += end - begin
         part *= on_image / (count * weight[d + 2])
     return part
 

@@ -83,6 +83,8 @@ class CoreBuilder:
         """An i64 tensor of expressions: a constant if all are numbers."""
         shape = [len(values)] if shape is None else shape
         if (numbers := constants(values)) is not None:
+            fits = all(-(1 << 63) <= number < 1 << 63 for number in numbers)
+            require(fits, lambda: f"a number of elements of {max(numbers, key=abs)}, in 64 bits")
             return self.tensor(np.array(numbers, np.int64).reshape(tuple(shape)))
         return self.add(FromDimsOp(values, shape))
 

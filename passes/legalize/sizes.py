@@ -9,7 +9,7 @@ import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.tensor import ScatterElementsOp
-from lowerdeck.dialects.core.types import dims_of, i64, rank_of, static_shape
+from lowerdeck.dialects.core.types import MAX_RANK, dims_of, i64, rank_of, static_shape
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
 from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.tensor_value import TensorValue
@@ -90,6 +90,8 @@ class Axes:
         if (numbers := builder.ints(value)) is not None:
             return Axes(builder.axes(numbers, rank))
         count = length_of(builder, value, "axes")
+        if count > MAX_RANK:
+            builder.refuse(f"{count} axes", f"up to {MAX_RANK}")
         return Axes(None, (TensorValue.of(builder, value).cast(i64) % rank).reshape([count]))
 
     @property

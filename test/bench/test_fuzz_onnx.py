@@ -146,3 +146,56 @@ def test_a_witness_is_doubted_by_its_attributes() -> None:
     assert "reference, Softmax" in doubt("reference", node, 11, x)
     assert not doubt("onnxruntime", node, 11, x)
     assert not doubt("reference", node, 13, x)
+
+
+def test_a_witness_is_doubted_by_its_inputs() -> None:
+    """In a body nobody knows them."""
+    names = ["x", "xs", "xz", "w", "ws", "wz", "ys", "yz"]
+    node = helper.make_node("QLinearConv", names, ["y"])
+    known = {name: np.zeros((), np.int8) for name in names}
+    assert not doubt("reference", node, 10, known)
+    assert "halves" in doubt("reference", node, 10, {**known, "yz": np.full((), 5, np.int8)})
+    assert "halves" in doubt("reference", node, 10, {})
+
+
+def test_sizes_that_nothing_reads_need_not_fit() -> None:
+    """C leaves out what the interpreter computes, and finds that it cannot."""
+    scalar: list[int] = []
+    body = helper.make_graph(
+        [
+            helper.make_node("Relu", ["scattered"], ["unused"]),
+            helper.make_node("Identity", ["c"], ["d"]),
+            helper.make_node("Neg", ["s"], ["t"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("k", TensorProto.INT64, scalar),
+            helper.make_tensor_value_info("c", TensorProto.BOOL, scalar),
+            helper.make_tensor_value_info("s", TensorProto.FLOAT, [3, 4]),
+        ],
+        [
+            helper.make_tensor_value_info("d", TensorProto.BOOL, scalar),
+            helper.make_tensor_value_info("t", TensorProto.FLOAT, [3, 4]),
+        ],
+    )
+    nodes = [
+        helper.make_node("ScatterElements", ["x", "i", "y1"], ["scattered"]),
+        helper.make_node("Constant", [], ["trip"], value_int=3),
+        helper.make_node("Constant", [], ["true"], value=helper.make_tensor("", 9, [], [True])),
+        helper.make_node("Loop", ["trip", "true", "x"], ["z"], body=body),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [
+            helper.make_tensor_value_info("x", TensorProto.FLOAT, [3, 4]),
+            helper.make_tensor_value_info("i", TensorProto.INT64, ["n", 2]),
+            helper.make_tensor_value_info("y1", TensorProto.FLOAT, ["m", 2]),
+        ],
+        [helper.make_tensor_value_info("z", TensorProto.FLOAT, [3, 4])],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+    x, i = np.ones((3, 4), np.float32), np.array([[0, 1], [1, 0]])
+    feeds = [{"x": x, "i": i, "y1": np.ones((n, 2), np.float32)} for n in (2, 3)]
+    (found,) = fuzz_onnx.check({0: Program(model, feeds[0], feeds[1])}, fuzz_onnx.QUICK)
+    assert (found.status, found.message) == ("differs", "sizes that nothing reads")

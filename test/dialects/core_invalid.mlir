@@ -328,6 +328,22 @@ func.func @gather_nd_c3_rank(%x : tensor<2x3xf32>, %y : tensor<2x2xi64>) {
 
 // -----
 
+// CHECK: op 'core.gather_nd': the indices are longer than the input's rank (C3)
+func.func @gather_nd_c3_batch(%x : tensor<2x3xf32>, %y : tensor<1xi64>) {
+  %r = core.gather_nd %x, %y batch_dims 1 : (tensor<2x3xf32>, tensor<1xi64>) -> tensor<3xf32>
+  func.return
+}
+
+// -----
+
+// CHECK: op 'core.gather_nd': 4 lists of indices for 2 parts (C4)
+func.func @gather_nd_c4(%x : tensor<2x3xf32>, %y : tensor<4x1xi64>) {
+  %r = core.gather_nd %x, %y batch_dims 1 : (tensor<2x3xf32>, tensor<4x1xi64>) -> tensor<4xf32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.scatter_elements': indices and updates differ (C4)
 func.func @scatter_elements_c4_updates(%x : tensor<2x3xf32>, %y : tensor<1x3xi64>, %z : tensor<2x3xf32>) {
   %r = core.scatter_elements add %x, %y, %z axis 0 : (tensor<2x3xf32>, tensor<1x3xi64>, tensor<2x3xf32>) -> tensor<2x3xf32>

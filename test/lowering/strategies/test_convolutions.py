@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from xdsl.dialects import test as own
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.lowering.strategies.taps import share_on_image
 
 from ..programs import module_of, symbol, typed  # noqa: TID251  (these are tests)
 from ..targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
@@ -116,3 +118,27 @@ def test_open_sizes(tmp_path: Path, target: str) -> None:
         )
         suite.programs.append(program)
     suite.check()
+
+
+@pytest.mark.parametrize(
+    ("size", "taps", "stride", "dilation", "pads"),
+    [(9, 3, 1, 1, (1, 1)), (7, 3, 2, 4, (4, 4)), (5, 5, 3, 2, (9, 0)), (4, 1, 1, 1, (3, 2))],
+)
+def test_share_on_image(
+    size: int, taps: int, stride: int, dilation: int, pads: tuple[int, int]
+) -> None:
+    """Counted one by one; of an image of any size in no time."""
+    op = convolution(size, taps, stride, dilation, pads)
+    count = (size + sum(pads) - (taps - 1) * dilation - 1) // stride + 1
+    places = [k * stride - pads[0] + t * dilation for k in range(count) for t in range(taps)]
+    assert share_on_image(op) == sum(0 <= place < size for place in places) / len(places)
+    assert share_on_image(convolution(1 << 50, taps, stride, dilation, pads)) > 0.999
+
+
+def convolution(size: int, taps: int, stride: int, dilation: int, pads: tuple[int, int]) -> ConvOp:
+    """Of one dimension, one channel and one filter."""
+    types = [typed(np.float32, 1, 1, size), typed(np.float32, 1, 1, taps)]
+    x, w = own.TestOp(result_types=types).results
+    return ConvOp(
+        x, w, strides=[stride], dilations=[dilation], pads_begin=pads[:1], pads_end=pads[1:]
+    )

@@ -294,3 +294,31 @@ def test_transposed_convolution_to_a_shape_of_another_rank(
     node = make_node("ConvTranspose", ["x", "w"], ["y"], "conv", output_shape=shape)
     text = refusal(tmp_path, node, x=[1, 3, 4, 4], w=[3, 2, 3, 3])
     assert f"an output_shape of {len(shape)} numbers, expected 2" in text
+
+
+def test_sizes_beyond_all_memory(tmp_path: Path) -> None:
+    """More elements than 64 bits count, and more axes than a tensor has, without trying."""
+    node = make_node("RMSNormalization", ["x", "s"], ["y"], name="n", axis=0)
+    text = refusal(tmp_path, node, 23, x=[1 << 40, 1 << 40], s=[1])
+    assert f"a number of elements of {1 << 80}, in 64 bits" in text
+    node = make_node("Unsqueeze", ["x", "a"], ["y"], name="n")
+    graph = helper.make_graph(
+        [node],
+        "g",
+        [
+            helper.make_tensor_value_info("x", FLOAT, [2, 3]),
+            helper.make_tensor_value_info("a", INT, [1 << 40]),
+        ],
+        [onnx.ValueInfoProto(name="y")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (file := tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    with pytest.raises(LegalizationError, match=f"found {1 << 40} axes, expected up to 64"):
+        import_and_lower(str(file), "legal", CompileOptions())
+
+
+def test_parts_of_gather_nd(tmp_path: Path) -> None:
+    """Each has its list of indices."""
+    node = make_node("GatherND", ["x", "i"], ["y"], name="n", batch_dims=1)
+    text = refusal(tmp_path, node, x=[9, 8], i=np.zeros((6, 3, 1), np.int64))
+    assert "6 lists of indices for 9 parts" in text
