@@ -103,9 +103,9 @@ def compile(
     `disable` leaves passes out, `disable_strategy` algorithms of kernels such as `winograd`, and
     optional rewrites leave source nodes alone in whose name the regular expression `skip_nodes`, or
     one of several, is found. With `embed_weights` the weights are part of the C, and with `cache`
-    the result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding errors. With `profile`
-    the C can take the time of each of its kernels, for `Model.profile`. `schedules` are those of
-    single kernels, as `lowerdeck.tune.read_schedules` reads them from a file.
+    the result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding
+    errors. With `profile` the C can take the time of each of its kernels, for `Model.profile`.
+    `schedules` are those of single kernels, as `lowerdeck.tune.read_schedules` reads them.
 
     FrontendError or CompileError lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
