@@ -10,8 +10,7 @@ from xdsl.ir import Block, Operation
 from xdsl.traits import IsolatedFromAbove, IsTerminator, is_side_effect_free
 
 from lowerdeck.dialects.core.symbols import symbols_made_by
-from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
-from lowerdeck.passes.recorder import Recorder
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.structure import op_key
 
 
@@ -70,17 +69,9 @@ class CsePass(PatternPass):
     """
 
     name = "cse"
+    recursive = False
+    region_first = True
     works_on_all_dialects = True
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
         return [ReuseEqualOp()]
-
-    def run(self, module: ModuleOp, recorder: Recorder) -> None:
-        apply_patterns(
-            module,
-            self.patterns(module),
-            recorder,
-            pass_name=self.name,
-            recursive=False,
-            region_first=True,
-        )

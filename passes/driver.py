@@ -344,6 +344,8 @@ class PatternPass(ModulePass):
     """False for conversions: `--skip-nodes` does not apply to them, `--disable` is refused."""
     recursive: ClassVar[bool] = True
     """Visit ops again that a rewrite has touched."""
+    region_first: ClassVar[bool] = False
+    """Visit nested ops before their parent."""
     works_on_all_dialects: ClassVar[bool] = False
     """True if the pass accepts any dialects."""
 
@@ -366,6 +368,7 @@ class PatternPass(ModulePass):
             pass_name=self.name,
             optional=self.optional,
             recursive=self.recursive,
+            region_first=self.region_first,
         )
 
     def check_dialects(self, module: ModuleOp) -> None:

@@ -18,9 +18,8 @@ from lowerdeck.dialects.core.linear import LINEAR
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, TransposeOp
 from lowerdeck.dialects.core.types import element_type, numpy_dtype, static_shape
-from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.loops import is_outside
-from lowerdeck.passes.recorder import Recorder
 from lowerdeck.passes.symbols import symbols_used_by
 
 _TOTAL = (
@@ -118,16 +117,8 @@ class HoistInvariantsPass(PatternPass):
     """
 
     name = "hoist-invariants"
+    recursive = False
+    region_first = True
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
         return [HoistInvariants()]
-
-    def run(self, module: ModuleOp, recorder: Recorder) -> None:
-        apply_patterns(
-            module,
-            self.patterns(module),
-            recorder,
-            pass_name=self.name,
-            recursive=False,
-            region_first=True,
-        )
