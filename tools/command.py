@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lowerdeck.dialects.files import replacing
 from lowerdeck.frontends.frontend import graph_file, known_formats
 from lowerdeck.tools.arguments import add_options, checking_options, compile_options
 from lowerdeck.tools.common import ToolError
@@ -130,6 +132,20 @@ def call(model: Model, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[
         return model(inputs)
     except (ValueError, RunError) as error:
         raise ToolError(f"{model.name}: {error}") from error
+
+
+def uncopied(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Inputs as they can be read in place, so that no run of many copies them."""
+    import numpy as np
+
+    return {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
+
+
+def write_json(path: str, data: Any, *, indent: int | None = 2) -> None:
+    """Write `data` as JSON, with a new line at the end; the file appears when it is whole."""
+    with replacing(path) as file:
+        json.dump(data, file, indent=indent)
+        file.write("\n")
 
 
 def module_at(args: argparse.Namespace, options: CompileOptions, phase: str) -> ModuleOp:

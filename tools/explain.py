@@ -8,14 +8,12 @@ those that passes record.
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lowerdeck.dialects.files import replacing
-from lowerdeck.tools.command import add_command, command_options
+from lowerdeck.tools.command import add_command, command_options, write_json
 from lowerdeck.tools.common import about
 from lowerdeck.tools.text_table import table_lines
 
@@ -198,7 +196,5 @@ def _explain(args: argparse.Namespace) -> int:
         found = explain(args.model, command_options(args, shown))
     print(found.text(all_passes=args.all))
     if args.report:
-        with replacing(args.report) as file:
-            json.dump(found.data(), file, indent=2)
-            file.write("\n")
+        write_json(args.report, found.data())
     return 0

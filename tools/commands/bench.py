@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from lowerdeck.dialects.files import replacing
 from lowerdeck.tools.arguments import read_arrays
 from lowerdeck.tools.command import (
     add_cache_option,
@@ -19,6 +17,8 @@ from lowerdeck.tools.command import (
     is_compiled,
     random_inputs,
     seconds,
+    uncopied,
+    write_json,
 )
 from lowerdeck.tools.common import ToolError, about
 
@@ -98,13 +98,9 @@ def run(args: argparse.Namespace) -> int:
     print(f"inputs     {shapes or 'none'} ({origin})")
     print(text)
     if args.trace:
-        with replacing(args.trace) as file:
-            json.dump(trace_data(model.name, events, profile), file)
-            file.write("\n")
+        write_json(args.trace, trace_data(model.name, events, profile), indent=None)
     if args.report:
-        with replacing(args.report) as file:
-            json.dump(result.data(), file, indent=2)
-            file.write("\n")
+        write_json(args.report, result.data())
     return 0
 
 
@@ -128,17 +124,10 @@ def _inputs_of(model: Model, sizes: Mapping[str, int]) -> dict[str, NDArray[Any]
 
 def _profiled(model: Model, inputs: Mapping[str, NDArray[Any]], length: float) -> Profile:
     try:
-        return model.profile(_as_read(inputs), seconds=length)
+        return model.profile(uncopied(inputs), seconds=length)
     except ValueError as error:
         raise ToolError(f"{model.name}: {error}") from error
 
 
 def _traced(model: Model, inputs: Mapping[str, NDArray[Any]]) -> list[KernelEvent]:
-    return model.trace(_as_read(inputs), seconds=0.2)
-
-
-def _as_read(inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Arrays that need not be copied to be read."""
-    import numpy as np
-
-    return {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
+    return model.trace(uncopied(inputs), seconds=0.2)

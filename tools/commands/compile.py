@@ -13,7 +13,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lowerdeck.tools.arguments import read_arrays
-from lowerdeck.tools.command import add_command, command_options, random_inputs, seconds
+from lowerdeck.tools.command import (
+    add_command,
+    command_options,
+    random_inputs,
+    seconds,
+    uncopied,
+)
 from lowerdeck.tools.common import ToolError, about
 
 if TYPE_CHECKING:
@@ -106,19 +112,16 @@ def _is_ours(path: str) -> bool:
 
 def _tuned(args: argparse.Namespace, options: CompileOptions) -> CompileOptions:
     """The options with the best schedules that are found."""
-    import numpy as np
-
     from lowerdeck.binding import RunError
     from lowerdeck.tune import tune, write_schedules
 
     inputs = read_arrays(args.inputs) if args.inputs else random_inputs(args, options)
-    arrays = {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
 
     def tell(text: str) -> None:
         print(f"lowerdeck: tune: {text}", file=sys.stderr)
 
     try:
-        tuned = tune(args.model, options, arrays, args.tune, tell)
+        tuned = tune(args.model, options, uncopied(inputs), args.tune, tell)
     except (ValueError, RunError) as error:
         raise ToolError(f"{args.model}: {error}") from error
     if args.schedules is not None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 from typing import Any
 
 from lowerdeck.dialects.files import replacing
-from lowerdeck.tools.command import add_command, command_options
+from lowerdeck.tools.command import add_command, command_options, write_json
 from lowerdeck.tools.common import about
 
 
@@ -35,9 +34,7 @@ def run(args: argparse.Namespace) -> int:
         found = report(args.model, command_options(args, shown))
     print(found.text(wide=args.wide))
     if args.json:
-        with replacing(args.json) as file:
-            json.dump(found.data(), file, indent=2)
-            file.write("\n")
+        write_json(args.json, found.data())
     if args.html:
         with replacing(args.html) as file:
             file.write(html(found))

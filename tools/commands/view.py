@@ -15,6 +15,7 @@ from lowerdeck.tools.command import (
     command_options,
     compiled,
     random_inputs,
+    uncopied,
 )
 from lowerdeck.tools.common import ToolError, about
 
@@ -167,10 +168,6 @@ def _kernel(nodes: list[str], seconds: float) -> dict[str, Any]:
 
 def _measured_times(args: argparse.Namespace, options: CompileOptions) -> list[dict[str, Any]]:
     """Those of the kernels of the model, run here on random inputs."""
-    import numpy as np
-
     model = compiled(args, options)
-    inputs = random_inputs(args, options)
-    arrays = {n: np.require(array, requirements=["C", "A"]) for n, array in inputs.items()}
-    profile = model.profile(arrays, seconds=1.0)
+    profile = model.profile(uncopied(random_inputs(args, options)), seconds=1.0)
     return [_kernel(list(one.nodes), one.seconds) for one in profile.kernels]
