@@ -17,6 +17,9 @@ import numpy as np
 Contender: TypeAlias = "Callable[[], float]"
 """One run; returns its seconds."""
 
+MEGABYTE = 1e6
+"""In bytes."""
+
 _RESAMPLES = 2000
 _RESAMPLES_AT_ONCE = 50
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from measuring import PeakMemory
+from measuring import MEGABYTE, PeakMemory
 from numpy.typing import NDArray
 
 Arrays: TypeAlias = dict[str, NDArray[Any]]
@@ -39,8 +39,6 @@ SKIPPED = ("vgg16",)
 
 STRIDE = 10
 """Every how-manyth intermediate value becomes an output."""
-
-MEGABYTE = 1e6
 
 
 @dataclass

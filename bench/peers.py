@@ -40,7 +40,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from machine import busy_core, description, resident_of_example
-from measuring import geometric_mean, markdown_table, text_table
+from measuring import MEGABYTE, geometric_mean, markdown_table, text_table
 from numpy.typing import NDArray
 from peer_runs import BEFORE, OPENVINO, ORT, OURS, OURS_IN_C
 from reference import recorded_inputs
@@ -67,7 +67,6 @@ _QUICK_SECONDS, _SECONDS = 1.0, 10.0
 INSTRUCTIONS = {"x86-64-v4": "AVX512_CORE", "x86-64-v3": "AVX2", "x86-64": "SSE41"}
 """By target, what OpenVINO calls the same instructions, or the next ones that it knows."""
 
-MEGABYTE = 1e6
 _HERE = Path(__file__).parent
 
 

@@ -27,10 +27,9 @@ from typing import Any, cast
 import numpy as np
 import onnx
 from machine import description
-from measuring import PeakMemory, memory_status, text_table
+from measuring import MEGABYTE, PeakMemory, memory_status, text_table
 from onnx import TensorProto, helper, numpy_helper
 
-MEGABYTE = 1e6
 _KINDS = ("convolutions", "elementwise")
 _WARM_UP = 4
 _CHANNELS, _SIZE = 4, 6

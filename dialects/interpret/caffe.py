@@ -41,6 +41,7 @@ from lowerdeck.dialects.caffe.shapes import (
 )
 from lowerdeck.dialects.interpret import caffe_forks as caffe_forks
 from lowerdeck.dialects.interpret.caffe_call import (
+    LARGEST,
     RULES,
     Array,
     Call,
@@ -51,7 +52,6 @@ from lowerdeck.dialects.interpret.caffe_call import (
 )
 from lowerdeck.dialects.interpret.errors import InterpretError, describe
 
-_LARGEST = np.finfo(np.float32).max
 _SMALLEST = np.finfo(np.float32).tiny
 _LOG_THRESHOLD = 1e-20
 
@@ -304,15 +304,15 @@ def _pool(x: Array, parameters: PoolingParameter) -> list[Array]:
         if flat.shape[2]:
             span = right - left
             index = (top + where // span) * width + left + where % span
-            mask[:, :, row, column] = np.where(best > -_LARGEST, index, -1)
+            mask[:, :, row, column] = np.where(best > -LARGEST, index, -1)
     return [y, mask] if is_max else [y]
 
 
 def _first_maximum(values: Array) -> tuple[Array, Array]:
     """Maximum and its first index along the last axis, from the lowest float on: no NaN counts."""
     if values.shape[-1] == 0:
-        return np.full(values.shape[:-1], -_LARGEST), np.zeros(values.shape[:-1], np.int64)
-    clean = np.where(values > -_LARGEST, values, -_LARGEST)
+        return np.full(values.shape[:-1], -LARGEST), np.zeros(values.shape[:-1], np.int64)
+    clean = np.where(values > -LARGEST, values, -LARGEST)
     return clean.max(-1), clean.argmax(-1)
 
 

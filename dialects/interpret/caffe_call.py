@@ -13,6 +13,9 @@ from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter
 
 Array: TypeAlias = "NDArray[Any]"
 
+LARGEST = np.finfo(np.float32).max
+"""The largest float; its negative is the maximum of nothing."""
+
 
 @dataclass(frozen=True)
 class Call:

@@ -15,9 +15,7 @@ from lowerdeck.dialects.caffe.fork_shapes import (
 )
 from lowerdeck.dialects.caffe.layers import is_segnet_norm
 from lowerdeck.dialects.caffe.shape_base import ShapeError, axis_of
-from lowerdeck.dialects.interpret.caffe_call import Array, Call, rule, sigmoid
-
-LARGEST = np.finfo(np.float32).max
+from lowerdeck.dialects.interpret.caffe_call import LARGEST, Array, Call, rule, sigmoid
 
 # Neurons and shapes
 

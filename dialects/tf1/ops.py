@@ -51,6 +51,7 @@ from lowerdeck.dialects.tf1.attributes import (
 from lowerdeck.dialects.tf1.constants import verify_constant
 from lowerdeck.dialects.tf1.signatures import Argument, Signature, known_operators, signature_of
 
+PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 VARIABLES = frozenset({"Variable", "VariableV2", "VarHandleOp"})
 """Operators that make a variable; one that never changes has a `value`, as a constant has."""
 

@@ -14,12 +14,19 @@ from lowerdeck.dialects.core.types import static_shape
 from lowerdeck.dialects.tf1.advice import next_step
 from lowerdeck.dialects.tf1.attributes import RESOURCE, shape_attr, value_type
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL, use_problem, uses_of
-from lowerdeck.dialects.tf1.ops import VALUE, VARIABLES, Tf1Op, expected_types, op_class
+from lowerdeck.dialects.tf1.ops import (
+    PLACEHOLDERS,
+    VALUE,
+    VARIABLES,
+    Tf1Op,
+    expected_types,
+    op_class,
+)
 from lowerdeck.dialects.tf1.signatures import Signature, signature_of
 from lowerdeck.frontends.errors import Problem
 from lowerdeck.frontends.tf1.attributes import node_attributes
 from lowerdeck.frontends.tf1.functions import Function, Library
-from lowerdeck.frontends.tf1.graph import NEXT_ITERATION, PLACEHOLDERS, Graph, Node, Port
+from lowerdeck.frontends.tf1.graph import NEXT_ITERATION, Graph, Node, Port
 from lowerdeck.frontends.tf1.restore import Variables
 from lowerdeck.frontends.tf1.tensors import tensor_value
 

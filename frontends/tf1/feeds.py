@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from lowerdeck.dialects.tf1.ops import expected_types
+from lowerdeck.dialects.tf1.ops import PLACEHOLDERS, expected_types
 from lowerdeck.dialects.tf1.signatures import signature_of
 from lowerdeck.frontends.tf1.attributes import node_attributes
-from lowerdeck.frontends.tf1.graph import PLACEHOLDERS, WITH_DEFAULT, Graph, Port
+from lowerdeck.frontends.tf1.graph import WITH_DEFAULT, Graph, Port
 from lowerdeck.frontends.tf1.graph_pb2 import AttrValue, NodeDef, TensorShapeProto
 
 

@@ -10,12 +10,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from lowerdeck.dialects.tf1.ops import VARIABLES
+from lowerdeck.dialects.tf1.ops import PLACEHOLDERS, VARIABLES
 from lowerdeck.frontends.tf1.graph_pb2 import NodeDef
 
 _NODE_NAME = re.compile(r"[A-Za-z0-9._][A-Za-z0-9_.\\/>-]*")
 
-PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 WITH_DEFAULT = "PlaceholderWithDefault"
 NEXT_ITERATION = frozenset({"NextIteration", "RefNextIteration"})
 

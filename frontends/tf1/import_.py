@@ -13,14 +13,14 @@ from lowerdeck.dialects.core.types import element_type, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.tf1.attributes import RESOURCE, VARIANT
 from lowerdeck.dialects.tf1.functions import FunctionOp, ReturnOp
-from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, attribute_value
+from lowerdeck.dialects.tf1.ops import PLACEHOLDERS, FetchOp, GraphOp, attribute_value
 from lowerdeck.dialects.tf1.signatures import signature_of
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.symbols import Symbols
 from lowerdeck.frontends.tf1.body import BodyImport, Checked, Shared, file_location
 from lowerdeck.frontends.tf1.feeds import Feed, with_feeds
 from lowerdeck.frontends.tf1.functions import Body, Function, Library
-from lowerdeck.frontends.tf1.graph import PLACEHOLDERS, Graph, Node, Port, parse_port
+from lowerdeck.frontends.tf1.graph import Graph, Node, Port, parse_port
 from lowerdeck.frontends.tf1.parse import (
     Serializable,
     parse_graph,

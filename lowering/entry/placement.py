@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, maximum
-
-_NOMINAL = 64
-"""The value assumed for a symbol where sizes are compared only as a heuristic."""
+from lowerdeck.lowering.loops.estimate import ASSUMED_SIZE
 
 _TRIES = 40
 """The number of attempts to reorder buffers for a better plan."""
@@ -167,7 +165,7 @@ def _place_in_slots(buffers: Sequence[Buffer]) -> Expr:
     """
     slots: list[_Slot] = []
     for buffer in sorted(buffers, key=lambda b: b.start):
-        nominal = buffer.size.evaluate(dict.fromkeys(buffer.size.symbols, _NOMINAL))
+        nominal = buffer.size.evaluate(dict.fromkeys(buffer.size.symbols, ASSUMED_SIZE))
         free = [slot for slot in slots if slot.end < buffer.start]
         if not free:
             slots.append(_Slot(buffer.end, nominal, [buffer]))

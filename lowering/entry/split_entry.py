@@ -17,9 +17,7 @@ from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.lowering.entry.statements import CALL_OF_SECTION, statements, statements_of_block
-
-MOST_STATEMENTS = 2000
-"""Per C function: the compile time more than doubles when the length of a function doubles."""
+from lowerdeck.lowering.targets.base import MOST_STATEMENTS
 
 _NONE: frozenset[str] = frozenset()
 

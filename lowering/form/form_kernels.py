@@ -29,6 +29,7 @@ from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp, SliceOp, SplitOp
 from lowerdeck.dialects.core.types import dims_of, static_shape
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.nests import ANCHORS
+from lowerdeck.lowering.targets.base import MOST_STATEMENTS
 from lowerdeck.passes.provenance import derive
 
 MAX_OPS = 64
@@ -45,9 +46,6 @@ _STATEMENTS: Mapping[type[Operation], int] = {
 
 _OF_OTHERS = 6
 """C statements of most other maps."""
-
-_MOST_STATEMENTS = 2000
-"""Per function: the compile time of C compilers grows faster than the length of a function."""
 
 LARGEST_BLOCK = 16
 """Of channel blocks, on any target."""
@@ -202,10 +200,10 @@ def has_room_for_one_more(*parts: Sequence[Operation]) -> bool:
     if count >= MAX_OPS:
         return False
     most = max(_STATEMENTS.values())
-    if (count + 1) * most <= _MOST_STATEMENTS:
+    if (count + 1) * most <= MOST_STATEMENTS:
         return True
     total = sum(_STATEMENTS.get(type(op), _OF_OTHERS) for part in parts for op in part)
-    return total + most <= _MOST_STATEMENTS
+    return total + most <= MOST_STATEMENTS
 
 
 def is_joined_at_front(op: ConcatOp) -> bool:

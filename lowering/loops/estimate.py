@@ -15,8 +15,8 @@ from lowerdeck.dialects.buffer.vector import lanes_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.targets.base import Costs
 
-_NOMINAL = 64
-"""The assumed value of a dimension that is not constant, and of an index from data."""
+ASSUMED_SIZE = 64
+"""The assumed value of a dimension that is known only at run time, and of an index from data."""
 
 _SLOW = (arith.DivfOp, arith.DivSIOp, arith.DivUIOp, arith.RemSIOp, arith.RemUIOp, math.SqrtOp)
 """Ops as slow as a division."""
@@ -79,5 +79,5 @@ def _range(loop: kernel.ForOp, values: Values) -> tuple[int, int, int]:
 
 
 def _evaluate(expr: Expr, indices: Sequence[SSAValue], values: Values) -> int:
-    operands = by_operand([values.get(value, _NOMINAL) for value in indices])
-    return expr.evaluate({name: operands.get(name, _NOMINAL) for name in expr.symbols})
+    operands = by_operand([values.get(value, ASSUMED_SIZE) for value in indices])
+    return expr.evaluate({name: operands.get(name, ASSUMED_SIZE) for name in expr.symbols})

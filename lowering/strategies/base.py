@@ -17,6 +17,9 @@ from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import Target
 from lowerdeck.passes.options import CompileOptions
 
+FEWEST_TO_SHARE = 8
+"""Iterations of a loop that threads share: fewer are not dealt out evenly."""
+
 Border = tuple[int, ...]
 """Elements of padding: at the beginning of all axes, then at their end."""
 

@@ -32,7 +32,13 @@ from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.lower import KernelLowering
 from lowerdeck.lowering.nests.sums import sum_over_channels
 from lowerdeck.lowering.nests.taps import Bounds, window_range
-from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy, Wishes
+from lowerdeck.lowering.strategies.base import (
+    FEWEST_TO_SHARE,
+    Candidate,
+    Setting,
+    Strategy,
+    Wishes,
+)
 from lowerdeck.lowering.strategies.conv_sums import (
     OUTPUT_CHANNEL,
     can_be_blocked,
@@ -87,9 +93,6 @@ FEW_INPUTS = 4
 
 SPARE_REGISTERS = 3
 """That compilers do not use for a tile if they keep numbers for what follows it."""
-
-FEW_PLANES = 8
-"""Fewer are not dealt out evenly to threads."""
 
 
 @dataclass(frozen=True)
@@ -540,7 +543,7 @@ class _Lowering:
         bands = [("y", dim.ceildiv(self._rows)) for dim in dims[2:][-2:-1]]
         columns = ("x", dims[-1].ceildiv(self._columns))
         count = (dims[0] * self._op.groups.data).value
-        few = count is not None and count < FEW_PLANES
+        few = count is not None and count < FEWEST_TO_SHARE
         order = [*bands, *planes] if few else [*planes, *bands]
         order = [*order, *outer, columns]
         # Threads share the filters of a single band, if there is nothing to be copied before.

@@ -11,12 +11,10 @@ from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ContractionOp
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.loops.estimate import ASSUMED_SIZE
 from lowerdeck.lowering.nests.lower import ANCHORS
 
 Op = TypeVar("Op", bound=Operation)
-
-ASSUMED_SIZE = 64
-"""The assumed value of a dimension that is known only at run time."""
 
 _IMAGE_SIZE = 256
 """What an open dimension may be at the inputs: those that strides have divided are smaller."""

@@ -24,7 +24,7 @@ from lowerdeck.dialects.intervals import simplified
 from lowerdeck.lowering.loops.indices import Indices
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
 from lowerdeck.lowering.nests.lower import KernelLowering
-from lowerdeck.lowering.strategies.base import Candidate, Setting, Strategy
+from lowerdeck.lowering.strategies.base import FEWEST_TO_SHARE, Candidate, Setting, Strategy
 from lowerdeck.lowering.strategies.facts import (
     assumed_shape,
     assumed_size,
@@ -46,9 +46,6 @@ SIDE, ALONG, OVERLAP = "side", "along", "overlap"
 """Parameters of a schedule: rows and columns of the largest squares, the dimension of the tensor
 along which inputs are contiguous, and 1 if the last square along it ends with it and shares
 elements with the one before."""
-
-FEW_STRIPS = 8
-"""Fewer are not dealt out evenly to threads."""
 
 FEWEST_BYTES = 32
 """Half of a line of the cache: vectors of fewer are not stored in lines far apart."""
@@ -153,7 +150,7 @@ def _are_inside(result: SSAValue, layout: LayoutAttr, along: int, side: int) -> 
     if layout.data.pieces[-2].axis != along or not fits:
         return False
     others = [size for axis, size in enumerate(dims) if axis not in (along, across)]
-    return prod(map(assumed_size, [*others, dims[across] // side])) >= FEW_STRIPS
+    return prod(map(assumed_size, [*others, dims[across] // side])) >= FEWEST_TO_SHARE
 
 
 def _columns(size: Expr, side: int) -> Iterator[tuple[Expr, Expr, Expr]]:

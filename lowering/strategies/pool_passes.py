@@ -30,14 +30,12 @@ from lowerdeck.lowering.nests.taps import (
     unrolled_from,
     window_range,
 )
+from lowerdeck.lowering.strategies.base import FEWEST_TO_SHARE
 from lowerdeck.lowering.targets.base import FEWEST_LANES
 
 WAY, VECTOR, ROWS, COLUMNS = "way", "vector", "rows", "columns"
 """What a schedule has: how windows are combined, the lanes of vectors, and how many rows and
 columns of results are made at a time."""
-
-FEW_PLANES = 8
-"""Fewer are not dealt out evenly to threads."""
 
 FEW_CUT = 4
 """Elements under the windows that are cut off at one end of a row, at most, where those are
@@ -136,7 +134,8 @@ class Passes:
         rows = [(name, dims[-2].ceildiv(self._rows)) for name in names[-2:-1]]
         slices = list(zip(names[:-2], dims[2:-2], strict=True))
         count = (dims[0] * channels).value
-        outer = [*rows, *planes] if count is not None and count < FEW_PLANES else [*planes, *rows]
+        few = count is not None and count < FEWEST_TO_SHARE
+        outer = [*rows, *planes] if few else [*planes, *rows]
         order = [*outer, *slices, (names[-1], dims[-1].ceildiv(self._columns))]
         with self._b.labeled_nest(order, parallel=True) as at:
             place = dict(zip((label for label, _ in order), at, strict=True))

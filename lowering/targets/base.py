@@ -192,6 +192,9 @@ GNU_QUADS = {
 }
 """The same for four bytes, of `a` without signs and of `b` with signs."""
 
+MOST_STATEMENTS = 2000
+"""Of a C function: the compile time more than doubles when the length of a function doubles."""
+
 FEWEST_LANES = 4
 """
 Lanes of the shortest vectors, used for blocks of few channels and for remainder loops. Fewer

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from xdsl.ir import SSAValue
 
@@ -44,6 +45,15 @@ class ReducedAxes:
     def mean(self, x: SSAValue, keep: bool) -> SSAValue:
         """The mean along the axes."""
         return mean(self.builder, x, self.axes, keep)
+
+
+Reduction: TypeAlias = Callable[[ReducedAxes, SSAValue, bool], SSAValue]
+"""A reduction of a value along axes; True if they stay, as dimensions of one element."""
+
+
+def combined(kind: str) -> Reduction:
+    """The reduction that combines elements as `core.reduce` of this kind does."""
+    return lambda axes, x, keep: axes.reduce(kind, x, keep)
 
 
 class DynamicAxes(ReducedAxes):

@@ -34,8 +34,9 @@ from lowerdeck.dialects.interpret.buffer import run_entry
 from lowerdeck.dialects.interpret.errors import InterpretError
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.entry.parallelize import ParallelizePass
-from lowerdeck.lowering.entry.split_entry import MOST_STATEMENTS, SplitEntryPass
+from lowerdeck.lowering.entry.split_entry import SplitEntryPass
 from lowerdeck.lowering.pipeline import Observer, run_to_phase
+from lowerdeck.lowering.targets.base import MOST_STATEMENTS
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 

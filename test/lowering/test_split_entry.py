@@ -30,13 +30,14 @@ from lowerdeck.lowering.emit_c import entry as emit_c_entry
 from lowerdeck.lowering.emit_c.entry import EntryWriter
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
 from lowerdeck.lowering.entry.parallelize import ParallelizePass, may_lag
-from lowerdeck.lowering.entry.split_entry import MOST_STATEMENTS, SplitEntryPass
+from lowerdeck.lowering.entry.split_entry import SplitEntryPass
 from lowerdeck.lowering.entry.statements import (
     statements,
     statements_of_block,
     statements_of_section,
 )
 from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
+from lowerdeck.lowering.targets.base import MOST_STATEMENTS
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 

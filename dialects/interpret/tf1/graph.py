@@ -34,9 +34,8 @@ from lowerdeck.dialects.interpret.tf1 import run_op
 from lowerdeck.dialects.interpret.tf1.functions import run_functions
 from lowerdeck.dialects.tf1.attributes import CONTROL
 from lowerdeck.dialects.tf1.functions import FUNCTIONAL, FunctionOp
-from lowerdeck.dialects.tf1.ops import FetchOp, GraphOp, Tf1Op
+from lowerdeck.dialects.tf1.ops import PLACEHOLDERS, FetchOp, GraphOp, Tf1Op
 
-PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})
 _SWITCHES = frozenset({"Switch", "RefSwitch", "_SwitchN"})
 _MERGES = frozenset({"Merge", "RefMerge"})
 _ENTERS = frozenset({"Enter", "RefEnter"})

@@ -21,12 +21,10 @@ from lowerdeck.dialects.core.tensor import (
 )
 from lowerdeck.dialects.core.types import dims_of, f32, i1, i64, tensor
 from lowerdeck.dialects.dims import Expr, minimum, product
-from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
+from lowerdeck.passes.legalize.caffe.legalizer import LOWEST, CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.selection import nonzero
 from lowerdeck.passes.legalize.tensor_value import TensorValue, concat, stack
-
-_LOWEST = float(np.finfo(np.float32).min)
 
 # Suppression
 
@@ -225,7 +223,7 @@ def legalize_detection_output(builder: CaffeLegalizer) -> Results:
     corners = _decoded(builder, p, images, count, own)
     scores = TensorValue(builder, builder.bottoms[1]).reshape([images, count, classes])
     scores = _of_classes(scores.transpose([0, 2, 1]), labels)
-    least = p.confidence_threshold if p.HasField("confidence_threshold") else _LOWEST
+    least = p.confidence_threshold if p.HasField("confidence_threshold") else LOWEST
     ranked = scores.gt(least).where(scores, -np.inf)
     top = p.nms_param.top_k if p.nms_param.HasField("top_k") else -1
     values, places = _best(ranked, Expr.const(top) if top > 0 else count)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.caffe.ops import CaffeOp
@@ -13,6 +14,9 @@ from lowerdeck.passes.legalize.legalizer import Legalizer
 from lowerdeck.passes.legalize.symbolic import SymbolicValues
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.provenance import derive
+
+LOWEST = float(np.finfo(np.float32).min)
+"""The lowest float, which is the maximum of nothing."""
 
 
 class CaffeLegalizer(Legalizer):

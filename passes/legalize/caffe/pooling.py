@@ -13,15 +13,12 @@ from lowerdeck.dialects.caffe.shapes import PoolWindows, pool_windows, pyramid_l
 from lowerdeck.dialects.core.constant import IotaOp
 from lowerdeck.dialects.core.types import dims_of, f32, rank_of
 from lowerdeck.dialects.dims import exprs, product
-from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
+from lowerdeck.passes.legalize.caffe.legalizer import LOWEST, CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.movement import concat
 from lowerdeck.passes.legalize.pooling import max_places, padded, pool
 from lowerdeck.passes.legalize.tensor_value import TensorValue
 from lowerdeck.passes.legalize.windows import Window
-
-_LOWEST = float(np.finfo(np.float32).min)
-"""The maximum of nothing."""
 
 
 @legalizes("Pooling")
@@ -91,7 +88,7 @@ def _pooled(
     # The windows without elements need values of their own: they are padded by hand.
     zeros = list(exprs([0, 0]))
     dense = Window(window.kernel, window.strides, window.dilations, zeros, zeros, zeros)
-    filled = padded(builder, builder.x, window, builder.scalar(_LOWEST if is_max else 0, builder.x))
+    filled = padded(builder, builder.x, window, builder.scalar(LOWEST if is_max else 0, builder.x))
     if is_max:
         return pool(builder, "max", filled, dense)
     total = TensorValue(builder, pool(builder, "sum", filled, dense))

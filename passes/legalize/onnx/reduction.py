@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import TypeAlias
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -28,9 +27,7 @@ from lowerdeck.dialects.core.types import (
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.passes.legalize.onnx.legalizer import OnnxLegalizer
 from lowerdeck.passes.legalize.onnx.registry import Results, legalizes
-from lowerdeck.passes.legalize.reduction import DynamicAxes, ReducedAxes
-
-Reduction: TypeAlias = Callable[[ReducedAxes, SSAValue, bool], SSAValue]
+from lowerdeck.passes.legalize.reduction import DynamicAxes, ReducedAxes, Reduction, combined
 
 
 def _l1(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
@@ -60,20 +57,16 @@ def _log_sum_exp(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
     return builder.add(AddOp(builder.add(LogOp(total)), top))
 
 
-def _plain(kind: str) -> Reduction:
-    return lambda axes, x, keep: axes.reduce(kind, x, keep)
-
-
 _REDUCTIONS: Mapping[str, Reduction] = {
     "ReduceL1": _l1,
     "ReduceL2": _l2,
     "ReduceLogSum": _log_sum,
     "ReduceLogSumExp": _log_sum_exp,
-    "ReduceMax": _plain("max"),
+    "ReduceMax": combined("max"),
     "ReduceMean": lambda axes, x, keep: axes.mean(x, keep),
-    "ReduceMin": _plain("min"),
-    "ReduceProd": _plain("prod"),
-    "ReduceSum": _plain("sum"),
+    "ReduceMin": combined("min"),
+    "ReduceProd": combined("prod"),
+    "ReduceSum": combined("sum"),
     "ReduceSumSquare": _sum_square,
 }
 _FLOAT_ONLY = ("ReduceL2", "ReduceLogSum", "ReduceLogSumExp")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import TypeAlias
+from collections.abc import Mapping
 
 import numpy as np
 from xdsl.ir import SSAValue
@@ -19,19 +18,13 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
-from lowerdeck.passes.legalize.reduction import DynamicAxes, ReducedAxes
+from lowerdeck.passes.legalize.reduction import DynamicAxes, ReducedAxes, Reduction, combined
 from lowerdeck.passes.legalize.sizes import length_of
 from lowerdeck.passes.legalize.tensor_value import TensorValue, index_vector
 from lowerdeck.passes.legalize.tf1.elementwise import narrowed, number, widened
 from lowerdeck.passes.legalize.tf1.layout import axis_of
 from lowerdeck.passes.legalize.tf1.legalizer import Tf1Legalizer
 from lowerdeck.passes.legalize.tf1.registry import Results, legalizes
-
-Reduction: TypeAlias = Callable[[ReducedAxes, SSAValue, bool], SSAValue]
-
-
-def _plain(kind: str) -> Reduction:
-    return lambda axes, x, keep: axes.reduce(kind, x, keep)
 
 
 def _mean(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
@@ -47,14 +40,14 @@ def _norm(axes: ReducedAxes, x: SSAValue, keep: bool) -> SSAValue:
 
 
 _REDUCTIONS: Mapping[str, Reduction] = {
-    "All": _plain("min"),
-    "Any": _plain("max"),
+    "All": combined("min"),
+    "Any": combined("max"),
     "EuclideanNorm": _norm,
-    "Max": _plain("max"),
+    "Max": combined("max"),
     "Mean": _mean,
-    "Min": _plain("min"),
-    "Prod": _plain("prod"),
-    "Sum": _plain("sum"),
+    "Min": combined("min"),
+    "Prod": combined("prod"),
+    "Sum": combined("sum"),
 }
 
 
