@@ -97,7 +97,8 @@ class ArgReduceOp(CoreOp):
     """
     The i64 index of the largest (`kind` max) or smallest (min) element along `axis`.
 
-    Of equal elements the first is taken, or the last with `last_index`.
+    Of equal elements the first is taken, or the last with `last_index`. An `axis` without elements
+    is an error at run time, even if the result has no elements, either.
 
     Constraints:
 
@@ -251,7 +252,8 @@ class PoolOp(CoreOp):
     is nothing else; with `keeps_first` it is NaN if the first element of the window is. Of equal
     elements, such as zeros, it is the first. An average divides by the number of elements in the
     window; with `count_pads` padding counts, except for the last `overhang` of `pads_end`, which
-    only makes room for a last window that hangs over.
+    only makes room for a last window that hangs over. Where nothing counts, the average is NaN, and
+    0 of integers.
 
     Constraints:
 

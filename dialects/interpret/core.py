@@ -828,6 +828,8 @@ def _reduce(op: reduce.ReduceOp, args: Sequence[Array], symbols: Symbols) -> Arr
 def _arg_reduce(op: reduce.ArgReduceOp, args: Sequence[Array], symbols: Symbols) -> Any:
     (x,) = args
     axis, keep = op.axis.data, _flag(op.keep_dims)
+    if x.shape[axis] == 0:
+        raise InterpretError(f"the {op.kind.data} of dimension {axis}, which has no elements")
     keys = x.astype(np.float32) if x.dtype in _NARROW else x
     choose = np.argmax if op.kind.data == ExtremumKind.MAX else np.argmin
     if not _flag(op.last_index):

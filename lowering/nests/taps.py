@@ -92,15 +92,31 @@ def position_range(
 
 def window_count(op: PoolOp, at: Sequence[Expr], bounds: Sequence[Bounds]) -> Expr:
     """The divisor of an average."""
+    return product(counted(op, d, at[d + 2], part) for d, part in enumerate(bounds))
+
+
+def counted(op: PoolOp, axis: int, position: Expr, bounds: Bounds) -> Expr:
+    """
+    What the divisor of an average counts along a spatial axis; `bounds` are those of the taps
+    within the input.
+    """
+    kernel, dilation = op.kernel.data[axis], ints(op.dilations)[axis]
+    begin, end, overhang = (pads.data[axis] for pads in (op.pads_begin, op.pads_end, op.overhang))
     if not op.count_pads.value.data:
-        return product(upper - lower for lower, upper in bounds)
-    strides, dilations = ints(op.strides), ints(op.dilations)
-    counts: list[Expr] = []
-    for d, kernel in enumerate(op.kernel.data):
-        if op.overhang.data[d] == 0:
-            counts.append(kernel)
-            continue
-        padded = dims_of(op.input)[d + 2] + op.pads_end.data[d] - op.overhang.data[d]
-        room = padded - (at[d + 2] * strides[d] - op.pads_begin.data[d])
-        counts.append(minimum(kernel, room.ceildiv(dilations[d])))
-    return product(counts)
+        lower, upper = bounds
+        count, outside = upper - lower, (begin, end)
+    elif overhang == 0:
+        return kernel
+    else:
+        padded = dims_of(op.input)[axis + 2] + end - overhang
+        room = padded - (position * ints(op.strides)[axis] - begin)
+        count, outside = minimum(kernel, room.ceildiv(dilation)), (overhang,)
+    # Windows that lie farther outside would count less than nothing.
+    is_near = all(_is_at_most(pad, kernel * dilation) for pad in outside)
+    return count if is_near else maximum(count, 0)
+
+
+def _is_at_most(pad: Expr, limit: Expr) -> bool:
+    """False if it is not known."""
+    room = (limit - pad).value
+    return pad == 0 or (room is not None and room >= 0)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from itertools import product as combinations
-from math import prod
+from math import inf, prod
 
 from xdsl.dialects import arith
 from xdsl.dialects.builtin import i64
@@ -183,6 +183,7 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
 def _reciprocal(k: KernelLowering, count: Expr) -> SSAValue:
     b = k.builder
     if count.value is not None:
-        return b.floating(1.0 / count.value, f32)
+        # Times infinity, a sum of nothing is NaN.
+        return b.floating(1.0 / count.value if count.value else inf, f32)
     number = scalars.cast(b, b.as_integer(count), i64, f32)
     return b.add(arith.DivfOp(b.floating(1.0, f32), number))

@@ -26,6 +26,7 @@ from lowerdeck.lowering.nests.taps import (
     UNROLLED_TAPS,
     Bounds,
     add_taps,
+    counted,
     first_of,
     unrolled_from,
     window_range,
@@ -700,11 +701,7 @@ class Passes:
 
     def _count(self, axis: int, position: Expr) -> Expr:
         """The elements of a window that are counted along an axis."""
-        if not self._op.count_pads.value.data:
-            lower, upper = self._range(axis, position)
-            return upper - lower
-        room = self._room(axis) - position * self._strides[axis]
-        return minimum(self._kernel[axis], room.ceildiv(self._dilations[axis]))
+        return counted(self._op, axis, position, self._range(axis, position))
 
     def _room(self, axis: int) -> Expr:
         """What is counted along an axis, from where the first window begins."""

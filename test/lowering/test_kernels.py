@@ -474,7 +474,14 @@ def test_arg_reduce(suite: Suite) -> None:
     suite.on(lambda x: ArgReduceOp("max", x, 1), np.zeros((0, 3), np.float32))
     n = symbol("n")
     suite.add([typed(np.float32, n)], lambda x: ArgReduceOp("min", x, 0), values((5,)))
+    # There is no best one of nothing, whether or not there are results.
+    for shape in ((0,), (0, 3), (0, 0)):
+        empty = np.zeros(shape, np.float32)
+        suite.on(lambda x: ArgReduceOp("max", x, 0), empty, may_fail=True)
+        open_ = typed(np.float32, n, *shape[1:])
+        suite.add([open_], lambda x: ArgReduceOp("min", x, 0), empty, may_fail=True)
     suite.check()
+    assert sum(program.is_refused for program in suite.programs) == 6
 
 
 def test_softmax_and_cumulative(suite: Suite) -> None:

@@ -195,6 +195,29 @@ def test_what_does_not_fit_is_an_error(build: Any, arrays: tuple[NDArray[Any], .
         run(build, *arrays, s=2)
 
 
+@pytest.mark.parametrize("shape", [(2, 0), (0, 0)])
+def test_there_is_no_best_of_nothing(shape: tuple[int, ...]) -> None:
+    expected = "'core.arg_reduce': the max of dimension 1, which has no elements"
+    with pytest.raises(InterpretError, match=expected):
+        run(partial(reduce.ArgReduceOp, "max", axis=1), np.zeros(shape))
+
+
+def test_averages_of_nothing() -> None:
+    window: dict[str, Any] = {
+        "kernel": [1],
+        "strides": [2],
+        "dilations": [1],
+        "pads_begin": [0],
+        "pads_end": [3],
+    }
+    x = np.array([[[6, 1, 2]]])
+    for count_pads, overhang, last in ((False, 0, np.nan), (True, 0, 0.0), (True, 3, np.nan)):
+        options = {**window, "count_pads": count_pads, "overhang": [overhang]}
+        build = partial(reduce.PoolOp, "average", **options)
+        assert run(build, x).tolist() == [[[6, 2, 0]]]
+        np.testing.assert_array_equal(run(build, x.astype(np.float32)), [[[6, 2, last]]])
+
+
 def test_missing_symbol_is_named() -> None:
     with pytest.raises(InterpretError, match="the symbol 's' has no value"):
         run(partial(tensor.ReshapeOp, dims=[S]), np.zeros(3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -95,8 +95,10 @@ def test_depthwise(tmp_path: Path, target: str) -> None:
     suite.check()
 
 
-POOLS: list[tuple[tuple[int, ...], Sequence[int], int, int, tuple[int, int], int]] = [
-    # input, kernel, stride, dilation, pads before and behind, overhang
+Pool: TypeAlias = tuple[tuple[int, ...], Sequence[int], int, int, tuple[int, int], int]
+"""Input, kernel, stride, dilation, pads before and behind, overhang."""
+
+POOLS: list[Pool] = [
     ((1, 16, 6, 19), (3, 3), 2, 1, (1, 0), 0),
     ((2, 5, 7, 7), (5, 5), 1, 1, (2, 2), 0),
     ((1, 3, 9, 11), (2, 3), 2, 2, (0, 1), 1),
@@ -108,41 +110,67 @@ POOLS: list[tuple[tuple[int, ...], Sequence[int], int, int, tuple[int, int], int
 ]
 
 
+def pool_of(form: Pool, kind: str, *, count_pads: bool) -> Any:
+    """The body of a program that is one pool."""
+    _, kernel, stride, dilation, (before, behind), overhang = form
+    rank = len(kernel)
+
+    def body(x: SSAValue) -> SSAValue:
+        return PoolOp(
+            kind,
+            x,
+            kernel=kernel,
+            strides=[stride] * rank,
+            dilations=[dilation] * rank,
+            pads_begin=[before] * rank,
+            pads_end=[behind] * rank,
+            overhang=[overhang] * rank,
+            count_pads=count_pads,
+        ).result
+
+    return body
+
+
 @pytest.mark.parametrize("target", EVERY_TARGET)
 def test_pools(tmp_path: Path, target: str) -> None:
     """NaN stays NaN, and a maximum of what is padding alone would not be read."""
     suite = suite_for(target, tmp_path)
-    for shape, kernel, stride, dilation, (before, behind), overhang in POOLS:
-        x = values(*shape)
+    for form in POOLS:
+        x = values(*form[0])
         x.flat[len(x.flat) // 2] = np.nan
         for kind, count_pads in (("max", False), ("average", False), ("average", True)):
-            rank = len(kernel)
-
-            def body(
-                x: SSAValue,
-                kind: str = kind,
-                count_pads: bool = count_pads,
-                kernel: Sequence[int] = kernel,
-                stride: list[int] = [stride] * rank,
-                dilation: list[int] = [dilation] * rank,
-                before: list[int] = [before] * rank,
-                behind: list[int] = [behind] * rank,
-                overhang: list[int] = [overhang] * rank,
-            ) -> SSAValue:
-                return PoolOp(
-                    kind,
-                    x,
-                    kernel=kernel,
-                    strides=stride,
-                    dilations=dilation,
-                    pads_begin=before,
-                    pads_end=behind,
-                    overhang=overhang,
-                    count_pads=count_pads,
-                ).result
-
-            add(suite, target, (0, 1), body, x)
+            add(suite, target, (0, 1), pool_of(form, kind, count_pads=count_pads), x)
     suite.check()
+
+
+FAR_POOLS: list[Pool] = [
+    # Windows behind what counts, right behind it and farther away; before it; between
+    # two elements of a window.
+    ((1, 16, 3, 20), (2, 2), 2, 1, (0, 7), 7),
+    ((1, 3, 3, 20), (2, 2), 2, 1, (1, 9), 8),
+    ((2, 16, 4, 5), (2, 2), 1, 2, (6, 7), 6),
+    ((2, 3, 17), (2,), 3, 1, (4, 5), 4),
+    ((1, 16, 2, 2), (2, 2), 1, 3, (1, 1), 0),
+    ((1, 2, 2, 2), (2, 2), 1, 3, (1, 1), 0),
+]
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("target", EVERY_TARGET)
+def test_averages_of_nothing(tmp_path: Path, target: str, is_open: bool) -> None:
+    """They are NaN, and those of windows outside along two axes are no quotients of minus signs."""
+    suite = suite_for(target, tmp_path)
+    n, sizes = symbol("n"), [symbol("h"), symbol("w")]
+    for form in FAR_POOLS:
+        x = values(*form[0])
+        for count_pads in (False, True):
+            body = pool_of(form, "average", count_pads=count_pads)
+            dims = (n, x.shape[1], *sizes[: x.ndim - 2]) if is_open else x.shape
+            add_typed(suite, target, (0, 1), [typed(x.dtype, *dims)], body, x)
+    suite.check()
+    found = [program.expected[0] for program in suite.programs]
+    assert [bool(np.isnan(y).any()) for y in found] == [True, True] * 4 + [True, False] * 2
+    assert all(np.isfinite(y).any() for y in found[:8])
 
 
 @pytest.mark.parametrize("pad", [0, 1])
