@@ -1,0 +1,301 @@
+"""The sizes of bands and tiles of convolutions of row-major images, and what they take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import TypeAlias
+
+from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE
+from lowerdeck.dialects.core.linear import ConvOp
+from lowerdeck.dialects.core.schedule import Schedule
+from lowerdeck.dialects.core.types import dims_of, element_type, f32, f64, numpy_dtype, static_shape
+from lowerdeck.lowering.strategies.conv_sums import OUTPUT_CHANNEL
+from lowerdeck.lowering.strategies.costs import (
+    fits,
+    least,
+    likely_shape,
+    page_cycles,
+    reduction_cycles,
+    scored,
+    tiles,
+)
+from lowerdeck.lowering.strategies.facts import is_of
+from lowerdeck.lowering.strategies.line_windows import (
+    MOST_UNROLLED,
+    Window,
+    is_copied,
+    is_unrolled,
+    line_of,
+    pitch_of,
+    windows_of,
+)
+from lowerdeck.lowering.targets.base import FEWEST_LANES, Target
+
+VECTOR, BAND_ROWS, BAND_COLUMNS = "vector", "rows", "columns"
+"""Parameters of a schedule: the lanes, and the rows and columns of results in a band."""
+
+ROW, COLUMNS = "row", "v"
+"""The labels of the loops over the rows of a band, and over vectors of columns."""
+
+BAND_BYTES = 16 << 10
+"""Of the inputs under a band: they stay in the L1 cache with what is written."""
+
+MOST_BYTES = 1 << 18
+"""Of the inputs under a band of one row: they lie on the stack."""
+
+OPEN_ROWS, OPEN_COLUMNS = 16, 64
+"""Of a band, where the image has an unknown number of them."""
+
+FEW_INPUTS = 4
+"""Vectors of a tile that compilers keep in registers, even if these are all in use."""
+
+SPARE_REGISTERS = 3
+"""That compilers do not use for a tile if they keep numbers for what follows it."""
+
+Tile: TypeAlias = tuple[int, int, int]
+"""Filters, rows, and vectors of columns."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The sizes of bands and tiles, and the estimated cycles of the convolution."""
+
+    cycles: float
+    lanes: int
+    rows: int
+    columns: int
+    tile: Tile
+    filters_last: bool
+    """All filters of a tile of positions come before the next one."""
+
+    def schedule(self, name: str) -> Schedule:
+        """With the tile as that of the innermost loops."""
+        filters, rows, vectors = self.tile
+        return Schedule(
+            name,
+            ((OUTPUT_CHANNEL, filters), (ROW, rows), (COLUMNS, vectors)),
+            (ROW, COLUMNS, OUTPUT_CHANNEL) if self.filters_last else (OUTPUT_CHANNEL, ROW, COLUMNS),
+            parameters=(
+                (VECTOR, self.lanes),
+                (BAND_ROWS, self.rows),
+                (BAND_COLUMNS, self.columns),
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """The sums of a band, and which tiles may divide them."""
+
+    target: Target
+    sizes: Tile
+    taps: Sequence[int]
+    """Channels of a group, then taps by axis."""
+    bytes_: tuple[int, int]
+    """Of the inputs and of the filters."""
+
+    def tiles(self) -> Iterator[Tile]:
+        """Tiles that fit into the registers."""
+        most = (min(size, limit) for size, limit in zip(self.sizes, (8, 4, 4), strict=True))
+        counts, belows, numbers = (range(1, limit + 1) for limit in most)
+        for tile in product(counts, belows, numbers):
+            if fits(self.target, tile[0], tile[1] * tile[2]) and self._keeps_registers(tile):
+                yield tile
+
+    def _keeps_registers(self, tile: Tile) -> bool:
+        """True if compilers do not run out of registers for what stands around a tile."""
+        count, inputs = tile[0], tile[1] * tile[2]
+        # Many inputs need a register to spare: else they are loaded again for each filter.
+        if inputs > FEW_INPUTS and (count + 1) * inputs + 2 >= self.target.registers:
+            return False
+        if prod(self.taps[1:]) == 1 or self.sizes[2] % tile[2] == 0 or not self.filters_last(tile):
+            return True
+        return self._has_room(count, inputs)
+
+    def _has_room(self, count: int, inputs: int) -> bool:
+        """
+        True if the numbers that the sums of filters that are left over begin with, which compilers
+        keep in registers if filters are the inner loop around those over channels and taps, and
+        columns are left over, too, need none of a tile.
+        """
+        rest = self.sizes[0] % count
+        return (
+            rest == 0 or (count + 1) * inputs + 1 + rest + SPARE_REGISTERS <= self.target.registers
+        )
+
+    def filters_last(self, tile: Tile) -> bool:
+        """
+        Whether filters are the inner loop over tiles, so that the inputs of a tile of positions
+        stay in the cache and the filters are read again for each.
+        """
+        inputs, filters = self.bytes_
+        tiles_of_filters = -(-self.sizes[0] // tile[0])
+        tiles_of_positions = -(-(self.sizes[1] * self.sizes[2]) // (tile[1] * tile[2]))
+
+        def read(own: int, times: int) -> int:
+            return own * (times if own > self.target.l1_bytes // 2 else 1)
+
+        by_position = read(filters, tiles_of_positions) + inputs
+        return by_position < read(inputs, tiles_of_filters) + filters
+
+    def written_out(self, *, is_open: bool) -> Iterator[Tile]:
+        """Tiles of one filter that are written out; of a row of unknown length if `is_open`."""
+        _, rows, vectors = self.sizes
+        for below in range(1, min(rows, 4) + 1):
+            # Of an unknown number of vectors few are left over.
+            for number in range(1, min(vectors, 2 if is_open else 4) + 1):
+                is_short = below * number * prod(self.taps) <= MOST_UNROLLED
+                if is_short and fits(self.target, below, number):
+                    yield 1, below, number
+
+
+def plan_lines(op: ConvOp, target: Target) -> Plan | None:
+    """The best plan for a convolution of row-major images; None if there is none."""
+    weight, windows = static_shape(op.weight), windows_of(op)
+    if weight is None or windows is None or 0 in weight or not is_of(op, f32, f64):
+        return None
+    shape, width, groups = likely_shape(op), dims_of(op.result)[-1].value, op.groups.data
+    if 0 in shape or windows[-1].stride > LARGEST_STRIDE:
+        return None
+    is_written_out = is_unrolled(weight, groups)
+    is_kept = is_written_out and is_copied(windows)
+    lanes = _lanes(op, target, is_kept=is_kept)
+    if lanes is None:
+        return None
+    size = numpy_dtype(element_type(op.result)).itemsize
+    line = line_of(windows, apart=not is_written_out)
+    if (band := _band(op, windows, line, (weight[1], lanes, size))) is None:
+        return None
+    rows, columns = band
+    filters, vectors = weight[0] // groups, -(-columns // lanes)
+    bytes_ = weight[1] * rows * columns * size, filters * prod(weight[1:]) * size
+    sums = _Sums(target, (filters, rows, vectors), weight[1:], bytes_)
+    if is_written_out:
+        ways = sums.written_out(is_open=width is None)
+        each, tile = least(
+            scored(ways, lambda tile: _unrolled_cycles(windows, (rows, vectors), tile, target))
+        )
+        if is_kept and (width is None or width < lanes):
+            each += rows * (vectors * 4 + target.costs.row_cycles)
+    else:
+        each, tile = least(scored(sums.tiles(), lambda tile: _cycles(op, windows, sums, tile)))
+    if is_copied(windows):
+        each += _copy_cycles(windows, line, band, lanes, sums)
+    bands = prod(shape[2:-2]) * -(-shape[-1] // columns)
+    bands *= -(-shape[-2] // rows) if len(windows) > 1 else 1
+    cycles = shape[0] * groups * bands * each
+    return Plan(cycles, lanes, rows, columns, tile, sums.filters_last(tile))
+
+
+def _lanes(op: ConvOp, target: Target, *, is_kept: bool) -> int | None:
+    """
+    Of vectors of results; None if rows are too short for any. Those of results that are kept may
+    reach beyond a row, by less than half.
+    """
+    most, width = target.lanes_of(element_type(op.result)), dims_of(op.result)[-1].value
+    lanes = most
+    while width is not None and lanes > max(2 * width - 1 if is_kept else width, 1):
+        lanes //= 2
+    return lanes if lanes >= min(FEWEST_LANES, max(most, 2)) else None
+
+
+def _cycles(op: ConvOp, windows: Sequence[Window], sums: _Sums, tile: Tile) -> float:
+    """Of the sums of a band, in tiles that are loops."""
+    target, sizes, depth = sums.target, sums.sizes, sums.taps[0]
+    cycles = reduction_cycles(target.costs, sizes, tile, prod(sums.taps), _loads)
+    if is_copied(windows):
+        return cycles
+    number = prod(-(-size // part) for size, part in zip(sizes, tile, strict=True))
+    return cycles + page_cycles(op, target, depth=depth, visits=number * depth)
+
+
+def _copy_cycles(
+    windows: Sequence[Window],
+    line: tuple[Window, int],
+    band: tuple[int, int],
+    lanes: int,
+    sums: _Sums,
+) -> float:
+    """Of copying the inputs under a band."""
+    rows, columns = band
+    lines = sums.taps[0] * prod(window.taps for window in windows[:-2])
+    lines *= windows[-2].kept(rows) if len(windows) > 1 else 1
+    kept = windows[-1].kept(columns) / lanes * (2 if line[0].stride > 1 else 1)
+    return lines * (3 * kept + sums.target.costs.row_cycles)
+
+
+def _loads(tile: Sequence[int]) -> int:
+    """Of one step: vectors that are not aligned take two lines."""
+    count, below, number = tile
+    return count + 2 * below * number
+
+
+def _unrolled_cycles(
+    windows: Sequence[Window],
+    sizes: tuple[int, int],
+    tile: tuple[int, int, int],
+    target: Target,
+) -> float:
+    """Of a band, where the rows of a tile share the inputs they load."""
+    costs, taps = target.costs, prod(window.taps for window in windows)
+    cycles = 0.0
+    for rows, below in tiles(sizes[0], tile[1]):
+        for columns, number in tiles(sizes[1], tile[2]):
+            lines = windows[-2].kept(below) if len(windows) > 1 else 1
+            outer = prod(window.taps for window in windows[:-2])
+            read = (
+                outer * lines * windows[-1].taps * number * (2 if windows[-1].stride == 1 else 3)
+                + below * taps
+            )
+            sums = below * number
+            step = max(
+                sums * taps / costs.multiply_adds_per_cycle,
+                read / costs.loads_per_cycle,
+                taps * costs.latency_cycles,
+            )
+            cycles += rows * columns * (step + costs.tile_cycles / 2 + sums)
+    return cycles
+
+
+def _band(
+    op: ConvOp,
+    windows: Sequence[Window],
+    line: tuple[Window, int],
+    numbers: tuple[int, int, int],
+) -> tuple[int, int] | None:
+    """
+    Rows and columns of results at a time, by the channels of a group, the lanes and the bytes of an
+    element; None if the inputs under one row are too many.
+    """
+    depth, lanes, size = numbers
+    height, width = (None, *(dim.value for dim in dims_of(op.result)[2:]))[-2:]
+    is_line = len(windows) == 1
+    most_rows = 1 if is_line else OPEN_ROWS if height is None else height
+    columns = OPEN_COLUMNS if width is None else width
+    if not is_copied(windows):
+        return (most_rows if is_line or height is None else min(height, 64)), min(columns, 1 << 12)
+    lines = depth * prod(window.taps for window in windows[:-2])
+
+    def bytes_(rows: int, columns: int) -> int:
+        below = 1 if is_line else windows[-2].kept(rows)
+        return lines * below * len(line[0].phases) * pitch_of(line, columns, lanes) * size
+
+    parts = 1
+    whole = columns
+    while bytes_(1, columns) > (MOST_BYTES if columns <= 4 * lanes else MOST_BYTES // 4):
+        if columns <= lanes:
+            return None
+        parts += 1
+        columns = max(-(-whole // (parts * lanes)) * lanes, lanes)
+    rows = most_rows
+    # Rows under the windows of two bands are copied twice.
+    while rows > 1 and bytes_(rows, columns) > (
+        BAND_BYTES if rows > 2 * windows[-2].taps else 8 * BAND_BYTES
+    ):
+        rows -= 1
+    if height is not None and not is_line:
+        rows = -(-height // -(-height // rows))
+    return rows, min(columns, whole)
