@@ -189,6 +189,9 @@ AsinhOp = _float_unary("asinh", "Inverse hyperbolic sine.")
 AcoshOp = _float_unary("acosh", "Inverse hyperbolic cosine.")
 AtanhOp = _float_unary("atanh", "Inverse hyperbolic tangent.")
 SigmoidOp = _float_unary("sigmoid", "1 / (1 + exp(-x)).")
+RectifyOp = _float_unary(
+    "rectify", "x - y with y = x below zero, else 0: the larger of x and 0, but NaN for -infinity."
+)
 
 FLOAT_UNARY: tuple[type[FloatUnaryOp], ...] = (
     ExpOp,
@@ -211,6 +214,7 @@ FLOAT_UNARY: tuple[type[FloatUnaryOp], ...] = (
     AcoshOp,
     AtanhOp,
     SigmoidOp,
+    RectifyOp,
 )
 
 

@@ -30,7 +30,15 @@ from lowerdeck.dialects.core.enums import (
 from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index
 from lowerdeck.dialects.core.linear import WINDOWS, window_sizes
 from lowerdeck.dialects.core.tensor import Ints, ints
-from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, i64, is_float, tensor
+from lowerdeck.dialects.core.types import (
+    DimsAttr,
+    dims_of,
+    element_type,
+    f32,
+    i64,
+    is_float,
+    tensor,
+)
 from lowerdeck.dialects.dims import Expr, ExprLike
 
 _FALSE = BoolAttr.from_bool(False)
@@ -249,11 +257,11 @@ class PoolOp(CoreOp):
     Combine windows of the spatial dimensions of [N, C, spatial...] by `kind`.
 
     Padding never takes part in max or sum. The maximum passes over NaN, and is -infinity if there
-    is nothing else; with `keeps_first` it is NaN if the first element of the window is. Of equal
-    elements, such as zeros, it is the first. An average divides by the number of elements in the
-    window; with `count_pads` padding counts, except for the last `overhang` of `pads_end`, which
-    only makes room for a last window that hangs over. Where nothing counts, the average is NaN, and
-    0 of integers.
+    is nothing else, or with `from_lowest` never less than the lowest finite number; with
+    `keeps_first` it is NaN if the first element of the window is. Of equal elements, such as zeros,
+    it is the first. An average divides by the number of elements in the window; with `count_pads`
+    padding counts, except for the last `overhang` of `pads_end`, which only makes room for a last
+    window that hangs over. Where nothing counts, the average is NaN, and 0 of integers.
 
     Constraints:
 
@@ -262,6 +270,7 @@ class PoolOp(CoreOp):
     - (C3) kernel, strides, dilations and pads have one entry a spatial dimension, strides and
       dilations are positive, and a window fits into the padded input, where that is known.
     - (C4) `keeps_first` is for the maximum of floats.
+    - (C5) `from_lowest` is for the maximum of f32.
 
     Example:
 
@@ -282,6 +291,7 @@ class PoolOp(CoreOp):
     overhang = prop_def(DimsAttr)
     count_pads = prop_def(BoolAttr, default_value=_FALSE)
     keeps_first = prop_def(BoolAttr, default_value=_FALSE)
+    from_lowest = prop_def(BoolAttr, default_value=_FALSE)
     result = result_def()
     traits = traits_def(Pure())
     assembly_format = (
@@ -302,6 +312,7 @@ class PoolOp(CoreOp):
         overhang: Sequence[ExprLike] | None = None,
         count_pads: bool = False,
         keeps_first: bool = False,
+        from_lowest: bool = False,
     ):
         overhang = [0] * len(kernel) if overhang is None else overhang
         super().__init__(
@@ -316,6 +327,7 @@ class PoolOp(CoreOp):
                 "overhang": DimsAttr.of(overhang),
                 "count_pads": BoolAttr.from_bool(count_pads),
                 "keeps_first": BoolAttr.from_bool(keeps_first),
+                "from_lowest": BoolAttr.from_bool(from_lowest),
             },
         )
 
@@ -327,6 +339,8 @@ class PoolOp(CoreOp):
         require(
             is_max or not self.keeps_first.value.data, "only a maximum of floats has a first", "C4"
         )
+        is_f32 = is_max and element_type(self.input) == f32
+        require(is_f32 or not self.from_lowest.value.data, "only a maximum of f32 has a lowest", "C5")
         sizes = window_sizes(
             dims[2:],
             self.kernel.data,

@@ -160,9 +160,7 @@ def _relu6(call: Call) -> Array:
 
 @rule("ReLU")
 def _relu(call: Call) -> Array:
-    slope = call.layer.relu_param.negative_slope
-    # Caffe's own engine makes NaN of -infinity times no slope; cuDNN, and this compiler, do not.
-    return _rectify(call.x, slope) if slope else np.maximum(call.x, 0)
+    return _rectify(call.x, call.layer.relu_param.negative_slope)
 
 
 @rule("Sigmoid")

@@ -181,6 +181,10 @@ def _sigmoid(x: Array) -> Array:
     return 1.0 / (1.0 + np.exp(-x))
 
 
+def _rectify(x: Array) -> Array:
+    return x - np.where(x < 0, x, x.dtype.type(0))
+
+
 for _class, _function in (
     (elementwise.NegOp, np.negative),
     (elementwise.AbsOp, np.abs),
@@ -190,6 +194,7 @@ for _class, _function in (
     (elementwise.FloorOp, np.floor),
     (elementwise.CeilOp, np.ceil),
     (elementwise.RoundOp, np.rint),
+    (elementwise.RectifyOp, _rectify),
 ):
     _register_unary(_class, _function, exact=True)
 
@@ -875,7 +880,8 @@ def _pool(op: reduce.PoolOp, args: Sequence[Array], symbols: Symbols) -> Array:
     begin, end = _numbers(op.pads_begin, symbols), _numbers(op.pads_end, symbols)
     kernel = _numbers(op.kernel, symbols)
     if op.kind.data == PoolKind.MAX:
-        lowest, wide = _lowest(x.dtype), _widened(x)
+        lowest = np.finfo(x.dtype).min if _flag(op.from_lowest) else _lowest(x.dtype)
+        wide = _widened(x)
         total = _pooled(op, _framed(wide, begin, end, lowest), kernel, _larger, lowest)
         if _flag(op.keeps_first):
             kinds = _framed(np.where(np.isnan(wide), 2, 1), begin, end, 0)

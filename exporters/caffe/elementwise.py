@@ -28,6 +28,7 @@ _FUNCTIONS: Mapping[type[Operation], str] = {
     e.AbsOp: "AbsVal",
     e.ExpOp: "Exp",
     e.LogOp: "Log",
+    e.RectifyOp: "ReLU",
     e.SigmoidOp: "Sigmoid",
     e.TanhOp: "TanH",
 }

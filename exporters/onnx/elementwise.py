@@ -44,6 +44,7 @@ _UNARY: Mapping[type[Operation], str] = {
     elementwise.AsinhOp: "Asinh",
     elementwise.AcoshOp: "Acosh",
     elementwise.AtanhOp: "Atanh",
+    elementwise.RectifyOp: "Relu",
     elementwise.SigmoidOp: "Sigmoid",
 }
 

@@ -30,7 +30,7 @@ from lowerdeck.dialects.dims import Expr, product
 from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
 from lowerdeck.lowering.nests.lower import Index, KernelLowering, anchor
-from lowerdeck.lowering.nests.taps import first_of, window_count, window_range
+from lowerdeck.lowering.nests.taps import first_of, least, window_count, window_range
 
 
 def sum_type(element: Attribute) -> Attribute:
@@ -319,7 +319,8 @@ def lower_pool(k: KernelLowering, op: PoolOp) -> None:
         def keep_nan(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
             return [scalars.unless_nan(b, scalars.widen(b, element_under(taps)), values[0])]
 
-        total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
+        start = least(b, op) if is_max else _start(b, kind, element)
+        total = b.carry_nest(bounds, [start], combine)[0]
         if op.keeps_first.value.data:
             total = b.carry_nest(first_of(bounds), [total], keep_nan)[0]
         if op.kind.data == PoolKind.AVERAGE:

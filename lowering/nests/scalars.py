@@ -284,6 +284,14 @@ def _sigmoid(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -
     return b.add(arith.DivfOp(one, b.add(arith.AddfOp(one, exponential))))
 
 
+def _rectify(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
+    """x - (x < 0 ? x : 0): the minimum of vectors, and a difference."""
+    (x,) = values
+    zero = _zero(b, x.type)
+    below = b.add(arith.SelectOp(b.add(arith.CmpfOp(x, zero, "olt")), x, zero))
+    return b.add(arith.SubfOp(x, below))
+
+
 def _float_mod(b: KernelBuilder, values: Sequence[SSAValue], element: Attribute) -> SSAValue:
     """fmod, moved to the sign of the divisor; an exact zero takes its sign."""
     x, y = values
@@ -383,6 +391,7 @@ _FLOAT: dict[type[Operation], Rule] = {
     core.AcoshOp: _ops(math.AcoshOp),
     core.AtanhOp: _ops(math.AtanhOp),
     core.SigmoidOp: _sigmoid,
+    core.RectifyOp: _rectify,
     core.AddOp: _ops(arith.AddfOp),
     core.SubOp: _ops(arith.SubfOp),
     core.MulOp: _ops(arith.MulfOp),

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.reduce import PoolOp
 from lowerdeck.dialects.core.tensor import ints
-from lowerdeck.dialects.core.types import dims_of
+from lowerdeck.dialects.core.types import dims_of, element_type, f32
 from lowerdeck.dialects.dims import Expr, maximum, minimum, product
+from lowerdeck.lowering.nests import scalars
 from lowerdeck.lowering.nests.builder import KernelBuilder
 
 UNROLLED_TAPS = 25
@@ -88,6 +90,13 @@ def position_range(
     lower = Expr.const(0) if begin == 0 else maximum((-origin).ceildiv(stride), 0)
     upper = size if end == 0 else minimum((dim - origin).ceildiv(stride), size)
     return lower, upper
+
+
+def least(b: KernelBuilder, op: PoolOp) -> SSAValue:
+    """What the maximum of a window begins with."""
+    if op.from_lowest.value.data:
+        return b.floating(float(np.finfo(np.float32).min), f32)
+    return scalars.lowest(b, element_type(op.input))
 
 
 def window_count(op: PoolOp, at: Sequence[Expr], bounds: Sequence[Bounds]) -> Expr:

@@ -26,6 +26,7 @@ from lowerdeck.lowering.nests.taps import (
     UNROLLED_TAPS,
     add_taps,
     first_of,
+    least,
     window_count,
     window_range,
 )
@@ -170,7 +171,7 @@ def _combined(k: KernelLowering, op: PoolOp, at: Index, parts: Sequence[Span]) -
     def keep_nan(taps: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
         return [scalars.unless_nan(b, element_under(taps), values[0])]
 
-    start = scalars.lowest(b, f32) if op.kind.data == PoolKind.MAX else b.floating(0.0, f32)
+    start = least(b, op) if op.kind.data == PoolKind.MAX else b.floating(0.0, f32)
     most = min(kernel[-1].value or 0, UNROLLED_TAPS)
     total = add_taps(b, bounds, start, add, most)
     if op.keeps_first.value.data:

@@ -28,6 +28,7 @@ from lowerdeck.lowering.nests.taps import (
     add_taps,
     counted,
     first_of,
+    least,
     unrolled_from,
     window_range,
 )
@@ -583,7 +584,7 @@ class Passes:
     def _nothing(self) -> SSAValue:
         """What leaves every element as it is."""
         b = self._b
-        return scalars.lowest(b, self._element) if self._is_max else b.floating(0.0, self._type)
+        return least(b, self._op) if self._is_max else b.floating(0.0, self._type)
 
     def _combined(
         self,

@@ -29,6 +29,7 @@ def pool(
     *,
     count_pads: bool = False,
     keeps_first: bool = False,
+    from_lowest: bool = False,
 ) -> SSAValue:
     """Each window of [N, C, spatial...] combined."""
     op = PoolOp(
@@ -42,6 +43,7 @@ def pool(
         overhang=window.overhang,
         count_pads=count_pads,
         keeps_first=keeps_first,
+        from_lowest=from_lowest,
     )
     return builder.add(op)
 

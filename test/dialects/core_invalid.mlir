@@ -664,6 +664,14 @@ func.func @pool_c4_first(%x : tensor<1x4x9x9xi32>) {
 
 // -----
 
+// CHECK: op 'core.pool': only a maximum of f32 has a lowest (C5)
+func.func @pool_c5_lowest(%x : tensor<1x4x9x9xf64>) {
+  %r = core.pool max %x kernel [3, 3] strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] overhang [0, 0] {from_lowest = true} : (tensor<1x4x9x9xf64>) -> tensor<1x4x7x7xf64>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.if': the condition is not i1 (C3)
 func.func @if_c3_condition(%c : tensor<i64>, %x : tensor<2xf32>) {
   %y = core.if %c : tensor<i64> -> tensor<2xf32> {

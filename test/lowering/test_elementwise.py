@@ -72,7 +72,7 @@ def pairs(dtype: Any) -> tuple[Array, Array]:
 @pytest.mark.parametrize("group", [FLOATS, INTEGERS], ids=["floats", "integers"])
 def test_unary(suite: Suite, group: tuple[Any, ...]) -> None:
     for dtype in group:
-        ops: list[Any] = [*EXACT_UNARY, *(() if dtype in FLOATS else (e.NotOp,))]
+        ops: list[Any] = [*EXACT_UNARY, e.RectifyOp if dtype in FLOATS else e.NotOp]
         suite.on(lambda x, ops=ops: [op(x) for op in ops], specials(dtype), ulps=0)
     if group is INTEGERS:
         suite.on(lambda x: [e.NotOp(x)], specials(np.bool_))

@@ -103,7 +103,7 @@ def test_arithmetic(tmp_path: Path, target: str) -> None:
             found += [e.SignOp(x), e.RemOp(x, y), e.ModOp(x, y)]
             if dtype in FLOATS:
                 rounded = [e.FloorOp(x), e.CeilOp(x), e.RoundOp(x), e.SqrtOp(e.AbsOp(x).result)]
-                return [*found, *rounded]
+                return [*found, *rounded, e.RectifyOp(x)]
             return [*found, e.DivOp(x, y), e.AndOp(x, y), e.XorOp(x, y)]
 
         add(suite, target, ports, body, x, y, mask)

@@ -7,7 +7,7 @@ from functools import reduce
 import numpy as np
 
 from lowerdeck.dialects.caffe.caffe_pb2 import EltwiseParameter
-from lowerdeck.dialects.core.elementwise import PowOp, SigmoidOp, TanhOp
+from lowerdeck.dialects.core.elementwise import PowOp, RectifyOp, SigmoidOp, TanhOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.types import dims_of, f32, rank_of
 from lowerdeck.passes.legalize import activation
@@ -106,10 +106,18 @@ def legalize_prelu(builder: CaffeLegalizer) -> Results:
 
 @legalizes("ReLU")
 def legalize_relu(builder: CaffeLegalizer) -> Results:
-    """max(x, 0), or x and slope * x below zero."""
-    slope = builder.layer.relu_param.negative_slope
-    x = builder.bottom
-    return [(activation.leaky_relu(x, slope) if slope else activation.relu(x)).value]
+    return [rectified(builder.bottom, builder.layer.relu_param.negative_slope).value]
+
+
+def rectified(x: TensorValue, slope: float) -> TensorValue:
+    """
+    max(x, 0) + slope * min(x, 0), as Caffe computes it: without a slope, -infinity becomes NaN.
+    """
+    if slope == 0:
+        return apply(RectifyOp, x)
+    if not np.isfinite(slope):
+        return x.maximum(0) + x.minimum(0) * slope
+    return activation.leaky_relu(x, slope)
 
 
 @legalizes("ReLU6")

@@ -12,6 +12,7 @@ from lowerdeck.dialects.core.tensor import GatherOp, ScatterElementsOp
 from lowerdeck.dialects.core.types import dims_of, f32, i64, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.legalize import activation
+from lowerdeck.passes.legalize.caffe.elementwise import rectified
 from lowerdeck.passes.legalize.caffe.legalizer import CaffeLegalizer
 from lowerdeck.passes.legalize.caffe.registry import Results, legalizes
 from lowerdeck.passes.legalize.interpolation import weighted_taps
@@ -27,11 +28,8 @@ from lowerdeck.passes.legalize.tensor_value import TensorValue
 def legalize_crelu(builder: CaffeLegalizer) -> Results:
     """x and -x behind each other, as ReLU has both."""
     p = builder.layer.crelu_param
-    slope, x = p.negative_slope, builder.bottom
-    parts = [
-        (activation.leaky_relu(part, slope) if slope else activation.relu(part)).value
-        for part in (x, -x)
-    ]
+    x = builder.bottom
+    parts = [rectified(part, p.negative_slope).value for part in (x, -x)]
     return [concat(builder, parts, builder.axis(p.concat_axis, len(builder.shape)))]
 
 

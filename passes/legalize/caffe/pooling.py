@@ -26,7 +26,8 @@ def legalize_pooling(builder: CaffeLegalizer) -> Results:
     """
     The maximum of each window with its place in the plane, or the average.
 
-    The number of windows is rounded up (as a rule); the last one may end behind the padding, and
+    The maximum is never less than the lowest float: if there is nothing above it, it comes from no
+    place. The number of windows is rounded up (as a rule); the last one may end behind the padding, and
     is left out if it begins there. An average divides by what the window has of blob and padding,
     which an end behind the padding does not count in.
     """
@@ -40,7 +41,8 @@ def legalize_pooling(builder: CaffeLegalizer) -> Results:
         return [result]
     window = _window(windows, plane)
     places = max_places(builder, builder.x, _places(builder), window, dims_of(result))
-    return [result, builder.cast(places, f32)]
+    is_found = TensorValue(builder, result).gt(LOWEST)
+    return [result, is_found.where(TensorValue(builder, places).cast(f32), -1).value]
 
 
 @legalizes("SPP")
@@ -82,15 +84,15 @@ def _pooled(
     window = _window(windows, plane)
     is_max = parameters.pool == PoolingParameter.MAX
     if not _has_window_outside(windows, plane):
-        return pool(
-            builder, "max" if is_max else "average", builder.x, window, count_pads=not is_max
-        )
+        if is_max:
+            return pool(builder, "max", builder.x, window, from_lowest=True)
+        return pool(builder, "average", builder.x, window, count_pads=True)
     # The windows without elements need values of their own: they are padded by hand.
     zeros = list(exprs([0, 0]))
     dense = Window(window.kernel, window.strides, window.dilations, zeros, zeros, zeros)
     filled = padded(builder, builder.x, window, builder.scalar(LOWEST if is_max else 0, builder.x))
     if is_max:
-        return pool(builder, "max", filled, dense)
+        return pool(builder, "max", filled, dense, from_lowest=True)
     total = TensorValue(builder, pool(builder, "sum", filled, dense))
     return (total / TensorValue(builder, _areas(windows, plane))).value
 

@@ -38,9 +38,7 @@ class Form:
     end: Sequence[int]
     overhang: Sequence[int]
 
-    def pool(
-        self, x: SSAValue, kind: str, *, count_pads: bool = False, keeps_first: bool = False
-    ) -> SSAValue:
+    def pool(self, x: SSAValue, kind: str, **flags: bool) -> SSAValue:
         """The largest, the sum or the average of each window."""
         return PoolOp(
             kind,
@@ -51,8 +49,7 @@ class Form:
             pads_begin=self.begin,
             pads_end=self.end,
             overhang=self.overhang,
-            count_pads=count_pads,
-            keeps_first=keeps_first,
+            **flags,
         ).result
 
 
@@ -95,12 +92,20 @@ def add(
 ) -> None:
     """One more program, as the target's schedules have it."""
     name, x = f"p{len(suite.programs)}", numbers(form.shape, dtype)
-    is_blocked, keeps_first = (options.pop(key, False) for key in ("is_blocked", "keeps_first"))
-    if keeps_first:
+    is_blocked = options.pop("is_blocked", False)
+    flags = {key: options.pop(key, False) for key in ("keeps_first", "from_lowest")}
+    if flags["keeps_first"]:
         x.flat[:: 3 + len(suite.programs) % 3] = np.nan
+    if flags["from_lowest"]:
+        generator = np.random.default_rng(len(suite.programs))
+        nothing = generator.choice(np.array([np.nan, -np.inf], np.float32), x.shape)
+        x = np.where(generator.uniform(size=x.shape) < 0.9, nothing, x)
+        x[..., : x.shape[-1] // 2] = -np.inf
 
     def body(x: SSAValue) -> SSAValue:
-        result = form.pool(x, kind[0], count_pads=kind[1], keeps_first=keeps_first)
+        result = form.pool(x, kind[0], count_pads=kind[1], **flags)
+        if flags["from_lowest"]:
+            return e.NegOp(result).result
         if dtype != np.float32:
             return result
         return e.MaxOp(result, constant(np.full((), -5, np.float32))).result
@@ -195,6 +200,19 @@ def test_first_nan(tmp_path: Path, target: str) -> None:
         add(suite, target, form, np.float32, KINDS[0], dims=dims, **options)
     sized = Form((1, 17, 9, 11), (5, 5), (1, 1), (2, 2), (4, 3), (4, 4), (0, 0))
     add(suite, target, sized, np.float32, KINDS[0], is_blocked=True, wanted=by_way(2), **options)
+    suite.check()
+
+
+@pytest.mark.parametrize("target", ["x86-64-v4", "x86-64", "c99"])
+def test_lowest_number(tmp_path: Path, target: str) -> None:
+    """Where a window has nothing but NaN and -infinity."""
+    suite = suite_for(target, tmp_path)
+    for number, form in enumerate(FORMS):
+        for wanted in ({}, {"wanted": by_way(2 * (number % 2))}):
+            add(suite, target, form, np.float32, KINDS[0], from_lowest=True, **wanted)
+    for form in (FORMS[0], FORMS[5]):
+        sized = dataclasses.replace(form, shape=(1, 17, *form.shape[2:]))
+        add(suite, target, sized, np.float32, KINDS[0], is_blocked=True, from_lowest=True)
     suite.check()
 
 

@@ -66,6 +66,8 @@ def test_special_numbers() -> None:
         'type: "Power" power_param { scale: 0 shift: 4 power: 0.5 }',
         'type: "ReLU"',
         'type: "ReLU" relu_param { negative_slope: 0.5 }',
+        'type: "ReLU" relu_param { negative_slope: inf }',
+        'type: "CReLU"',
         'type: "Threshold" threshold_param { threshold: 0.5 }',
     ):
         Case(text, SPECIAL).check()
@@ -272,6 +274,19 @@ def test_pool(pool: str, parameters: str) -> None:
         Case(text, x, tops=1).check(open_batch=True)
         if pool == "MAX" and height < 6:
             Case(text, np.round(x), tops=2).check(open_batch=True)
+
+
+@pytest.mark.parametrize("pad", [0, 1])
+@pytest.mark.parametrize("stride", [1, 3, 5])
+def test_pool_of_nothing_above_the_lowest_number(stride: int, pad: int) -> None:
+    lowest = np.finfo(np.float32).min
+    x = np.array([np.nan, -np.inf, lowest, -1], np.float32)[
+        np.random.default_rng(0).integers(0, 4, (1, 3, 9, 8))
+    ]
+    x[0, 0], x[0, 1, :, :4] = -np.inf, np.nan
+    text = f'type: "Pooling" pooling_param {{ kernel_size: 2 stride: {stride} pad: {pad} }}'
+    for tops in (1, 2):
+        Case(text, x, tops=tops).check()
 
 
 @pytest.mark.parametrize("pool", ["MAX", "AVE"])
