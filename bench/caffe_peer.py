@@ -1,13 +1,18 @@
 """
 Nets of Caffe at full size beside OpenCV.
 
-    python bench/caffe_peer.py FOLDER [NAME ...] [--time SECONDS] [--json F]
+    python bench/caffe_peer.py FOLDER [NAME ...] [--threads N ...] [--time SECONDS] [--json F]
 
 Writes each net of `caffe_detectors.NETWORKS` (or those named) to FOLDER with generated weights,
-compiles and runs it on random inputs, and compares the outputs with those of OpenCV's dnn module
-(`pip install 'opencv-python-headless<5'`). OpenCV reads the same net where some layers are written
-with others that it knows. Differences are parts of the largest value; what OpenCV says of a net
-that it cannot run is shown. `--time` also times both, on one thread, by turns, for so many seconds.
+compiles and runs it on random inputs with each number of threads (1 and 2), and compares the
+outputs with those of OpenCV's dnn module (`pip install 'opencv-python-headless<5'`). OpenCV reads
+the same net where some layers are written with others that it knows. Differences are parts of the
+largest value; what OpenCV says of a net that it cannot run is shown. The exit status is 1 if an
+output differs or is not finite.
+
+`--time` also times both, by turns, for so many seconds with each number of threads, and prints how
+many times as long OpenCV takes for each net, and the geometric mean. Of nets marked with *, OpenCV
+knows a part only, and both compute that part.
 """
 
 from __future__ import annotations
@@ -24,12 +29,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from caffe_detectors import NETWORKS, build
 from caffe_nets import NetBuilder
-from measuring import alternate, plan_for, text_table, timed
+from measuring import alternate, geometric_mean, plan_for, text_table, timed
 from numpy.typing import NDArray
 
 import lowerdeck
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
+Result: TypeAlias = "Mapping[str, Any]"
+"""What became of a net: `times` are seconds by the number of threads and by who computes."""
 
 MISSING = "OpenCV is not here: pip install 'opencv-python-headless<5'"
 
@@ -50,68 +57,84 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if cv2 is None:
         print(f"{MISSING}; nothing is compared", file=sys.stderr)
     options.folder.mkdir(parents=True, exist_ok=True)
-    results: list[dict[str, Any]] = []
+    results: list[Result] = []
     for name in options.names or NETWORKS:
-        results.append(_run(name, options.folder, cv2, options.time))
+        results.append(_run(name, options.folder, cv2, options.threads, options.time))
         print(_line(results[-1]), flush=True)
-    print(
-        text_table(["net", "compile s", "ours ms", "OpenCV ms", "difference"], map(_row, results))
-    )
+    print(summary(results, options.threads))
     if options.json:
         Path(options.json).write_text(json.dumps(results, indent=1))
-    return int(any(result.get("difference", 0) > MOST for result in results))
+    return int(any(map(is_wrong, results)))
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Nets of Caffe beside OpenCV.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="*", metavar="NAME")
-    parser.add_argument("--time", type=float, default=0, metavar="SECONDS")
+    parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--time", "--seconds", type=float, default=0, metavar="SECONDS")
     parser.add_argument("--json", metavar="F")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    if unknown := set(options.names) - set(NETWORKS):
+        parser.error(f"there are no nets {', '.join(sorted(unknown))}: {', '.join(NETWORKS)}")
+    return options
 
 
 def _opencv() -> Any:
-    """The module, on one thread; None without it."""
+    """The module; None without it."""
     try:
-        cv2: Any = import_module("cv2")
+        return import_module("cv2")
     except ImportError:
         return None
-    cv2.setNumThreads(1)
-    return cv2
 
 
-def _run(name: str, folder: Path, cv2: Any, seconds: float) -> dict[str, Any]:
+def _run(name: str, folder: Path, cv2: Any, threads: Sequence[int], seconds: float) -> Result:
     net = build(name)
     path = net.write(folder, name)
     compared = INTERNAL.get(name) or _scores(net)
-    start = time.perf_counter()
     outputs = list(dict.fromkeys([*net.outputs, *compared]))
-    model = lowerdeck.compile(path, outputs=outputs, cache=False)
-    result: dict[str, Any] = {"net": name, "compile": time.perf_counter() - start}
     inputs = _inputs(net.inputs)
-    found: Arrays = model(inputs)
-    result["finite"] = all(bool(np.isfinite(array).all()) for array in found.values())
-    contenders: dict[str, Callable[[], float]] = {"ours": timed(lambda: model(inputs))}
+    result: dict[str, Any] = {"net": name, "is_part": name in INTERNAL, "finite": True, "times": {}}
+    peer = None
     if cv2 is not None:
         try:
             peer = _peer(name, folder, cv2, inputs, compared)
             expected = peer()
         except Exception as error:
-            result["opencv"] = " ".join(str(error).split())[:300]
-        else:
-            compare = {"detection_out": detections_apart}
-            result["difference"] = max(
-                compare.get(output, difference)(found[output], expected[output])
-                for output in compared
-            )
-            if name not in INTERNAL:  # there, OpenCV runs a part of the net only
-                contenders["OpenCV"] = timed(peer)
-    if seconds:
+            peer, result["opencv"] = None, " ".join(str(error).split())[:300]
+    for number in threads:
+        start = time.perf_counter()
+        model = lowerdeck.compile(path, outputs=outputs, threads=number, cache=False)
+        result.setdefault("compile", time.perf_counter() - start)
+        found: Arrays = model(inputs)
+        result["finite"] &= all(bool(np.isfinite(array).all()) for array in found.values())
+        if peer is not None:
+            apart = _apart(found, expected, compared)
+            result["difference"] = max(apart, result.get("difference", 0.0))
+        if not seconds:
+            continue
+        if name in INTERNAL:
+            model = lowerdeck.compile(path, outputs=compared, threads=number, cache=False)
+        contenders = {"ours": timed(lambda model=model: model(inputs))}
+        if peer is not None:
+            cv2.setNumThreads(number)
+            contenders["OpenCV"] = timed(peer)
         estimates = [contender() for contender in contenders.values()]
         times = alternate(contenders, plan_for(estimates, seconds))
-        result |= {f"{key} time": float(np.median(values)) for key, values in times.items()}
+        result["times"][str(number)] = {key: float(np.median(all_)) for key, all_ in times.items()}
     return result
+
+
+def _apart(found: Arrays, expected: Arrays, compared: Sequence[str]) -> float:
+    """The largest difference of the outputs that are compared."""
+    compare = {"detection_out": detections_apart}
+    pairs = ((compare.get(name, difference), found[name], expected[name]) for name in compared)
+    return max(function(*both) for function, *both in pairs)
+
+
+def is_wrong(result: Result) -> bool:
+    """True if an output differs from OpenCV's, or is not finite."""
+    return not result["finite"] or not result.get("difference", 0.0) <= MOST
 
 
 def _scores(net: NetBuilder) -> list[str]:
@@ -148,11 +171,12 @@ def _peer(
 
 
 def difference(found: NDArray[Any], expected: NDArray[Any]) -> float:
-    """The largest difference as part of the largest value; infinite for other shapes."""
+    """The largest difference as part of the largest value; infinite for other shapes and NaN."""
     if found.size != expected.size:
         return float("inf")
     a, b = (array.astype(np.float64).reshape(-1) for array in (found, expected))
-    return float(np.abs(a - b).max(initial=0) / max(np.abs(b).max(initial=0), 1e-30))
+    apart = float(np.abs(a - b).max(initial=0) / max(np.abs(b).max(initial=0), 1e-30))
+    return apart if np.isfinite(apart) else float("inf")
 
 
 def detections_apart(found: NDArray[Any], expected: NDArray[Any]) -> float:
@@ -168,19 +192,46 @@ def detections_apart(found: NDArray[Any], expected: NDArray[Any]) -> float:
     return float(max(apart.min(0).max(), apart.min(1).max())) if len(a) else 0.0
 
 
-def _line(result: Mapping[str, Any]) -> str:
+def _line(result: Result) -> str:
     said = result.get("opencv", "")
     wrong = "" if result["finite"] else " not finite"
     return f"{result['net']}: {result.get('difference', '')}{wrong} {said}".rstrip()
 
 
-def _row(result: Mapping[str, Any]) -> list[str]:
-    def milliseconds(key: str) -> str:
-        return f"{1e3 * result[key]:.1f}" if key in result else "-"
+def summary(results: Sequence[Result], threads: Sequence[int]) -> str:
+    """
+    A table with a row for each net, and how many times as long OpenCV takes: the geometric mean
+    and the least, for each number of threads.
+    """
+    head, lines = ["net", "difference", "compile s"], list[str]()
+    is_timed = any(result["times"] for result in results)
+    for number in threads if is_timed else ():
+        head += [f"{number}: ours ms", "OpenCV ms", "ratio"]
+        ratios = [ratio for each in results if (ratio := _ratio(each, number)) is not None]
+        if ratios:
+            lines.append(
+                f"{number} thread{'s' * (number > 1)}: {len(ratios)} nets, OpenCV takes "
+                f"{geometric_mean(ratios):.2f} times as long, {min(ratios):.2f} times at least"
+            )
+    rows = [_row(result, threads if is_timed else ()) for result in results]
+    return "\n".join([text_table(head, rows), *lines])
 
+
+def _ratio(result: Result, threads: int) -> float | None:
+    times = result["times"].get(str(threads), {})
+    return times["OpenCV"] / times["ours"] if "OpenCV" in times else None
+
+
+def _row(result: Result, threads: Sequence[int]) -> list[str]:
+    name = f"{result['net']}{'*' * result['is_part']}"
     found = f"{result['difference']:.1e}" if "difference" in result else "-"
-    times = [milliseconds("ours time"), milliseconds("OpenCV time")]
-    return [str(result["net"]), f"{result['compile']:.1f}", *times, found]
+    row = [name, found, f"{result['compile']:.1f}"]
+    for number in threads:
+        times = result["times"].get(str(number), {})
+        row += [f"{1e3 * times[key]:.1f}" if key in times else "-" for key in ("ours", "OpenCV")]
+        ratio = _ratio(result, number)
+        row.append("-" if ratio is None else f"{ratio:.2f}")
+    return row
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@ Our compiled models beside onnxruntime and OpenVINO.
 
     python bench/peers.py FOLDER [NAME ...] [--quick] [--seconds S] [--json F] [--markdown F]
                           [--before CHECKOUT]
+    python bench/peers.py --caffe FOLDER ...
 
 FOLDER holds NAME.onnx and NAME.npz (arrays "input:<tensor>") for every model. All contenders take
 turns in one process, on arrays that stay where they are, so that all of them see the same noise.
@@ -20,6 +21,8 @@ the code of another checkout of the sources, to see what has become faster or sl
 
 `--target` compiles for a lesser processor than this one. OpenVINO is held to the same instructions
 (`ONEDNN_MAX_CPU_ISA`); onnxruntime, which cannot be, is left out.
+
+`--caffe` is `bench/caffe_peer.py`: nets of Caffe beside OpenCV.
 """
 
 from __future__ import annotations
@@ -39,6 +42,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import caffe_peer
 from machine import busy_core, description, resident_of_example
 from measuring import MEGABYTE, geometric_mean, markdown_table, text_table
 from numpy.typing import NDArray
@@ -72,7 +76,10 @@ _HERE = Path(__file__).parent
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; 1 if a model cannot be compiled or measured, or is not exact enough."""
-    options = _parse(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if "--caffe" in given:
+        return caffe_peer.main([argument for argument in given if argument != "--caffe"])
+    options = _parse(given)
     if missing := [name for name in (ORT, OPENVINO) if find_spec(name) is None]:
         raise SystemExit(f"{' and '.join(missing)} is not installed: pip install '.[bench]'")
     folder = Path(options.folder)

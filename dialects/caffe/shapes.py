@@ -691,6 +691,7 @@ _RULES: dict[str, Rule] = {
     "Embed": _embed,
     "EuclideanLoss": _pairwise,
     "Flatten": _flatten,
+    "HDF5Output": _silence,
     "HingeLoss": _pairwise,
     "Im2col": _im2col,
     "InfogainLoss": _labelled,

@@ -50,6 +50,18 @@ def test_outputs_are_the_blobs_nobody_reads_in_alphabetical_order(tmp_path: Path
     assert names_of(import_net(write_net(tmp_path, net)))[1] == ["B", "b", "z"]
 
 
+@pytest.mark.parametrize("type_", ["Silence", "HDF5Output"])
+def test_what_such_layers_read_is_no_output(type_: str, tmp_path: Path) -> None:
+    net = (
+        INPUT
+        + f"""
+        layer {{ name: "1" type: "TanH" bottom: "x" top: "y" }}
+        layer {{ name: "2" type: "AbsVal" bottom: "x" top: "z" }}
+        layer {{ name: "3" type: "{type_}" bottom: "y" bottom: "x" }}"""
+    )
+    assert names_of(import_net(write_net(tmp_path, net))) == (["x"], ["z"])
+
+
 def test_an_input_that_nobody_reads_is_an_output(tmp_path: Path) -> None:
     """So Caffe has it, too."""
     assert names_of(import_net(write_net(tmp_path, INPUT))) == (["x"], ["x"])

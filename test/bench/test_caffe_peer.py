@@ -1,0 +1,93 @@
+"""Nets of Caffe beside a stand-in for OpenCV: what is compared, and what of it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import caffe_detectors
+import caffe_peer
+import numpy as np
+import peers
+import pytest
+from caffe_nets import NetBuilder
+
+import lowerdeck
+
+
+def small(net: NetBuilder) -> None:
+    x = net.conv("conv", net.input("data", 1, 3, 6, 6), 4, 3, relu=True)
+    net.softmax(net.dense("fc", x, 5))
+
+
+class Peer:
+    """Reads nets as OpenCV does, and adds an error to what they compute."""
+
+    def __init__(self, error: float) -> None:
+        self.error, self.threads = error, list[int]()
+        self.dnn = SimpleNamespace(readNetFromCaffe=self._read)
+        self.setNumThreads = self.threads.append
+
+    def _read(self, path: str, weights: str) -> Any:
+        inputs: dict[str, Any] = {}
+
+        def forward(names: Sequence[str]) -> list[Any]:
+            model = lowerdeck.compile(path, weights=weights, outputs=names, cache=False)
+            return [value + np.float32(self.error) for value in model(inputs).values()]
+
+        def set_input(array: Any, name: str) -> None:
+            inputs[name] = array
+
+        return SimpleNamespace(setInput=set_input, forward=forward)
+
+
+@pytest.fixture
+def only_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (caffe_detectors, caffe_peer):
+        monkeypatch.setattr(module, "NETWORKS", {"small": small})
+
+
+@pytest.mark.usefixtures("only_small")
+@pytest.mark.parametrize(("error", "status"), [(0, 0), (0.1, 1), (np.nan, 1)])
+def test_an_output_that_differs(
+    error: float, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    peer = Peer(error)
+    monkeypatch.setattr(caffe_peer, "_opencv", lambda: peer)
+    assert peers.main(["--caffe", str(tmp_path), "--threads", "1"]) == status
+    assert peer.threads == []
+
+
+@pytest.mark.usefixtures("only_small")
+def test_without_opencv(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(caffe_peer, "_opencv", lambda: None)
+    assert caffe_peer.main([str(tmp_path), "--threads", "1"]) == 0
+    assert "nothing is compared" in capsys.readouterr().err
+
+
+def result(name: str, times: Mapping[str, Any], **others: Any) -> dict[str, Any]:
+    found = {"net": name, "is_part": False, "finite": True, "compile": 2.5, "difference": 1e-6}
+    return {**found, "times": times, **others}
+
+
+def test_ratios() -> None:
+    results = [
+        result("a", {"1": {"ours": 0.1, "OpenCV": 0.2}, "2": {"ours": 0.05, "OpenCV": 0.2}}),
+        result("b", {"1": {"ours": 0.1, "OpenCV": 0.8}, "2": {"ours": 0.1}}, is_part=True),
+    ]
+    found = [line.split() for line in caffe_peer.summary(results, [1, 2]).splitlines()]
+    assert found[1] == ["a", "1.0e-06", "2.5", "100.0", "200.0", "2.00", "50.0", "200.0", "4.00"]
+    assert found[2] == ["b*", "1.0e-06", "2.5", "100.0", "800.0", "8.00", "100.0", "-", "-"]
+    one, two = (" ".join(line) for line in found[3:])
+    assert one == "1 thread: 2 nets, OpenCV takes 4.00 times as long, 2.00 times at least"
+    assert two == "2 threads: 1 nets, OpenCV takes 4.00 times as long, 4.00 times at least"
+
+
+def test_what_is_wrong() -> None:
+    assert not caffe_peer.is_wrong(result("a", {}))
+    assert caffe_peer.is_wrong(result("a", {}, difference=0.01))
+    assert caffe_peer.is_wrong(result("a", {}, finite=False))
