@@ -1,14 +1,15 @@
 """
 Models of other frameworks, with the answers that the frameworks gave, through C.
 
-    python bench/corpus.py tf1|caffe [--interpret | --export FORMAT] [--filter REGEX]
+    python bench/corpus.py tf1|caffe [--interpret | --export FORMAT | --every-way] [--filter REGEX]
                            [--disable PASS | --disable-optional]
 
 The corpus is a folder with one folder a case under `tf1` and `caffe`: `case.json`, the model, and
 samples of inputs and expected outputs. It is the one that `--corpus` or LOWERDECK_CORPUS names, or
 else `../shared/corpus` beside the project. A case passes if all its samples do: shapes and types
 are equal, floats within the case's tolerance, everything else exact. A refused case is counted as
-such; a wrong number or a crash makes the exit status 1.
+such; a wrong number or a crash makes the exit status 1. `--every-way` goes through C and ONNX, each
+with all passes and without the optional ones, and through a net of Caffe that is read back.
 """
 
 from __future__ import annotations
@@ -210,6 +211,8 @@ _WAYS = {
     "caffe": exported_to_caffe,
 }
 
+_NAMES = {"compile": "C", "onnx": "ONNX", "caffe": "Caffe"}
+
 
 def _run(case: Case, way: str, disable: Sequence[str]) -> Outcome:
     return run_case(case, partial(_WAYS[way], disable=disable))
@@ -227,19 +230,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no corpus: give --corpus or set {PATH_VARIABLE}", file=sys.stderr)
         return 1
     cases = [c for c in load_cases(folder, options.kind) if re.search(options.filter, c.name)]
-    way = "interpret" if options.interpret else options.export or "compile"
-    disable = optional_passes() if options.disable_optional else options.disable
-    run = partial(_run, way=way, disable=disable)
+    if options.every_way:
+        optional = optional_passes()
+        ways = [("compile", []), ("compile", optional), ("onnx", []), ("onnx", optional)]
+        ways.append(("caffe", []))
+    else:
+        way = "interpret" if options.interpret else options.export or "compile"
+        ways = [(way, optional_passes() if options.disable_optional else options.disable)]
+    totals: list[str] = []
+    status = 0
+    for way, disable in ways:
+        counts = _run_all(cases, partial(_run, way=way, disable=disable), options.jobs)
+        how = f" ({_NAMES[way]}{', fewer passes' * bool(disable)})" if options.every_way else ""
+        total = ", ".join(f"{counts[kind]} {kind}" for kind in ("refused", "wrong", "error"))
+        totals.append(f"{options.kind}{how}: {counts['pass']} of {len(cases)} cases pass, {total}")
+        status |= int(bool(counts["wrong"] or counts["error"]))
+    print("\n".join(totals))
+    return status
+
+
+def _run_all(cases: Sequence[Case], run: Callable[[Case], Outcome], jobs: int) -> Counter[str]:
+    """Run cases, print a line for each, and count what became of them."""
     counts: Counter[str] = Counter()
-    with ProcessPoolExecutor(options.jobs, get_context("fork")) as pool:
+    with ProcessPoolExecutor(jobs, get_context("fork")) as pool:
         for case, future in [(case, pool.submit(run, case)) for case in cases]:
             outcome = _crash(case, error) if (error := future.exception()) else future.result()
             counts[outcome.status] += 1
             message = outcome.message.rstrip().replace("\n", "\n    ")
             print(f"{outcome.status:8} {outcome.name:28} {message}".rstrip(), flush=True)
-    total = ", ".join(f"{counts[status]} {status}" for status in ("refused", "wrong", "error"))
-    print(f"{options.kind}: {counts['pass']} of {len(cases)} cases pass, {total}")
-    return int(bool(counts["wrong"] or counts["error"]))
+    return counts
 
 
 def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -251,6 +270,9 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--export",
         choices=("onnx", "caffe"),
         help="run the exported model: ONNX by onnxruntime, a net of Caffe through C",
+    )
+    ways.add_argument(
+        "--every-way", action="store_true", help="C and ONNX, with and without passes; Caffe"
     )
     parser.add_argument("--corpus", help="the folder with the cases")
     parser.add_argument("--filter", default="", help="only cases whose name matches")

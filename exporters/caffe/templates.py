@@ -28,6 +28,7 @@ from lowerdeck.exporters.caffe.net import Blob, Net, Weight, recognizes
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.driver import producer
 from lowerdeck.passes.pipeline import PASSES, legalize, passes_before_export
+from lowerdeck.passes.values import number
 
 _MOST_OPS = 4096
 """The ops before one that are looked at for a guess."""
@@ -213,10 +214,10 @@ def _layer(net: Net, layer: LayerParameter, matcher: _Matcher, bottoms: int) -> 
 # Places of maxima
 
 
-@recognizes(e.CastOp)
-def _mask(net: Net, op: e.CastOp) -> Blob | None:
-    """The second top of a Pooling layer: where in its plane the maximum of each window is"""
-    if op.to != f32 or producer(op.input, e.SelectOp) is None:
+@recognizes(e.SelectOp)
+def _mask(net: Net, op: e.SelectOp) -> Blob | None:
+    """The second top of a Pooling layer: where in its plane the maximum of each window is, or -1"""
+    if number(op.on_false) != -1 or producer(op.on_true, e.CastOp) is None:
         return None
     slices = [each for each in _before(op.result) if isinstance(each, SliceOp)]
     if not slices or len({each.input for each in slices}) != 1:
