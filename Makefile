@@ -22,7 +22,7 @@ help:
 	@echo "make clean   remove what the other targets made, .venv included"
 
 demo: $(VENV)/.installed c-compiler
-	$(BIN)/python examples/digits/demo.py
+	$(BIN)/lowerdeck demo
 
 # A finding of one tool hides neither the other tools' nor the tests' results. The type checker,
 # which knows one core only, works beside the tests.

@@ -46,7 +46,7 @@ ASKING = {"startswith", "endswith", "partition", "rpartition", "split", "rsplit"
 def test_every_folder_of_sources_is_a_listed_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     listed = set(settings["tool"]["setuptools"]["packages"])
-    found = {"lowerdeck"}
+    found = {"lowerdeck", "lowerdeck.digits"}
     for folder in FOLDERS:
         for source in (ROOT / folder).rglob("*.py"):
             found.add(".".join(("lowerdeck", *source.relative_to(ROOT).parts[:-1])))
@@ -64,6 +64,7 @@ def test_typings_link_the_package_together() -> None:
     assert {path.name for path in links.glob("*.py")} == modules
     for folder in FOLDERS:
         assert (links / folder).resolve() == ROOT / folder
+    assert (links / "digits").resolve() == ROOT / "examples" / "digits"
     for name in modules:
         assert (links / name).resolve() == ROOT / "api" / name
 
@@ -208,13 +209,16 @@ def test_data_of_packages_is_packed() -> None:
     assert sorted(str(file.relative_to(ROOT)) for file in files - packed) == []
 
 
-def test_wheel_holds_the_page(tmp_path: Path) -> None:
-    """What is installed can write the page of `lowerdeck view`, with the license of its library."""
+def test_wheel_holds_data(tmp_path: Path) -> None:
+    """
+    What is installed can write the page of `lowerdeck view`, with the license of its library, and
+    run the demo.
+    """
     setuptools = pytest.importorskip("setuptools", minversion="77")
     assert setuptools
     tree = tmp_path / "tree"
     tree.mkdir()
-    for name in (*FOLDERS, "api"):
+    for name in (*FOLDERS, "api", "examples/digits"):
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree)
@@ -229,6 +233,7 @@ def test_wheel_holds_the_page(tmp_path: Path) -> None:
     static = "lowerdeck/tools/view/static/"
     pages = {"page.html", "view.css", "dagre.min.js", "model.js", "layout.js", "view.js"}
     assert {f"{static}{name}" for name in (*pages, "dagre.LICENSE")} <= names
+    assert {f"lowerdeck/digits/{name}" for name in ("digits.onnx", "held_back.npz")} <= names
     assert "lowerdeck/__main__.py" in names
     assert any(name.endswith("licenses/tools/view/static/dagre.LICENSE") for name in names)
     entries = next(name for name in names if name.endswith("entry_points.txt"))

@@ -1,7 +1,6 @@
 """
 Compile three networks for handwritten digits to C, one from each framework, run the held-back
-images through them and compare with what the frameworks computed for those. Exit status 1 when
-any of them disagrees.
+images through them and compare with what the frameworks computed for those.
 """
 
 import sys
@@ -21,7 +20,6 @@ import lowerdeck
 from lowerdeck.compiler import TensorInfo
 
 HERE = Path(__file__).parent
-BUILD = Path("build")
 TOLERANCE = 1e-4  # the logits lie between -26 and 23
 REPETITIONS = 20
 
@@ -88,13 +86,13 @@ def microseconds(model: lowerdeck.Model, images: Array) -> float:
     return best / len(images) * 1e6
 
 
-def evaluate(example: Example, images: Array, labels: Array) -> Result:
+def evaluate(example: Example, images: Array, labels: Array, out: Path) -> Result:
     path = HERE / example.file
     expected: Mapping[str, Array] = np.load(path.with_suffix(".npz"))
     start = time.perf_counter()
     model = lowerdeck.compile(path, outputs=list(expected), cache=False)
     compile_seconds = time.perf_counter() - start
-    folder = BUILD / path.stem
+    folder = out / path.stem
     model.save(folder)
 
     (image,) = model.inputs
@@ -147,10 +145,14 @@ def side_by_side(results: list[Result]) -> Table:
     return table
 
 
-def main() -> int:
+def main(out: Path) -> int:
+    """
+    The exit status: 1 if a network disagrees with its framework; the C is written to folders in
+    `out`.
+    """
     held_back = np.load(HERE / "held_back.npz")
     images, labels = held_back["images"], held_back["labels"]
-    results = [evaluate(example, images, labels) for example in EXAMPLES]
+    results = [evaluate(example, images, labels, out) for example in EXAMPLES]
     console = Console()
     console.print(side_by_side(results))
     console.print(
@@ -161,7 +163,3 @@ def main() -> int:
     for example in wrong:
         print(f"error: {example.file}: the C and {example.framework} disagree", file=sys.stderr)
     return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,25 +1,23 @@
 """
 Train the network of `digits_lenet.prototxt` in PyTorch and write `digits_lenet.caffemodel`, as
-Caffe does, and `digits_lenet.npz`, what PyTorch computes for the held-back images, beside this
-file.
+Caffe does, and `digits_lenet.npz`, what PyTorch computes for the held-back images, into
+examples/digits.
 
 The files are in the repository; this program documents where they come from. It needs
 PyTorch, scikit-learn and lowerdeck.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import torch
-from dataset import record, split
+from dataset import DIGITS, record, split
 from google.protobuf import text_format
 from torch import nn
 from train_cnn import prepare, train
 
 from lowerdeck.dialects.caffe import caffe_pb2
 
-HERE = Path(__file__).parent
-MODEL = HERE / "digits_lenet.caffemodel"
+MODEL = DIGITS / "digits_lenet.caffemodel"
 MOVING_AVERAGE_FRACTION = 0.9
 """What PyTorch's default momentum of 0.1 keeps of a moving average."""
 

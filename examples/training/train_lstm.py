@@ -1,25 +1,23 @@
 """
 Train the recurrent network in TensorFlow 1's graph mode and write `digits_lstm.pb` and
-`digits_lstm.npz`, TensorFlow's logits for the held-back images, beside this file.
+`digits_lstm.npz`, TensorFlow's logits for the held-back images, into examples/digits.
 
 Both files are in the repository; this program documents where they come from. It needs
 TensorFlow, tf_keras and scikit-learn.
 """
 
 import os
-from pathlib import Path
 
 os.environ["TF_USE_LEGACY_KERAS"] = "1"  # has the cells of TensorFlow 1
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
 
 import numpy as np
 import tensorflow as tf
-from dataset import SEED, record, split
+from dataset import DIGITS, SEED, record, split
 
 tf1 = tf.compat.v1
 
-HERE = Path(__file__).parent
-MODEL = HERE / "digits_lstm.pb"
+MODEL = DIGITS / "digits_lstm.pb"
 ROWS = 8
 PIXELS = 8
 UNITS = 48

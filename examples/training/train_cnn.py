@@ -1,19 +1,16 @@
 """
 Train the convolutional network in PyTorch and write `digits.onnx` and `digits.npz`, PyTorch's
-logits for the held-back images, beside this file.
+logits for the held-back images, into examples/digits.
 
 Both files are in the repository; this program documents where they come from. It needs
 PyTorch, onnx and scikit-learn.
 """
 
-from pathlib import Path
-
 import torch
-from dataset import SEED, record, split
+from dataset import DIGITS, SEED, record, split
 from torch import nn
 
-HERE = Path(__file__).parent
-MODEL = HERE / "digits.onnx"
+MODEL = DIGITS / "digits.onnx"
 EPOCHS = 40
 BATCH = 64
 

@@ -1,6 +1,6 @@
 """
 The data that all three networks are trained on and judged by; as a program, writes
-`held_back.npz` beside this file. Needs scikit-learn, which bundles the images.
+`held_back.npz` to examples/digits. Needs scikit-learn, which bundles the images.
 """
 
 from pathlib import Path
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
-HERE = Path(__file__).parent
+DIGITS = Path(__file__).parents[1] / "digits"
+"""Where the networks and their data are."""
 SEED = 20
 
 
@@ -48,7 +49,7 @@ def record(model: Path, outputs: dict[str, NDArray[Any]], labels: NDArray[np.int
 
 def main() -> None:
     data = split()
-    np.savez_compressed(HERE / "held_back.npz", images=data.held_images, labels=data.held_labels)
+    np.savez_compressed(DIGITS / "held_back.npz", images=data.held_images, labels=data.held_labels)
 
 
 if __name__ == "__main__":

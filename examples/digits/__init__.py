@@ -1,0 +1,1 @@
+"""The digits networks, their data, and the demo that compiles them: `lowerdeck demo`."""
