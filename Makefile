@@ -10,14 +10,16 @@ SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 APT_INSTALL := $(SUDO) apt-get update -q && $(SUDO) apt-get install -q -y --no-install-recommends
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs protos clean c-compiler
+.PHONY: help demo test lint format docs dist sbom protos clean c-compiler
 
 help:
 	@echo "make demo    compile the example models to C, run them, compare with their frameworks"
 	@echo "make test    lint, type check and run all tests"
 	@echo "make lint    ruff, import contracts and pyright"
 	@echo "make format  rewrite the sources in the project's format"
-	@echo "make docs    generate the reference pages of docs/ from the definitions again"
+	@echo "make docs    generate the reference pages of docs/ again, and build the site in build/site"
+	@echo "make dist    build wheel and sdist in dist/, and try the wheel in an empty environment"
+	@echo "make sbom    list what that environment holds in build/sbom.json"
 	@echo "make protos  generate the Python modules of the .proto files again"
 	@echo "make clean   remove what the other targets made, .venv included"
 
@@ -48,8 +50,24 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix
 	$(BIN)/ruff format
 
-docs: $(VENV)/.installed
+docs: $(VENV)/.installed-docs
 	$(BIN)/python -m lowerdeck.tools.gen_docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build -q
+	@! grep -rE '<(script|link|img|iframe)[^>]*"https?://' build/site --include='*.html' || \
+	  { echo "error: pages fetch something from the network" >&2; exit 1; }
+
+# What a user gets: the wheel, made from the sdist, and what pip installs with it.
+dist: $(VENV)/.installed-release c-compiler
+	rm -rf dist build/lib build/bdist.*
+	$(BIN)/python -m build -q
+	$(PYTHON) -m venv --clear $(VENV)-wheel
+	$(VENV)-wheel/bin/pip install -q --disable-pip-version-check dist/lowerdeck-*.whl
+	folder=$$(mktemp -d) && cd "$$folder" && $(abspath $(VENV))-wheel/bin/lowerdeck demo && \
+	  rm -rf "$$folder"
+
+sbom: dist
+	mkdir -p build
+	$(BIN)/cyclonedx-py environment --output-file build/sbom.json $(VENV)-wheel
 
 # The code that this protoc writes demands no version of protobuf. Through typings/, paths of
 # files are those of the modules.
@@ -63,7 +81,7 @@ $(VENV)-protoc/.installed:
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-protoc build dist *.egg-info test/Output .pytest_cache .ruff_cache \
+	rm -rf $(VENV) $(VENV)-protoc $(VENV)-wheel build dist *.egg-info test/Output .pytest_cache .ruff_cache \
 	  .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
@@ -83,6 +101,11 @@ $(VENV)/.installed: pyproject.toml | $(VENV)/bin/pip
 $(VENV)/.installed-dev: pyproject.toml | $(VENV)/bin/pip
 	$(BIN)/pip install -q --disable-pip-version-check -e '.[test,dev]'
 	@touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-docs $(VENV)/.installed-release: $(VENV)/.installed-%: \
+  pyproject.toml | $(VENV)/.installed
+	$(BIN)/pip install -q --disable-pip-version-check -e '.[$*]'
+	@touch $@
 
 c-compiler:
 	@command -v "$${CC:-cc}" > /dev/null || command -v gcc > /dev/null || \
