@@ -58,7 +58,7 @@ docs: $(VENV)/.installed-docs
 
 # What a user gets: the wheel, made from the sdist, and what pip installs with it.
 dist: $(VENV)/.installed-release c-compiler
-	rm -rf dist build/lib build/bdist.*
+	rm -rf dist
 	$(BIN)/python -m build -q
 	$(PYTHON) -m venv --clear $(VENV)-wheel
 	$(VENV)-wheel/bin/pip install -q --disable-pip-version-check dist/lowerdeck-*.whl

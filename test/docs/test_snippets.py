@@ -162,7 +162,7 @@ def test_what_is_right(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (
         '```python title="a/b.py"\nprint("one",\n```\n```python title="a/b.py"\n      "two")\n```\n'
-        '```sh\npython a/b.py\ncat a/b.py | head -n 1\n```\n'
+        "```sh\npython a/b.py\ncat a/b.py | head -n 1\n```\n"
         '```text title="prints"\none ...\nprint("one",\n```\n'
         '```python title="part of a/b.py"\n      "two")\n```\n'
     )
