@@ -50,6 +50,7 @@ PASSES: dict[str, PassFactory] = {
     "unroll-tiles": lazy("lowering.loops.unroll_tiles", "UnrollTilesPass"),
     "prefetch": lazy("lowering.loops.prefetch", "PrefetchPass"),
     "compute-in-place": lazy("lowering.entry.compute_in_place", "ComputeInPlacePass"),
+    "merge-functions": lazy("lowering.entry.merge_functions", "MergeFunctionsPass"),
     "pack-weights": lazy("lowering.buffers.pack_weights", "PackWeightsPass"),
     "parallelize": lazy("lowering.entry.parallelize", "ParallelizePass"),
     "plan-memory": lazy("lowering.entry.plan_memory", "PlanMemoryPass"),
@@ -71,9 +72,11 @@ _SCHEDULING = [
     "unroll-tiles",
     "prefetch",
     "compute-in-place",
+    "merge-functions",
 ]
-"""What a kernel's schedule asks for, each step on what the one before has made; and which results
-may lie over operands, which the loops as they are then decide."""
+"""What a kernel's schedule asks for, each step on what the one before has made; which results may
+lie over operands, which the loops as they are then decide; and which functions are the same but for
+some numbers, which must not change what is decided before."""
 
 _ADDED: Mapping[str, list[str]] = {
     "kernels": [

@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, TypeAlias
 
 from xdsl.ir import Operation, Region, SSAValue
 
 
-def op_key(op: Operation, numbers: dict[SSAValue, int]) -> Hashable:
+def details(op: Operation) -> Hashable:
+    """The properties and attributes of an op."""
+    return (_sorted(op.properties), _sorted(op.attributes))
+
+
+Details: TypeAlias = Callable[[Operation], Hashable]
+"""What a key says of an op besides its class, operands, result types and regions."""
+
+
+def op_key(op: Operation, numbers: dict[SSAValue, int], details_of: Details = details) -> Hashable:
     """
-    Name, operands, properties, attributes, result types and regions of an op.
+    Name, operands, details (properties and attributes), result types and regions of an op.
 
     `numbers` names the values defined inside the region whose key is built; others are compared by
     identity.
     """
     operands = tuple(numbers.get(value, value) for value in op.operands)
     # The results' types are part of the key: they may be more precise than the inferred ones.
-    key = (
-        type(op),
-        operands,
-        tuple(op.result_types),
-        _sorted(op.properties),
-        _sorted(op.attributes),
-    )
+    key = (type(op), operands, tuple(op.result_types), details_of(op))
     if not op.regions:
         return key
-    return (*key, tuple(region_key(region, numbers) for region in op.regions))
+    return (*key, tuple(region_key(region, numbers, details_of) for region in op.regions))
 
 
 def nameless_key(op: Operation) -> Hashable:
@@ -35,7 +38,9 @@ def nameless_key(op: Operation) -> Hashable:
     return (_sorted(entries), tuple(region_key(region, {}) for region in op.regions))
 
 
-def region_key(region: Region, numbers: dict[SSAValue, int]) -> Hashable:
+def region_key(
+    region: Region, numbers: dict[SSAValue, int], details_of: Details = details
+) -> Hashable:
     """The ops of all blocks of a region, in order, and the types of the blocks' arguments."""
     keys: list[Hashable] = []
     for block in region.blocks:
@@ -43,7 +48,7 @@ def region_key(region: Region, numbers: dict[SSAValue, int]) -> Hashable:
         for arg in block.args:
             numbers[arg] = len(numbers)
         for op in block.ops:
-            keys.append(op_key(op, numbers))
+            keys.append(op_key(op, numbers, details_of))
             for result in op.results:
                 numbers[result] = len(numbers)
     return tuple(keys)
