@@ -1,12 +1,17 @@
 """
-How compile time and memory grow with the number of ops.
+How compile time and memory grow with the number of ops, and with that of equal layers.
 
-    python bench/scaling.py [--convolutions N M] [--elementwise N M] [--repeats K] [--json F]
+    python bench/scaling.py [--convolutions N M] [--elementwise N M] [--layers N M L] [--repeats K]
+                            [--json F]
 
 Chains of two lengths are compiled, each in a process of its own that has compiled a small chain
 before, so that what happens once is not counted. Times are CPU times per op, Python's and the C
 compiler's, the least of the repeats; memory is anonymous memory of Python, over what there was
 before. Work that is linear in the ops has the ratio 1.
+
+The layers are those of a decoder, in floats and quantized. They share their functions, so the C
+grows by calls alone: of the times and lengths of C, which are those of the whole, the ratios are to
+be little more than 1.
 """
 
 from __future__ import annotations
@@ -26,11 +31,14 @@ from typing import Any, cast
 
 import numpy as np
 import onnx
+from decoders import gpt2
 from machine import description
 from measuring import MEGABYTE, PeakMemory, memory_status, text_table
 from onnx import TensorProto, helper, numpy_helper
 
 _KINDS = ("convolutions", "elementwise")
+_LAYERS = {"layers": False, "quantized layers": True}
+"""Kinds of decoders, and whether they are quantized."""
 _WARM_UP = 4
 _CHANNELS, _SIZE = 4, 6
 
@@ -63,6 +71,13 @@ def chain(kind: str, length: int) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
+def model_of(kind: str, length: int) -> onnx.ModelProto:
+    """A chain or a decoder."""
+    if kind in _LAYERS:
+        return gpt2(length, quantized=_LAYERS[kind])
+    return chain(kind, length)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print."""
     options = _parse(arguments)
@@ -70,12 +85,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         path, warm_up = options.measure
         json.dump(measure(path, warm_up, options.repeats), sys.stdout)
         return 0
-    report: dict[str, Any] = {"machine": description(), "chains": []}
-    for kind in _KINDS:
-        for length in getattr(options, kind):
-            report["chains"].append(_run(kind, length, options.repeats))
-            print(f"{kind}: {length} done", file=sys.stderr, flush=True)
+    report: dict[str, Any] = {"machine": description(), "chains": [], "decoders": []}
+    wanted = [(kind, length) for kind in _KINDS for length in getattr(options, kind)]
+    wanted += [(kind, length) for kind in _LAYERS for length in options.layers]
+    for kind, length in wanted:
+        entry = _run(kind, length, options.repeats)
+        report["decoders" if kind in _LAYERS else "chains"].append(entry)
+        print(f"{kind}: {length} done", file=sys.stderr, flush=True)
     print(render(report["chains"]))
+    print(render_decoders(report["decoders"]))
     if options.json is not None:
         Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
     return 0
@@ -85,6 +103,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
     parser.add_argument("--convolutions", type=int, nargs="*", default=[200, 2000])
     parser.add_argument("--elementwise", type=int, nargs="*", default=[2000, 20000])
+    parser.add_argument("--layers", type=int, nargs="*", default=[12, 24, 48])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", metavar="F")
     parser.add_argument("--measure", nargs=2, help=argparse.SUPPRESS)
@@ -94,8 +113,8 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def _run(kind: str, length: int, repeats: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "chain.onnx")
-        cast(Any, onnx).save(chain(kind, length), path)
-        cast(Any, onnx).save(chain(kind, _WARM_UP), os.path.join(folder, "warm_up.onnx"))
+        cast(Any, onnx).save(model_of(kind, length), path)
+        cast(Any, onnx).save(model_of(kind, _WARM_UP), os.path.join(folder, "warm_up.onnx"))
         command = [sys.executable, __file__, "--repeats", str(repeats), "--measure"]
         command += [path, os.path.join(folder, "warm_up.onnx")]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -105,18 +124,24 @@ def _run(kind: str, length: int, repeats: int) -> dict[str, Any]:
 
 
 def measure(path: str, warm_up: str, repeats: int) -> dict[str, Any]:
-    """The least CPU seconds of some compilations, and the most that the first adds to memory."""
+    """The least CPU seconds of some compilations, the most that the first adds to memory, the C."""
     _compile(warm_up)
     before, memory = memory_status("RssAnon"), PeakMemory()
     first = _compile(path)
     peak = memory.stop() - before
     runs = [first, *(_compile(path) for _ in range(repeats - 1))]
-    python_seconds, cc_seconds = (min(column) for column in zip(*runs, strict=True))
-    return {"python_seconds": python_seconds, "cc_seconds": cc_seconds, "peak_bytes": peak}
+    python_seconds, cc_seconds, lines, functions = map(min, zip(*runs, strict=True))
+    return {
+        "python_seconds": python_seconds,
+        "cc_seconds": cc_seconds,
+        "peak_bytes": peak,
+        "lines": lines,
+        "functions": functions,
+    }
 
 
-def _compile(path: str) -> tuple[float, float]:
-    """CPU seconds of Python and of the C compiler."""
+def _compile(path: str) -> tuple[float, float, int, int]:
+    """CPU seconds of Python and of the C compiler; lines and kernels of the C."""
     from lowerdeck.binding import read_metadata
     from lowerdeck.build import build_library, library_name
     from lowerdeck.compiler import CompileOptions, generate
@@ -128,7 +153,9 @@ def _compile(path: str) -> tuple[float, float]:
         data = read_metadata(folder)
         before = _children_seconds()
         build_library(folder, data, os.path.join(folder, library_name(data["name"])))
-        return python_seconds, _children_seconds() - before
+        cc_seconds = _children_seconds() - before
+        text = Path(folder, f"{data['name']}.c").read_text()
+        return python_seconds, cc_seconds, text.count("\n"), text.count("\nLOWERDECK_KERNEL ")
 
 
 def _children_seconds() -> float:
@@ -149,6 +176,20 @@ def render(chains: Sequence[dict[str, Any]]) -> str:
         cells.append(f"{entry['peak_bytes'] / MEGABYTE:.1f}")
         cells.append(f"{per_op(entry, 'peak_bytes') / 1e3:.1f}")
         rows.append(cells)
+    return text_table(head, rows)
+
+
+def render_decoders(decoders: Sequence[dict[str, Any]]) -> str:
+    """Each decoder, with what its C and the time of the C compiler are to those of the first."""
+    head = ("decoder", "layers", "kernels", "lines of C", "ratio", "gcc s", "ratio", "python s")
+    rows: list[list[str]] = []
+    for entry in decoders:
+        first = next(other for other in decoders if other["kind"] == entry["kind"])
+        cells = [entry["kind"], str(entry["length"]), str(entry["functions"])]
+        for key, places in (("lines", 0), ("cc_seconds", 2)):
+            cells.append(f"{entry[key]:.{places}f}")
+            cells.append("" if entry is first else f"{entry[key] / first[key]:.2f}")
+        rows.append([*cells, f"{entry['python_seconds']:.1f}"])
     return text_table(head, rows)
 
 

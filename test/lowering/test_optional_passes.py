@@ -82,7 +82,10 @@ def network(x: SSAValue) -> list[SSAValue]:
 
 
 def products(x: SSAValue) -> list[SSAValue]:
-    """Products with long sums, maps behind one, and elements that data and constants choose."""
+    """
+    Products with long sums, maps behind one, elements that data and constants choose, and maps that
+    differ in a number.
+    """
     product = e.SigmoidOp(MatmulOp(x, given(2304, 24, seed=5)).result).result
     places = e.CastOp(e.RoundOp(product).result, i64).result
     known, twice = (
@@ -90,7 +93,9 @@ def products(x: SSAValue) -> list[SSAValue]:
     )
     chosen = [GatherOp(product, indices, 1).result for indices in (known, twice)]
     wide = MatmulOp(x, given(2304, 96, seed=8)).result
-    return [product, GatherElementsOp(x, places, 1).result, *chosen, wide]
+    scales = (ConstantOp.of(np.float32(number)).result for number in (0.3, 0.7))
+    scaled = [e.MulOp(x, scale).result for scale in scales]
+    return [product, GatherElementsOp(x, places, 1).result, *chosen, wide, *scaled]
 
 
 @dataclass(eq=False)
@@ -148,6 +153,7 @@ DECISIONS = [
     "fuse-epilogue/fuse-epilogue on core.kernel: behind matmul",
     "fuse-bands/fuse-bands on core.kernel: asked for; from 'node_",
     "compute-in-place/write-over-operand on buffer.call: the result lies over operand 0; from",
+    "merge-functions/read-numbers on buffer.func: differs from @mul_0 in numbers only; from 'node_",
 ]
 
 
