@@ -33,11 +33,19 @@ from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from xdsl.utils.exceptions import PassFailedException
+
+from lowerdeck.exporters.errors import ExportError
+from lowerdeck.frontends.errors import FrontendError
+from lowerdeck.lowering.errors import LoweringError
 
 Arrays: TypeAlias = "Mapping[str, NDArray[Any]]"
 Model: TypeAlias = "Callable[[Arrays], Arrays]"
 
 PATH_VARIABLE = "LOWERDECK_CORPUS"
+
+REFUSALS = (ExportError, FrontendError, LoweringError, PassFailedException)
+"""What is raised for models that cannot be compiled or exported."""
 
 
 @dataclass(frozen=True)
@@ -178,13 +186,6 @@ class Outcome:
 
 def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
     """Run all samples of a case; what is no refusal is raised."""
-    from xdsl.utils.exceptions import PassFailedException
-
-    from lowerdeck.exporters.errors import ExportError
-    from lowerdeck.frontends.errors import FrontendError
-    from lowerdeck.lowering.errors import LoweringError
-
-    refusals = (ExportError, FrontendError, LoweringError, PassFailedException)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -192,7 +193,7 @@ def run_case(case: Case, prepare: Callable[[Case], Model]) -> Outcome:
             for number, (inputs, expected) in enumerate(case.samples()):
                 if difference := case.difference(model(inputs), expected):
                     return Outcome(case.name, "wrong", f"sample {number}: {difference}")
-        except refusals as error:
+        except REFUSALS as error:
             return Outcome(case.name, "refused", str(error))
     return Outcome(case.name, "pass")
 

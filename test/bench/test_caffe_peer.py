@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import caffe_detectors
+import caffe_exports
 import caffe_peer
 import numpy as np
+import onnx
 import peers
 import pytest
 from caffe_nets import NetBuilder
+from google.protobuf import text_format
+from onnx import helper
 
 import lowerdeck
+from lowerdeck.dialects.caffe.caffe_pb2 import NetParameter
 
 
 def small(net: NetBuilder) -> None:
@@ -40,7 +47,10 @@ class Peer:
         def set_input(array: Any, name: str) -> None:
             inputs[name] = array
 
-        return SimpleNamespace(setInput=set_input, forward=forward)
+        def retrieve(layers: Sequence[str]) -> list[list[Any]]:
+            return [[value] for value in forward(layers)]
+
+        return SimpleNamespace(setInput=set_input, forward=forward, forwardAndRetrieve=retrieve)
 
 
 @pytest.fixture
@@ -91,3 +101,62 @@ def test_what_is_wrong() -> None:
     assert not caffe_peer.is_wrong(result("a", {}))
     assert caffe_peer.is_wrong(result("a", {}, difference=0.01))
     assert caffe_peer.is_wrong(result("a", {}, finite=False))
+
+
+# Exported models
+
+
+def layers(text: str) -> NetParameter:
+    return text_format.Parse(text, NetParameter())
+
+
+def test_why_opencv_may_differ() -> None:
+    net = """
+        layer { name: "a" type: "Clip" top: "x" }
+        layer { name: "b" type: "InnerProduct" top: "y" inner_product_param { axis: 2 } }
+        layer { name: "c" type: "Split" bottom: "y" top: "u" top: "v" }
+        layer { name: "d" type: "ReLU" bottom: "u" bottom: "v" top: "v" }
+    """
+    found = ["InnerProduct along another axis", "no layer Clip"]
+    assert caffe_exports.reasons(layers(net)) == found
+    unread = net.replace('bottom: "v"', "")
+    found += ["no tops of a Split that nothing reads"]
+    assert caffe_exports.reasons(layers(unread)) == found
+    named = unread.replace('name: "a"', 'name: "v"')
+    found.insert(2, "no layer with the name of a blob that another one makes")
+    assert caffe_exports.reasons(layers(named)) == found
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "said"),
+    [
+        ("Tanh", 0, "same"),
+        (
+            "Tanh",
+            0.1,
+            "same, but in OpenCV: y differs by .* of the largest value (NO KNOWN REASON)",
+        ),
+        ("Ceil", 0, "refused: .* an op that no layer of Caffe computes.*"),
+    ],
+)
+def test_exported_models(
+    function: str,
+    error: float,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "cv2", Peer(error))
+    monkeypatch.setattr(caffe_exports, "corpus_folder", lambda _: None)
+    types = [helper.make_tensor_value_info(name, 1, [1, 3]) for name in "xy"]
+    node = helper.make_node(function, ["x"], ["y"], name="y")
+    model = helper.make_model(helper.make_graph([node], "g", types[:1], types[1:]))
+    path, x = tmp_path / "model.onnx", np.array([[0.25, -1, 2]], np.float32)
+    onnx.save(model, path)
+    y = np.tanh(x) if function == "Tanh" else np.ceil(x)
+    np.savez(path.with_suffix(".npz"), **{"input:x": x, "output:y": y})
+    assert caffe_exports.main([str(path)]) == int(error > 0)
+    first, last = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(f"onnx  model +{said}".replace("(NO", r"\(NO").replace("N)", r"N\)"), first)
+    assert last.endswith(f"wrong {int(error > 0)}")

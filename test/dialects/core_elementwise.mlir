@@ -22,6 +22,8 @@
 // CHECK-NEXT:    %acosh = core.acosh %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %atanh = core.atanh %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %sigmoid = core.sigmoid %x : (tensor<2xf32>) -> tensor<2xf32>
+  %rectify = core.rectify %x : (tensor<2xf32>) -> tensor<2xf32>
+// CHECK-NEXT:    %rectify = core.rectify %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
 func.func @float_unary(%x : tensor<2xf32>) {

@@ -637,6 +637,7 @@ STEPS = {"x": (4, 2, 3), "cont": (4, 2)}
             X34,
             'type: "BatchNorm" bottom: "x" top: "y" batch_norm_param { use_global_stats: false }',
         ),
+        (X34, 'type: "ReLU" bottom: "x" top: "y"'),
         (X34, 'type: "BNLL" bottom: "x" top: "y"'),
         (X34, 'type: "ELU" bottom: "x" top: "y" elu_param { alpha: 0.5 }'),
         (X34, 'type: "ArgMax" bottom: "x" top: "y" argmax_param { axis: 2 top_k: 2 }'),

@@ -2,7 +2,7 @@
 
 // Rounded up: a last window hangs over the end, by 1 in the height and by 0 in the width.
 // CHECK-LABEL: @round_up
-// CHECK:         core.pool max %x kernel [2, 2] {{.*}} pads [0, 0] [1, 0] overhang [1, 0]
+// CHECK:         core.pool max %x kernel [2, 2] {{.*}} pads [0, 0] [1, 0] overhang [1, 0] {from_lowest = true}
 // CHECK-SAME:    tensor<1x1x3x2xf32>
 func.func @round_up(%x : tensor<1x1x5x4xf32>) -> tensor<*xf32> {
   %y = caffe.Pooling %x {kernel_size = 2, stride = 2} : (tensor<1x1x5x4xf32>) -> tensor<*xf32>
