@@ -22,6 +22,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -95,7 +96,8 @@ def _run(name: str, folder: Path, cv2: Any, threads: Sequence[int], seconds: flo
     outputs = list(dict.fromkeys([*net.outputs, *compared]))
     inputs = _inputs(net.inputs)
     result: dict[str, Any] = {"net": name, "is_part": name in INTERNAL, "finite": True, "times": {}}
-    peer = None
+    peer: Callable[[], Arrays] | None = None
+    expected: Arrays = {}
     if cv2 is not None:
         try:
             peer = _peer(name, folder, cv2, inputs, compared)
@@ -115,8 +117,8 @@ def _run(name: str, folder: Path, cv2: Any, threads: Sequence[int], seconds: flo
             continue
         if name in INTERNAL:
             model = lowerdeck.compile(path, outputs=compared, threads=number, cache=False)
-        contenders = {"ours": timed(lambda model=model: model(inputs))}
-        if peer is not None:
+        contenders = {"ours": timed(partial(model, inputs))}
+        if cv2 is not None and peer is not None:
             cv2.setNumThreads(number)
             contenders["OpenCV"] = timed(peer)
         estimates = [contender() for contender in contenders.values()]

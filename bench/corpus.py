@@ -232,9 +232,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     cases = [c for c in load_cases(folder, options.kind) if re.search(options.filter, c.name)]
     if options.every_way:
-        optional = optional_passes()
-        ways = [("compile", []), ("compile", optional), ("onnx", []), ("onnx", optional)]
-        ways.append(("caffe", []))
+        none, optional = list[str](), optional_passes()
+        ways = [("compile", none), ("compile", optional), ("onnx", none), ("onnx", optional)]
+        ways.append(("caffe", none))
     else:
         way = "interpret" if options.interpret else options.export or "compile"
         ways = [(way, optional_passes() if options.disable_optional else options.disable)]

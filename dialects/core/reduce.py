@@ -340,7 +340,9 @@ class PoolOp(CoreOp):
             is_max or not self.keeps_first.value.data, "only a maximum of floats has a first", "C4"
         )
         is_f32 = is_max and element_type(self.input) == f32
-        require(is_f32 or not self.from_lowest.value.data, "only a maximum of f32 has a lowest", "C5")
+        require(
+            is_f32 or not self.from_lowest.value.data, "only a maximum of f32 has a lowest", "C5"
+        )
         sizes = window_sizes(
             dims[2:],
             self.kernel.data,

@@ -26,10 +26,10 @@ def legalize_pooling(builder: CaffeLegalizer) -> Results:
     """
     The maximum of each window with its place in the plane, or the average.
 
-    The maximum is never less than the lowest float: if there is nothing above it, it comes from no
-    place. The number of windows is rounded up (as a rule); the last one may end behind the padding, and
-    is left out if it begins there. An average divides by what the window has of blob and padding,
-    which an end behind the padding does not count in.
+    The number of windows is rounded up (as a rule); the last one may end behind the padding, and
+    is left out if it begins there. The search for a maximum begins with the lowest float, which is
+    at no place. An average divides by what the window has of blob and padding, which an end behind
+    the padding does not count in.
     """
     p = builder.layer.pooling_param
     if p.pool == PoolingParameter.STOCHASTIC:
