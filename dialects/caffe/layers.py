@@ -191,6 +191,15 @@ TRAINING_TYPES = frozenset(
 PROPOSALS = ("rpn.proposal_layer", "ProposalLayer")
 """Module and class of the Python layer of Faster R-CNN that is part of nets for deployment."""
 
+TRAINING_LAYERS = frozenset(
+    {
+        ("roi_data_layer.layer", "RoIDataLayer"),
+        ("rpn.anchor_target_layer", "AnchorTargetLayer"),
+        ("rpn.proposal_target_layer", "ProposalTargetLayer"),
+    }
+)
+"""Those that are not."""
+
 
 def python_layer(layer: LayerParameter) -> tuple[str, str]:
     """Module and class of a Python layer."""

@@ -21,6 +21,7 @@ from lowerdeck.dialects.caffe.caffe_pb2 import LayerParameter, Phase
 from lowerdeck.dialects.caffe.layers import (
     INPUT_TYPES,
     PROPOSALS,
+    TRAINING_LAYERS,
     TRAINING_TYPES,
     count_problem,
     python_layer,
@@ -217,8 +218,9 @@ class _Importer:
             self._report(parameter, what)
             return
         if parameter.type == "Python" and python_layer(parameter) != PROPOSALS:
-            name = ".".join(python_layer(parameter))
-            self._report(parameter, f"the Python layer '{name}' is not supported")
+            found = python_layer(parameter)
+            what = "for training only" if found in TRAINING_LAYERS else "not supported"
+            self._report(parameter, f"the Python layer '{'.'.join(found)}' is {what}")
             return
         if problem := count_problem(parameter, len(layer.bottoms), len(layer.tops)):
             self._report(parameter, problem)

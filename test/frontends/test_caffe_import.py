@@ -120,14 +120,17 @@ def test_all_unknown_layer_types_are_reported_at_once(tmp_path: Path) -> None:
         layer { name: "2" type: "relu" bottom: "y" top: "z" }
         layer { name: "3" type: "MultiBoxLoss" bottom: "z" bottom: "z" }
         layer { name: "4" type: "Python" bottom: "z" top: "t"
-          python_param { module: "rpn.anchor_target_layer" layer: "AnchorTargetLayer" } }"""
+          python_param { module: "rpn.anchor_target_layer" layer: "AnchorTargetLayer" } }
+        layer { name: "5" type: "Python" bottom: "z" top: "u"
+          python_param { module: "rpn.proposal_layer" layer: "Other" } }"""
     )
     assert problems_of(write_net(tmp_path, net)) == [
         "node '1' (Foo): the layer type is not supported",
         "node '2' (relu): the layer type is not supported",
         "node '3' (MultiBoxLoss): the layer is for training only",
-        "node '4' (Python): the Python layer 'rpn.anchor_target_layer.AnchorTargetLayer' is not "
-        "supported",
+        "node '4' (Python): the Python layer 'rpn.anchor_target_layer.AnchorTargetLayer' is for "
+        "training only",
+        "node '5' (Python): the Python layer 'rpn.proposal_layer.Other' is not supported",
     ]
 
 
