@@ -587,7 +587,10 @@ def _eltwise(call: Call) -> Array:
     if p.operation == EltwiseParameter.PROD:
         return np.prod(bottoms, 0)
     if p.operation == EltwiseParameter.MAX:
-        return np.max(bottoms, 0)
+        largest = np.where(bottoms[0] > bottoms[1], bottoms[0], bottoms[1])
+        for x in bottoms[2:]:
+            largest = np.where(x > largest, x, largest)
+        return largest
     factors = list(p.coeff) or [1.0] * len(bottoms)
     return np.sum([factor * x for factor, x in zip(factors, bottoms, strict=True)], 0)
 

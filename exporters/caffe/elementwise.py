@@ -312,6 +312,19 @@ def _clip_of_caffe(net: Net, op: e.SelectOp) -> Blob | None:
     return net.layer("Clip", [net.blob(capped.lhs)], min=low, max=high)
 
 
+@recognizes(e.SelectOp)
+def _larger(net: Net, op: e.SelectOp) -> Blob | None:
+    """x where it is larger than y, else y"""
+    compare = producer(op.condition, e.CompareOp)
+    if compare is None or compare.predicate.data != "gt":
+        return None
+    x, y = op.on_true, op.on_false
+    is_same = compare.lhs is x and compare.rhs is y and x.type == y.type == op.result.type
+    if not is_same or net.array(x) is not None or net.array(y) is not None:
+        return None
+    return net.layer("Eltwise", [net.blob(x), net.blob(y)], operation=EltwiseParameter.MAX)
+
+
 @recognizes(e.MaxOp)
 def _leaky_relu(net: Net, op: e.MaxOp) -> Blob | None:
     """max(x, slope * x), with a slope from 0 to 1"""

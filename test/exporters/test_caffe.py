@@ -599,6 +599,7 @@ def net_file(folder: Path, shapes: Mapping[str, tuple[int, ...]], text: str) -> 
 
 
 X34 = {"x": (2, 4, 3, 5)}
+THREE = {name: (2, 3) for name in "xyz"}
 RECURRENT = 'bottom: "x" bottom: "cont" top: "y" recurrent_param { num_output: 5 }'
 STEPS = {"x": (4, 2, 3), "cont": (4, 2)}
 
@@ -638,6 +639,11 @@ STEPS = {"x": (4, 2, 3), "cont": (4, 2)}
             'type: "BatchNorm" bottom: "x" top: "y" batch_norm_param { use_global_stats: false }',
         ),
         (X34, 'type: "ReLU" bottom: "x" top: "y"'),
+        (
+            THREE,
+            'type: "Eltwise" bottom: "x" bottom: "y" bottom: "z" top: "m" '
+            "eltwise_param { operation: MAX }",
+        ),
         (X34, 'type: "BNLL" bottom: "x" top: "y"'),
         (X34, 'type: "ELU" bottom: "x" top: "y" elu_param { alpha: 0.5 }'),
         (X34, 'type: "ArgMax" bottom: "x" top: "y" argmax_param { axis: 2 top_k: 2 }'),

@@ -159,7 +159,10 @@ def legalize_threshold(builder: CaffeLegalizer) -> Results:
 
 @legalizes("Eltwise")
 def legalize_eltwise(builder: CaffeLegalizer) -> Results:
-    """The product, maximum, or sum with coefficients, of blobs of one shape, in their order."""
+    """
+    The product, maximum, or sum with coefficients, of blobs of one shape, in their order. A maximum
+    is the first blob where it is larger than the second one, else that; then each larger one.
+    """
     p = builder.layer.eltwise_param
     if len({dims_of(bottom) for bottom in builder.bottoms}) > 1:
         types = ", ".join(str(bottom.type) for bottom in builder.bottoms)
@@ -169,7 +172,10 @@ def legalize_eltwise(builder: CaffeLegalizer) -> Results:
         case EltwiseParameter.PROD:
             result = reduce(lambda x, y: x * y, values)
         case EltwiseParameter.MAX:
-            result = reduce(lambda x, y: x.maximum(y), values)
+            first, *others = values
+            result = first.gt(others[0]).where(first, others[0])
+            for x in others[1:]:
+                result = x.gt(result).where(x, result)
         case _:
             factors = list(p.coeff) or [1.0] * len(values)
             terms = [_times(x, factor) for x, factor in zip(values, factors, strict=True)]

@@ -102,6 +102,16 @@ def test_eltwise(parameters: str) -> None:
 
 # Linear layers
 
+
+def test_maxima_of_special_numbers() -> None:
+    first, second, third = (x.reshape(1, -1) for x in np.meshgrid(SPECIAL, SPECIAL, SPECIAL))
+    text = 'type: "Eltwise" eltwise_param { operation: MAX }'
+    Case(text, first, second).check()
+    Case(text, first, second, third).check()
+    x, y = np.array([[np.nan, 1]], np.float32), np.array([[1, np.nan]], np.float32)
+    np.testing.assert_array_equal(Case(text, x, y).expected()[0], y)
+
+
 CONVOLUTIONS = [
     ("num_output: 4 kernel_size: 3", X),
     ("num_output: 4 kernel_size: 3 bias_term: false pad: 2 stride: 2 dilation: 2", (1, 2, 9, 8)),
