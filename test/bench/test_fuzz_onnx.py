@@ -156,6 +156,9 @@ def test_a_witness_is_doubted_by_its_inputs() -> None:
     assert not doubt("reference", node, 10, known)
     assert "halves" in doubt("reference", node, 10, {**known, "yz": np.full((), 5, np.int8)})
     assert "halves" in doubt("reference", node, 10, {})
+    erf = helper.make_node("Erf", ["x"], ["y"])
+    assert not doubt("reference", erf, 13, {"x": np.zeros(2, np.float32)})
+    assert "doubles" in doubt("reference", erf, 13, {})
 
 
 def test_sizes_that_nothing_reads_need_not_fit() -> None:

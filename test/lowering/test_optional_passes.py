@@ -93,7 +93,7 @@ def products(x: SSAValue) -> list[SSAValue]:
     )
     chosen = [GatherOp(product, indices, 1).result for indices in (known, twice)]
     wide = MatmulOp(x, given(2304, 96, seed=8)).result
-    scales = (ConstantOp.of(np.float32(number)).result for number in (0.3, 0.7))
+    scales = (ConstantOp.of(np.asarray(number, np.float32)).result for number in (0.3, 0.7))
     scaled = [e.MulOp(x, scale).result for scale in scales]
     return [product, GatherElementsOp(x, places, 1).result, *chosen, wide, *scaled]
 
