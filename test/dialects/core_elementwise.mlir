@@ -22,7 +22,6 @@
 // CHECK-NEXT:    %acosh = core.acosh %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %atanh = core.atanh %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %sigmoid = core.sigmoid %x : (tensor<2xf32>) -> tensor<2xf32>
-  %rectify = core.rectify %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    %rectify = core.rectify %x : (tensor<2xf32>) -> tensor<2xf32>
 // CHECK-NEXT:    func.return
 // CHECK-NEXT:  }
@@ -47,6 +46,7 @@ func.func @float_unary(%x : tensor<2xf32>) {
   %acosh = core.acosh %x : (tensor<2xf32>) -> tensor<2xf32>
   %atanh = core.atanh %x : (tensor<2xf32>) -> tensor<2xf32>
   %sigmoid = core.sigmoid %x : (tensor<2xf32>) -> tensor<2xf32>
+  %rectify = core.rectify %x : (tensor<2xf32>) -> tensor<2xf32>
   func.return
 }
 
