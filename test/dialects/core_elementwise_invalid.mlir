@@ -144,6 +144,14 @@ func.func @atanh_c1(%x : tensor<2xi32>) {
 
 // -----
 
+// CHECK: op 'core.rectify': expected a floating-point tensor, got i32 (C1)
+func.func @rectify_c1(%x : tensor<2xi32>) {
+  %r = core.rectify %x : (tensor<2xi32>) -> tensor<2xi32>
+  func.return
+}
+
+// -----
+
 // CHECK: op 'core.sigmoid': expected a floating-point tensor, got i32 (C1)
 func.func @sigmoid_c1(%x : tensor<2xi32>) {
   %r = core.sigmoid %x : (tensor<2xi32>) -> tensor<2xi32>
