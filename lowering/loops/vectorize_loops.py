@@ -30,9 +30,10 @@ from lowerdeck.dialects.dims import Expr, ExprLike, minimum
 from lowerdeck.dialects.intervals import interval, simplified
 from lowerdeck.lowering.loops.demote import Demoter
 from lowerdeck.lowering.loops.indices import Cloner, Indices
+from lowerdeck.lowering.loops.lane_forms import DIVISIONS
 from lowerdeck.lowering.loops.reductions import Reduction, find_reductions
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents
-from lowerdeck.lowering.loops.vectorize_lanes import DIVISIONS, vectorize
+from lowerdeck.lowering.loops.vectorize_lanes import vectorize
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
 from lowerdeck.passes.context import options_of
