@@ -24,9 +24,9 @@ from lowerdeck.dialects.buffer.types import RefType
 from lowerdeck.dialects.core.types import f64
 from lowerdeck.dialects.dims import Expr, minimum
 from lowerdeck.lowering.loops.indices import Cloner, Indices
+from lowerdeck.lowering.loops.loop_vectors import LoopVectorizer
 from lowerdeck.lowering.loops.unroll_tiles import limit_by_parents, replace
 from lowerdeck.lowering.loops.varying import varying_values
-from lowerdeck.lowering.loops.vectorize_loops import LoopVectorizer
 from lowerdeck.lowering.targets import target_named
 from lowerdeck.lowering.targets.base import FEWEST_LANES, Limits
 from lowerdeck.passes.context import options_of
