@@ -82,6 +82,7 @@ def compile(
     skip_nodes: str | Sequence[str] | None = None,
     embed_weights: bool = False,
     strict_accuracy: bool = False,
+    fast_math: bool = False,
     profile: bool = False,
     schedules: Mapping[str, str] = MappingProxyType({}),
     cache: bool = True,
@@ -104,8 +105,9 @@ def compile(
     optional rewrites leave source nodes alone in whose name the regular expression `skip_nodes`, or
     one of several, is found. With `embed_weights` the weights are part of the C, and with `cache`
     the result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding
-    errors. With `profile` the C can take the time of each of its kernels, for `Model.profile`.
-    `schedules` are those of single kernels, as `lowerdeck.tune.read_schedules` reads them.
+    errors, and `fast_math` uses algebra of real numbers on floats, as pass `fast-math` lists it.
+    With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
+    are those of single kernels, as `lowerdeck.tune.read_schedules` reads them.
 
     FrontendError or CompileError lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
@@ -122,6 +124,7 @@ def compile(
         skip_nodes=skip_nodes,
         embed_weights=embed_weights,
         strict_accuracy=strict_accuracy,
+        fast_math=fast_math,
         profile=profile,
         schedules=schedules,
     )

@@ -179,7 +179,10 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
         before = core_pipeline.passes_before_export(stages) if export.after == "legal" else []
         return [*before, *export.passes]
     if phase == "optimized":
-        return [name for stage in _stages(options) for name in core_pipeline.STAGES[stage]()]
+        parts = {stage: core_pipeline.STAGES[stage]() for stage in _stages(options)}
+        if options.fast_math:
+            parts["post"] = [*core_pipeline.fast(), *parts["post"]]
+        return [name for part in parts.values() for name in part]
     if phase != "scheduled":
         return _ADDED[phase] if phase in _ADDED else core_pipeline.passes_of_phase(phase)
     # Before memory is planned: what threads share must outlive their barriers.

@@ -46,6 +46,7 @@ _MODULES: Mapping[str, str] = {
     "fuse-linear": "fuse_linear",
     "fuse-norm": "fuse_norm",
     "fuse-quantized": "fuse_quantized",
+    "fast-math": "fast_math",
     "merge-linear": "merge_linear",
     "decompose-linear": "decompose_linear",
     "merge-products": "merge_products",
@@ -124,6 +125,18 @@ def opt() -> list[str]:
         "merge-products",
         # After fold: weights are constant by now. Before cse: what shares an order reads one copy.
         "absorb-channel-shuffle",
+        "cse",
+        "dce",
+    ]
+
+
+def fast() -> list[str]:
+    """What `--fast-math` adds between `opt` and `post`."""
+    return [
+        # After fuse, which knows formulas by what they are, not by what is left of them here.
+        "fast-math",
+        "fold",
+        "simplify",
         "cse",
         "dce",
     ]

@@ -87,6 +87,11 @@ def add_options(
         action="store_true",
         help="leave out what is faster but adds to rounding errors",
     )
+    add(
+        "--fast-math",
+        action="store_true",
+        help="use algebra of real numbers on floats, as pass fast-math lists it",
+    )
     add("--profile", action="store_true", help="take the time of each kernel")
     add("--embed-weights", action="store_true", help="write the weights as C, not as a file")
 
@@ -110,6 +115,7 @@ def compile_options(
         skip_nodes=[regex for text in args.skip_nodes for regex in split_regexes(text)],
         rewrite_limit=args.rewrite_limit,
         strict_accuracy=args.strict_accuracy,
+        fast_math=args.fast_math,
         embed_weights=args.embed_weights,
         profile=args.profile,
         progress=progress,

@@ -25,6 +25,7 @@ OTHER: dict[str, Any] = {
     "skip_nodes": "conv",
     "rewrite_limit": 3,
     "strict_accuracy": True,
+    "fast_math": True,
     "embed_weights": True,
     "profile": True,
     "rank": 1,
