@@ -76,6 +76,11 @@ class Export:
     """Those that lead from core to the framework's dialect, in order."""
     write: Callable[[], Any]
     """Writes a module of the dialect to a path."""
+    simplification: Mapping[str, PassFactory] = field(default_factory=dict[str, "PassFactory"])
+    """
+    Those that simplify a module of the dialect, in order. With them, a model of the framework is
+    written without the way over core: its nodes stay what they are.
+    """
     after: str = "optimized"
     """
     The phase that it branches off from: `optimized`, or `legal` if the framework has layers of its
@@ -132,6 +137,7 @@ def register(framework: Framework) -> None:
     LEGALIZATION.update(framework.legalization)
     if framework.export is not None:
         EXPORT.update(framework.export.passes)
+        EXPORT.update(framework.export.simplification)
 
 
 def framework_of(op: Operation) -> Framework | None:
@@ -168,6 +174,9 @@ register(
             ".onnx",
             passes={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},
             write=lazy("exporters.onnx", "write_model"),
+            simplification={
+                "simplify-onnx": lazy("exporters.onnx.simplify.simplify_onnx", "SimplifyOnnxPass")
+            },
         ),
     )
 )

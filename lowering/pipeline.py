@@ -14,7 +14,7 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.errors import working_on
-from lowerdeck.dialects.frameworks import EXPORT, PassFactory, exports, lazy
+from lowerdeck.dialects.frameworks import EXPORT, Export, PassFactory, exports, lazy
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes import pipeline as core_pipeline
 from lowerdeck.passes.context import options_of
@@ -177,7 +177,7 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     if (export := exports().get(phase)) is not None:
         stages = _stages(options)
         before = core_pipeline.passes_before_export(stages) if export.after == "legal" else []
-        return [*before, *export.passes]
+        return [*before, *export.passes, *_simplification(export)]
     if phase == "optimized":
         parts = {stage: core_pipeline.STAGES[stage]() for stage in _stages(options)}
         if options.fast_math:
@@ -193,6 +193,12 @@ def passes_of_phase(phase: str, options: CompileOptions) -> list[str]:
     return [*_SCHEDULING, *shared, "plan-memory", *timed, "open-outputs", "split-entry"]
 
 
+def _simplification(export: Export) -> list[str]:
+    """The passes on the dialect of an export; it is cleaned before and after them."""
+    names = list(export.simplification)
+    return ["dce", "cse", *names, "cse", "dce"] if names else []
+
+
 def _stages(options: CompileOptions) -> list[str]:
     """Those that the user did not disable."""
     return [name for name in core_pipeline.STAGES if is_enabled(ALL_PASSES[name](), options)]
@@ -203,6 +209,15 @@ def phases_to(phase: str) -> tuple[str, ...]:
     if (export := exports().get(phase)) is not None:
         return (*phases_to(export.after), phase)
     return PHASES[: PHASES.index(phase) + 1]
+
+
+def _is_of_export(module: ModuleOp, phase: str) -> bool:
+    """True if the phase is that of an export that a module needs only be simplified for."""
+    export = exports().get(phase)
+    if export is None or not export.simplification:
+        return False
+    dialects = {op.dialect_name() for op in module.walk()}
+    return phase in dialects <= {phase, "builtin", "func"}
 
 
 def run_to_phase(
@@ -228,8 +243,9 @@ def run_to_phase(
         raise ValueError("; ".join(no_pass(name, ALL_PASSES) for name in unknown))
     way = phases_to(phase)
     start = 0 if after is None else way.index(after) + 1
-    for current in way[start:]:
-        names = passes_of_phase(current, options)
+    direct = exports()[phase] if after is None and _is_of_export(module, phase) else None
+    for current in way[start:] if direct is None else (phase,):
+        names = passes_of_phase(current, options) if direct is None else _simplification(direct)
         passes = [other[name] if name in other else ALL_PASSES[name]()() for name in names]
         run_passes(context, module, filter(None, passes), observer, current)
         observer.after_phase(current, module)

@@ -20,9 +20,11 @@ from lowerdeck.dialects.onnx.tensors import TensorAttr, tensor_to_proto
 from lowerdeck.dialects.onnx.types import element_to_proto, type_to_proto
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.exporters.onnx.builder import OPSET
+from lowerdeck.exporters.onnx.opset import opsets_of
 from lowerdeck.passes.provenance import describe
 
-_IR_VERSION = 10
+_OLDEST_IR_VERSION = 4
+"""Before it, initializers had to be inputs, too."""
 _ALIGNMENT = 4096
 
 
@@ -31,6 +33,8 @@ class ModelWriter:
 
     def __init__(self, function: FuncOp) -> None:
         self._weights: list[tuple[str, TensorAttr]] = []
+        versions = {domain: found[0] for domain, found in opsets_of([function]).items()}
+        self._opsets = [helper.make_opsetid(*one) for one in ({"": OPSET} | versions).items()]
         self._graph = self._main_graph(function)
 
     @property
@@ -48,11 +52,14 @@ class ModelWriter:
         else:
             self._store_externally(graph, data_path)
         return onnx.ModelProto(
-            ir_version=_IR_VERSION,
+            ir_version=self._ir_version(),
             producer_name="lowerdeck",
             graph=graph,
-            opset_import=[helper.make_opsetid("", OPSET)],
+            opset_import=self._opsets,
         )
+
+    def _ir_version(self) -> int:
+        return max(_OLDEST_IR_VERSION, helper.find_min_ir_version_for(self._opsets))
 
     def _main_graph(self, function: FuncOp) -> GraphProto:
         block = function.body.block

@@ -21,7 +21,7 @@ from lowerdeck.passes.legalize.walk import FunctionWalk
 _NUMBER = "lowerdeck.number"
 """The attribute by which an op finds its copies."""
 
-_Types = dict[int, Sequence[Attribute | None]]
+_Types = dict[Operation, Sequence[Attribute | None]]
 
 
 def annotate(function: FuncOp, walk: Callable[[FuncOp], FunctionWalk]) -> None:
@@ -30,18 +30,61 @@ def annotate(function: FuncOp, walk: Callable[[FuncOp], FunctionWalk]) -> None:
 
     Ops that cannot be legalized, and what depends on them, keep their types.
     """
+    results: _Types = {}
+    arguments: _Types = {}
+
+    def note_results(op: Operation, values: Sequence[SSAValue | None], _: FunctionWalk) -> None:
+        results[op] = [None if value is None else value.type for value in values]
+
+    # A loop's last trial decides.
+    observe(function, walk, note_results, arguments.__setitem__)
+    known = symbols_of_arguments(function)
+    for op in list(function.body.walk()):
+        set_types(op.results, results.get(op, ()), known)
+        if op in arguments:
+            set_types(op.regions[0].block.args, arguments[op], known)
+    declare_results(function)
+
+
+def observe(
+    function: FuncOp,
+    walk: Callable[[FuncOp], FunctionWalk],
+    on_results: Callable[[Operation, Sequence[SSAValue | None], FunctionWalk], None],
+    on_arguments: Callable[[Operation, Sequence[Attribute]], None] = lambda op, types: None,
+) -> None:
+    """
+    Legalize a copy of a function, and tell what becomes of each op of the function itself.
+
+    `on_results` gets the values of `core` that take the place of its results, `on_arguments` the
+    types of the arguments of a loop's region. What is in a region may be legalized several times.
+    """
     ops = list(function.body.walk())
     for number, op in enumerate(ops):
         op.attributes[_NUMBER] = IntAttr(number)
     copy = function.clone()
     for op in ops:
         del op.attributes[_NUMBER]
-    results, arguments = _types_found(walk(copy), copy)
-    known = {name for value in function.body.block.args for name in _symbols(value.type)}
-    for number, op in enumerate(ops):
-        _set_types(op.results, results.get(number, ()), known)
-        if number in arguments:
-            _set_types(op.regions[0].block.args, arguments[number], known)
+    legalization = walk(copy)
+
+    def note_results(op: Operation, values: Sequence[SSAValue | None]) -> None:
+        if (number := _number_of(op)) is not None:
+            on_results(ops[number], values, legalization)
+
+    def note_arguments(op: Operation, types: Sequence[Attribute]) -> None:
+        if (number := _number_of(op)) is not None:
+            on_arguments(ops[number], types)
+
+    legalization.on_results, legalization.on_arguments = note_results, note_arguments
+    legalization.block(copy.body.block)
+
+
+def symbols_of_arguments(function: FuncOp) -> set[str]:
+    """The symbols in the types of a function's arguments."""
+    return {name for value in function.body.block.args for name in _symbols(value.type)}
+
+
+def declare_results(function: FuncOp) -> None:
+    """Let the type of a function be that of the values that it takes and returns."""
     last = function.body.block.last_op
     assert last is not None
     function.function_type = FunctionType.from_lists(
@@ -49,32 +92,15 @@ def annotate(function: FuncOp, walk: Callable[[FuncOp], FunctionWalk]) -> None:
     )
 
 
-def _types_found(walk: FunctionWalk, copy: FuncOp) -> tuple[_Types, _Types]:
-    """The types of results and of regions' arguments, by number; a loop's last trial decides."""
-    results: _Types = {}
-    arguments: _Types = {}
-
-    def note_results(op: Operation, values: Sequence[SSAValue | None]) -> None:
-        if (number := _number_of(op)) is not None:
-            results[number] = [None if value is None else value.type for value in values]
-
-    def note_arguments(op: Operation, types: Sequence[Attribute]) -> None:
-        if (number := _number_of(op)) is not None:
-            arguments[number] = types
-
-    walk.on_results, walk.on_arguments = note_results, note_arguments
-    walk.block(copy.body.block)
-    return results, arguments
-
-
 def _number_of(op: Operation) -> int | None:
     found: Attribute | None = op.attributes.get(_NUMBER)
     return cast(IntAttr, found).data if isinstance(found, IntAttr) else None
 
 
-def _set_types(
+def set_types(
     values: Sequence[SSAValue], types: Sequence[Attribute | None], known: set[str]
 ) -> None:
+    """Give values the types that are found for them, if all of their symbols are `known`."""
     for value, type_ in zip(tuple(values), types, strict=False):
         if type_ is None or not (_is_ranked(type_) and _is_tensor(value.type)):
             continue

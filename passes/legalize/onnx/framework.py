@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from lowerdeck.dialects.onnx.ops import OnnxOp
 
 
-class _OnnxWalk(FunctionWalk):
+class OnnxWalk(FunctionWalk):
     """The legalization of one function of onnx ops."""
 
     def converts(self, op: Operation) -> bool:
@@ -119,4 +119,4 @@ class LegalizeOnnxPass(ModulePass):
         del ctx
         for function in list(op.walk()):
             if isinstance(function, func.FuncOp) and not function.is_declaration:
-                _OnnxWalk(function).run()
+                OnnxWalk(function).run()

@@ -1,0 +1,182 @@
+"""Nodes whose results are known become initializers."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from xdsl.dialects.builtin import TensorType
+from xdsl.ir import SSAValue
+from xdsl.traits import Pure
+from xdsl.utils.exceptions import InterpretationError
+
+from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
+from lowerdeck.dialects.dims import constants
+from lowerdeck.dialects.interpret.onnx import run_op
+from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, NoneOp, OnnxOp
+from lowerdeck.dialects.onnx.tensors import TensorAttr
+from lowerdeck.exporters.onnx.simplify.known import Known, constant
+from lowerdeck.passes.driver import Match, Pattern, Rewriter
+from lowerdeck.passes.fold_constants import GROWTH_LIMIT
+
+Array = NDArray[Any]
+
+_STAYS = (
+    # Runtimes look for these around integer products.
+    *("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"),
+    # The reference is slow.
+    *("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "DeformConv"),
+    *("LSTM", "GRU", "RNN", "Einsum"),
+)
+
+_GROWS = (
+    *("ConstantOfShape", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile"),
+    *("Upsample", "SequenceEmpty"),
+)
+"""What may give any number of elements for few."""
+
+
+class FoldNode(Pattern[list[Array]]):
+    """f(constants) -> constants [not much larger]"""
+
+    name = "fold-node"
+    roots = (OnnxOp,)
+
+    def match(self, op: OnnxOp) -> Match[list[Array]] | None:
+        if op.regions or not op.has_trait(Pure) or op.op_type in _STAYS:
+            return None
+        if not all(isinstance(value.owner, InitializerOp | NoneOp) for value in op.operands):
+            return None
+        if any(result.type == NONE for result in op.results) or not _is_small(op):
+            return None
+        try:
+            arguments = [
+                None if isinstance(value.owner, NoneOp) else constant(value)
+                for value in op.operands
+            ]
+            if any(a is None and v.type != NONE for a, v in zip(arguments, op.operands, strict=True)):
+                return None
+            results = run_op(op, arguments)
+        except (InterpretationError, ElidedBlobError):
+            return None
+        if not all(isinstance(result, np.ndarray) and result.dtype != object for result in results):
+            return None
+        arrays = cast(list[Array], results)
+        expected = [_dtype_of(result) for result in op.results]
+        if any(d not in (None, a.dtype) for a, d in zip(arrays, expected, strict=True)):
+            return None
+        return Match((op,), "its operands are constants", arrays)
+
+    def rewrite(self, match: Match[list[Array]], rewriter: Rewriter) -> None:
+        new = [rewriter.add(InitializerOp(TensorAttr.of(array))) for array in match.data]
+        rewriter.replace(match.root, [op.output for op in new])
+
+
+def _dtype_of(value: SSAValue) -> np.dtype[Any] | None:
+    try:
+        return numpy_dtype(element_type(value))
+    except (KeyError, TypeError):
+        return None
+
+
+def _is_small(op: OnnxOp) -> bool:
+    """True if the results are not much larger than the operands."""
+    shapes = [static_shape(r) if isinstance(r.type, TensorType) else None for r in op.results]
+    if any(shape is None for shape in shapes):
+        return op.op_type not in _GROWS
+    given = 0
+    for value in op.operands:
+        if isinstance(owner := value.owner, InitializerOp):
+            given += prod(owner.output.type.get_shape()) * 8
+    made = sum(prod(shape) * 8 for shape in shapes if shape is not None)
+    return made <= given + GROWTH_LIMIT
+
+
+class FoldKnown(Pattern[Array]):
+    """f(shapes) -> constant [all elements are known numbers]"""
+
+    name = "fold-known"
+    roots = (OnnxOp,)
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    def match(self, op: OnnxOp) -> Match[Array] | None:
+        if len(op.results) != 1 or op.regions or not op.has_trait(Pure):
+            return None
+        elements = self._known.elements(result := op.results[0])
+        if elements is None or any(element is None for element in elements.reshape(-1)):
+            return None
+        values, dtype = constants(elements.reshape(-1)), _dtype_of(result)
+        if values is None or dtype is None:
+            return None
+        array = np.array(values, object).astype(dtype).reshape(elements.shape)
+        return Match((op,), "its elements are known", array)
+
+    def rewrite(self, match: Match[Array], rewriter: Rewriter) -> None:
+        rewriter.replace(match.root, InitializerOp(TensorAttr.of(match.data)))
+
+
+class FoldTarget(Pattern[Array]):
+    """
+    reshape(x, shape), expand(x, shape) -> with a constant for shape
+
+    A size that is one of the input's is a 0 for Reshape and a 1 for Expand. What is left may be one
+    size that Reshape finds itself, if all others are numbers.
+    """
+
+    name = "fold-target"
+    roots = (OnnxOp,)
+
+    def __init__(self, known: Known) -> None:
+        self._known = known
+
+    def match(self, op: OnnxOp) -> Match[Array] | None:
+        if op.op_type not in ("Reshape", "Expand") or op.domain or len(op.operands) < 2:
+            return None
+        elements = self._known.elements(op.operands[1])
+        if elements is None or not isinstance(op.operands[0].type, TensorType):
+            return None
+        target = self._reshape(op, elements) if op.op_type == "Reshape" else _expand(op, elements)
+        if target is None:
+            return None
+        return Match((op,), "its shape is known", np.array(target, np.int64))
+
+    def _reshape(self, op: OnnxOp, elements: Any) -> list[int] | None:
+        dims, allowzero = dims_of(op.operands[0]), bool(op.properties.get("allowzero") and op.get_int("allowzero"))
+        found: list[int] = []
+        for axis, element in enumerate(elements):
+            if element is None or element.value is not None:
+                found.append(-1 if element is None else element.value)
+            elif axis < len(dims) and element == dims[axis]:
+                found.append(0)
+            else:
+                found.append(-1)
+        numeric = all(e is not None and e.value is not None for e in elements)
+        if numeric or allowzero or found.count(-1) > 1 or any(one < -1 for one in found):
+            return None
+        given = [e.value for e in elements if e is not None and e.value is not None]
+        # Beside a size of zero, no other one can be found.
+        open_ = any(e is None or (e.value is None and n == -1) for e, n in zip(elements, found, strict=True))
+        return None if 0 in given or (open_ and 0 in found) else found
+
+    def rewrite(self, match: Match[Array], rewriter: Rewriter) -> None:
+        root = match.root
+        target = rewriter.add(InitializerOp(TensorAttr.of(match.data)))
+        rewriter.set_operands(root, [root.operands[0], target.output, *root.operands[2:]])
+
+
+def _expand(op: OnnxOp, elements: Any) -> list[int] | None:
+    dims, found = dims_of(op.operands[0]), list[int]()
+    offset = len(elements) - len(dims)
+    for axis, element in enumerate(elements):
+        if element is not None and element.value is not None:
+            found.append(element.value)
+        elif element is not None and axis >= offset and element == dims[axis - offset]:
+            found.append(1)
+        else:
+            return None
+    return None if constants([e for e in elements]) is not None else found
