@@ -175,7 +175,10 @@ register(
             passes={"convert-to-onnx": lazy("exporters.onnx.convert", "ConvertToOnnxPass")},
             write=lazy("exporters.onnx", "write_model"),
             simplification={
-                "simplify-onnx": lazy("exporters.onnx.simplify.simplify_onnx", "SimplifyOnnxPass")
+                "simplify-onnx": lazy("exporters.onnx.simplify.simplify_onnx", "SimplifyOnnxPass"),
+                "recover-operators": lazy(
+                    "exporters.onnx.simplify.recover_operators", "RecoverOperatorsPass"
+                ),
             },
         ),
     )

@@ -41,6 +41,10 @@ class Known:
         for function in module.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
                 self._learn(function)
+        self.choose_opsets(module)
+
+    def choose_opsets(self, module: ModuleOp) -> None:
+        """Let new nodes be of opsets that the nodes of a module are of."""
         self._opsets = opsets_of([module]).get("", _NO_OPSET)
 
     def _learn(self, function: FuncOp) -> None:

@@ -1,0 +1,123 @@
+"""Activation functions that exporters decompose, as the operators that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import pi, sqrt
+from typing import Any, TypeAlias
+
+from xdsl.dialects.builtin import StringAttr
+from xdsl.ir import Attribute, Operation, SSAValue
+
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.exporters.onnx.simplify.formulas import (
+    Product,
+    is_close,
+    is_divided_by_number,
+    plus_number,
+    product_of,
+    scaled,
+    used_inside,
+)
+from lowerdeck.exporters.onnx.simplify.known import made_by, scalar
+from lowerdeck.exporters.onnx.simplify.recovery import Recovered, Recovery
+
+
+
+
+
+class RecoverActivation(Recovery):
+    """
+    Products of x and a function of x, in any arrangement
+
+    - x / 2 (1 + erf(x / sqrt 2)) -> Gelu(x)
+    - x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) -> Gelu(x) [approximate]
+    - x clip(x + 3, 0, 6) / 6, x hard_sigmoid(x) -> HardSwish(x)
+    - x tanh(softplus(x)) -> Mish(x)
+    """
+
+    name = "recover-activation"
+
+    def find(self, op: OnnxOp) -> Recovered | None:
+        if op.op_type not in ("Mul", "Div") or (op.op_type == "Div" and not is_divided_by_number(op)):
+            return None
+        product = product_of(op)
+        if len(product.factors) != 2:
+            return None
+        for x, factor in (product.factors, product.factors[::-1]):
+            for test in (_gelu, _gelu_by_tanh, _hard_swish, _mish):
+                if (found := test(x, factor, product)) is not None:
+                    op_type, properties, ops = found
+                    consumed = (*product.ops, *ops)
+                    if used_inside(consumed):
+                        return Recovered(op_type, (x,), properties, consumed)
+        return None
+
+
+_Function: TypeAlias = "tuple[str, dict[str, Attribute], list[Operation]] | None"
+
+
+def _gelu(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
+    if not is_close(product.number, 0.5) or (sum_ := plus_number(factor)) is None:
+        return None
+    add, value, one = sum_
+    erf = made_by(value, "Erf")
+    if erf is None or one != 1:
+        return None
+    ops, argument, number = scaled(erf.operands[0])
+    if argument is not x or not is_close(number, 1 / sqrt(2)):
+        return None
+    return "Gelu", {}, [add, erf, *ops]
+
+
+def _gelu_by_tanh(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
+    if not is_close(product.number, 0.5) or (sum_ := plus_number(factor)) is None:
+        return None
+    add, value, one = sum_
+    tanh = made_by(value, "Tanh")
+    if tanh is None or one != 1:
+        return None
+    ops, argument, number = scaled(tanh.operands[0])
+    inner = made_by(argument, "Add")
+    if inner is None or not is_close(number, sqrt(2 / pi)) or x not in inner.operands:
+        return None
+    other = inner.operands[1] if inner.operands[0] is x else inner.operands[0]
+    more, cube, weight = scaled(other)
+    power = made_by(cube, "Pow")
+    if power is None or power.operands[0] is not x or scalar(power.operands[1]) != 3:
+        return None
+    if not is_close(weight, 0.044715):
+        return None
+    all_ops = [add, tanh, *ops, inner, *more, power]
+    return "Gelu", {"approximate": StringAttr("tanh")}, all_ops
+
+
+def _hard_swish(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
+    sigmoid = made_by(factor, "HardSigmoid")
+    if sigmoid is not None and sigmoid.operands[0] is x and product.number == 1:
+        alpha, beta = sigmoid.get_float("alpha"), sigmoid.get_float("beta")
+        return ("HardSwish", {}, [sigmoid]) if is_close(alpha, 1 / 6) and beta == 0.5 else None
+    clip = made_by(factor, "Clip")
+    if clip is None or not is_close(product.number, 1 / 6) or _limits(clip) != (0, 6):
+        return None
+    sum_ = plus_number(clip.operands[0])
+    if sum_ is None or sum_[1] is not x or sum_[2] != 3:
+        return None
+    return "HardSwish", {}, [clip, sum_[0]]
+
+
+def _limits(clip: OnnxOp) -> tuple[float | None, float | None]:
+    if clip.since_version < 11:
+        return clip.get_float("min"), clip.get_float("max")
+    return scalar(clip.input("min")), scalar(clip.input("max"))
+
+
+def _mish(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
+    tanh = made_by(factor, "Tanh")
+    softplus = None if tanh is None else made_by(tanh.operands[0], "Softplus")
+    if tanh is None or softplus is None or softplus.operands[0] is not x or product.number != 1:
+        return None
+    return "Mish", {}, [tanh, softplus]
+
+
+PATTERNS: Sequence[type[Recovery]] = (RecoverActivation,)

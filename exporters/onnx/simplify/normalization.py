@@ -1,0 +1,123 @@
+"""Normalizations that exporters decompose, as the operators that they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import FloatAttr, IntegerAttr, TensorType, f32
+from xdsl.ir import Operation, SSAValue
+
+from lowerdeck.dialects.core.types import dims_of, i64, rank_of
+from lowerdeck.dialects.dims import constants
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.exporters.onnx.simplify.formulas import plus_number, used_inside
+from lowerdeck.exporters.onnx.simplify.known import constant, made_by, numbers, only_user, scalar
+from lowerdeck.exporters.onnx.simplify.recovery import Recovered, Recovery
+
+
+class RecoverLayerNorm(Recovery):
+    """
+    centered / sqrt(mean(centered^2) + epsilon) gamma + beta -> LayerNormalization(x, gamma, beta)
+    [centered = x - mean(x), over the last dimensions]; without the mean RMSNormalization
+    """
+
+    name = "recover-layer-norm"
+
+    def find(self, op: OnnxOp) -> Recovered | None:
+        bias, scaled_value, consumed = None, op.results[0], list[Operation]()
+        if op.op_type == "Add":
+            for value, other in (op.operands, tuple(op.operands)[::-1]):
+                if made_by(value, "Mul") is not None and only_user(value) is op:
+                    if (found := self._scaled(value, other, [op])) is not None:
+                        return found
+            return None
+        return self._scaled(scaled_value, bias, consumed)
+
+    def _scaled(
+        self, value: SSAValue, bias: SSAValue | None, consumed: list[Operation]
+    ) -> Recovered | None:
+        product = made_by(value, "Mul")
+        if product is None:
+            return None
+        for normal, scale in (product.operands, tuple(product.operands)[::-1]):
+            quotient = made_by(normal, "Div")
+            if quotient is None or only_user(normal) is not product:
+                continue
+            found = _normalized(quotient)
+            if found is None:
+                continue
+            x, axis, epsilon, is_centered, ops = found
+            if bias is None and is_centered and _is_added_to(value):
+                return None  # the sum is the whole
+            if bias is not None and not is_centered:
+                return None
+            if not all(_is_parameter(p, x, axis) for p in (scale, bias) if p is not None):
+                continue
+            all_ops = (*consumed, product, *ops)
+            if not used_inside(all_ops):
+                continue
+            operands = [x, scale] if bias is None else [x, scale, bias]
+            properties = {"axis": IntegerAttr(axis, i64), "epsilon": FloatAttr(epsilon, f32)}
+            name = "LayerNormalization" if is_centered else "RMSNormalization"
+            return Recovered(name, operands, properties, all_ops)
+        return None
+
+
+def _is_added_to(value: SSAValue) -> bool:
+    user = only_user(value)
+    return isinstance(user, OnnxOp) and user.op_type == "Add" and any(
+        constant(operand) is not None for operand in user.operands
+    )
+
+
+def _normalized(quotient: OnnxOp) -> tuple[SSAValue, int, float, bool, list[Operation]] | None:
+    """For centered / sqrt(mean(centered^2) + epsilon): x, the first axis, epsilon, whether centered."""
+    centered, root = quotient.operands[0], made_by(quotient.operands[1], "Sqrt")
+    sum_ = None if root is None else plus_number(root.operands[0])
+    if root is None or sum_ is None:
+        return None
+    add, variance, epsilon = sum_
+    mean = made_by(variance, "ReduceMean")
+    square = None if mean is None else _squared(mean.operands[0])
+    if mean is None or square is None or square[1] is not centered:
+        return None
+    if not isinstance(centered.type, TensorType):
+        return None
+    axis = _trailing(mean, rank_of(centered))
+    if axis is None:
+        return None
+    ops: list[Operation] = [quotient, root, add, mean, square[0]]
+    difference = made_by(centered, "Sub")
+    if difference is not None:
+        x, average = difference.operands
+        first = made_by(average, "ReduceMean")
+        if first is not None and first.operands[0] is x and _trailing(first, rank_of(centered)) == axis:
+            return x, axis, epsilon, True, [*ops, difference, first]
+    return centered, axis, epsilon, False, ops
+
+
+def _squared(value: SSAValue) -> tuple[OnnxOp, SSAValue] | None:
+    power, product = made_by(value, "Pow"), made_by(value, "Mul")
+    if power is not None and scalar(power.operands[1]) == 2:
+        return power, power.operands[0]
+    if product is not None and product.operands[0] is product.operands[1]:
+        return product, product.operands[0]
+    return None
+
+
+def _trailing(mean: OnnxOp, rank: int) -> int | None:
+    """The first of the dimensions that are reduced, if they are the last ones and are kept."""
+    given = mean.get_ints("axes") if mean.since_version < 18 else numbers(mean.input("axes"))
+    if not given or mean.get_int("keepdims") == 0:
+        return None
+    axes = sorted(axis % rank for axis in given)
+    return axes[0] if axes == list(range(axes[0], rank)) else None
+
+
+def _is_parameter(value: SSAValue, x: SSAValue, axis: int) -> bool:
+    """True for a constant of the shape of the normalized dimensions."""
+    array, sizes = constant(value), constants(dims_of(x)[axis:])
+    return array is not None and sizes is not None and array.shape == tuple(sizes)
+
+
+PATTERNS: Sequence[type[Recovery]] = (RecoverLayerNorm,)

@@ -1,0 +1,40 @@
+"""`recover-operators`: operators of ONNX that a graph has as several nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from xdsl.dialects.builtin import ModuleOp
+
+from lowerdeck.dialects.onnx.ops import OnnxOp
+from lowerdeck.exporters.onnx.simplify import activations, normalization
+from lowerdeck.exporters.onnx.simplify.known import Known
+from lowerdeck.exporters.onnx.simplify.raise_opset import can_raise, raise_opset
+from lowerdeck.passes.driver import Pattern, PatternPass
+
+
+@dataclass(frozen=True)
+class RecoverOperatorsPass(PatternPass):
+    """
+    Find operators of ONNX that exporters, or older opsets, spell as several nodes.
+
+    The graph gets a newer opset if it needs one, and if all of its nodes mean the same there.
+    """
+
+    name = "recover-operators"
+    works_on_all_dialects = True
+
+    def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
+        known = Known(module)
+        recoveries = [cls(known) for cls in (*normalization.PATTERNS, *activations.PATTERNS)]
+        nodes = [op for op in module.walk() if isinstance(op, OnnxOp)]
+        found = (each.found(op) for op in nodes for each in recoveries)
+        needed = {one.since for one in found if one is not None}
+        for opset in sorted(needed, reverse=True):
+            if can_raise(module, opset):
+                raise_opset(module, opset)
+                known.choose_opsets(module)
+                break
+        return recoveries
