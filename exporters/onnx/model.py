@@ -21,7 +21,7 @@ from lowerdeck.dialects.onnx.types import element_to_proto, type_to_proto
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.exporters.onnx.builder import OPSET
 from lowerdeck.exporters.onnx.opset import opsets_of
-from lowerdeck.passes.provenance import describe
+from lowerdeck.passes.provenance import describe, source_names
 
 _OLDEST_IR_VERSION = 4
 """Before it, initializers had to be inputs, too."""
@@ -81,6 +81,8 @@ class ModelWriter:
                     self._weights.append((names[op.output], op.tensor))
                 case OnnxOp():
                     graph.node.append(named_node(op, names))
+                    # One in place of several is called as the first of them was.
+                    graph.node[-1].name = next(iter(source_names(op, 1)), "")
                 case NoneOp() | ReturnOp():
                     pass
                 case _:

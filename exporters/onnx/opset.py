@@ -12,7 +12,7 @@ from lowerdeck.exporters.errors import ExportError
 
 def opsets_of(ops: Iterable[Operation]) -> dict[str, range]:
     """
-    The versions of each domain in which all of the ops are what they are; those inside of them count.
+    The versions of each domain in which all ops, and those inside of them, are what they are.
 
     ExportError if there is none: two ops are of versions that no opset has both of.
     """

@@ -8,6 +8,7 @@ legalizing a copy, and written to the ops they were found for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import cast
 
 from xdsl.dialects.builtin import FunctionType, IntAttr, TensorType, UnrankedTensorType
@@ -38,7 +39,7 @@ def annotate(function: FuncOp, walk: Callable[[FuncOp], FunctionWalk]) -> None:
 
     # A loop's last trial decides.
     observe(function, walk, note_results, arguments.__setitem__)
-    known = symbols_of_arguments(function)
+    known = {name for value in function.body.block.args for name in _symbols(value.type)}
     for op in list(function.body.walk()):
         set_types(op.results, results.get(op, ()), known)
         if op in arguments:
@@ -78,11 +79,6 @@ def observe(
     legalization.block(copy.body.block)
 
 
-def symbols_of_arguments(function: FuncOp) -> set[str]:
-    """The symbols in the types of a function's arguments."""
-    return {name for value in function.body.block.args for name in _symbols(value.type)}
-
-
 def declare_results(function: FuncOp) -> None:
     """Let the type of a function be that of the values that it takes and returns."""
     last = function.body.block.last_op
@@ -98,15 +94,17 @@ def _number_of(op: Operation) -> int | None:
 
 
 def set_types(
-    values: Sequence[SSAValue], types: Sequence[Attribute | None], known: set[str]
+    values: Sequence[SSAValue],
+    types: Sequence[Attribute | None],
+    known: AbstractSet[str] | None = None,
 ) -> None:
-    """Give values the types that are found for them, if all of their symbols are `known`."""
+    """Give values the types found for them, if their symbols are among the `known` ones."""
     for value, type_ in zip(tuple(values), types, strict=False):
         if type_ is None or not (_is_ranked(type_) and _is_tensor(value.type)):
             continue
         if element_type(type_) != element_type(value):
             continue  # the flow of an array stands for its elements
-        if _symbols(type_) <= known and value.type != type_:
+        if (known is None or _symbols(type_) <= known) and value.type != type_:
             Rewriter.replace_value_with_new_type(value, type_)
 
 

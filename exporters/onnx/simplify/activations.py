@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import pi, sqrt
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from xdsl.dialects.builtin import StringAttr
 from xdsl.ir import Attribute, Operation, SSAValue
@@ -23,9 +23,6 @@ from lowerdeck.exporters.onnx.simplify.known import made_by, scalar
 from lowerdeck.exporters.onnx.simplify.recovery import Recovered, Recovery
 
 
-
-
-
 class RecoverActivation(Recovery):
     """
     Products of x and a function of x, in any arrangement
@@ -39,7 +36,9 @@ class RecoverActivation(Recovery):
     name = "recover-activation"
 
     def find(self, op: OnnxOp) -> Recovered | None:
-        if op.op_type not in ("Mul", "Div") or (op.op_type == "Div" and not is_divided_by_number(op)):
+        if op.op_type not in ("Mul", "Div") or (
+            op.op_type == "Div" and not is_divided_by_number(op)
+        ):
             return None
         product = product_of(op)
         if len(product.factors) != 2:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +12,15 @@ from xdsl.ir import SSAValue
 from xdsl.traits import Pure
 from xdsl.utils.exceptions import InterpretationError
 
-from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
 from lowerdeck.dialects.dims import constants
 from lowerdeck.dialects.interpret.onnx import run_op
-from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, NoneOp, OnnxOp
+from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.exporters.onnx.simplify.known import Known, constant
 from lowerdeck.passes.driver import Match, Pattern, Rewriter
 from lowerdeck.passes.fold_constants import GROWTH_LIMIT
+from lowerdeck.passes.legalize.symbolic import Elements
 
 Array = NDArray[Any]
 
@@ -48,31 +48,28 @@ class FoldNode(Pattern[list[Array]]):
     def match(self, op: OnnxOp) -> Match[list[Array]] | None:
         if op.regions or not op.has_trait(Pure) or op.op_type in _STAYS:
             return None
-        if not all(isinstance(value.owner, InitializerOp | NoneOp) for value in op.operands):
-            return None
         if any(result.type == NONE for result in op.results) or not _is_small(op):
             return None
+        arguments = [constant(value) for value in op.operands]
+        pairs = zip(arguments, op.operands, strict=True)
+        if any(array is None and value.type != NONE for array, value in pairs):
+            return None
         try:
-            arguments = [
-                None if isinstance(value.owner, NoneOp) else constant(value)
-                for value in op.operands
-            ]
-            if any(a is None and v.type != NONE for a, v in zip(arguments, op.operands, strict=True)):
-                return None
             results = run_op(op, arguments)
-        except (InterpretationError, ElidedBlobError):
+        except InterpretationError:
             return None
-        if not all(isinstance(result, np.ndarray) and result.dtype != object for result in results):
-            return None
-        arrays = cast(list[Array], results)
-        expected = [_dtype_of(result) for result in op.results]
-        if any(d not in (None, a.dtype) for a, d in zip(arrays, expected, strict=True)):
+        arrays = [each for each in results if isinstance(each, np.ndarray) and each.dtype != object]
+        if len(arrays) < len(results) or not all(map(_has_type, op.results, arrays)):
             return None
         return Match((op,), "its operands are constants", arrays)
 
     def rewrite(self, match: Match[list[Array]], rewriter: Rewriter) -> None:
         new = [rewriter.add(InitializerOp(TensorAttr.of(array))) for array in match.data]
         rewriter.replace(match.root, [op.output for op in new])
+
+
+def _has_type(value: SSAValue, array: Array) -> bool:
+    return _dtype_of(value) in (None, array.dtype)
 
 
 def _dtype_of(value: SSAValue) -> np.dtype[Any] | None:
@@ -140,28 +137,10 @@ class FoldTarget(Pattern[Array]):
         elements = self._known.elements(op.operands[1])
         if elements is None or not isinstance(op.operands[0].type, TensorType):
             return None
-        target = self._reshape(op, elements) if op.op_type == "Reshape" else _expand(op, elements)
+        target = _reshape(op, elements) if op.op_type == "Reshape" else _expand(op, elements)
         if target is None:
             return None
         return Match((op,), "its shape is known", np.array(target, np.int64))
-
-    def _reshape(self, op: OnnxOp, elements: Any) -> list[int] | None:
-        dims, allowzero = dims_of(op.operands[0]), bool(op.properties.get("allowzero") and op.get_int("allowzero"))
-        found: list[int] = []
-        for axis, element in enumerate(elements):
-            if element is None or element.value is not None:
-                found.append(-1 if element is None else element.value)
-            elif axis < len(dims) and element == dims[axis]:
-                found.append(0)
-            else:
-                found.append(-1)
-        numeric = all(e is not None and e.value is not None for e in elements)
-        if numeric or allowzero or found.count(-1) > 1 or any(one < -1 for one in found):
-            return None
-        given = [e.value for e in elements if e is not None and e.value is not None]
-        # Beside a size of zero, no other one can be found.
-        open_ = any(e is None or (e.value is None and n == -1) for e, n in zip(elements, found, strict=True))
-        return None if 0 in given or (open_ and 0 in found) else found
 
     def rewrite(self, match: Match[Array], rewriter: Rewriter) -> None:
         root = match.root
@@ -169,7 +148,26 @@ class FoldTarget(Pattern[Array]):
         rewriter.set_operands(root, [root.operands[0], target.output, *root.operands[2:]])
 
 
-def _expand(op: OnnxOp, elements: Any) -> list[int] | None:
+def _reshape(op: OnnxOp, elements: Elements) -> list[int] | None:
+    dims, found, is_open = dims_of(op.operands[0]), list[int](), False
+    if op.since_version >= 14 and op.get_int("allowzero"):
+        return None
+    for axis, element in enumerate(elements):
+        if element is not None and element.value is not None:
+            found.append(element.value)
+        elif element is not None and axis < len(dims) and element == dims[axis]:
+            found.append(0)
+        else:
+            found.append(-1)
+            is_open = True
+    given = [e.value for e in elements if e is not None and e.value is not None]
+    # A zero that is given means a copy; beside a copy, which may be zero, no size can be found.
+    if len(given) == len(found) or 0 in given or (is_open and 0 in found):
+        return None
+    return found if found.count(-1) <= 1 and min(found) >= -1 else None
+
+
+def _expand(op: OnnxOp, elements: Elements) -> list[int] | None:
     dims, found = dims_of(op.operands[0]), list[int]()
     offset = len(elements) - len(dims)
     for axis, element in enumerate(elements):
@@ -179,4 +177,4 @@ def _expand(op: OnnxOp, elements: Any) -> list[int] | None:
             found.append(1)
         else:
             return None
-    return None if constants([e for e in elements]) is not None else found
+    return None if constants(list(elements)) is not None else found

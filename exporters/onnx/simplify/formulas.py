@@ -9,7 +9,7 @@ from math import isclose
 from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.onnx.ops import OnnxOp
-from lowerdeck.exporters.onnx.simplify.known import made_by, only_user, scalar
+from lowerdeck.exporters.onnx.simplify.known import constant, made_by, only_user, scalar
 
 _TOLERANCE = 1e-6
 """How far a number in f32 may be from the one that is meant, relatively."""
@@ -54,8 +54,6 @@ def product_of(root: OnnxOp) -> Product:
 
 def _number_below(value: SSAValue) -> float | None:
     """A constant that has one element only, so that it changes no shape."""
-    from lowerdeck.exporters.onnx.simplify.known import constant
-
     array = constant(value)
     return scalar(value) if array is not None and array.size == 1 and array.ndim <= 1 else None
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.core.types import dims_of, rank_of
 from lowerdeck.dialects.numbers import dense_ints
-from lowerdeck.dialects.onnx.ops import NONE, OnnxOp
-from lowerdeck.exporters.onnx.simplify.known import constant, made_by, numbers
+from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, OnnxOp
+from lowerdeck.dialects.onnx.tensors import TensorAttr
+from lowerdeck.exporters.onnx.simplify.known import constant, made_by, numbers, only_user, scalar
 from lowerdeck.passes.driver import Match, Pattern, Rewriter
+
+_LONGEST = 16
+"""Movements that are followed back."""
 
 
 def _always(op: OnnxOp) -> bool:
@@ -128,7 +133,10 @@ class ReshapeOnce(Pattern[SSAValue]):
     roots = (OnnxOp,)
 
     def match(self, op: OnnxOp) -> Match[SSAValue] | None:
-        if made_by(op.results[0] if op.results else None, "Reshape") is None or len(op.operands) < 2:
+        if (
+            made_by(op.results[0] if op.results else None, "Reshape") is None
+            or len(op.operands) < 2
+        ):
             return None
         before = made_by(op.operands[0], "Reshape", "Squeeze", "Unsqueeze", "Flatten")
         target = numbers(op.operands[1])
@@ -138,6 +146,77 @@ class ReshapeOnce(Pattern[SSAValue]):
 
     def rewrite(self, match: Match[SSAValue], rewriter: Rewriter) -> None:
         rewriter.set_operands(match.root, [match.data, *match.root.operands[1:]])
+
+
+class UnsqueezeOnce(Pattern[tuple[SSAValue, list[int]]]):
+    """unsqueeze(unsqueeze(x, a), b) -> unsqueeze(x, the axes of both)"""
+
+    name = "unsqueeze-once"
+    roots = (OnnxOp,)
+
+    def match(self, op: OnnxOp) -> Match[tuple[SSAValue, list[int]]] | None:
+        if made_by(op.results[0] if op.results else None, "Unsqueeze") is None:
+            return None
+        before = made_by(op.operands[0], "Unsqueeze")
+        if before is None or not isinstance(op.results[0].type, TensorType):
+            return None
+        rank, inner, outer = rank_of(op.results[0]), _new_axes(before), _new_axes(op)
+        if inner is None or outer is None or only_user(op.operands[0]) is not op:
+            return None
+        added = {axis % rank for axis in outer}
+        kept = [axis for axis in range(rank) if axis not in added]
+        axes = sorted(added | {kept[axis % len(kept)] for axis in inner})
+        return Match((op, before), "an unsqueeze of an unsqueeze", (before.operands[0], axes))
+
+    def rewrite(self, match: Match[tuple[SSAValue, list[int]]], rewriter: Rewriter) -> None:
+        root = match.root
+        value, axes = match.data
+        if "axes" in root.properties:
+            root.properties["axes"] = dense_ints(axes)
+            return rewriter.set_operands(root, [value])
+        added = rewriter.add(InitializerOp(TensorAttr.of(np.array(axes, np.int64))))
+        return rewriter.set_operands(root, [value, added.output])
+
+
+class DropZeroState(Pattern[list[SSAValue]]):
+    """rnn(x, ..., zeros) -> rnn(x, ...), whose initial states are zeros without operands"""
+
+    name = "drop-zero-state"
+    roots = (OnnxOp,)
+
+    def match(self, op: OnnxOp) -> Match[list[SSAValue]] | None:
+        if op.op_type not in ("LSTM", "GRU", "RNN") or op.domain:
+            return None
+        states = range(5, min(len(op.operands), 7))
+        if not any(op.operands[k].type != NONE for k in states):
+            return None
+        if not all(op.operands[k].type == NONE or _is_zeros(op.operands[k]) for k in states):
+            return None
+        if len(op.operands) > 7 and op.operands[7].type != NONE:
+            return None  # peepholes come behind
+        return Match((op,), "starts from zeros", list(op.operands[:5]))
+
+    def rewrite(self, match: Match[list[SSAValue]], rewriter: Rewriter) -> None:
+        rewriter.set_operands(match.root, match.data)
+
+
+def _is_zeros(value: SSAValue) -> bool:
+    """True for zeros of a size that may be computed."""
+    for _ in range(_LONGEST):
+        if scalar(value) == 0:
+            return True
+        if (fill := made_by(value, "ConstantOfShape")) is not None:
+            given = fill.get_tensor("value")
+            return given is None or not given.array().any()
+        moved = made_by(value, "Slice", "Expand", "Reshape", "Squeeze", "Unsqueeze", "Transpose")
+        if moved is None:
+            return False
+        value = moved.operands[0]
+    return False
+
+
+def _new_axes(op: OnnxOp) -> Sequence[int] | None:
+    return op.get_ints("axes") if op.since_version < 13 else numbers(op.operands[1])
 
 
 def order_of(op: OnnxOp) -> list[int] | None:
@@ -169,4 +248,10 @@ def pads_of(op: OnnxOp) -> Sequence[int] | None:
     return whole
 
 
-PATTERNS: Sequence[Pattern[Any]] = (RemoveIdentity(), ComposeTransposes(), ReshapeOnce())
+PATTERNS: Sequence[Pattern[Any]] = (
+    RemoveIdentity(),
+    ComposeTransposes(),
+    ReshapeOnce(),
+    UnsqueezeOnce(),
+    DropZeroState(),
+)

@@ -20,7 +20,6 @@ from lowerdeck.passes.legalize.inference import (
     declare_results,
     observe,
     set_types,
-    symbols_of_arguments,
 )
 from lowerdeck.passes.legalize.symbolic import Elements
 from lowerdeck.passes.legalize.walk import FunctionWalk
@@ -60,9 +59,8 @@ class Known:
                     self._elements[op] = found
 
         observe(function, OnnxWalk, note)
-        symbols = symbols_of_arguments(function)
         for op, found in types.items():
-            set_types(op.results, found, symbols)
+            set_types(op.results, found)
         declare_results(function)
         for op in list(function.body.walk()):
             if isinstance(op, OnnxOp) and op.op_type == "Loop":

@@ -24,8 +24,8 @@ Array: TypeAlias = NDArray[Any]
 class AbsorbAffine(Pattern[tuple[OnnxOp, Array, Array]]):
     """
     affine(conv(x, w, b)) -> conv(x, w * scale, b * scale + shift)
-    [affine: inference of BatchNormalization, or Mul, Add, Sub or Div with a constant a channel; conv: Conv
-    or ConvTranspose with constant weights, which nothing else reads]
+    [affine: inference of BatchNormalization, or Mul, Add, Sub or Div with a constant a channel;
+    conv: Conv or ConvTranspose with constant weights, which nothing else reads]
 
     Computed in f64 and rounded once.
     """
@@ -161,7 +161,7 @@ def _pads_with_zero(pad: OnnxOp) -> bool:
 
 
 class FormGemm(Pattern[tuple[SSAValue, SSAValue, SSAValue]]):
-    """add(matmul(a, b), c) -> gemm(a, b, c) [matrices of floats; c of a size a column, or of one row]"""
+    """add(matmul(a, b), c) -> gemm(a, b, c) [matrices of floats; c is one row]"""
 
     name = "form-gemm"
     roots = (OnnxOp,)
@@ -183,7 +183,9 @@ class FormGemm(Pattern[tuple[SSAValue, SSAValue, SSAValue]]):
                 return Match((op, product), "a product and a row", (a, b, bias))
         return None
 
-    def rewrite(self, match: Match[tuple[SSAValue, SSAValue, SSAValue]], rewriter: Rewriter) -> None:
+    def rewrite(
+        self, match: Match[tuple[SSAValue, SSAValue, SSAValue]], rewriter: Rewriter
+    ) -> None:
         types = match.root.result_types
         rewriter.replace(match.root, self._known.node("Gemm", match.data, types))
 

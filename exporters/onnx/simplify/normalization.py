@@ -24,54 +24,59 @@ class RecoverLayerNorm(Recovery):
     name = "recover-layer-norm"
 
     def find(self, op: OnnxOp) -> Recovered | None:
-        bias, scaled_value, consumed = None, op.results[0], list[Operation]()
+        if op.op_type == "Mul":
+            return _scaled(op, None, ())
         if op.op_type == "Add":
-            for value, other in (op.operands, tuple(op.operands)[::-1]):
-                if made_by(value, "Mul") is not None and only_user(value) is op:
-                    if (found := self._scaled(value, other, [op])) is not None:
+            for value, bias in (op.operands, tuple(op.operands)[::-1]):
+                product = made_by(value, "Mul")
+                if product is not None and only_user(value) is op:
+                    if (found := _scaled(product, bias, (op,))) is not None:
                         return found
-            return None
-        return self._scaled(scaled_value, bias, consumed)
-
-    def _scaled(
-        self, value: SSAValue, bias: SSAValue | None, consumed: list[Operation]
-    ) -> Recovered | None:
-        product = made_by(value, "Mul")
-        if product is None:
-            return None
-        for normal, scale in (product.operands, tuple(product.operands)[::-1]):
-            quotient = made_by(normal, "Div")
-            if quotient is None or only_user(normal) is not product:
-                continue
-            found = _normalized(quotient)
-            if found is None:
-                continue
-            x, axis, epsilon, is_centered, ops = found
-            if bias is None and is_centered and _is_added_to(value):
-                return None  # the sum is the whole
-            if bias is not None and not is_centered:
-                return None
-            if not all(_is_parameter(p, x, axis) for p in (scale, bias) if p is not None):
-                continue
-            all_ops = (*consumed, product, *ops)
-            if not used_inside(all_ops):
-                continue
-            operands = [x, scale] if bias is None else [x, scale, bias]
-            properties = {"axis": IntegerAttr(axis, i64), "epsilon": FloatAttr(epsilon, f32)}
-            name = "LayerNormalization" if is_centered else "RMSNormalization"
-            return Recovered(name, operands, properties, all_ops)
         return None
+
+
+def _scaled(
+    product: OnnxOp, bias: SSAValue | None, consumed: tuple[Operation, ...]
+) -> Recovered | None:
+    """The normalization that ends with a product, or with the sum that consumes it."""
+    for normal, scale in (product.operands, tuple(product.operands)[::-1]):
+        quotient = made_by(normal, "Div")
+        if quotient is None or only_user(normal) is not product:
+            continue
+        found = _normalized(quotient)
+        if found is None:
+            continue
+        x, axis, epsilon, is_centered, ops = found
+        if bias is None and is_centered and _is_added_to(product.results[0]):
+            return None  # the sum is the whole
+        if bias is not None and not is_centered:
+            return None
+        if not all(_is_parameter(p, x, axis) for p in (scale, bias) if p is not None):
+            continue
+        all_ops = (*consumed, product, *ops)
+        if not used_inside(all_ops):
+            continue
+        operands = [x, scale] if bias is None else [x, scale, bias]
+        properties = {"axis": IntegerAttr(axis, i64), "epsilon": FloatAttr(epsilon, f32)}
+        name = "LayerNormalization" if is_centered else "RMSNormalization"
+        return Recovered(name, operands, properties, all_ops)
+    return None
 
 
 def _is_added_to(value: SSAValue) -> bool:
     user = only_user(value)
-    return isinstance(user, OnnxOp) and user.op_type == "Add" and any(
-        constant(operand) is not None for operand in user.operands
+    return (
+        isinstance(user, OnnxOp)
+        and user.op_type == "Add"
+        and any(constant(operand) is not None for operand in user.operands)
     )
 
 
 def _normalized(quotient: OnnxOp) -> tuple[SSAValue, int, float, bool, list[Operation]] | None:
-    """For centered / sqrt(mean(centered^2) + epsilon): x, the first axis, epsilon, whether centered."""
+    """
+    For y / sqrt(mean(y^2) + epsilon): x, the first of the dimensions, epsilon, whether y is
+    x - mean(x) and not x itself, and the ops.
+    """
     centered, root = quotient.operands[0], made_by(quotient.operands[1], "Sqrt")
     sum_ = None if root is None else plus_number(root.operands[0])
     if root is None or sum_ is None:
@@ -91,7 +96,11 @@ def _normalized(quotient: OnnxOp) -> tuple[SSAValue, int, float, bool, list[Oper
     if difference is not None:
         x, average = difference.operands
         first = made_by(average, "ReduceMean")
-        if first is not None and first.operands[0] is x and _trailing(first, rank_of(centered)) == axis:
+        if (
+            first is not None
+            and first.operands[0] is x
+            and _trailing(first, rank_of(centered)) == axis
+        ):
             return x, axis, epsilon, True, [*ops, difference, first]
     return centered, axis, epsilon, False, ops
 

@@ -20,6 +20,13 @@ class RecoverOperatorsPass(PatternPass):
     """
     Find operators of ONNX that exporters, or older opsets, spell as several nodes.
 
+    - centered / sqrt(mean(centered^2) + epsilon) gamma + beta -> LayerNormalization(x, gamma, beta)
+      [centered = x - mean(x), over the last dimensions]
+    - x / sqrt(mean(x^2) + epsilon) gamma -> RMSNormalization(x, gamma)
+    - x / 2 (1 + erf(x / sqrt 2)) -> Gelu(x), in any arrangement; so with tanh
+    - x clip(x + 3, 0, 6) / 6, x hard_sigmoid(x) -> HardSwish(x)
+    - x tanh(softplus(x)) -> Mish(x)
+
     The graph gets a newer opset if it needs one, and if all of its nodes mean the same there.
     """
 

@@ -48,8 +48,10 @@ class Recovery(Pattern[Recovered]):
         """`find` for nodes that compute floats."""
         if op.domain or len(op.results) != 1:
             return None
-        type_ = op.results[0].type
-        if not isinstance(type_, TensorType | UnrankedTensorType) or not is_float(element_type(type_)):
+        result = op.results[0]
+        if not isinstance(result.type, TensorType | UnrankedTensorType):
+            return None
+        if not is_float(element_type(result)):
             return None
         return self.find(op)
 
