@@ -135,20 +135,19 @@ def interpreted(case: Case, disable: Sequence[str] = ()) -> Model:
 
 
 def exported(case: Case, disable: Sequence[str] = ()) -> Model:
-    """The optimized module as ONNX, in onnxruntime."""
+    """The model as ONNX, in onnxruntime."""
     import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 
-    from lowerdeck.compiler import CompileOptions, import_and_lower
-    from lowerdeck.exporters.onnx import export_onnx
+    from lowerdeck.compiler import CompileOptions
+    from lowerdeck.exporting import export_with
 
     options = CompileOptions(outputs=case.outputs, disable=disable)
-    module, _ = import_and_lower(str(case.model), "optimized", options)
     runtime: Any = onnxruntime
     settings = runtime.SessionOptions()
     settings.log_severity_level = 4
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "model.onnx")
-        export_onnx(module, path)
+        export_with(str(case.model), path, options)
         session = runtime.InferenceSession(path, settings, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
     used = [value.name for value in session.get_inputs()]
