@@ -50,6 +50,9 @@ from lowerdeck.dialects.onnx.tensors import (
 )
 from lowerdeck.dialects.onnx.types import type_string
 
+OPSET = "onnx.opset"
+"""The attribute of a function that holds the version of the standard operators in its model."""
+
 Schema = defs.OpSchema
 Kind = defs.OpSchema.AttrType
 Formal = defs.OpSchema.FormalParameter

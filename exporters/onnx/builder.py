@@ -21,10 +21,8 @@ from lowerdeck.dialects.onnx.inference import result_types
 from lowerdeck.dialects.onnx.ops import InitializerOp, NoneOp, OnnxOp, YieldOp, op_class
 from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.dialects.onnx.types import element_to_proto
+from lowerdeck.exporters.onnx.opset import NEW_OPSET
 from lowerdeck.passes.provenance import describe
-
-OPSET = 21
-"""The version of the operators."""
 
 Op = TypeVar("Op", bound=Operation)
 Converter: TypeAlias = Callable[["GraphBuilder", Any], None]
@@ -129,7 +127,7 @@ class GraphBuilder:
         **attributes: Any,
     ) -> list[SSAValue]:
         """Add a node with `count` outputs."""
-        cls = op_class("", op_type, OPSET)
+        cls = op_class("", op_type, NEW_OPSET)
         assert cls is not None, op_type
         properties = {name: _attribute(value) for name, value in attributes.items()}
         ordered = [(regions or {})[name] for name in cls.graph_names]

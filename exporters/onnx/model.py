@@ -19,8 +19,7 @@ from lowerdeck.dialects.onnx.ops import InitializerOp, NoneOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr, tensor_to_proto
 from lowerdeck.dialects.onnx.types import element_to_proto, type_to_proto
 from lowerdeck.exporters.errors import ExportError
-from lowerdeck.exporters.onnx.builder import OPSET
-from lowerdeck.exporters.onnx.opset import opsets_of
+from lowerdeck.exporters.onnx.opset import chosen_opset, opsets_of
 from lowerdeck.passes.provenance import describe, source_names
 
 _OLDEST_IR_VERSION = 4
@@ -33,8 +32,10 @@ class ModelWriter:
 
     def __init__(self, function: FuncOp) -> None:
         self._weights: list[tuple[str, TensorAttr]] = []
-        versions = {domain: found[0] for domain, found in opsets_of([function]).items()}
-        self._opsets = [helper.make_opsetid(*one) for one in ({"": OPSET} | versions).items()]
+        ranges = opsets_of([function])
+        versions = {"": chosen_opset(function, ranges.pop("", None))}
+        versions |= {domain: found[0] for domain, found in ranges.items()}
+        self._opsets = [helper.make_opsetid(*one) for one in versions.items()]
         self._graph = self._main_graph(function)
 
     @property
@@ -59,7 +60,7 @@ class ModelWriter:
         )
 
     def _ir_version(self) -> int:
-        return max(_OLDEST_IR_VERSION, helper.find_min_ir_version_for(self._opsets))
+        return max(_OLDEST_IR_VERSION, helper.find_min_ir_version_for(self._opsets, True))
 
     def _main_graph(self, function: FuncOp) -> GraphProto:
         block = function.body.block

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, cast
 
+from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.func import FuncOp
 from xdsl.ir import Operation
 
-from lowerdeck.dialects.onnx.ops import OnnxOp, latest_opset, op_class
+from lowerdeck.dialects.onnx.ops import OPSET, OnnxOp, latest_opset, op_class
 from lowerdeck.exporters.errors import ExportError
+
+NEW_OPSET = 21
+"""The version of the operators of graphs that come from core."""
 
 
 def opsets_of(ops: Iterable[Operation]) -> dict[str, range]:
@@ -26,6 +32,16 @@ def opsets_of(ops: Iterable[Operation]) -> dict[str, range]:
         names = ", ".join(domain or "ai.onnx" for domain in empty)
         raise ExportError(f"the ops of {names} are of versions that no opset has all of")
     return found
+
+
+def chosen_opset(function: FuncOp, versions: range | None) -> int:
+    """
+    The standard opset for a function's ops, of those that are possible: that of the model, or the
+    nearest. None stands for any.
+    """
+    own = function.attributes.get(OPSET)
+    wanted = cast("IntegerAttr[Any]", own).value.data if isinstance(own, IntegerAttr) else NEW_OPSET
+    return wanted if versions is None else min(max(wanted, versions[0]), versions[-1])
 
 
 def versions_of(cls: type[OnnxOp]) -> range:

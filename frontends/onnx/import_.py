@@ -13,6 +13,7 @@ from xdsl.dialects import func
 from xdsl.dialects.builtin import (
     FileLineColLoc,
     IntAttr,
+    IntegerAttr,
     LocationAttr,
     ModuleOp,
     NameLoc,
@@ -23,7 +24,7 @@ from xdsl.dialects.builtin import (
 from xdsl.ir import Attribute, Block, Region
 
 from lowerdeck.dialects.core.names import named
-from lowerdeck.dialects.core.types import tensor
+from lowerdeck.dialects.core.types import i64, tensor
 from lowerdeck.dialects.dims import ExprLike
 from lowerdeck.dialects.onnx.convert import (
     FunctionKey,
@@ -35,6 +36,7 @@ from lowerdeck.dialects.onnx.convert import (
     names_used,
     node_name,
 )
+from lowerdeck.dialects.onnx.ops import OPSET
 from lowerdeck.frontends.errors import FrontendError, Problem
 from lowerdeck.frontends.onnx.contrib import function_makers
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
@@ -180,6 +182,7 @@ class _Importer:
             res_attrs=named(outputs),
         )
         main.location = last.location = self.file_location
+        main.attributes[OPSET] = IntegerAttr(self.builder.opset.get("", 0), i64)
         return main
 
 

@@ -16,7 +16,7 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter
 
-from lowerdeck.dialects.core.types import dims_of, element_type
+from lowerdeck.dialects.core.types import UNKNOWN, dims_of, element_type
 from lowerdeck.passes.legalize.walk import FunctionWalk
 
 _NUMBER = "lowerdeck.number"
@@ -102,7 +102,7 @@ def set_types(
     for value, type_ in zip(tuple(values), types, strict=False):
         if type_ is None or not (_is_ranked(type_) and _is_tensor(value.type)):
             continue
-        if element_type(type_) != element_type(value):
+        if element_type(value) not in (UNKNOWN, element_type(type_)):
             continue  # the flow of an array stands for its elements
         if (known is None or _symbols(type_) <= known) and value.type != type_:
             Rewriter.replace_value_with_new_type(value, type_)

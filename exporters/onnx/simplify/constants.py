@@ -7,19 +7,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from xdsl.dialects.builtin import TensorType
-from xdsl.ir import SSAValue
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.traits import Pure
-from xdsl.utils.exceptions import InterpretationError
 
 from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
 from lowerdeck.dialects.dims import constants
-from lowerdeck.dialects.interpret.onnx import run_op
+from lowerdeck.dialects.errors import CompileError
+from lowerdeck.dialects.interpret import InterpretError, run_module
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.exporters.onnx.simplify.known import Known, constant
 from lowerdeck.passes.driver import Match, Pattern, Rewriter
 from lowerdeck.passes.fold_constants import GROWTH_LIMIT
+from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
 from lowerdeck.passes.legalize.symbolic import Elements
 
 Array = NDArray[Any]
@@ -27,10 +30,13 @@ Array = NDArray[Any]
 _STAYS = (
     # Runtimes look for these around integer products.
     *("QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear"),
-    # The reference is slow.
+    # They take long.
     *("Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "DeformConv"),
     *("LSTM", "GRU", "RNN", "Einsum"),
 )
+
+_STEPS = 1000
+"""Ops of core that an op may take."""
 
 _GROWS = (
     *("ConstantOfShape", "Expand", "EyeLike", "OneHot", "Pad", "Range", "Resize", "Tile"),
@@ -54,18 +60,35 @@ class FoldNode(Pattern[list[Array]]):
         pairs = zip(arguments, op.operands, strict=True)
         if any(array is None and value.type != NONE for array, value in pairs):
             return None
-        try:
-            results = run_op(op, arguments)
-        except InterpretationError:
-            return None
-        arrays = [each for each in results if isinstance(each, np.ndarray) and each.dtype != object]
-        if len(arrays) < len(results) or not all(map(_has_type, op.results, arrays)):
+        arrays = _evaluated(op)
+        if arrays is None or not all(map(_has_type, op.results, arrays)):
             return None
         return Match((op,), "its operands are constants", arrays)
 
     def rewrite(self, match: Match[list[Array]], rewriter: Rewriter) -> None:
         new = [rewriter.add(InitializerOp(TensorAttr.of(array))) for array in match.data]
         rewriter.replace(match.root, [op.output for op in new])
+
+
+def _evaluated(op: OnnxOp) -> list[Array] | None:
+    """The results of an op of constants, as what it is legalized to gives them."""
+    copies: dict[SSAValue, SSAValue] = {}
+    block = Block()
+    for value in dict.fromkeys(op.operands):
+        assert isinstance(value.owner, Operation)
+        block.add_op(copy := value.owner.clone())
+        copies[value] = copy.results[0]
+    block.add_op(new := op.clone(copies))
+    block.add_op(ReturnOp(*new.results))
+    function = FuncOp("main", ([], [result.type for result in new.results]), Region(block))
+    module = ModuleOp([function])
+    try:
+        LegalizeOnnxPass().apply(Context(), module)
+        results = run_module(module, {}, max_steps=_STEPS)
+    except (CompileError, InterpretError):
+        return None
+    arrays = [each for each in results.values() if isinstance(each, np.ndarray)]
+    return arrays if len(arrays) == len(new.results) else None
 
 
 def _has_type(value: SSAValue, array: Array) -> bool:

@@ -15,7 +15,7 @@ from xdsl.rewriter import Rewriter
 from lowerdeck.dialects.blob import BlobAttr, ElidedBlobError
 from lowerdeck.dialects.core.types import element_type, tensor
 from lowerdeck.dialects.onnx.ops import InitializerOp, OnnxOp, op_class
-from lowerdeck.exporters.onnx.opset import opsets_of, versions_of
+from lowerdeck.exporters.onnx.opset import NEW_OPSET, chosen_opset, opsets_of, versions_of
 from lowerdeck.passes.legalize.inference import (
     declare_results,
     observe,
@@ -23,8 +23,6 @@ from lowerdeck.passes.legalize.inference import (
 )
 from lowerdeck.passes.legalize.symbolic import Elements
 from lowerdeck.passes.legalize.walk import FunctionWalk
-
-_NO_OPSET = range(1, 1)
 
 
 class Known:
@@ -37,6 +35,8 @@ class Known:
 
     def __init__(self, module: ModuleOp) -> None:
         self._elements: dict[Operation, list[Elements | None]] = {}
+        self._opsets: list[int] = []
+        """Those that new nodes may be of, the best first."""
         for function in module.body.block.ops:
             if isinstance(function, FuncOp) and not function.is_declaration:
                 self._learn(function)
@@ -44,7 +44,11 @@ class Known:
 
     def choose_opsets(self, module: ModuleOp) -> None:
         """Let new nodes be of opsets that the nodes of a module are of."""
-        self._opsets = opsets_of([module]).get("", _NO_OPSET)
+        found = opsets_of([module]).get("")
+        functions = (op for op in module.body.block.ops if isinstance(op, FuncOp))
+        wanted = max((chosen_opset(function, found) for function in functions), default=NEW_OPSET)
+        versions = [wanted] if found is None else sorted(found, key=lambda v: abs(v - wanted))
+        self._opsets = versions
 
     def _learn(self, function: FuncOp) -> None:
         from lowerdeck.passes.legalize.onnx.framework import OnnxWalk
@@ -73,12 +77,10 @@ class Known:
         result_types: Sequence[Attribute],
         properties: Mapping[str, Attribute] | None = None,
     ) -> OnnxOp:
-        """A node of the oldest version of an operator that goes with all others."""
+        """A node of an operator in an opset that goes with all others."""
         cls = self._class_of(op_type)
         assert cls is not None, op_type
-        versions = versions_of(cls)
-        start, stop = max(versions.start, self._opsets.start), min(versions.stop, self._opsets.stop)
-        self._opsets = range(start, stop)
+        self._opsets = [version for version in self._opsets if version in versions_of(cls)]
         return cls.create(
             operands=operands, result_types=result_types, properties=dict(properties or {})
         )

@@ -117,6 +117,9 @@ class LegalizeOnnxPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         del ctx
+        from lowerdeck.dialects.onnx.ops import OPSET
+
         for function in list(op.walk()):
             if isinstance(function, func.FuncOp) and not function.is_declaration:
                 OnnxWalk(function).run()
+                function.attributes.pop(OPSET, None)
