@@ -44,6 +44,7 @@ from lowerdeck.dialects.onnx.tensors import (
 from lowerdeck.dialects.onnx.types import (
     UNTYPED,
     ShapeReader,
+    is_tensor_of_unknown,
     no_dims,
     type_from_proto,
     type_to_proto,
@@ -655,4 +656,5 @@ def _add_outputs(graph: GraphProto, op: YieldOp, names: Names) -> None:
             graph.node.add(op_type="Identity", input=[name], output=[inner])
             name = inner
         own.discard(name)
-        graph.output.add(name=name, type=type_to_proto(value.type))
+        known = None if is_tensor_of_unknown(value) else type_to_proto(value.type)
+        graph.output.add(name=name, type=known)

@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.types import COMPUTABLE
 from lowerdeck.dialects.onnx.convert import Names, named_node
 from lowerdeck.dialects.onnx.ops import InitializerOp, NoneOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr, tensor_to_proto
-from lowerdeck.dialects.onnx.types import element_to_proto, type_to_proto
+from lowerdeck.dialects.onnx.types import element_to_proto, is_tensor_of_unknown, type_to_proto
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.exporters.onnx.opset import chosen_opset, opsets_of
 from lowerdeck.passes.provenance import describe, source_names
@@ -88,6 +88,9 @@ class ModelWriter:
                     pass
                 case _:
                     raise ExportError(f"{describe(op)}: is no op of onnx; run convert-to-onnx")
+        untyped = [n for n, v in zip(result_names, results, strict=True) if is_tensor_of_unknown(v)]
+        if untyped:
+            raise ExportError("\n".join(f"output '{n}': its type is not known" for n in untyped))
         for name, value in zip(result_names, results, strict=True):
             if names[value] != name:  # an input, a constant, or an output already
                 graph.node.add(op_type="Identity", input=[names[value]], output=[name])
