@@ -21,6 +21,7 @@ from lowerdeck.dialects.core.types import (
     ui64,
 )
 from lowerdeck.exporters.onnx.builder import GraphBuilder, converts
+from lowerdeck.passes.values import uniform_value
 
 _UNARY: Mapping[type[Operation], str] = {
     elementwise.AbsOp: "Abs",
@@ -74,14 +75,45 @@ _BINARY: Mapping[type[Operation], str] = {
     elementwise.SubOp: "Sub",
     elementwise.MulOp: "Mul",
     elementwise.PowOp: "Pow",
-    elementwise.MaxOp: "Max",
-    elementwise.MinOp: "Min",
 }
 
 
 @converts(*_BINARY)
 def _binary(graph: GraphBuilder, op: elementwise.BinaryOp) -> None:
     graph.set(op, graph.node(_BINARY[type(op)], [graph.value(op.lhs), graph.value(op.rhs)]))
+
+
+@converts(elementwise.MaxOp)
+def _max(graph: GraphBuilder, op: elementwise.MaxOp) -> None:
+    """Runtimes fuse Relu and Clip with what is before them, but not Max and Min."""
+    bounded = _bounded(op)
+    if bounded is not None and bounded[1] == 0:
+        graph.set(op, graph.node("Relu", [graph.value(bounded[0])]))
+    else:
+        graph.set(op, graph.node("Max", [graph.value(op.lhs), graph.value(op.rhs)]))
+
+
+@converts(elementwise.MinOp)
+def _min(graph: GraphBuilder, op: elementwise.MinOp) -> None:
+    upper = _bounded(op)
+    below = None if upper is None else upper[0].owner
+    lower = _bounded(below) if isinstance(below, elementwise.MaxOp) else None
+    if upper is not None and lower is not None:
+        limits = [graph.like(op.lhs, bound) for bound in (lower[1], upper[1])]
+        graph.set(op, graph.node("Clip", [graph.value(lower[0]), *limits]))
+    else:
+        graph.set(op, graph.node("Min", [graph.value(op.lhs), graph.value(op.rhs)]))
+
+
+def _bounded(op: elementwise.MaxOp | elementwise.MinOp) -> tuple[SSAValue, float] | None:
+    """A value of floats and the number that bounds it, if the result has its shape."""
+    if not is_float(element_type(op.lhs)):
+        return None
+    for x, other in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+        bound = uniform_value(other)
+        if bound is not None and x.type == op.results[0].type:
+            return x, float(bound)
+    return None
 
 
 @converts(elementwise.DivOp)

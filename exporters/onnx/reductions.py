@@ -119,6 +119,9 @@ def _window_pool(graph: GraphBuilder, op: reductions.PoolOp, kernel: Sequence[in
         )
         x, amounts = padded_input(graph, op, -np.inf, explicit=too_wide)
         return graph.node("MaxPool", [x], pads=amounts, **window)
+    if op.kind.data == PoolKind.AVERAGE and (pads := _pads_of_average(op, kernel)) is not None:
+        window |= {"pads": pads, "count_include_pad": int(bool(op.count_pads.value.data))}
+        return graph.node("AveragePool", [graph.value(op.input)], **window)
     x, _ = padded_input(graph, op, explicit=True)
     volume = graph.like(op.input, float(np.prod(kernel)))
     total = graph.node("Mul", [graph.node("AveragePool", [x], **window), volume])
@@ -126,6 +129,15 @@ def _window_pool(graph: GraphBuilder, op: reductions.PoolOp, kernel: Sequence[in
         return total
     counted = graph.node("AveragePool", [_counted(graph, op)], **window)
     return graph.node("Div", [total, graph.node("Mul", [counted, volume])])
+
+
+def _pads_of_average(op: reductions.PoolOp, kernel: Sequence[int]) -> list[int] | None:
+    """The `pads` with which AveragePool counts as core does; None if it counts otherwise."""
+    pads = static(op.pads_begin, op.pads_end, op.overhang)
+    if pads is None or any(pads[2]) or set(tensor.ints(op.dilations)) > {1}:
+        return None
+    fits = all(max(b, e) < k for b, e, k in zip(*pads[:2], kernel, strict=True))
+    return [*pads[0], *pads[1]] if fits else None
 
 
 def _counted(graph: GraphBuilder, op: reductions.PoolOp) -> SSAValue:

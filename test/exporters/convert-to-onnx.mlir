@@ -114,3 +114,42 @@ func.func @main(%x : tensor<2x3xui8> {core.name = "x"}, %w : tensor<3x4xi8> {cor
   %z = core.matmul %x, %w, %r, %q in i32 : (tensor<2x3xui8>, tensor<3x4xi8>, tensor<2x1xui8>, tensor<4xi8>) -> tensor<2x4xi32>
   func.return %y, %z : tensor<2x4xi32>, tensor<2x4xi32>
 }
+
+// -----
+
+// What runtimes fuse with the node before: a maximum with zero, and a minimum of a maximum.
+// CHECK-LABEL: func.func @main
+// CHECK-DAG:     %[[LOW:.+]] = onnx.initializer #core.blob<"0x000080BF"> : tensor<f32>
+// CHECK-DAG:     %[[HIGH:.+]] = onnx.initializer #core.blob<"0x0000C040"> : tensor<f32>
+// CHECK:         %[[R:.+]] = onnx.Relu_14 %x
+// CHECK:         %[[C:.+]] = onnx.Clip_13 %x, %[[LOW]], %[[HIGH]]
+// CHECK-NEXT:    func.return %[[R]], %[[C]]
+// PHASE:         onnx.Relu_14
+// PHASE:         onnx.Clip_13
+func.func @main(%x : tensor<2x3xf32> {core.name = "x"}) -> (tensor<2x3xf32> {core.name = "y"}, tensor<2x3xf32> {core.name = "z"}) {
+  %zero = core.constant dense<0.0> : tensor<f32>
+  %low = core.constant dense<-1.0> : tensor<1xf32>
+  %high = core.constant dense<6.0> : tensor<1x1xf32>
+  %y = core.max %zero, %x : (tensor<f32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+  %m = core.max %x, %low : (tensor<2x3xf32>, tensor<1xf32>) -> tensor<2x3xf32>
+  %z = core.min %m, %high : (tensor<2x3xf32>, tensor<1x1xf32>) -> tensor<2x3xf32>
+  func.return %y, %z : tensor<2x3xf32>, tensor<2x3xf32>
+}
+
+// -----
+
+// The nearest cases: a number that widens the value, one for each column, and integers.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:     onnx.Relu
+// CHECK-NOT:     onnx.Clip
+// CHECK-COUNT-3: onnx.Max_13
+// CHECK-NOT:     onnx.Relu
+func.func @main(%x : tensor<3xf32> {core.name = "x"}, %i : tensor<3xi32> {core.name = "i"}) -> (tensor<2x3xf32> {core.name = "y"}, tensor<3xf32> {core.name = "z"}, tensor<3xi32> {core.name = "k"}) {
+  %zeros = core.constant dense<0.0> : tensor<2x1xf32>
+  %several = core.constant dense<[0.0, 0.0, 1.0]> : tensor<3xf32>
+  %none = core.constant dense<0> : tensor<i32>
+  %y = core.max %x, %zeros : (tensor<3xf32>, tensor<2x1xf32>) -> tensor<2x3xf32>
+  %z = core.max %x, %several : (tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  %k = core.max %i, %none : (tensor<3xi32>, tensor<i32>) -> tensor<3xi32>
+  func.return %y, %z, %k : tensor<2x3xf32>, tensor<3xf32>, tensor<3xi32>
+}

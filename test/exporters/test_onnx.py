@@ -217,6 +217,16 @@ def test_select() -> None:
     )
 
 
+def test_bounds() -> None:
+    def program(x: SSAValue) -> Any:
+        zero, six = constant.scalar(0.0, f32).result, constant.scalar(6.0, f32).result
+        positive = elementwise.MaxOp(x, zero).result
+        crossed = elementwise.MinOp(elementwise.MaxOp(x, six).result, zero).result
+        return [positive, elementwise.MinOp(positive, six).result, crossed]
+
+    check({"x": np.append(SPECIAL, np.float32(7))}, program)
+
+
 @pytest.mark.parametrize("to", [f64, f16, i64, i8, ui8, i1])
 def test_cast(to: Attribute) -> None:
     x = np.array([0, 1, 2.5, 3.99, 100.2, 0.3], np.float32)
@@ -560,6 +570,20 @@ def test_pool(kind: str, count_pads: bool, case: dict[str, Any]) -> None:
         lambda x: reductions.PoolOp(kind, x, **arguments),
         {"x": [2, 3, n, 6]},
     )
+
+
+def test_averages_are_single_nodes() -> None:
+    for count_pads in (True, False):
+
+        def program(x: SSAValue, counted: bool = count_pads) -> Any:
+            pads = {"pads_begin": [1, 0], "pads_end": [1, 1]}
+            sizes = {"kernel": [3, 3], "strides": [1, 2], "dilations": [1, 1]}
+            return reductions.PoolOp("average", x, count_pads=counted, **sizes, **pads)
+
+        inputs = {"x": floats(2, 3, 7, 6)}
+        check(inputs, program)
+        nodes = to_model(module_of(inputs, program)).graph.node
+        assert [node.op_type for node in nodes] == ["AveragePool"]
 
 
 def test_if_captures_and_yields_outer_values() -> None:
