@@ -576,9 +576,14 @@ def test_averages_are_single_nodes() -> None:
     for count_pads in (True, False):
 
         def program(x: SSAValue, counted: bool = count_pads) -> Any:
-            pads = {"pads_begin": [1, 0], "pads_end": [1, 1]}
-            sizes = {"kernel": [3, 3], "strides": [1, 2], "dilations": [1, 1]}
-            return reductions.PoolOp("average", x, count_pads=counted, **sizes, **pads)
+            arguments: dict[str, Any] = {
+                "kernel": [3, 3],
+                "strides": [1, 2],
+                "dilations": [1, 1],
+                "pads_begin": [1, 0],
+                "pads_end": [1, 1],
+            }
+            return reductions.PoolOp("average", x, count_pads=counted, **arguments)
 
         inputs = {"x": floats(2, 3, 7, 6)}
         check(inputs, program)
