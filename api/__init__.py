@@ -3,9 +3,9 @@ lowerdeck: compile trained models to C that depends on nothing.
 
 Every exception of its own is a LowerdeckError: ModelError for a model that is wrong (FrontendError
 lists all that cannot be imported, LimitError is for too little memory), CompileError for what
-passes cannot compile (ExportError: for what a format cannot say), OptionError, BuildError for the
-C compiler's part, RunError for a run of a model, and InternalError for a fault of lowerdeck. Beside
-them there are OSError, and ParseError of xDSL for IR text.
+passes cannot compile (ExportError: for what a format cannot say), OptionError, PluginError,
+BuildError for the C compiler's part, RunError for a run of a model, and InternalError for a fault
+of lowerdeck. Beside them there are OSError, and ParseError of xDSL for IR text.
 
 The names below are resolved on first use, so that `import lowerdeck.dialects` loads
 neither numpy nor the compiler.
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lowerdeck.exporting import export
     from lowerdeck.frontends.errors import FrontendError
     from lowerdeck.passes.options import OptionError
+    from lowerdeck.plugins import PluginError, load_plugin
 
     __version__: str
 
@@ -46,12 +47,14 @@ __all__ = [
     "Model",
     "ModelError",
     "OptionError",
+    "PluginError",
     "RunError",
     "__version__",
     "backend",
     "compile",
     "export",
     "load",
+    "load_plugin",
 ]
 
 _MODULES = {
@@ -65,10 +68,12 @@ _MODULES = {
     "Model": "compiler",
     "ModelError": "dialects.errors",
     "OptionError": "passes.options",
+    "PluginError": "plugins",
     "RunError": "binding",
     "compile": "compiler",
     "export": "exporting",
     "load": "compiler",
+    "load_plugin": "plugins",
 }
 """The module, below this one, that holds what a name stands for."""
 

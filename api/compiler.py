@@ -39,6 +39,8 @@ from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.dialects.recursion import working_on_modules
 from lowerdeck.lowering.targets import machine_key
 from lowerdeck.passes.options import CompileOptions
+from lowerdeck.plugins import identity as plugins_identity
+from lowerdeck.plugins import load_installed
 
 if TYPE_CHECKING:
     from google.protobuf.message import Message
@@ -85,6 +87,7 @@ def compile(
     fast_math: bool = False,
     profile: bool = False,
     schedules: Mapping[str, str] = MappingProxyType({}),
+    extra_passes: str = "",
     cache: bool = True,
     **import_options: OptionValue,
 ) -> Model:
@@ -107,7 +110,9 @@ def compile(
     the result is kept on disk. `strict_accuracy` leaves out what is faster but adds to rounding
     errors, and `fast_math` uses algebra of real numbers on floats, as pass `fast-math` lists it.
     With `profile` the C can take the time of each of its kernels, for `Model.profile`. `schedules`
-    are those of single kernels, as `lowerdeck.tune.read_schedules` reads them.
+    are those of single kernels, as `lowerdeck.tune.read_schedules` reads them. `extra_passes` run
+    at the end of the phase `optimized`, as a pipeline; `lowerdeck.load_plugin` loads passes,
+    targets, strategies, frontends and operators from outside.
 
     FrontendError or CompileError lists everything that cannot be compiled; BuildError if
     there is no C compiler, or if it fails.
@@ -127,12 +132,14 @@ def compile(
         fast_math=fast_math,
         profile=profile,
         schedules=schedules,
+        extra_passes=extra_passes,
     )
     return compile_with(model, options, cache=cache)
 
 
 def known_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
     """Options of frontends that were given; TypeError for a name that none of them has."""
+    load_installed()
     declared = declared_options()
     if unknown := [name for name in options if name not in declared]:
         raise TypeError(f"compile() has no option {unknown[0]!r}; frontends have {[*declared]}")
@@ -144,6 +151,7 @@ def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) 
     from lowerdeck.frontends import model_files
     from lowerdeck.lowering.pipeline import check_options
 
+    load_installed()
     check_options(options)
     require_compiler()
     with model_file(model) as path:
@@ -186,6 +194,7 @@ def key_of(model: str, graph: str, options: CompileOptions, *others: str) -> str
         machine_key(options.target),
         " ".join([*compiler, *user_flags()]),
         compiler_version(tuple(compiler)),
+        plugins_identity(),
         *others,
     )
 
@@ -239,6 +248,7 @@ def read_model(model: str, options: CompileOptions) -> tuple[ModuleOp, Lowerdeck
     from lowerdeck.passes.context import LowerdeckContext
     from lowerdeck.passes.provenance import warn_of_names
 
+    load_installed()
     check_options(options)
     context = LowerdeckContext(options=options)
     register_dialects(context)

@@ -12,6 +12,8 @@ from difflib import get_close_matches
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
+from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.exceptions import ArgSpecParseError
 
 from lowerdeck.dialects.errors import working_on
 from lowerdeck.dialects.frameworks import EXPORT, Export, PassFactory, exports, lazy
@@ -60,8 +62,16 @@ PASSES: dict[str, PassFactory] = {
 }
 """Every pass of lowering, by name."""
 
-ALL_PASSES: MutableMapping[str, PassFactory] = ChainMap(PASSES, core_pipeline.PASSES, EXPORT)
-"""Every pass of the compiler, by name."""
+LOADED: dict[str, PassFactory] = {}
+"""Every pass of plugins, by name."""
+
+ALL_PASSES: MutableMapping[str, PassFactory] = ChainMap(
+    PASSES, core_pipeline.PASSES, EXPORT, LOADED
+)
+"""Every pass of the compiler and of plugins, by name."""
+
+EXTRA_AFTER = "optimized"
+"""The phase at whose end the user's extra passes run."""
 
 _SCHEDULING = [
     "peel",
@@ -137,6 +147,10 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
     ]
     if options.strategy or options.disable_strategy:
         problems += _strategy_problems(options)
+    try:
+        extra_passes(options, passes)
+    except ValueError as error:
+        problems.append(("extra_passes", str(error)))
     for pattern in regexes_of(options.skip_nodes):
         try:
             re.compile(pattern)
@@ -144,6 +158,17 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
             problems.append(("skip_nodes", f"'{pattern}': {error}"))
     if problems:
         raise OptionError(problems)
+
+
+def extra_passes(options: CompileOptions, known: Collection[str] = ALL_PASSES) -> list[ModulePass]:
+    """The passes that a user adds to those of EXTRA_AFTER; ValueError if they make no sense."""
+    try:
+        specs = list(parse_pipeline(options.extra_passes))
+        if unknown := [spec.name for spec in specs if spec.name not in known]:
+            raise ValueError(no_pass(unknown[0], known))
+        return [ALL_PASSES[spec.name]().from_pass_spec(spec) for spec in specs]
+    except ArgSpecParseError as error:
+        raise ValueError(str(error)) from error
 
 
 def _strategy_problems(options: CompileOptions) -> Iterator[tuple[str, str]]:
@@ -247,6 +272,7 @@ def run_to_phase(
     for current in way[start:] if direct is None else (phase,):
         names = passes_of_phase(current, options) if direct is None else _simplification(direct)
         passes = [other[name] if name in other else ALL_PASSES[name]()() for name in names]
+        passes += extra_passes(options) if current == EXTRA_AFTER else []
         run_passes(context, module, filter(None, passes), observer, current)
         observer.after_phase(current, module)
         check_contract(module, current)

@@ -30,6 +30,7 @@ from lowerdeck.dialects.buffer import entry_ops, kernel
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp
+from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.symbols import region_symbols_made_by, symbols_made_by
 from lowerdeck.dialects.core.tensor import ReshapeOp
 from lowerdeck.dialects.core.types import COMPUTABLE, UNKNOWN, TensorEncoding
@@ -128,8 +129,17 @@ def _problems(op: Operation, phase: str) -> Iterator[str]:
     for value in _defined_by(op):
         if (problem := _type_problem(value.type, needs_rank)) is not None:
             yield problem
+    if phase == "kernels" and isinstance(op, CustomOp) and (step := _step_to_c(op)) is not None:
+        yield f"the operator {op.operator.data} has no C; {step}"
     if phase == "kernels" and _should_be_in_kernel(op):
         yield f"'{op.name}' is not in a kernel; form-kernels should have put it into one"
+
+
+def _step_to_c(op: CustomOp) -> str | None:
+    """What has to be done for an operator from outside to be compiled, if anything."""
+    if (operator := op.definition) is None:
+        return "load the plugin that defines it"
+    return operator.next_step or None
 
 
 def _weight_problem(op: entry_ops.WeightOp) -> str | None:

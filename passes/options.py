@@ -91,6 +91,9 @@ class CompileOptions:
     """Names of strategies that no kernel runs by."""
     strategy: Collection[str] = field(default=(), metadata={"key": _in_any_order})
     """Names of strategies that kernels run by wherever they can, whatever the estimates say."""
+    extra_passes: str = ""
+    """Passes, of plugins or others, that run at the end of the phase `optimized`: a pipeline, as
+    `--pass-pipeline` takes it."""
     rank: int = 0
     """Which schedules kernels get instead of the best by estimate: 1 is the second best, and so on;
     `tune` tries them."""

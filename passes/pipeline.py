@@ -16,6 +16,7 @@ _MODULES: Mapping[str, str] = {
     "opt": "opt",
     "post": "post",
     "infer-shapes": "infer_shapes",
+    "decompose-custom": "decompose_custom",
     "cse": "cse",
     "dce": "dce",
     "fold": "fold",
@@ -70,6 +71,8 @@ def legalize() -> list[str]:
         *LEGALIZATION,
         # Legalization infers as it goes; loops and branches may leave types to settle.
         "infer-shapes",
+        # After it, for decompositions go by types. Operators of plugins that have none stay.
+        "decompose-custom",
     ]
 
 

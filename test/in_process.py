@@ -23,6 +23,7 @@ from unittest.mock import patch
 import lit.TestRunner
 from filecheck.main import main as filecheck
 
+from lowerdeck.plugins import temporarily
 from lowerdeck.tools.opt_tool import main as opt_tool
 
 MAINS: Mapping[str, Callable[[Sequence[str]], object]] = {
@@ -76,7 +77,7 @@ class _Finished:
         self.stdout = _pipe() if stdout == subprocess.PIPE else None
         self.stderr = _pipe() if stderr == subprocess.PIPE else None
         files = (self.stdin or stdin, self.stdout or stdout, self.stderr or stderr)
-        with _process(env, cwd, *files):
+        with _process(env, cwd, *files), temporarily():
             self.returncode = _status(name, args)
         for pipe in (self.stdout, self.stderr):
             if pipe is not None:

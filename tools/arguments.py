@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from lowerdeck.dialects.frameworks import declared_options
+from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.lowering.targets import target_names
 from lowerdeck.passes.options import CompileOptions, OptionError
 from lowerdeck.tools.common import ToolError
@@ -33,6 +33,13 @@ def add_options(
     add = parser.add_argument
     for name, option in declared_options().items():
         add(f"--{name}", dest=name, metavar=option.metavar, help=option.help)
+    add(
+        "--import-option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="what the frontend of a plugin lets its user say of a model; repeatable",
+    )
     add(
         "--output",
         action="append",
@@ -59,6 +66,20 @@ def add_options(
         help="what identifiers and files of the C begin with (default: that of the model's file)",
     )
     add("--threads", type=int, default=1, metavar="N", help="threads of one run (default: 1)")
+    add(
+        "--load",
+        action="append",
+        default=[],
+        metavar="FILE|MODULE",
+        help="load a plugin: a Python file or an importable module with passes, targets, "
+        "strategies, frontends or operators; repeatable",
+    )
+    add(
+        "--extra-passes",
+        default="",
+        metavar="SPEC",
+        help="passes to run at the end of the phase optimized: name,name{option=value},...",
+    )
     add("--disable", action="append", default=[], metavar="PASS,...", help="leave passes out")
     add(
         "--disable-strategy",
@@ -100,12 +121,10 @@ def compile_options(
     args: argparse.Namespace, progress: Callable[[str], None] = lambda text: None
 ) -> CompileOptions:
     """The options of a command line."""
-    texts = {name: option.parse(getattr(args, name)) for name, option in declared_options().items()}
-    given = {name: value for name, value in texts.items() if value is not None}
     return CompileOptions(
         outputs=args.output,
         input_shapes=parse_shapes(args.input_shape),
-        import_options=given,
+        import_options=_import_options(args),
         target=args.compile_for,
         name=args.name,
         threads=args.threads,
@@ -114,6 +133,7 @@ def compile_options(
         strategy=listed(args.strategy),
         skip_nodes=[regex for text in args.skip_nodes for regex in split_regexes(text)],
         rewrite_limit=args.rewrite_limit,
+        extra_passes=args.extra_passes,
         strict_accuracy=args.strict_accuracy,
         fast_math=args.fast_math,
         embed_weights=args.embed_weights,
@@ -121,6 +141,20 @@ def compile_options(
         progress=progress,
         warn=lambda text: print(f"warning: {text}", file=sys.stderr),
     )
+
+
+def _import_options(args: argparse.Namespace) -> dict[str, OptionValue]:
+    """What is said of the model: by flags, or of frontends that came after the flags by name."""
+    declared = declared_options()
+    texts: dict[str, str | None] = {name: getattr(args, name, None) for name in declared}
+    for option in args.import_option:
+        name, equals, text = option.partition("=")
+        if not equals or name not in declared:
+            known = ", ".join(declared)
+            raise ToolError(f"--import-option {option}: expected NAME=VALUE, NAME one of {known}")
+        texts[name] = text
+    values = {name: declared[name].parse(text) for name, text in texts.items()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def listed(values: Sequence[str]) -> list[str]:
@@ -142,6 +176,18 @@ def split_regexes(text: str) -> list[str]:
         else:
             parts[-1] += token
     return [part for part in parts if part]
+
+
+def load_plugins(tool: str, specs: Sequence[str]) -> None:
+    """Register the installed plugins and those of a command line; ToolError."""
+    from lowerdeck.plugins import PluginError, load_installed, load_plugin
+
+    try:
+        load_installed()
+        for spec in specs:
+            load_plugin(spec)
+    except PluginError as error:
+        raise ToolError("\n".join(f"{tool}: {line}" for line in str(error).splitlines())) from error
 
 
 @contextmanager

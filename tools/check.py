@@ -112,12 +112,12 @@ def finding_arguments(
     args: argparse.Namespace,
 ) -> tuple[Inputs | None, Sequence[type[ModulePass]], int]:
     """Inputs if they were given, loaded passes, and steps of the interpreter."""
+    from lowerdeck.plugins import passes_of
     from lowerdeck.tools.arguments import read_arrays
-    from lowerdeck.tools.load_pass import loaded_passes
     from lowerdeck.tools.reference import MAX_STEPS
 
     inputs = read_arrays(args.inputs) if args.inputs else None
-    loaded = [one for spec in args.load_pass for one in loaded_passes("lowerdeck", spec)]
+    loaded = [one for spec in args.load_pass for one in passes_of(spec)]
     if args.check_steps is not None and args.check_steps < 1:
         raise ToolError(f"lowerdeck: --check-steps: {args.check_steps} is not a number of steps")
     return inputs, loaded, args.check_steps or MAX_STEPS

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from lowerdeck.dialects.files import replacing
 from lowerdeck.frontends.frontend import graph_file, known_formats
-from lowerdeck.tools.arguments import add_options, checking_options, compile_options
+from lowerdeck.tools.arguments import (
+    add_options,
+    checking_options,
+    compile_options,
+    load_plugins,
+)
 from lowerdeck.tools.common import ToolError
 
 if TYPE_CHECKING:
@@ -86,6 +91,7 @@ def command_options(args: argparse.Namespace, progress: Progress) -> CompileOpti
             passed = time.perf_counter() - start
             print(f"lowerdeck: {passed:8.3f} s  {text}", file=sys.stderr)
 
+    load_plugins("lowerdeck", args.load)
     options = compile_options(args, step)
     with checking_options("lowerdeck"):
         check_options(options)

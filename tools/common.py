@@ -120,6 +120,7 @@ def user_errors() -> tuple[type[Exception], ...]:
     from lowerdeck.dialects.blob import ElidedBlobError
     from lowerdeck.dialects.errors import ModelError
     from lowerdeck.passes.options import OptionError
+    from lowerdeck.plugins import PluginError
 
     return (
         ToolError,
@@ -130,6 +131,7 @@ def user_errors() -> tuple[type[Exception], ...]:
         OSError,
         OptionError,
         ParseError,
+        PluginError,
         UnregisteredConstructException,
     )
 

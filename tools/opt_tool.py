@@ -26,11 +26,12 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from lowerdeck import lowering
 from lowerdeck.dialects.files import is_special, replacing
-from lowerdeck.dialects.frameworks import exports
+from lowerdeck.dialects.frameworks import FRAMEWORKS, exports
 from lowerdeck.dialects.registry import dialects
 from lowerdeck.frontends.frontend import formats, graph_file
 from lowerdeck.lowering.pipeline import (
     ALL_PASSES,
+    LOADED,
     Observer,
     check_options,
     no_pass,
@@ -41,9 +42,14 @@ from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import PHASES
 from lowerdeck.passes.options import UNSPECIFIED
 from lowerdeck.passes.provenance import warn_of_names
-from lowerdeck.tools.arguments import add_options, checking_options, compile_options, listed
+from lowerdeck.tools.arguments import (
+    add_options,
+    checking_options,
+    compile_options,
+    listed,
+    load_plugins,
+)
 from lowerdeck.tools.common import ToolError, about, run_tool, verify
-from lowerdeck.tools.load_pass import loaded_passes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -171,14 +177,8 @@ class OptTool(xDSLOptMain):
         )
         # Without vectors by default, so that output does not depend on the machine.
         add_options(arg_parser, target_flag="--for-target", target=UNSPECIFIED.target)
-        add(
-            "--load-pass",
-            action="append",
-            default=[],
-            metavar="FILE:CLASS",
-            help="register a pass of a Python file, or of an importable module, by its own name; "
-            "without :CLASS all of its passes",
-        )
+        # The older name of --load; a plugin may be passes alone.
+        add("--load-pass", action="append", dest="load", help=argparse.SUPPRESS)
 
     # Input
 
@@ -228,9 +228,7 @@ class OptTool(xDSLOptMain):
     def setup_pipeline(self) -> None:
         """What the arguments ask for; ToolError if they make no sense."""
         args = self.args
-        for spec in args.load_pass:
-            for loaded in loaded_passes("opt-tool", spec):
-                self.register_pass(loaded.name, lambda loaded=loaded: loaded)
+        self._load_plugins()
         for name in (*listed(args.print_ir_after), *listed(args.print_ir_before)):
             if name not in self.available_passes:
                 raise ToolError(f"opt-tool: {no_pass(name, self.available_passes)}")
@@ -245,6 +243,17 @@ class OptTool(xDSLOptMain):
             known = ", ".join(phases)
             raise ToolError(f"opt-tool: --compile-to: '{args.compile_to}' is none of {known}")
         self.pipeline = PassPipeline(self._parse_passes(args.passes))
+
+    def _load_plugins(self) -> None:
+        """What plugins add to what is known since before the arguments were read."""
+        load_plugins("opt-tool", self.args.load)
+        self.available_passes.update(LOADED)
+        for framework in FRAMEWORKS.values():
+            if framework.name not in self.ctx.registered_dialect_names:
+                self.ctx.register_dialect(framework.name, framework.dialect)
+                self.available_passes.update(framework.legalization)
+        for name in formats():
+            self.available_frontends[name] = self._load_model
 
     def apply_passes(self, prog: ModuleOp) -> None:
         """The passes of the pipeline, or those of each phase up to that of `--compile-to`."""
@@ -462,9 +471,12 @@ class _ListAction(argparse.Action):
         super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
         self._listed = listed
 
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: Any
+    ) -> None:
         from lowerdeck.tools import listings
 
+        load_plugins("opt-tool", namespace.load)
         print(listings.passes() if self._listed == "passes" else listings.targets())
         parser.exit()
 

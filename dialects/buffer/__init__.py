@@ -5,6 +5,7 @@ function calls them in order. This level decides everything that is printed as C
 
 from xdsl.ir import Dialect
 
+from lowerdeck.dialects.buffer.custom import InvokeOp
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp
 from lowerdeck.dialects.buffer.entry_ops import (
     AllocOp,
@@ -68,6 +69,7 @@ Buffer = Dialect(
         CheckIndexOp,
         ScratchOp,
         RemfOp,
+        InvokeOp,
         CompareOp,
         AnyOp,
         SelectOp,

@@ -11,6 +11,7 @@ from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp, IotaOp
 from lowerdeck.dialects.core.control_flow import IfOp, KernelOp, LoopOp, YieldOp
+from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.elementwise import ELEMENTWISE
 from lowerdeck.dialects.core.enums import ENUMERATIONS
 from lowerdeck.dialects.core.layout import LayoutAttr
@@ -38,6 +39,7 @@ Core = Dialect(
         *LINEAR,
         AttentionOp,
         *REDUCE,
+        CustomOp,
         IfOp,
         LoopOp,
         KernelOp,

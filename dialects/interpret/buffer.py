@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math as python_math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import singledispatchmethod
+from functools import partial, singledispatchmethod
 from typing import Any, TypeAlias, cast
 
 import ml_dtypes
@@ -31,6 +31,7 @@ from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import entry_ops, kernel, tiles, vector
+from lowerdeck.dialects.buffer.custom import InvokeOp
 from lowerdeck.dialects.buffer.entry import EntryOp, OpenOutputOp, find_entry
 from lowerdeck.dialects.buffer.enums import LaneReduction, Requirement
 from lowerdeck.dialects.buffer.operands import by_operand, by_parameter
@@ -51,6 +52,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Atom, Expr
 from lowerdeck.dialects.interpret.core import evaluate
+from lowerdeck.dialects.interpret.custom import compute, operator_named
 from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError, describe
 
 SIMULATED_PARTS = 3
@@ -676,6 +678,13 @@ class _KernelWriter:
         self._line(f"{all_}[:] = {all_}.reshape({op.rows}, {op.lanes}).T.ravel()")
 
     @_op.register
+    def _(self, op: InvokeOp) -> None:
+        shapes = [f"[{', '.join(self._sizes[value])}]" for value in op.operands]
+        memory = [self._names[value] for value in op.operands]
+        run = self._constant(partial(_invoke, op))
+        self._line(f"{run}([{', '.join(memory)}], [{', '.join(shapes)}])")
+
+    @_op.register
     def _(self, op: tiles.DotTilesOp) -> None:
         """Each matrix is a view of as many elements as are read."""
         rows, columns, depth = op.sizes
@@ -734,6 +743,21 @@ class _KernelWriter:
         number = value.value.data
         text = str(bool(number)) if type_ == i1 else f"({_wrap(number, _width(type_))})"
         self._names[op.result] = text
+
+
+def _invoke(op: InvokeOp, memory: Sequence[Array], shapes: Sequence[Sequence[int]]) -> None:
+    """What the C function of an operator computes is what its plugin says of it in numpy."""
+    operator, count = operator_named(op.operator.data), len(op.inputs)
+    tensors = [
+        buffer.view(numpy_dtype(ref_type(value).element)).reshape(shape)
+        for value, buffer, shape in zip(op.operands, memory, shapes, strict=True)
+    ]
+    found = compute(operator, tensors[:count], op.values)
+    for result, target in zip(found, tensors[count:], strict=False):  # the rest is workspace
+        if result.shape != target.shape or result.dtype != target.dtype:
+            wrong, declared = (f"{each.dtype}{list(each.shape)}" for each in (result, target))
+            raise InterpretError(f"{describe(op)}: {operator.name} gives {wrong}, not {declared}")
+        target[...] = result
 
 
 def _python(expr: Expr, names: Mapping[str, str]) -> str:

@@ -17,9 +17,10 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import DenseArrayBase
-from xdsl.ir import Operation
+from xdsl.ir import Operation, SSAValue
 
 from lowerdeck.dialects.core import attention, constant, elementwise, linear, reduce, tensor
+from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.enums import (
     CumulativeKind,
     ExtremumKind,
@@ -30,7 +31,8 @@ from lowerdeck.dialects.core.enums import (
     ReduceKind,
     ScatterReduction,
 )
-from lowerdeck.dialects.core.types import DimsAttr, element_type, numpy_dtype
+from lowerdeck.dialects.core.types import DimsAttr, dims_of, element_type, numpy_dtype
+from lowerdeck.dialects.interpret.custom import compute, operator_named
 from lowerdeck.dialects.interpret.errors import InterpretError, describe
 
 Array: TypeAlias = NDArray[Any]
@@ -149,6 +151,17 @@ def _iota(op: constant.IotaOp, args: Sequence[Array], symbols: Symbols) -> Array
     axis = op.axis.data
     line = np.arange(shape[axis], dtype=np.int64)
     return np.broadcast_to(line.reshape([-1] + [1] * (len(shape) - axis - 1)), shape)
+
+
+@_meaning_of(CustomOp)
+def _custom(op: CustomOp, args: Sequence[Array], symbols: Symbols) -> tuple[Array, ...]:
+    results = compute(operator_named(op.operator.data), args, op.values)
+    memory = op.results[len(results) :]  # of workspace, which nothing reads
+    return (*results, *(np.zeros(_sizes(value, symbols), np.uint8) for value in memory))
+
+
+def _sizes(value: SSAValue, symbols: Symbols) -> list[int]:
+    return [dim.evaluate(symbols) for dim in dims_of(value)]
 
 
 # Elementwise

@@ -20,8 +20,11 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.utils.exceptions import InterpretationError
 
+from lowerdeck.dialects.core.operators import CustomOperator, operator_of
 from lowerdeck.dialects.core.types import UNKNOWN, SequenceType, element_type, numpy_dtype
+from lowerdeck.dialects.interpret.custom import compute
 from lowerdeck.dialects.onnx.convert import captured_values, op_to_node
+from lowerdeck.dialects.onnx.custom import parameters_of
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, NoneOp, OnnxOp, YieldOp
 from lowerdeck.dialects.onnx.types import is_unknown, type_to_proto
 
@@ -53,6 +56,8 @@ def run_op(
     if not isinstance(op, OnnxOp):
         raise InterpretationError(f"'{op.name}' is not an op of the onnx dialect")
     outer = captured or {}
+    if (operator := operator_of(op.domain, op.op_type)) is not None:
+        return _run_custom(op, operator, args)
     if op.op_type in _CONTROL_FLOW:
         return _CONTROL_FLOW[op.op_type](op, args, run_region or partial(_evaluate_in, outer))
     if op.op_type == "Constant" and "sparse_value" in op.properties:
@@ -100,6 +105,13 @@ def _run_node(op: OnnxOp, args: Sequence[Value], captured: Mapping[SSAValue, Val
         raise InterpretationError(f"{op.name} cannot be run: {error}") from error
     computed = iter(found)
     return [_as_value(next(computed)) if name else None for name in outputs]
+
+
+def _run_custom(op: OnnxOp, operator: CustomOperator, args: Sequence[Value]) -> list[Value]:
+    """An operator that a plugin defines."""
+    given = [cast(Array, arg) for arg in args if arg is not None]
+    results: list[Value] = [*compute(operator, given, parameters_of(operator, op.properties))]
+    return results[: len(op.results)]
 
 
 def _model(op: OnnxOp, node: onnx.NodeProto, outer: Mapping[SSAValue, str]) -> onnx.ModelProto:

@@ -159,7 +159,8 @@ def unknown_operator(node: NodeProto, opset: Opset) -> str:
         return f"the model imports no opset for the domain '{domain}' of operator {operator}"
     return (
         f"operator {operator} is unknown in opset {opset[domain]} of onnx {onnx.__version__}; "
-        "export the model without it, or give it as a function of the model"
+        "export the model without it, give it as a function of the model, or load a plugin that "
+        "defines it"
     )
 
 

@@ -40,8 +40,10 @@ from xdsl.traits import IsTerminator, Pure, RecursiveMemoryEffect
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import BlobAttr
+from lowerdeck.dialects.core.operators import OPERATORS, CustomOperator, operator_of
 from lowerdeck.dialects.frameworks import FrameworkOp
 from lowerdeck.dialects.numbers import dense_floats, dense_ints, parse_float32, parse_int64
+from lowerdeck.dialects.onnx.custom import schema_of
 from lowerdeck.dialects.onnx.tensors import (
     SparseTensorAttr,
     TensorAttr,
@@ -348,9 +350,18 @@ def op_name(domain: str, op_type: str, version: int) -> str:
     return f"onnx.{prefix}{op_type}_{version}"
 
 
-@cache
 def op_class(domain: str, op_type: str, version: int) -> type[OnnxOp] | None:
-    """The class of the newest operator version that is not newer than the opset `version`."""
+    """
+    The class of the newest operator version that is not newer than the opset `version`; that of an
+    operator that a plugin defines, whatever the version.
+    """
+    if (operator := operator_of(domain, op_type)) is not None and version >= 1:
+        return _custom_class(operator)
+    return _standard_class(domain, op_type, version)
+
+
+@cache
+def _standard_class(domain: str, op_type: str, version: int) -> type[OnnxOp] | None:
     domain = "" if domain == "ai.onnx" else domain
     if version < 1 or not defs.has(op_type, version, domain):
         return None
@@ -367,8 +378,14 @@ def latest_opset(domain: str) -> int | None:
 
 
 def op_classes() -> Iterator[type[OnnxOp]]:
-    """The classes of all operator versions."""
-    return iter(_classes().values())
+    """The classes of all operator versions, and those of operators that plugins define."""
+    yield from _classes().values()
+    yield from map(_custom_class, OPERATORS.values())
+
+
+@cache
+def _custom_class(operator: CustomOperator) -> type[OnnxOp]:
+    return _make_class(schema_of(operator))
 
 
 @cache

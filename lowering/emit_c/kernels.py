@@ -11,12 +11,14 @@ from xdsl.dialects.vector import BroadcastOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 
 from lowerdeck.dialects.buffer import kernel, tiles, vector
+from lowerdeck.dialects.buffer.custom import InvokeOp
 from lowerdeck.dialects.buffer.operands import parameter
 from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.buffer.vector import LARGEST_STRIDE, lanes_of, scalar_of
 from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.dialects.dims import Expr
+from lowerdeck.lowering.emit_c import custom
 from lowerdeck.lowering.emit_c.vectors import (
     function_name,
     memory_name,
@@ -251,6 +253,12 @@ def _(op: vector.PrefetchOp, c: CWriter) -> None:
     """A hint: to read it, from the L2 cache, because it would not stay in the L1 cache."""
     address = f"{c.value(op.ref)} + {c.index(op.offset.data[0], op.indices)}"
     c.line(f"__builtin_prefetch({address}, 0, 2);")
+
+
+@emit.register
+def _(op: InvokeOp, c: CWriter) -> None:
+    """A call of a function whose source precedes the kernels."""
+    c.line(f"{custom.call(op, c)};")
 
 
 @emit.register

@@ -18,7 +18,7 @@ from lowerdeck.dialects.buffer.types import ref_type
 from lowerdeck.dialects.core.control_flow import names_in
 from lowerdeck.dialects.errors import CompileError
 from lowerdeck.lowering.abi import ABI
-from lowerdeck.lowering.emit_c import interface
+from lowerdeck.lowering.emit_c import custom, interface
 from lowerdeck.lowering.emit_c.entry import EntryWriter, Threads
 from lowerdeck.lowering.emit_c.identifiers import identifier, names_of_model
 from lowerdeck.lowering.emit_c.interface import Interface, make_ports
@@ -186,7 +186,8 @@ def _slot(mark: entry_ops.MarkOp) -> dict[str, object]:
 
 def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
     """NAME.c."""
-    taken = names_of_model(i.name)
+    sources = custom.functions(kernels)
+    taken = {*names_of_model(i.name), *sources}
     names = {function.sym_name.data: "" for function in kernels}
     for name in names:
         names[name] = identifier(f"{i.name}_{name}", taken)
@@ -207,6 +208,7 @@ def _source(i: Interface, kernels: list[kernel.FuncOp], entry: EntryOp) -> str:
     definitions = [emit_kernel(f, names[f.sym_name.data], reserved) for f in kernels]
     if vectors := prelude(kernels, target_named(i.target)):
         parts.append(vectors)
+    parts += filter(None, sources.values())
     parts += definitions
     parts.append(_entry_function(i, kernels, names, entry))
     parts.append(interface.workspace_function(i))

@@ -16,6 +16,7 @@ from lowerdeck.dialects.core.attention import AttentionOp
 from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
+from lowerdeck.dialects.core.custom import CustomOp
 from lowerdeck.dialects.core.elementwise import (
     ELEMENTWISE,
     ErfOp,
@@ -159,7 +160,8 @@ class KernelFormer:
         outside = dict.fromkeys(
             value for op in group.ops for value in op.operands if value.owner not in members
         )
-        inputs = [value for value in outside if not _is_inlined(value)]
+        is_custom = isinstance(group.anchor, CustomOp)  # its C function reads memory
+        inputs = [value for value in outside if is_custom or not _is_inlined(value)]
         block = Block(arg_types=[value.type for value in inputs])
         inner: dict[SSAValue, SSAValue] = dict(zip(inputs, block.args, strict=True))
         for value in outside:

@@ -7,6 +7,7 @@ Importing registers all plain nests; strategies have better ones for many kernel
 from lowerdeck.lowering.nests import (
     attention,
     contraction,
+    custom,
     maps,
     reduction,
     selection,
@@ -22,6 +23,7 @@ __all__ = [
     "KernelLowering",
     "attention",
     "contraction",
+    "custom",
     "maps",
     "reduction",
     "selection",

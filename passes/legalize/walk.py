@@ -45,7 +45,7 @@ class FunctionWalk(ABC):
     """The legalization of one function: what is known, and what was refused."""
 
     def __init__(self, function: func.FuncOp) -> None:
-        self.symbols = SymbolicValues(_symbols_of(function))
+        self.symbols = SymbolicValues(symbols_of_arguments(function))
         self.refusals: list[str] = []
         self._failed: set[SSAValue] = set()
         self._function = function
@@ -231,7 +231,7 @@ def _erase_unused(ops: Sequence[Operation]) -> None:
             op.erase()
 
 
-def _symbols_of(function: func.FuncOp) -> set[str]:
+def symbols_of_arguments(function: func.FuncOp) -> set[str]:
     """The symbols in the types of a function's arguments."""
     symbols = {"floordiv", "mod", "min", "max"}
     for argument in function.body.block.args:

@@ -924,3 +924,12 @@ buffer.func @dot_tiles_c6 {
   buffer.dot_tiles %x, %w, %t <[0, 0, 0, 0, 32, 8, 20]> packed unsigned_left : !buffer.ref<[64, 48] x i32>, !buffer.ref<[48, 8] x i32>, !buffer.ref<[32, 32] x i32>
   buffer.return
 } {symbols = [], outputs = #builtin.int<1>}
+
+// -----
+
+// CHECK: op 'buffer.invoke': !buffer.ref<[4, 8] x f32, [16, 1]> has gaps (C1)
+buffer.func @invoke_c1 {
+^bb0(%x : !buffer.ref<[4, 8] x f32, [16, 1]>, %y : !buffer.ref<[4, 8] x f32>):
+  buffer.invoke "com.acme.SoftClip"(%x) into(%y) {alpha = 0.5 : f64} : !buffer.ref<[4, 8] x f32, [16, 1]> -> !buffer.ref<[4, 8] x f32>
+  buffer.return
+} {symbols = [], outputs = #builtin.int<1>}

@@ -62,3 +62,13 @@ buffer.kernel @without_loops {
   %y = core.add %x, %w : (tensor<?x4xf32, #core.tensor<dims = [n, 4]>>, tensor<4xf32>) -> tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
   core.yield %y : tensor<?x4xf32, #core.tensor<dims = [n, 4]>>
 } {symbols = ["n"], constants = array<i64: 1>, in_place = #builtin.int<0>, schedule = #core.schedule<row_maps, lanes {d1 = 4}>, layouts = [#core.layout<0, 1>, #core.layout<0>, #core.layout<0, 1>]}
+
+// CHECK-LABEL: buffer.func @invoke
+// CHECK:         buffer.invoke "com.acme.SoftClip"(%x) into(%y) {alpha = 5.000000e-01 : f64} : !buffer.ref<[s0, 3] x f32> -> !buffer.ref<[s0, 3] x f32>
+// CHECK-NEXT:    buffer.invoke "com.acme.Split"(%x, %x) into(%y, %w) {} : !buffer.ref<[s0, 3] x f32>, !buffer.ref<[s0, 3] x f32> -> !buffer.ref<[s0, 3] x f32>, !buffer.ref<[8] x ui8>
+buffer.func @invoke {
+^bb0(%x : !buffer.ref<[s0, 3] x f32>, %y : !buffer.ref<[s0, 3] x f32>, %w : !buffer.ref<[8] x ui8>):
+  buffer.invoke "com.acme.SoftClip"(%x) into(%y) {alpha = 0.5 : f64} : !buffer.ref<[s0, 3] x f32> -> !buffer.ref<[s0, 3] x f32>
+  buffer.invoke "com.acme.Split"(%x, %x) into(%y, %w) {} : !buffer.ref<[s0, 3] x f32>, !buffer.ref<[s0, 3] x f32> -> !buffer.ref<[s0, 3] x f32>, !buffer.ref<[8] x ui8>
+  buffer.return
+} {symbols = ["n"], outputs = #builtin.int<2>}

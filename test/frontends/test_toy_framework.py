@@ -48,6 +48,7 @@ from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.frontend import FileFormat, Frontend, Request, Use
 from lowerdeck.passes.cse import CsePass
 from lowerdeck.passes.legalize.support import Support
+from lowerdeck.plugins import temporarily
 from lowerdeck.tools.lowerdeck import main as lowerdeck_main
 from lowerdeck.tools.opt_tool import main as opt_tool
 
@@ -226,6 +227,32 @@ def test_commands(model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
             np.testing.assert_array_equal(file["0"], 2 * (X + 2))
     assert lowerdeck_main(["ops", str(model)]) == 0
     assert "double" in capsys.readouterr().out
+
+
+def test_an_option_of_a_plugin_has_no_flag(
+    tmp_path: Path, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command line is read before the plugin is."""
+    for name in list(frameworks.FRAMEWORKS):
+        if name == TOY.name:
+            del frameworks.FRAMEWORKS[name], frameworks.LEGALIZATION["legalize-toy"]
+    (tmp_path / "plugin.py").write_text(
+        "import sys\nfrom lowerdeck.plugins import Plugin\n"
+        f"PLUGIN = Plugin(frameworks=[sys.modules[{__name__!r}].TOY])\n"
+    )
+    inputs = tmp_path / "in.npz"
+    arrays: dict[str, Any] = {"0": X}
+    np.savez(inputs, **arrays)
+    command = ["run", str(model), "--inputs", str(inputs), "--outputs", str(tmp_path / "out.npz")]
+    command += ["--load", str(tmp_path / "plugin.py")]
+    with temporarily():
+        assert lowerdeck_main([*command, "--import-option", "amount=5"]) == 0
+        with np.load(tmp_path / "out.npz") as file:
+            np.testing.assert_array_equal(file["0"], 2 * (X + 5))
+        assert lowerdeck_main([*command, "--import-option", "amuont=5"]) == 1
+        assert "expected NAME=VALUE, NAME one of weights" in capsys.readouterr().err
+        assert opt_tool([str(model), *command[-2:], "-p", "legalize-toy"]) == 0
+        assert "core.add" in capsys.readouterr().out
 
 
 def test_inventory_of_what_is_not_known(model: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -28,6 +28,7 @@ OTHER: dict[str, Any] = {
     "fast_math": True,
     "embed_weights": True,
     "profile": True,
+    "extra_passes": "fuse",
     "rank": 1,
     "schedules": {"conv_0": "4 -> 4: row_maps"},
 }

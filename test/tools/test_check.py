@@ -174,7 +174,7 @@ def test_a_model_that_cannot_be_compiled(
 ) -> None:
     assert main(["check", str(tmp_path / "missing.onnx")]) == 1
     assert main(["check", str(onnx(tmp_path)), "--load-pass=json:JSONDecoder"]) == 1
-    assert "not a class derived from ModulePass" in capsys.readouterr().err
+    assert "neither a Plugin nor a class derived from ModulePass" in capsys.readouterr().err
 
 
 def test_onnxruntime_that_disagrees(

@@ -314,12 +314,12 @@ def test_passes_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         (f"{file}:ModulePass.name", "no attribute"),
         (str(tmp_path / "none.py"), "No such file"),
         ("no.such.module:X", "No module named"),
-        ("os.path", "os.path defines no pass"),
-        ("os.path:join", "not a class derived from ModulePass"),
+        ("os.path", "defines neither PLUGIN nor a pass"),
+        ("os.path:join", "neither a Plugin nor a class derived from ModulePass"),
     ):
         assert opt_tool([str(text), "--load-pass", spec]) == 1
         error = capsys.readouterr().err
-        assert error.startswith(f"opt-tool: --load-pass {spec}: ")
+        assert error.startswith(f"opt-tool: plugin '{spec}': ")
         assert reason in error
 
 

@@ -1,6 +1,9 @@
 """All legalizations: importing this module registers those of every topic."""
 
+from __future__ import annotations
+
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from lowerdeck.passes.legalize.onnx import (
     activation,
@@ -28,7 +31,11 @@ from lowerdeck.passes.legalize.onnx import (
     tensor,
     trees,
 )
-from lowerdeck.passes.legalize.onnx.registry import handler_of
+from lowerdeck.passes.legalize.onnx.custom import custom_handler
+from lowerdeck.passes.legalize.onnx.registry import Handler, registered_handler
+
+if TYPE_CHECKING:
+    from lowerdeck.dialects.onnx.ops import OnnxOp
 
 TOPICS: tuple[ModuleType, ...] = (
     activation,
@@ -59,3 +66,8 @@ TOPICS: tuple[ModuleType, ...] = (
 """The modules with handlers."""
 
 __all__ = ["TOPICS", "handler_of"]
+
+
+def handler_of(op: OnnxOp) -> Handler | None:
+    """The function that legalizes an op, or None."""
+    return registered_handler(op) or custom_handler(op)

@@ -50,7 +50,7 @@ def legalizes(
     return register
 
 
-def handler_of(op: OnnxOp) -> Handler | None:
+def registered_handler(op: OnnxOp) -> Handler | None:
     """The function for an op, or None."""
     for entry in _HANDLERS.get((op.domain, op.op_type), ()):
         if entry.covers(op.since_version):
