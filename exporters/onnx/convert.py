@@ -14,7 +14,7 @@ from xdsl.passes import ModulePass
 from lowerdeck.exporters.errors import ExportError
 from lowerdeck.exporters.onnx.builder import GraphBuilder
 
-_TOPICS = ("constants", "control_flow", "elementwise", "linear", "movement", "reductions")
+_TOPICS = ("constants", "control_flow", "custom", "elementwise", "linear", "movement", "reductions")
 """The modules that register converters."""
 
 

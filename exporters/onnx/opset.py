@@ -47,7 +47,7 @@ def chosen_opset(function: FuncOp, versions: range | None) -> int:
 def versions_of(cls: type[OnnxOp]) -> range:
     """The opset versions in which an operator is this class."""
     domain, name, since = cls.schema.domain, cls.schema.name, cls.schema.since_version
-    end = since
+    end = since + 1
     while end <= (latest_opset(domain) or 0) and op_class(domain, name, end) is cls:
         end += 1
     return range(since, end)

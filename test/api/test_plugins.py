@@ -236,6 +236,24 @@ def test_checked_after_each_pass(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert "RowSums" in capsys.readouterr().out
 
 
+def test_exported_as_a_node_of_its_domain(tmp_path: Path) -> None:
+    plugins.register(Plugin(operators=[ROW_SUMS]))
+    given = {"mode": "negative", "scale": 0.25}
+    model = model_of(tmp_path / "m.onnx", node("RowSums", "x,b", "y", **given))
+    lowerdeck.export(model, tmp_path / "out.onnx")
+    exported = onnx.load_model_from_string((tmp_path / "out.onnx").read_bytes())
+    assert {one.domain: one.version for one in exported.opset_import} == {"": 21, "com.acme": 1}
+    (found,) = exported.graph.node
+    assert (found.domain, found.op_type, list(found.input)) == ("com.acme", "RowSums", ["x", "b"])
+    values = {one.name: helper.get_attribute_value(one) for one in found.attribute}
+    assert values == {"mode": b"negative", "scale": 0.25}
+    results = [
+        lowerdeck.compile(path, cache=False)({"x": X, "b": B})["y"]
+        for path in (model, tmp_path / "out.onnx")
+    ]
+    np.testing.assert_array_equal(*results)
+
+
 def test_a_wrong_decomposition_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = replace(TWICE, decompose=same)
     plugins.register(Plugin(operators=[wrong]))
