@@ -27,6 +27,7 @@ from lowerdeck.dialects.core.types import (
     f64,
     i8,
     i32,
+    i64,
     rank_of,
     ui8,
 )
@@ -237,19 +238,33 @@ def _attention_by_products(b: Builder) -> None:
         scores = c.times(scores, 0.5)
     if b.chance(5):
         scores = c.plus(scores, b.constant(c.element, [rows, keys_count]))
-    product = MatmulOp(b.add(SoftmaxOp(scores, heads + 1)).result, values)
-    b.add(product)
+    b.add(MatmulOp(b.add(SoftmaxOp(scores, heads + 1)).result, values))
+
+
+@recipe("attention of projections", weight=3)
+def _attention_of_projections(b: Builder) -> None:
+    x = b.pick(f32, f64, rank=[3])
+    batch, rows, columns = sizes_of(x)
+    heads, width, element = b.random.randint(1, 2), b.random.randint(1, 2), element_type(x)
+
+    def projection() -> SSAValue:
+        y = b.add(MatmulOp(x, b.constant(element, [columns, heads * width]))).result
+        if b.chance(7):
+            y = b.add(e.AddOp(y, b.constant(element, [heads * width]))).result
+        return b.add(ReshapeOp(y, [batch, rows, heads, width])).result
+
+    b.add(AttentionOp(projection(), projection(), projection(), scale=0.5))
 
 
 @recipe("scales", weight=12)
 def _scales(b: Builder) -> None:
     """Products and sums by constants, one after the other, as of batch normalizations."""
-    x = b.floats()
+    x = b.floats() if b.chance(7) else b.pick(i32, i64)
     for _ in range(b.random.randint(1, 4)):
         dims = dims_of(x)
         sizes = [d.value if d.value is not None and b.chance(4) else 1 for d in dims]
         number = b.constant(element_type(x), sizes if b.chance(7) else [])
-        cls = b.random.choice((e.AddOp, e.MulOp, e.MulOp, e.SubOp, e.DivOp))
+        cls = b.random.choice((e.AddOp, e.MulOp, e.MulOp, e.SubOp, e.DivOp, e.MaxOp))
         x = b.add(cls(number, x) if b.chance(2) else cls(x, number)).result
 
 
@@ -264,7 +279,7 @@ def _parts(b: Builder) -> None:
     for part in b.add(SplitOp(x, 1, [channels // count] * count)).parts:
         w = b.constant(element_type(x), [outputs, channels // count, *kernel])
         made = b.add(ConvOp(part, w, **windows)).result
-        found.append(c.result if relu and (c := b.add(e.AbsOp(made))) else made)
+        found.append(b.add(e.AbsOp(made)).result if relu else made)
     b.add(ConcatOp(found[::-1] if b.chance(2) else found, 1))
 
 

@@ -22,7 +22,6 @@ from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.control_flow import IfOp, LoopOp
 from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import (
     bf16,
@@ -74,25 +73,43 @@ class Program:
 
 
 Recipe = Callable[["Builder"], object]
-RECIPES: dict[type[Operation] | str, tuple[Recipe, int]] = {}
-"""What makes an op, or several that belong together, and how often."""
+Key = type[Operation] | str
+"""An op, or what several ops are together."""
 
 
-def recipe(*keys: type[Operation] | str, weight: int = 4) -> Callable[[Recipe], Recipe]:
-    """Register what makes an op."""
+@dataclass(frozen=True)
+class Making:
+    """How something is made."""
+
+    make: Recipe
+    weight: int
+    """How often, beside others."""
+    nests: bool
+    """True if it has regions."""
+
+
+RECIPES: dict[Key, Making] = {}
+
+
+def recipe(key: Key, *, weight: int = 4, nests: bool = False) -> Callable[[Recipe], Recipe]:
+    """Register what makes an op, or several that belong together."""
 
     def register(function: Recipe) -> Recipe:
-        RECIPES.update(dict.fromkeys(keys, (function, weight)))
+        RECIPES[key] = Making(function, weight, nests)
         return function
 
     return register
 
 
-def random_program(random: Random, steps: int = 24) -> Program:
-    """A program of up to about so many ops, constants apart."""
-    for name in ("core_recipes", "core_layers", "core_regions"):
-        import_module(name)  # registers its recipes
-    return Builder(random).program(random.randint(1, steps))
+def random_program(random: Random, steps: int = 24, first: int = 0) -> Program:
+    """
+    A program of up to about so many ops, constants apart.
+
+    `first` is above 0 if symbols are not to have the names of those in programs before.
+    """
+    builder = Builder(random)
+    builder.shared.names = first
+    return builder.program(random.randint(1, steps))
 
 
 def sizes_of(value: SSAValue) -> list[int]:
@@ -218,14 +235,16 @@ class Builder:
 
     def pick(self, *elements: Attribute, rank: Sequence[int] = ()) -> SSAValue:
         """A visible value of one of the types and ranks, recent ones more often; or a constant."""
+        is_constant = self.chance(1)
         fits = [
             value
             for value in self.values
-            if (not elements or element_type(value) in elements)
+            if isinstance(value.owner, ConstantOp) == is_constant
+            and (not elements or element_type(value) in elements)
             and (not rank or rank_of(value) in rank)
         ]
-        if fits and not self.chance(1):
-            return fits[-1 - min(self.random.choice((0, 0, 1, 2, 5, 9)), len(fits) - 1)]
+        if fits:
+            return fits[-1 - min(self.random.choice((0, 0, 0, 1, 2, 5, 9)), len(fits) - 1)]
         shape = [self.dim() for _ in range(self.random.choice(rank))] if rank else self.shape()
         return self.constant(self.random.choice(elements or self.style.elements), shape)
 
@@ -237,9 +256,12 @@ class Builder:
     def partner(self, value: SSAValue, element: Attribute | None = None) -> SSAValue:
         """A value that may be an operand beside another one: of its type, and often its shape."""
         element = element or element_type(value)
-        if self.chance(5):
+        if self.chance(4):
             return self.pick(element)
         dims = dims_of(value)
+        fits = [v for v in self.values if element_type(v) == element and dims_of(v) == dims]
+        if fits and self.chance(4):
+            return self.random.choice(fits)
         sizes = [1 if d.value is None or self.chance(4) else d.value for d in dims]
         return self.constant(element, sizes[self.random.randint(0, len(sizes)) :])
 
@@ -287,13 +309,18 @@ class Builder:
         return op
 
     def step(self) -> bool:
-        """One more op, or several that belong together; all or nothing."""
+        """One more op, or several that belong together."""
+        fits = {
+            key: making for key, making in RECIPES.items() if self.depth < 2 or not making.nests
+        }
+        weights = [making.weight for making in fits.values()]
+        return self.attempt(self.random.choices(list(fits), weights)[0])
+
+    def attempt(self, key: Key) -> bool:
+        """Add what a recipe makes; False, and nothing, if it does not fit here."""
         count, values = len(self.block.ops), len(self.values)
-        keys = [k for k in RECIPES if self.depth < 2 or k not in (IfOp, LoopOp)]
-        weights = [RECIPES[key][1] for key in keys]
-        (key,) = self.random.choices(keys, weights)
         try:
-            RECIPES[key][0](self)
+            RECIPES[key].make(self)
         except (VerifyException, Unfit):
             for op in list(self.block.ops)[count:]:
                 op.detach()
@@ -342,3 +369,7 @@ class Builder:
             f"in{k}": self.numbers(element_type(arg), [d.evaluate(sizes) for d in dims_of(arg)])
             for k, arg in enumerate(self.block.args)
         }
+
+
+for _name in ("core_recipes", "core_layers", "core_regions"):
+    import_module(_name)  # they register their recipes

@@ -2,21 +2,20 @@
 What random programs of `core` are made of: every op of the dialect.
 
 Which operands and properties an op has is read off its definition, and what is drawn for them is
-decided by their names. Only ops whose properties depend on one another, or that fail at run time for
-most draws, have a recipe of their own. Those keep indices inside, and casts within what fits.
+decided by their names. Only ops whose properties depend on one another, or that fail at run time
+for most draws, have a recipe of their own. Those keep indices inside, and casts within what fits.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from core_programs import Builder, Recipe, Unfit, recipe, sizes_of
 from xdsl.dialects.builtin import BoolAttr, IntAttr
 from xdsl.dialects.utils import EnumAttribute
 from xdsl.ir import Attribute, Operation, SSAValue
-from xdsl.irdl import BaseAttr
 
 from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.core import elementwise as e
@@ -94,8 +93,10 @@ def _choices(rule: Any) -> list[Attribute]:
     truths = [BoolAttr.from_bool(value) for value in (False, True)]
     if rule.default_value in truths:
         return list(truths)
-    if isinstance(rule.constr, BaseAttr) and issubclass(rule.constr.attr, EnumAttribute):
-        return [rule.constr.attr(value) for value in rule.constr.attr.enum_type]
+    attribute = getattr(rule.constr, "attr", None)
+    if isinstance(attribute, type) and issubclass(attribute, EnumAttribute):
+        made = cast("Any", attribute)
+        return [made(value) for value in made.enum_type]
     return []
 
 
@@ -112,7 +113,7 @@ def is_general(cls: type[Operation]) -> bool:
 
 
 def _is_meaningless(op: CoreOp) -> bool:
-    """True for arithmetic of truth values, for bits of floats, and for signed shifts to the right."""
+    """True for arithmetic of truth values, bits of floats, and signed shifts to the right."""
     element = element_type(op.operands[-1])
     if isinstance(op, ReduceOp | CumulativeOp):
         return element == i1 and op.kind.data in ("sum", "prod")
@@ -164,6 +165,19 @@ def _cast(b: Builder) -> None:
         fits = b.add(e.CompareOp("lt", b.add(e.AbsOp(x)).result, hundred)).result
         x = b.add(e.SelectOp(fits, x, b.of(0, element_type(x)))).result
     b.add(e.CastOp(x, to))
+
+
+@recipe("repetition", weight=8)
+def _repeat(b: Builder) -> None:
+    """An op that is there already, or with its operands in the other order."""
+    pure = [op for op in b.block.ops if isinstance(op, CoreOp) and op.results]
+    if not pure:
+        raise Unfit
+    op = b.random.choice(pure[-8:])
+    if isinstance(op, e.BinaryOp) and b.chance(5):
+        b.add(type(op)(op.rhs, op.lhs))
+    else:
+        b.add(op.clone())
 
 
 @recipe(BindSymbolsOp, weight=4)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from core_programs import Builder, Unfit, recipe
+from core_programs import Builder, Unfit, recipe, sizes_of
 from xdsl.ir import Region, SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, YieldOp, unequal_dims
+from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.reduce import ReduceOp
-from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ReshapeOp, SliceOp
+from lowerdeck.dialects.core.tensor import ConcatOp, GatherOp, ReshapeOp, ScatterNdOp, SliceOp
 from lowerdeck.dialects.core.types import (
     dims_of,
     element_type,
+    f32,
+    f64,
     i1,
     i64,
     rank_of,
@@ -26,7 +29,7 @@ def _truth(b: Builder) -> SSAValue:
     return b.add(ReduceOp("max", x, list(range(rank_of(x))))).result
 
 
-@recipe(IfOp, weight=6)
+@recipe(IfOp, weight=6, nests=True)
 def _if(b: Builder) -> None:
     condition = _truth(b)
     wanted = [b.pick() for _ in range(b.random.randint(1, 2))]
@@ -41,7 +44,7 @@ def _if(b: Builder) -> None:
     b.add(IfOp(condition, *regions, result_symbols=symbols))
 
 
-@recipe(LoopOp, weight=8)
+@recipe(LoopOp, weight=8, nests=True)
 def _loop(b: Builder) -> None:
     """Counted, with a condition in some, and of sizes that change in others."""
     count = b.of(b.random.randint(-1, 3))
@@ -67,7 +70,7 @@ def _loop(b: Builder) -> None:
     b.add(LoopOp(count, condition, inits, Region(inner.block), count=name))
 
 
-@recipe("slices in a loop", weight=3)
+@recipe("slices in a loop", weight=3, nests=True)
 def _slices(b: Builder) -> None:
     """A loop that reads one slice of a value after the other, as recurrent layers do."""
     x = b.pick(rank=[1, 2, 3])
@@ -82,7 +85,11 @@ def _slices(b: Builder) -> None:
         starts = [Expr.symbol(name), *(0 for _ in rest)]
         part = inner.add(SliceOp(x, starts, [1, *rest])).result
         read = inner.add(ReshapeOp(part, rest)).result
-    if element_type(x) != i1:
+    if element_type(x) in (f32, f64) and len(rest) == 2 and rest[1].value:
+        weight = b.constant(element_type(x), [rest[1].value, b.dim()])
+        product = inner.add(MatmulOp(read, weight)).result
+        inner.add(e.AddOp(product, b.constant(element_type(x), [1])))
+    elif element_type(x) != i1:
         inner.add(e.MulOp(read, inner.block.args[1]))
     inner.grow(b.random.randint(0, 4))
     carried = inner.like(inner.block.args[1])
@@ -94,7 +101,7 @@ def _slices(b: Builder) -> None:
     b.add(loop)
 
 
-@recipe("growing loop", weight=1)
+@recipe("growing loop", weight=1, nests=True)
 def _growing(b: Builder) -> None:
     """A loop whose carried value becomes longer in each iteration."""
     x = b.pick(rank=[1, 2])
@@ -107,5 +114,22 @@ def _growing(b: Builder) -> None:
     )
     inner.block.add_op(YieldOp([inner.add(ConcatOp([inner.block.args[1], x], 0)).result]))
     count = b.of(b.random.randint(0, 3))
-    symbols = {"carried_symbols": [size], "result_symbols": [result]}
-    b.add(LoopOp(count, None, [x], Region(inner.block), **symbols))
+    body = Region(inner.block)
+    b.add(LoopOp(count, None, [x], body, carried_symbols=[size], result_symbols=[result]))
+
+
+@recipe("writes in a loop", weight=2, nests=True)
+def _writes(b: Builder) -> None:
+    """A loop that writes one slice of a carried value after the other."""
+    x = b.pick(rank=[1, 2])
+    size, *rest = sizes_of(x)
+    name = b.fresh("i")
+    inner = Builder(b.random, b, [tensor(i64, []), x.type])
+    row = inner.add(ReshapeOp(inner.constant(element_type(x), rest), [1, *rest])).result
+    if element_type(x) != i1:
+        number = inner.add(e.CastOp(inner.block.args[0], element_type(x))).result
+        row = inner.add(e.AddOp(row, number)).result
+    at = inner.add(ReshapeOp(inner.block.args[0], [1, 1])).result
+    inner.block.add_op(YieldOp([inner.add(ScatterNdOp(inner.block.args[1], at, row)).result]))
+    trips = b.of(size if b.chance(7) else b.random.randint(0, size))
+    b.add(LoopOp(trips, None, [x], Region(inner.block), iteration=name, count=b.fresh("t")))

@@ -20,6 +20,7 @@ status is 1 if there is any.
 from __future__ import annotations
 
 import argparse
+import io
 import sys
 import traceback
 import warnings
@@ -42,7 +43,9 @@ from onnx_graphs import Program
 from onnx_witnesses import Unsupported
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import MulOp
@@ -130,17 +133,13 @@ class Finding:
         return self.name, self.kind, self.patterns if self.kind == "differs" else first[:60]
 
 
-class Unsuitable(Exception):
-    """A program fails to run, whatever passes do."""
-
-
 class Subject:
     """A module, its inputs, and its results."""
 
     def __init__(self, module: ModuleOp, feeds: Sequence[Mapping[str, Array]]) -> None:
-        """Unsuitable if it runs on none of the inputs."""
         self.module = module
         self.feeds: list[Mapping[str, Array]] = []
+        """Those on which it runs; if there are none, passes may refuse it."""
         self.expected: list[Results] = []
         for feed in feeds:
             try:
@@ -148,8 +147,7 @@ class Subject:
                 self.feeds.append(feed)
             except InterpretError:
                 continue
-        if not self.feeds:
-            raise Unsuitable
+        self._copy: ModuleOp | None = None
         self._noisy: list[list[Results]] | None = None
         self.rewrites: Counter[str] = Counter()
         """By pass."""
@@ -164,7 +162,8 @@ class Subject:
 
     def check(self, name: str) -> Finding | None:
         """What is wrong with a pass, or with all; None if nothing is."""
-        module = self.module.clone()
+        # A copy that passes have left as it is serves the next one.
+        module, self._copy = self._copy or self.module.clone(), None
         context = LowerdeckContext(options=CompileOptions())
         recorder = context.recorder
         kind = "crashes"
@@ -179,6 +178,7 @@ class Subject:
             for (own, _), count in recorder.statistics.items():
                 self.rewrites[own if name != ALL else ALL] += count
             if not recorder.rewrites and module.is_structurally_equivalent(self.module):
+                self._copy = module
                 return None
             kind = "invalid"
             module.verify()
@@ -186,15 +186,18 @@ class Subject:
             kind = "fails"
             found = [interpreted(module, feed) for feed in self.feeds]
         except Exception as error:  # whatever it is, it is what is looked for
+            if not self.feeds and isinstance(error, PassFailedException):
+                return None
             text = "".join(traceback.format_exception(error, limit=-3))
             return finding(f"{type(error).__name__}: {error}"[:300] + f"\n{text[-2000:]}")
         kind = "differs"
         for run, results in enumerate(found):
-            if (text := self._difference(name, run, results)) is not None:
+            if (text := self.difference(name, run, results)) is not None:
                 return finding(text)
         return None
 
-    def _difference(self, name: str, run: int, found: Results) -> str | None:
+    def difference(self, name: str, run: int, found: Results) -> str | None:
+        """How results of one of the runs, after a pass, differ from those of before; or None."""
         expected = self.expected[run]
         if name in EXACT:
             return bit_difference(found, expected)
@@ -210,6 +213,13 @@ class Subject:
             return text
         self.rounded += 1
         return None
+
+
+def printed(module: ModuleOp) -> str:
+    """The text of a module."""
+    stream = io.StringIO()
+    Printer(stream).print_op(module)
+    return stream.getvalue()
 
 
 def interpreted(module: ModuleOp, feed: Mapping[str, Array]) -> Results:
@@ -260,7 +270,7 @@ def _disturb(op: Operation, value: SSAValue, random: np.random.Generator) -> Non
     factors = 1 + epsilon * random.uniform(-1, 1, static_shape(value) or ())
     factor = ConstantOp.of(factors.astype(dtype))
     product = MulOp.create(operands=[value, factor.result], result_types=[value.type])
-    value.replace_by_if(product.results[0], lambda use: use.operation is not product)
+    value.replace_uses_with_if(product.results[0], lambda use: use.operation is not product)
     Rewriter.insert_op([factor, product], InsertPoint.after(op))
 
 
@@ -335,13 +345,10 @@ class Fuzz:
 
     def try_module(
         self, module: ModuleOp, feeds: Sequence[Mapping[str, Array]], title: str
-    ) -> Subject | None:
-        """Each pass on a module; None if the module cannot be run."""
-        try:
-            subject = Subject(module, feeds)
-        except Unsuitable:
-            self.counts["cannot be run"] += 1
-            return None
+    ) -> Subject:
+        """Each pass on a module."""
+        subject = Subject(module, feeds)
+        self.counts["cannot be run"] += not subject.feeds
         for finding in subject.findings(self.names):
             self.counts["findings"] += 1
             self.report(subject, finding, title)
@@ -357,16 +364,17 @@ class Fuzz:
             return
         if len(self.kinds) <= _MOST_SHRUNK:
             subject, finding = shrunk(subject, finding)
-        number = len(self.kinds)
+        number, text = len(self.kinds), printed(subject.module)
         print(f"{number}. {title}: {finding.name} {finding.kind}: {finding.message}")
-        print(f"patterns: {finding.patterns or 'none'}\n{subject.module}", flush=True)
-        for name, array in subject.feeds[0].items():
+        print(f"patterns: {finding.patterns or 'none'}\n{text}", flush=True)
+        feed = dict(subject.feeds[0]) if subject.feeds else {}
+        for name, array in feed.items():
             print(f"{name} = {np.array2string(array, threshold=40)}")
         if self.out is not None:
             self.out.mkdir(parents=True, exist_ok=True)
             stem = self.out / f"{number}-{finding.name}-{finding.kind}"
-            stem.with_suffix(".mlir").write_text(f"{subject.module}\n")
-            np.savez(stem.with_suffix(".npz"), **dict(subject.feeds[0]))
+            stem.with_suffix(".mlir").write_text(f"{text}\n")
+            np.savez(stem.with_suffix(".npz"), **feed)
 
     def try_programs(self, count: int, seed: int) -> None:
         """Programs of hypothesis."""
@@ -415,8 +423,6 @@ class Fuzz:
             self.counts["refused"] += 1
             return
         subject = self.try_module(module, [w.program.feed for w in witnesses], f"graph {seed}")
-        if subject is None:
-            return
         optimized = subject.module.clone()
         run_to_phase(context, optimized, "optimized", after="legal")
         for one in witnesses:

@@ -12,6 +12,7 @@ from xdsl.dialects.builtin import (
 )
 from xdsl.ir import Attribute, Operation, SSAValue
 from xdsl.rewriter import Rewriter as IRRewriter
+from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
@@ -29,7 +30,9 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
 )
 from lowerdeck.dialects.dims import Expr, maximum
+from lowerdeck.dialects.errors import CompileError
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
+from lowerdeck.passes.provenance import describe
 from lowerdeck.passes.recorder import Recorder
 from lowerdeck.passes.symbols import substitute
 from lowerdeck.passes.type_inference import infer_types
@@ -164,14 +167,28 @@ def _counted(op: LoopOp) -> Values | None:
 
 
 def substitute_symbols(module: ModuleOp, values: Values) -> None:
-    """Replace symbols everywhere in a module, in one sweep, and infer all types anew."""
-    for op in module.walk():
-        for attributes in (op.properties, op.attributes):
-            for name, attribute in attributes.items():
-                if (new := substitute(attribute, values)) != attribute:
-                    attributes[name] = new
-        _substitute_types(op, lambda type_: substitute(type_, values))
+    """
+    Replace symbols everywhere in a module, in one sweep, and infer all types anew.
+
+    CompileError lists all ops that cannot have the sizes which the values give them.
+    """
+    errors: list[str] = []
+    for op in module.walk(region_first=True):  # the function after its ops
+        try:
+            _substitute(op, values)
+        except VerifyException as error:
+            errors.append(f"{describe(op)}: {error}")
+    if errors:
+        raise CompileError("\n".join(errors))
     infer_types(module)
+
+
+def _substitute(op: Operation, values: Values) -> None:
+    for attributes in (op.properties, op.attributes):
+        for name, attribute in attributes.items():
+            if (new := substitute(attribute, values)) != attribute:
+                attributes[name] = new
+    _substitute_types(op, lambda type_: substitute(type_, values))
 
 
 def _substitute_types(op: Operation, change: Callable[[Attribute], Attribute]) -> None:

@@ -1,0 +1,206 @@
+"""
+How the time of the passes of `core` grows with the number of ops.
+
+    python bench/scaling_passes.py [--ops 10000 100000] [--only KIND,...] [--json F]
+
+Modules of each kind go through `pre` and `opt`: a chain of maps with constants; many convolutions
+and products that read one value; and random programs of `core_programs` side by side, with all
+their control flow. Times are own CPU times per op, which other work on the machine changes little.
+The table has those of all passes together, and of each pass whose time per op grows to more than
+twice as much. Work that is linear in the ops has the ratio 1. The exit status is 1 if an op of the
+largest module of a kind takes more than 1.5 times as long as one of the smallest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from core_programs import random_program
+from machine import description
+from measuring import text_table
+from xdsl.dialects.builtin import FunctionType, ModuleOp
+from xdsl.dialects.func import FuncOp, ReturnOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+
+from lowerdeck.dialects.core import elementwise as e
+from lowerdeck.dialects.core.constant import ConstantOp
+from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
+from lowerdeck.dialects.core.tensor import ConcatOp
+from lowerdeck.dialects.core.types import f32, tensor
+from lowerdeck.dialects.interpret import find_function
+from lowerdeck.lowering.pipeline import ALL_PASSES
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.options import CompileOptions
+from lowerdeck.passes.pipeline import opt, pre
+
+LIMIT = 1.5
+"""How much more time than in the smallest module an op may take in the largest one."""
+
+
+def _module(block: Block, results: Sequence[SSAValue]) -> ModuleOp:
+    block.add_op(ReturnOp(*results))
+    kind = FunctionType.from_lists(list(block.arg_types), [value.type for value in results])
+    return ModuleOp([FuncOp("main", kind, Region(block))])
+
+
+def chain(count: int) -> ModuleOp:
+    """Maps one after the other, with constants, no two of which can become one."""
+    block = Block(arg_types=[tensor(f32, [4, 6])])
+    value: SSAValue = block.args[0]
+    for k in range(count):
+        kind = (e.AddOp, e.TanhOp, e.MulOp, e.SinOp)[k % 4]
+        if kind in (e.AddOp, e.MulOp):
+            block.add_op(constant := ConstantOp.of(np.full((6,), 0.5 + k, np.float32)))
+            op: Operation = kind(value, constant.result)
+        else:
+            op = kind(value)
+        block.add_op(op)
+        value = op.results[0]
+    return _module(block, [value])
+
+
+def wide(count: int) -> ModuleOp:
+    """Convolutions and products that read one value and cannot become one, and their results."""
+    block = Block(arg_types=[tensor(f32, [1, 2, 8]), tensor(f32, [3, 4])])
+    weight = ConstantOp.of(np.ones((1, 2, 1), np.float32))
+    block.add_op(weight)
+    results: list[SSAValue] = []
+    for k in range(count // 2):
+        size = [k % 97, k // 97]
+        conv = ConvOp(
+            block.args[0], weight.result, strides=[1], dilations=[1], pads_begin=size[:1],
+            pads_end=size[1:],
+        )  # fmt: skip
+        matrix = ConstantOp.of(np.full((4, 1), k, np.float32))
+        product = MatmulOp(block.args[1], matrix.result)
+        block.add_ops([conv, matrix, product])
+        results += [conv.result, product.result]
+    joined = [ConcatOp(results[0::2], 2), ConcatOp(results[1::2], 1)]
+    block.add_ops(joined)
+    return _module(block, [op.result for op in joined])
+
+
+def programs(count: int) -> ModuleOp:
+    """Random programs, one after the other, each with inputs of its own."""
+    block, results = Block(), list[SSAValue]()
+    seed = found = 0
+    while found < count:
+        function = find_function(random_program(Random(seed), first=100 * seed).module, "main")
+        seed += 1
+        inner = function.body.block
+        for argument in tuple(inner.args):
+            new = block.insert_arg(argument.type, len(block.args))
+            argument.replace_all_uses_with(new)
+        last = inner.last_op
+        assert last is not None
+        results += last.operands
+        for op in tuple(inner.ops):
+            op.detach()
+            if op is not last:
+                block.add_op(op)
+                found += sum(not isinstance(each, ConstantOp) for each in op.walk())
+    return _module(block, results)
+
+
+KINDS: Mapping[str, Callable[[int], ModuleOp]] = {
+    "chain": chain,
+    "wide": wide,
+    "programs": programs,
+}
+
+
+@dataclass
+class Measurement:
+    """One module through `pre` and `opt`."""
+
+    kind: str
+    ops: int
+    """All of them, constants too, when it begins."""
+    seconds: Counter[str]
+    """CPU time by pass; of a pass that runs several times, all together."""
+
+    @property
+    def total(self) -> float:
+        """CPU time of all passes, by op."""
+        return self.seconds.total() / self.ops
+
+
+def measure(kind: str, count: int) -> Measurement:
+    """Run the passes."""
+    module = KINDS[kind](count)
+    ops = sum(1 for _ in module.walk())
+    context = LowerdeckContext(options=CompileOptions())
+    seconds: Counter[str] = Counter()
+    gc.collect()
+    gc.disable()  # it takes the longer, the more there is, whatever a pass does
+    try:
+        for name in [*pre(), *opt()]:
+            pass_ = ALL_PASSES[name]()()
+            start = time.process_time()
+            pass_.apply(context, module)
+            seconds[name] += time.process_time() - start
+    finally:
+        gc.enable()
+    return Measurement(kind, ops, seconds)
+
+
+def render(measurements: Sequence[Measurement]) -> str:
+    """All passes by kind and size; and passes that grow."""
+    rows: list[list[str]] = []
+    for one in measurements:
+        first = next(other for other in measurements if other.kind == one.kind)
+        ratio = "" if one is first else f"{one.total / first.total:.2f}"
+        rows.append([one.kind, "all", str(one.ops), f"{one.total * 1e6:.1f}", ratio])
+        for name, seconds in one.seconds.most_common() if one is not first else ():
+            own, before = seconds / one.ops, first.seconds[name] / first.ops
+            if own > 2 * before and own > one.total / 100:
+                ratio = f"{own / before:.2f}" if before else ""
+                rows.append([one.kind, name, str(one.ops), f"{own * 1e6:.1f}", ratio])
+    return text_table(("module", "pass", "ops", "us/op", "ratio"), rows)
+
+
+def growths(measurements: Sequence[Measurement]) -> dict[str, float]:
+    """By kind, how many times as long an op of the last module takes as one of the first."""
+    found: dict[str, float] = {}
+    for kind in dict.fromkeys(one.kind for one in measurements):
+        own = [one for one in measurements if one.kind == kind]
+        found[kind] = own[-1].total / own[0].total
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").strip().split("\n\n")[0])
+    parser.add_argument("--ops", type=int, nargs="+", default=[10_000, 100_000])
+    parser.add_argument("--only", metavar="KIND,...", help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--json", metavar="F")
+    options = parser.parse_args(arguments)
+    kinds = options.only.split(",") if options.only else list(KINDS)
+    if unknown := sorted({*kinds} - {*KINDS}):
+        raise SystemExit(f"no modules {', '.join(unknown)}; there are {', '.join(KINDS)}")
+    found: list[Measurement] = []
+    for kind in kinds:
+        measure(kind, 100)  # what happens once
+        for count in options.ops:
+            found.append(measure(kind, count))
+            print(f"{kind}: {count} ops done", file=sys.stderr, flush=True)
+    print(render(found))
+    if options.json is not None:
+        report: dict[str, Any] = {"machine": description(), "growth": growths(found)}
+        Path(options.json).write_text(json.dumps(report, indent=2) + "\n")
+    return int(max(growths(found).values()) > LIMIT)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
