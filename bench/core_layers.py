@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from core_programs import Builder, Unfit, recipe, sizes_of
@@ -148,35 +148,44 @@ def _attention(b: Builder) -> None:
 # Formulas that passes recognize
 
 
+Operand: TypeAlias = "SSAValue | float"
+
+
 class Calculator:
-    """Arithmetic with operands in any order."""
+    """Arithmetic with operands in any order; numbers are constants of one element type."""
 
     def __init__(self, builder: Builder, element: Attribute) -> None:
         self.builder, self.element = builder, element
 
-    def both(self, cls: type[e.BinaryOp], x: Any, y: Any) -> SSAValue:
-        """x and y in any order; numbers are constants."""
-        pair = [v if isinstance(v, SSAValue) else self.builder.of(v, self.element) for v in (x, y)]
+    def value(self, operand: Operand) -> SSAValue:
+        """An operand as a value."""
+        if isinstance(operand, SSAValue):
+            return operand
+        return self.builder.of(operand, self.element)
+
+    def both(self, cls: type[e.BinaryOp], x: Operand, y: Operand) -> SSAValue:
+        """x and y in any order."""
+        pair = self.value(x), self.value(y)
         return self.builder.add(cls(*(pair[::-1] if self.builder.chance(3) else pair))).result
 
-    def plus(self, x: Any, y: Any) -> SSAValue:
+    def plus(self, x: Operand, y: Operand) -> SSAValue:
         """x + y."""
         return self.both(e.AddOp, x, y)
 
-    def times(self, *factors: Any) -> SSAValue:
-        """The product of factors in any order."""
+    def times(self, *factors: Operand) -> SSAValue:
+        """The product of two or more factors in any order."""
         rest = list(factors)
         self.builder.random.shuffle(rest)
-        while len(rest) > 1:
-            rest[:2] = [self.both(e.MulOp, *rest[:2])]
-        return rest[0]
+        product = rest[0]
+        for factor in rest[1:]:
+            product = self.both(e.MulOp, product, factor)
+        return self.value(product)
 
-    def over(self, x: Any, y: Any) -> SSAValue:
+    def over(self, x: Operand, y: Operand) -> SSAValue:
         """x / y."""
-        pair = [v if isinstance(v, SSAValue) else self.builder.of(v, self.element) for v in (x, y)]
-        return self.builder.add(e.DivOp(*pair)).result
+        return self.builder.add(e.DivOp(self.value(x), self.value(y))).result
 
-    def of(self, cls: Any, x: SSAValue) -> SSAValue:
+    def of(self, cls: type[e.UnaryOp], x: SSAValue) -> SSAValue:
         """A function of x."""
         return self.builder.add(cls(x)).result
 
@@ -314,14 +323,15 @@ def _strided(b: Builder) -> None:
     """A convolution whose result only strided 1 x 1 convolutions read, past maps."""
     x = b.pick(f32, rank=[4])
     w = b.constant(f32, [2, _channels(x), 3, 3] if b.chance(5) else [2, _channels(x), 1, 1])
-    same = {"strides": [1, 1], "dilations": [1, 1], "pads_begin": [1, 1], "pads_end": [1, 1]}
+    same: dict[str, Any] = {"strides": [1, 1], "dilations": [1, 1]}
+    same |= {"pads_begin": [1, 1], "pads_end": [1, 1]}
     y = b.add(ConvOp(x, w, **same)).result
     if b.chance(5):
         y = b.add(e.AddOp(y, b.partner(y))).result
     for _ in range(b.random.randint(1, 2)):
         pixel = b.constant(f32, [b.random.randint(1, 2), _channels(y), 1, 1])
-        windows = {**same, "strides": [2, 2], "pads_begin": [0, 0], "pads_end": [0, 0]}
-        b.add(ConvOp(y, pixel, **windows))
+        apart: dict[str, Any] = {"strides": [2, 2], "pads_begin": [0, 0], "pads_end": [0, 0]}
+        b.add(ConvOp(y, pixel, **{**same, **apart}))
 
 
 @recipe("quantized product", weight=2)

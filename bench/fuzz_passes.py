@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import hypothesis
 import numpy as np
@@ -374,7 +374,7 @@ class Fuzz:
             self.out.mkdir(parents=True, exist_ok=True)
             stem = self.out / f"{number}-{finding.name}-{finding.kind}"
             stem.with_suffix(".mlir").write_text(f"{text}\n")
-            np.savez(stem.with_suffix(".npz"), **feed)
+            cast("Any", np).savez(stem.with_suffix(".npz"), **feed)
 
     def try_programs(self, count: int, seed: int) -> None:
         """Programs of hypothesis."""
@@ -387,7 +387,7 @@ class Fuzz:
                 phases=[hypothesis.Phase.generate],
                 database=None,
                 deadline=None,
-                suppress_health_check=list(hypothesis.HealthCheck),
+                suppress_health_check=list(cast("Any", hypothesis.HealthCheck)),
             )
             @hypothesis.given(RANDOMS)
             def trial(random: Random) -> None:

@@ -18,7 +18,6 @@ import gc
 import json
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,23 +25,26 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from core_programs import random_program
+from core_programs import Program, random_program
 from machine import description
 from measuring import text_table
 from xdsl.dialects.builtin import FunctionType, ModuleOp
 from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block, Region, SSAValue
 
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
 from lowerdeck.dialects.core.tensor import ConcatOp
 from lowerdeck.dialects.core.types import f32, tensor
-from lowerdeck.dialects.interpret import find_function
+from lowerdeck.dialects.interpret import InterpretError, find_function, run_module
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.options import CompileOptions
 from lowerdeck.passes.pipeline import opt, pre
+
+_ROUND = 24
+"""Different programs in a module."""
 
 LIMIT = 1.5
 """How much more time than in the smallest module an op may take in the largest one."""
@@ -59,12 +61,11 @@ def chain(count: int) -> ModuleOp:
     block = Block(arg_types=[tensor(f32, [4, 6])])
     value: SSAValue = block.args[0]
     for k in range(count):
-        kind = (e.AddOp, e.TanhOp, e.MulOp, e.SinOp)[k % 4]
-        if kind in (e.AddOp, e.MulOp):
-            block.add_op(constant := ConstantOp.of(np.full((6,), 0.5 + k, np.float32)))
-            op: Operation = kind(value, constant.result)
+        if k % 2:
+            op = (e.TanhOp, e.SinOp)[k // 2 % 2](value)
         else:
-            op = kind(value)
+            block.add_op(constant := ConstantOp.of(np.full((6,), 0.5 + k, np.float32)))
+            op = (e.AddOp, e.MulOp)[k // 2 % 2](value, constant.result)
         block.add_op(op)
         value = op.results[0]
     return _module(block, [value])
@@ -92,25 +93,39 @@ def wide(count: int) -> ModuleOp:
 
 
 def programs(count: int) -> ModuleOp:
-    """Random programs, one after the other, each with inputs of its own."""
+    """Random programs, each with inputs of its own, in rounds of the same ones."""
     block, results = Block(), list[SSAValue]()
-    seed = found = 0
+    first = found = 0
     while found < count:
-        function = find_function(random_program(Random(seed), first=100 * seed).module, "main")
-        seed += 1
-        inner = function.body.block
-        for argument in tuple(inner.args):
-            new = block.insert_arg(argument.type, len(block.args))
-            argument.replace_all_uses_with(new)
-        last = inner.last_op
-        assert last is not None
-        results += last.operands
-        for op in tuple(inner.ops):
-            op.detach()
-            if op is not last:
-                block.add_op(op)
-                found += sum(not isinstance(each, ConstantOp) for each in op.walk())
+        for random in map(Random, range(_ROUND)):
+            first += 100
+            program = random_program(random, first=first)
+            if _runs(program):
+                found += _append(find_function(program.module, "main"), block, results)
     return _module(block, results)
+
+
+def _runs(program: Program) -> bool:
+    """False for a program that passes may refuse."""
+    try:
+        with np.errstate(all="ignore"):
+            run_module(program.module, program.feeds[0])
+    except InterpretError:
+        return False
+    return True
+
+
+def _append(function: FuncOp, block: Block, results: list[SSAValue]) -> int:
+    """Move the ops of a function to the end of a block; how many they are."""
+    inner = function.body.block
+    for argument in tuple(inner.args):
+        argument.replace_all_uses_with(block.insert_arg(argument.type, len(block.args)))
+    *ops, last = inner.ops
+    results += last.operands
+    for op in ops:
+        op.detach()
+        block.add_op(op)
+    return sum(1 for op in ops for _ in op.walk())
 
 
 KINDS: Mapping[str, Callable[[int], ModuleOp]] = {
@@ -127,21 +142,20 @@ class Measurement:
     kind: str
     ops: int
     """All of them, constants too, when it begins."""
-    seconds: Counter[str]
+    seconds: Mapping[str, float]
     """CPU time by pass; of a pass that runs several times, all together."""
 
     @property
     def total(self) -> float:
         """CPU time of all passes, by op."""
-        return self.seconds.total() / self.ops
+        return sum(self.seconds.values()) / self.ops
 
 
-def measure(kind: str, count: int) -> Measurement:
-    """Run the passes."""
-    module = KINDS[kind](count)
+def measure(kind: str, module: ModuleOp) -> Measurement:
+    """Run the passes on a module of a kind."""
     ops = sum(1 for _ in module.walk())
     context = LowerdeckContext(options=CompileOptions())
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = {}
     gc.collect()
     gc.disable()  # it takes the longer, the more there is, whatever a pass does
     try:
@@ -149,7 +163,7 @@ def measure(kind: str, count: int) -> Measurement:
             pass_ = ALL_PASSES[name]()()
             start = time.process_time()
             pass_.apply(context, module)
-            seconds[name] += time.process_time() - start
+            seconds[name] = seconds.get(name, 0.0) + time.process_time() - start
     finally:
         gc.enable()
     return Measurement(kind, ops, seconds)
@@ -162,7 +176,7 @@ def render(measurements: Sequence[Measurement]) -> str:
         first = next(other for other in measurements if other.kind == one.kind)
         ratio = "" if one is first else f"{one.total / first.total:.2f}"
         rows.append([one.kind, "all", str(one.ops), f"{one.total * 1e6:.1f}", ratio])
-        for name, seconds in one.seconds.most_common() if one is not first else ():
+        for name, seconds in one.seconds.items() if one is not first else ():
             own, before = seconds / one.ops, first.seconds[name] / first.ops
             if own > 2 * before and own > one.total / 100:
                 ratio = f"{own / before:.2f}" if before else ""
@@ -191,9 +205,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise SystemExit(f"no modules {', '.join(unknown)}; there are {', '.join(KINDS)}")
     found: list[Measurement] = []
     for kind in kinds:
-        measure(kind, 100)  # what happens once
+        measure(kind, KINDS[kind](100))  # what happens once
         for count in options.ops:
-            found.append(measure(kind, count))
+            found.append(measure(kind, KINDS[kind](count)))
             print(f"{kind}: {count} ops done", file=sys.stderr, flush=True)
     print(render(found))
     if options.json is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -167,6 +168,33 @@ def _keeps_dims(op: ConcatOp, parts: Sequence[SSAValue]) -> bool:
     return (*before[:axis], *before[axis + 1 :]) == (*after[:axis], *after[axis + 1 :])
 
 
+@dataclass(frozen=True)
+class _Whole:
+    """Operands side by side that together are one value."""
+
+    value: SSAValue
+    makers: tuple[Operation, ...]
+    count: int
+
+
+def _with_wholes(op: ConcatOp, reason: str, find: Callable[[int], _Whole | None]) -> Rule | None:
+    """The concatenation of fewer operands; `find` gives what those from an index on are."""
+    parts: list[SSAValue] = []
+    makers: dict[Operation, None] = {}
+    axis, start, count = op.axis.data, 0, len(op.operands)
+    while start < count:
+        whole = find(start)
+        if whole is not None and start == 0 and whole.count < count:
+            whole = whole if _keeps_dims(op, [whole.value]) else None
+        parts.append(op.operands[start] if whole is None else whole.value)
+        start += 1 if whole is None else whole.count
+        makers.update(dict.fromkeys(() if whole is None else whole.makers))
+    if not makers:
+        return None
+    result = parts[0] if len(parts) == 1 else lambda: ConcatOp(parts, axis)
+    return reason, result, tuple(makers)
+
+
 class JoinParts(Equation):
     """concat(y, split(x), z) -> concat(y, x, z) [all parts, in order, along the same axis]"""
 
@@ -174,20 +202,18 @@ class JoinParts(Equation):
     roots = (ConcatOp,)
 
     def rule(self, op: ConcatOp) -> Rule | None:
-        values, axis = tuple(op.inputs), op.axis.data
-        for start, value in enumerate(values):
-            split = producer(value, SplitOp)
-            if split is None or split.axis != op.axis:
-                continue
-            end = start + len(split.parts)
-            if values[start:end] != tuple(split.parts):
-                continue
-            rest = (*values[:start], split.input, *values[end:])
-            if len(rest) == 1:
-                return "the parts in their order", split.input, (split,)
-            if _keeps_dims(op, rest):
-                return "the parts in their order", lambda: ConcatOp(rest, axis), (split,)
-        return None
+        values = op.operands
+
+        def find(start: int) -> _Whole | None:
+            split = producer(values[start], SplitOp)
+            if split is None or split.axis != op.axis or values[start] is not split.results[0]:
+                return None
+            end = start + len(split.results)
+            if tuple(values[start:end]) != tuple(split.results):
+                return None
+            return _Whole(split.input, (split,), len(split.results))
+
+        return _with_wholes(op, "the parts in their order", find)
 
 
 class JoinSlices(Equation):
@@ -197,20 +223,16 @@ class JoinSlices(Equation):
     roots = (ConcatOp,)
 
     def rule(self, op: ConcatOp) -> Rule | None:
-        values, axis = tuple(op.inputs), op.axis.data
-        for start in range(len(values)):
-            slices = _slices_of_whole(values[start:], axis)
-            if not slices:
-                continue
-            rest = (*values[:start], slices[0].input, *values[start + len(slices) :])
-            if len(rest) == 1:
-                return "slices side by side", slices[0].input, tuple(slices)
-            if _keeps_dims(op, rest):
-                return "slices side by side", lambda: ConcatOp(rest, axis), tuple(slices)
-        return None
+        values, axis = op.operands, op.axis.data
+
+        def find(start: int) -> _Whole | None:
+            slices = _slices_of_whole((values[k] for k in range(start, len(values))), axis)
+            return _Whole(slices[0].input, tuple(slices), len(slices)) if slices else None
+
+        return _with_wholes(op, "slices side by side", find)
 
 
-def _slices_of_whole(values: Sequence[SSAValue], axis: int) -> list[SliceOp]:
+def _slices_of_whole(values: Iterable[SSAValue], axis: int) -> list[SliceOp]:
     """The leading values, if they are slices of one tensor that together cover it along an axis."""
     slices: list[SliceOp] = []
     end = Expr.const(0)

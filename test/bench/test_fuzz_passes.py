@@ -21,6 +21,7 @@ from lowerdeck.dialects.core import Core
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.elementwise import SubOp
+from lowerdeck.dialects.interpret import Value
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import check_contract
@@ -120,12 +121,14 @@ def parsed(text: str) -> ModuleOp:
 def test_what_last_bits_decide_is_no_finding() -> None:
     # 3 * x is an integer, but for a last bit.
     subject = fuzz_passes.Subject(parsed(ROUNDING), [{"0": np.array([1, 2.5], np.float32)}])
-    near, expected = subject.expected[0]["1"], subject.expected[0]
-    below = {"0": np.array([2, 7], np.float32), "1": near}
+    (expected,) = subject.expected
+
+    def with_result(name: str, *numbers: float) -> dict[str, Value]:
+        return {**expected, name: np.array(numbers, np.float32)}
+
+    below = with_result("0", 2, 7)
     assert subject.difference("fuse-linear", 0, below) is None
     assert subject.rounded == 1
     assert subject.difference("simplify-arithmetic", 0, below) is not None
-    far = {"0": np.array([3, 6], np.float32), "1": near}
-    assert subject.difference("fuse-linear", 0, far) is not None
-    other = {"0": expected["0"], "1": np.array([2, 5.1], np.float32)}
-    assert subject.difference("fuse-linear", 0, other) is not None
+    assert subject.difference("fuse-linear", 0, with_result("0", 3, 6)) is not None
+    assert subject.difference("fuse-linear", 0, with_result("1", 2, 5.1)) is not None

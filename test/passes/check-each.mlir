@@ -1,5 +1,5 @@
-// RUN: not env PYTHONPATH=%S/Inputs:%pythonpath opt-tool %s --load-pass swapping_pass:SwappingPass --pass-pipeline=simplify,swapping,cse --check-each 2>&1 | filecheck %s
-// RUN: env PYTHONPATH=%S/Inputs:%pythonpath opt-tool %s --load-pass swapping_pass:SwappingPass --pass-pipeline=simplify,swapping,cse --check-each --skip-nodes=difference | filecheck %s --check-prefix=RIGHT
+// RUN: not env PYTHONPATH=%S/Inputs:%pythonpath opt-tool %s --load swapping_pass:SwappingPass --pass-pipeline=simplify,swapping,cse --check-each 2>&1 | filecheck %s
+// RUN: env PYTHONPATH=%S/Inputs:%pythonpath opt-tool %s --load swapping_pass:SwappingPass --pass-pipeline=simplify,swapping,cse --check-each --skip-nodes=difference | filecheck %s --check-prefix=RIGHT
 
 // The second of three rewrites is wrong: the pass, the pattern, and the source node are named.
 // CHECK: the pass 'swapping' changes the results: output '0' differs in

@@ -240,3 +240,20 @@ func.func @gather_unevenly(%x : tensor<3x5xf32>) -> (tensor<3x3xf32>, tensor<3x2
   %2 = core.gather %x, %k axis 1 : (tensor<3x5xf32>, tensor<i64>) -> tensor<3xf32>
   func.return %0, %1, %2 : tensor<3x3xf32>, tensor<3x2xf32>, tensor<3xf32>
 }
+
+// -----
+
+// All parts and slices that are one value are joined together; those of x are in the wrong order.
+// CHECK-LABEL: @wholes
+// CHECK-SAME:    (%[[X:[a-z]+]]: tensor<4xf32>, %[[Y:[a-z]+]]: tensor<4xf32>, %[[Z:[a-z]+]]: tensor<3xf32>)
+// CHECK:         %[[A:.+]], %[[B:.+]] = core.split %[[X]]
+// CHECK:         %[[R:.+]] = core.concat %[[Z]], %[[B]], %[[A]], %[[Y]], %[[Z]] axis 0
+// CHECK-NEXT:    func.return %[[R]]
+func.func @wholes(%x : tensor<4xf32>, %y : tensor<4xf32>, %z : tensor<3xf32>) -> tensor<14xf32> {
+  %a, %b = core.split %x axis 0 sizes [1, 3] : (tensor<4xf32>) -> (tensor<1xf32>, tensor<3xf32>)
+  %c, %d = core.split %y axis 0 sizes [2, 2] : (tensor<4xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+  %e = core.slice %z [0] [1] [1] : (tensor<3xf32>) -> tensor<1xf32>
+  %f = core.slice %z [1] [2] [1] : (tensor<3xf32>) -> tensor<2xf32>
+  %r = core.concat %e, %f, %b, %a, %c, %d, %e, %f axis 0 : (tensor<1xf32>, tensor<2xf32>, tensor<3xf32>, tensor<1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<1xf32>, tensor<2xf32>) -> tensor<14xf32>
+  func.return %r : tensor<14xf32>
+}

@@ -160,7 +160,7 @@ def test_check_each_finds_a_wrong_pass(
     source.write_text(ADD)
     (tmp_path / "wrong_pass.py").write_text(WRONG_PASS)
     cast(Any, monkeypatch).syspath_prepend(str(tmp_path))
-    arguments = [str(source), "--load-pass=wrong_pass:WrongPass", "-p", "cse,wrong,dce"]
+    arguments = [str(source), "--load=wrong_pass:WrongPass", "-p", "cse,wrong,dce"]
     assert main(arguments) == 0
     assert "core.sub" in capsys.readouterr().out
     assert main([*arguments, "--check-each"]) == 1
