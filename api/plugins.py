@@ -146,15 +146,17 @@ def temporarily() -> Generator[None]:
     from lowerdeck.lowering.strategies.registry import STRATEGIES
     from lowerdeck.lowering.targets import TARGETS
 
-    tables: Any = (OPERATORS, LOADED, FRAMEWORKS, LEGALIZATION, EXPORT)
-    tables += (_OWNERS, _FILES, _MADE, _SOURCES)
-    copies = [each.copy() for each in (*tables, TARGETS, STRATEGIES)]
+    tables: list[Any] = [OPERATORS, LOADED, FRAMEWORKS, LEGALIZATION, EXPORT]
+    tables += [_OWNERS, _FILES, _MADE, _SOURCES]
+    before = [table.copy() for table in tables]
+    targets, strategies = TARGETS.copy(), STRATEGIES.copy()
     try:
         yield
     finally:
-        for each, copy in zip((*tables, TARGETS, STRATEGIES), copies, strict=True):
-            each.clear()
-            each.extend(copy) if each is TARGETS or each is STRATEGIES else each.update(copy)
+        for table, copy in zip(tables, before, strict=True):
+            table.clear()
+            table.update(copy)
+        TARGETS[:], STRATEGIES[:] = targets, strategies
         _load_installed.cache_clear()
 
 

@@ -133,6 +133,6 @@ class CustomOp(CoreOp):
 def _type_of(value: Any, wanted: object) -> object:
     """That of a parameter; an empty list is one of the type that is wanted."""
     if not isinstance(value, list):
-        return type(value)
+        return cast(object, type(value))
     items = cast("list[Any]", value)
     return list[type(items[0])] if items else wanted
