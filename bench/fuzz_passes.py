@@ -107,7 +107,7 @@ EXACT = frozenset(
 """Passes after which results have the same bits."""
 
 _MAX_STEPS = 20_000
-_BATCH = 250
+_BATCH = 100
 """Programs between two lines of progress; hypothesis starts anew with each."""
 _NOISES = 6
 """Runs with errors, whose results say how much rounding explains."""
