@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.types import f32, ui8
 from lowerdeck.dialects.interpret import Interpreter, find_function
 from lowerdeck.lowering.emit_c.module import CArtifact, emit_c
+from lowerdeck.lowering.entry.parallelize import ParallelizePass
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.lowering.targets import compiler_flags
 from lowerdeck.passes.context import LowerdeckContext
@@ -70,32 +71,38 @@ def maps_of(dtype: Any) -> Callable[[SSAValue], list[SSAValue]]:
     return body
 
 
-def lowered(name: str, module: ModuleOp, target: str, *disable: str, threads: int = 1) -> CArtifact:
+def lowered(
+    name: str, module: ModuleOp, target: str, *, disable: Sequence[str] = (), threads: int = 1
+) -> CArtifact:
     options = CompileOptions(target=target, disable=disable, threads=threads)
-    run_to_phase(LowerdeckContext(options=options), module, "scheduled", after="optimized")
+    # However small: these kernels have a few elements.
+    worth = {"parallelize": ParallelizePass(worth=0)}
+    context = LowerdeckContext(options=options)
+    run_to_phase(context, module, "scheduled", after="optimized", instead=worth)
     module.verify()
     return emit_c(module, name, target)
 
 
-@pytest.mark.parametrize("target", ["c99", "native"])
-def test_layers_share_functions_and_keep_every_bit(target: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("target", "threads"), [("c99", 1), ("native", 1), ("native", 2)])
+def test_layers_share_functions_and_keep_every_bit(
+    target: str, threads: int, tmp_path: Path
+) -> None:
     x = np.random.default_rng(0).standard_normal((SIZE, SIZE)).astype(np.float32)
 
     def module(count: int) -> ModuleOp:
         return module_of([typed(x.dtype, *x.shape)], partial(layers, count=count))
 
     (wanted,) = Interpreter().call(find_function(module(4), "main"), [x])
-    counts: dict[tuple[int, str], int] = {}
+    counts: dict[tuple[int, Sequence[str]], int] = {}
     models: list[tuple[CArtifact, list[Array]]] = []
-    for disable in ("", "merge-functions"):
+    for disable in ((), ("merge-functions",)):
         for count in (2, 4):
-            built = module(count)
-            names = [disable] if disable else []
-            artifact = lowered(f"m{len(counts)}", built, target, *names)
+            built, name = module(count), f"m{len(counts)}"
+            artifact = lowered(name, built, target, disable=disable, threads=threads)
             counts[count, disable] = len(kernel.functions_of(built))
             models.append((artifact, [x]))
-    assert counts[4, ""] == counts[2, ""]
-    assert counts[4, "merge-functions"] > counts[2, "merge-functions"]
+    assert counts[4, ()] == counts[2, ()]
+    assert counts[4, ("merge-functions",)] > counts[2, ("merge-functions",)]
     outcomes = run_together(target, models[1::2], tmp_path, compiler_flags(target), x.size)
     (status, (merged,)), (other_status, (apart,)) = outcomes
     assert (status, other_status) == (0, 0)
