@@ -159,17 +159,19 @@ def _outcome(source: Source) -> Outcome:
 
 
 def _by_opencv(path: Path, net: NetParameter, inputs: Arrays, names: Sequence[str]) -> Arrays:
-    """Outputs, which OpenCV knows by the layers that make them last."""
+    """Outputs, which OpenCV knows by the layers that make them last, or convolutions by these."""
     cv2: Any = import_module("cv2")
     cv2.setNumThreads(1)
     reader: Any = cv2.dnn.readNetFromCaffe(str(path), str(path.with_suffix(".caffemodel")))
     for name, array in inputs.items():
         reader.setInput(array.astype(np.float32), name)
     makers = {top: (layer.name, k) for layer in net.layer for k, top in enumerate(layer.top)}
+    known = set(reader.getLayerNames())
+    layers = [makers[name][0] if makers[name][0] in known else name for name in names]
     found: dict[str, NDArray[Any]] = {}
-    tops = reader.forwardAndRetrieve([makers[name][0] for name in names])
-    for name, each in zip(names, tops, strict=True):
-        layer, number = makers[name]
+    tops = reader.forwardAndRetrieve(layers)
+    for name, layer, each in zip(names, layers, tops, strict=True):
+        number = makers[name][1]
         if number >= len(each):
             raise LookupError(f"{layer} has {len(each)} tops")
         found[name] = each[number]

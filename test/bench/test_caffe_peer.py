@@ -50,7 +50,12 @@ class Peer:
         def retrieve(layers: Sequence[str]) -> list[list[Any]]:
             return [[value] for value in forward(layers)]
 
-        return SimpleNamespace(setInput=set_input, forward=forward, forwardAndRetrieve=retrieve)
+        return SimpleNamespace(
+            setInput=set_input,
+            forward=forward,
+            forwardAndRetrieve=retrieve,
+            getLayerNames=Mock(return_value=["y"]),
+        )
 
 
 @pytest.fixture
