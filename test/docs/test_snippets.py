@@ -25,6 +25,7 @@ from pathlib import Path
 
 import pytest
 
+from lowerdeck.plugins import temporarily
 from lowerdeck.tools.gen_docs import PAGES as GENERATED
 from lowerdeck.tools.lowerdeck import main as lowerdeck
 from lowerdeck.tools.opt_tool import main as opt_tool
@@ -137,7 +138,8 @@ def test_page(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     for name, source in FILES.items():
         Path(name).parent.mkdir(exist_ok=True)
         Path(name).symlink_to(ROOT / source)
-    check([*blocks_of(page, (ROOT / page).read_text())])
+    with temporarily():
+        check([*blocks_of(page, (ROOT / page).read_text())])
 
 
 WRONG = {
