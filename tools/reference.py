@@ -12,7 +12,7 @@ from xdsl.utils.exceptions import VerifyException
 from lowerdeck.dialects.blob import ElidedBlobError
 from lowerdeck.dialects.buffer.entry import find_entry
 from lowerdeck.dialects.interpret import InterpretError, StepLimitError, run_module
-from lowerdeck.dialects.interpret.buffer import STEPS_OF_AN_OP
+from lowerdeck.dialects.interpret.buffer_kernels import STEPS_OF_AN_OP
 from lowerdeck.tools.compare import Results, says_something
 from lowerdeck.tools.sample_inputs import CHOICES, inputs_of, sample_inputs
 
