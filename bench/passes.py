@@ -40,7 +40,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.exceptions import PassFailedException
 
 from lowerdeck.compiler import CompileOptions, import_and_lower, load
-from lowerdeck.dialects.interpret import core, run_module
+from lowerdeck.dialects.interpret import core_linear, run_module
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering import compile_to_c
 from lowerdeck.lowering.errors import LoweringError
@@ -199,7 +199,7 @@ class _Trial:
 
 def interpreted(module: ModuleOp, inputs: Mapping[str, NDArray[Any]]) -> Results:
     """The results of a module, with matrix products of BLAS."""
-    with patch.object(core, "matrix_product", np.matmul), np.errstate(all="ignore"):
+    with patch.object(core_linear, "matrix_product", np.matmul), np.errstate(all="ignore"):
         return run_module(module, inputs)
 
 

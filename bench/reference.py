@@ -27,7 +27,7 @@ from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.elementwise import CastOp
 from lowerdeck.dialects.core.types import Tensor, dims_of, element_type, f32, f64, tensor
-from lowerdeck.dialects.interpret import core
+from lowerdeck.dialects.interpret import core_linear
 
 
 def widen(module: ModuleOp) -> None:
@@ -75,7 +75,7 @@ def evaluate(model: str, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArra
     widen(module)
     module.verify()
     # Convolutions go through it, too.
-    with patch.object(core, "matrix_product", np.matmul):
+    with patch.object(core_linear, "matrix_product", np.matmul):
         results = run_module(module, {name: widened(array) for name, array in inputs.items()})
     return {name: cast("NDArray[Any]", value) for name, value in results.items()}
 

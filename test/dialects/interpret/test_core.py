@@ -16,7 +16,8 @@ from lowerdeck.dialects.core import Core, elementwise, linear, reduce, tensor
 from lowerdeck.dialects.core.types import bf16, element_of, f16
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.dialects.interpret.core import evaluate, is_evaluable, matrix_product
+from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
+from lowerdeck.dialects.interpret.core_linear import matrix_product
 from lowerdeck.dialects.interpret.errors import InterpretError
 
 S = Expr.symbol("s")
