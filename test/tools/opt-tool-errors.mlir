@@ -20,7 +20,7 @@
 // PHASE: opt-tool: --compile-to: 'asm' is none of imported, legal, optimized,
 // BOTH: opt-tool: --compile-to and --pass-pipeline exclude each other
 // LOAD: opt-tool: plugin 'nowhere:Pass': No module named 'nowhere'
-// LOADED: opt-tool: --load-pass math:sqrt: not a class derived from ModulePass
+// LOADED: opt-tool: plugin 'math:sqrt': is neither a Plugin nor a class derived from ModulePass
 // MISSING: opt-tool-errors.mlir.missing: No such file or directory
 // USAGE: opt-tool: error: unrecognized arguments: --no-such-option
 // DIALECT: opt-tool-errors.mlir: {{.*}}found buffer ops: {{.*}} before bufferize
