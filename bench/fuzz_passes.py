@@ -64,6 +64,7 @@ from lowerdeck.lowering.pipeline import ALL_PASSES, run_to_phase
 from lowerdeck.passes.context import LowerdeckContext
 from lowerdeck.passes.contracts import check_contract
 from lowerdeck.passes.driver import PassGroup
+from lowerdeck.passes.fast_math import FastMathPass
 from lowerdeck.passes.options import CompileOptions
 from lowerdeck.passes.pipeline import PASSES, passes_of_phase
 from lowerdeck.passes.stages import Stage
@@ -75,9 +76,9 @@ from lowerdeck.tools.shrinking import shrink
 EVERY = tuple(
     name
     for name in PASSES
-    if name not in LEGALIZATION and not issubclass(PASSES[name](), PassGroup | Stage)
+    if name not in LEGALIZATION and not issubclass(PASSES[name](), PassGroup | Stage | FastMathPass)
 )
-"""The passes that are tried alone."""
+"""The passes that are tried alone: those that promise to keep results."""
 
 RANDOMS = st.randoms(use_true_random=True) | st.randoms(use_true_random=False)
 """Even draws, and those of hypothesis, which likes extremes and repeats itself."""

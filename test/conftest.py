@@ -2,10 +2,13 @@
 
 import gc
 import os
+from collections.abc import Iterator
 
 import hypothesis
 import pytest
 from corpus import PATH_VARIABLE, corpus_folder, load_cases
+
+from lowerdeck.plugins import temporarily
 
 # Random programs are the same in every run; the first failure is printed as a blob that
 # reproduces it.
@@ -18,6 +21,13 @@ def private_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Compiled models are not taken from, nor left in, the user's cache."""
     cache = tmp_path_factory.mktemp("cache")
     os.environ["XDG_CACHE_HOME"] = str(cache)
+
+
+@pytest.fixture(autouse=True)
+def own_plugins() -> Iterator[None]:
+    """What a test loads is forgotten behind it."""
+    with temporarily():
+        yield
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -139,10 +139,13 @@ class BlockSplitter:
         ]
 
     def _place_of(self, op: Operation) -> int:
-        """The number of the op of the block that an op is or is nested in."""
+        """
+        The number of the op of the block that an op is or is nested in; -1 for one outside of the
+        block, which constants before it may have among their users.
+        """
         while op not in self._place:
-            parent = op.parent_op()
-            assert parent is not None
+            if (parent := op.parent_op()) is None:
+                return -1
             op = parent
         return self._place[op]
 
