@@ -34,7 +34,6 @@ X86_64_VNNI = replace(
 X86_64_AMX = replace(
     X86_64_VNNI,
     name="x86-64-amx",
-    l2_bytes=2 << 20,
     flags=(*X86_64_VNNI.flags, "-mamx-tile", "-mamx-int8"),
     features=X86_64_VNNI.features | {"amx_tile", "amx_int8"},
     has_tiles=True,

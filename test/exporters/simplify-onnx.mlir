@@ -89,3 +89,32 @@ func.func @main(%x : tensor<4xf32> {core.name = "x"}) -> (tensor<*xf32> {core.na
   %y = onnx.Add_13 %x, %d : (tensor<4xf32>, tensor<*xf32>) -> tensor<*xf32>
   func.return %y : tensor<*xf32>
 }
+
+// -----
+
+// A size that is copied is one of the tensor before: 4 * n here, not n.
+// CHECK-LABEL: func.func @main
+// CHECK:         %[[A:.+]] = onnx.Reshape_14 %x
+// CHECK:         onnx.Reshape_14 %[[A]]
+func.func @main(%x : tensor<?x12xf32, #core.tensor<dims = [n, 12]>> {core.name = "x"}) -> (tensor<*xf32> {core.name = "y"}) {
+  %first = onnx.initializer #core.blob<"0xFFFFFFFFFFFFFFFF0300000000000000"> : tensor<2xi64>
+  %then = onnx.initializer #core.blob<"0x000000000000000003000000000000000100000000000000"> : tensor<3xi64>
+  %a = onnx.Reshape_14 %x, %first : (tensor<?x12xf32, #core.tensor<dims = [n, 12]>>, tensor<2xi64>) -> tensor<*xf32>
+  %y = onnx.Reshape_14 %a, %then : (tensor<*xf32>, tensor<3xi64>) -> tensor<*xf32>
+  func.return %y : tensor<*xf32>
+}
+
+// -----
+
+// Both states of an LSTM have to be zeros: its cell begins with 1.
+// CHECK-LABEL: func.func @main
+// CHECK-DAG:     %[[C:.+]] = onnx.initializer #core.blob<"0x0000803F"> : tensor<1x1x1xf32>
+// CHECK:         onnx.LSTM_14 %x, {{.*}}, %[[C]]
+func.func @main(%x : tensor<2x1x1xf32> {core.name = "x"}) -> (tensor<*xf32> {core.name = "y"}) {
+  %none = onnx.none : none
+  %w = onnx.initializer #core.blob<"0x0000803F0000803F0000803F0000803F"> : tensor<1x4x1xf32>
+  %h = onnx.initializer #core.blob<"0x00000000"> : tensor<1x1x1xf32>
+  %c = onnx.initializer #core.blob<"0x0000803F"> : tensor<1x1x1xf32>
+  %y, %a, %b = onnx.LSTM_14 %x, %w, %w, %none, %none, %h, %c {hidden_size = 1} : (tensor<2x1x1xf32>, tensor<1x4x1xf32>, tensor<1x4x1xf32>, none, none, tensor<1x1x1xf32>, tensor<1x1x1xf32>) -> (tensor<*xf32>, none, none)
+  func.return %y : tensor<*xf32>
+}

@@ -97,7 +97,7 @@ def test_sizes(tmp_path: Path, packing: Packing) -> None:
 @pytest.mark.parametrize("packing", BOTH)
 def test_without_tiles(tmp_path: Path, packing: Packing) -> None:
     """The loops of a processor, or of a compiler, that has none."""
-    suite = Suite(tmp_path, flags=VECTOR_FLAGS)
+    suite = Suite(tmp_path, flags=(*VECTOR_FLAGS, "-U__AMX_INT8__"))
     x, w = words(37, 21), words(21, 50, seed=1)
     add(suite, typed_like(x, w), lambda x, w: MatmulOp(x, w, packing=packing), x, w)
     check(suite)
