@@ -14,7 +14,8 @@ What may occur in the IR after each phase, and which pass should have removed wh
 
 In every phase a value is defined before its uses (but for a `tf1.graph` or `tf1.function`). While
 the module is in core, a dimension symbol is made (by an argument's type, `core.bind_symbols` or
-control flow) before a type or property names it.
+control flow) before a type or property names it; those of a function's arguments are dimensions of
+them as they are, so that sizes can be read off.
 """
 
 from __future__ import annotations
@@ -217,6 +218,8 @@ class _Definitions:
     def _visit_block(self, block: Block, owner: Operation) -> Iterator[str]:
         mine: list[SSAValue] = list(block.args)
         self._values.update(mine)
+        if self._with_symbols and _is_function(owner):
+            yield from _unreadable_symbols(owner, block)
         for arg in block.args if self._with_symbols else ():
             yield from self._unknown_symbols(owner, arg.type, "an argument of its region")
         for op in block.ops:
@@ -260,3 +263,18 @@ def _argument_symbols(region: Region) -> set[str]:
     if first is None:
         return set()
     return set[str]().union(*(symbols_of(type_) for type_ in first.arg_types))
+
+
+def _unreadable_symbols(function: Operation, block: Block) -> Iterator[str]:
+    """The symbols in the types of a function's arguments that no dimension is by itself."""
+    types = [arg.type for arg in block.args]
+    encodings = [type_.encoding for type_ in types if isinstance(type_, TensorType)]
+    dims = [dim for one in encodings if isinstance(one, TensorEncoding) for dim in one.data]
+    whole = {str(dim) for dim in dims}
+    for number, type_ in enumerate(types):
+        if unknown := sorted(symbols_of(type_) - whole):
+            names = ", ".join(f"'{name}'" for name in unknown)
+            yield (
+                f"{describe(function)}: argument {number} uses the symbol {names}, expected one "
+                "that is a dimension of an argument by itself; name the dimension of the argument"
+            )

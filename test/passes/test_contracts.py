@@ -219,6 +219,21 @@ def test_sizes_of_carried_values_are_known_in_their_scope() -> None:
         assert f"uses the symbol '{unknown}' before it is made" in problem
 
 
+DERIVED = """
+func.func @main(
+    %x : tensor<?xf32, #core.tensor<dims = [(h + 31) floordiv 32]>>,
+    %y : tensor<?xf32, #core.tensor<dims = [{dim}]>>) {{
+  func.return
+}}"""
+
+
+def test_symbols_of_arguments_are_dimensions_by_themselves() -> None:
+    check_contract(parse(DERIVED.format(dim="h")), "optimized")
+    first, second = violations(parse(DERIVED.format(dim="h * w")), "optimized")
+    assert "argument 0 uses the symbol 'h', expected one that is a dimension" in first
+    assert "argument 1 uses the symbol 'h', 'w'" in second
+
+
 def test_every_registered_pass_has_its_name_and_can_be_made() -> None:
     for name, factory in PASSES.items():
         assert factory().name == name
