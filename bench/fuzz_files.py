@@ -459,11 +459,14 @@ def _show(run_: Run, number: int, out: Path | None) -> int:
 
 
 def _warm_up(run_: Run) -> None:
-    """Load what whole models of each format need, before workers are forked."""
+    """
+    Load what whole models of each format need, before workers are forked; without limits, which
+    this process, perhaps a large one, would be killed by.
+    """
     first = {(seed.format, seed.phase): seed for seed in reversed(run_.seeds)}
     for seed in first.values():
         write(seed.files, run_.folder / "model")
-        with contextlib.suppress(Exception, TimeIsUp), _limited():
+        with contextlib.suppress(Exception):
             run(seed, run_.folder / "model", whole=True)
     gc.collect()
 
