@@ -67,8 +67,8 @@ class Turned(Pattern[None]):
     name = "turned"
     roots = (SubOp,)
 
-    def match(self, op: SubOp) -> Match[None] | None:
-        return None if "done" in op.attributes else Match((op,))
+    def match(self, op: SubOp) -> Match[None]:
+        return Match((op,))
 
     def rewrite(self, match: Match[None], rewriter: Rewriter) -> None:
         op = match.root
