@@ -19,6 +19,7 @@ import lowerdeck
 from lowerdeck import cache, compiler
 from lowerdeck.build import BuildError
 from lowerdeck.compiler import CompileOptions, compile_with
+from lowerdeck.frontends.errors import FrontendError
 
 helper = onnx.helper
 save_model, load_model = cast(Any, onnx).save, cast(Any, onnx).load
@@ -75,7 +76,60 @@ def entry_of(folder: Path) -> Path:
     return entry
 
 
+# What is compiled once
+
+
+def test_second_compilation_is_free(private: Path, counted: list[str], tmp_path: Path) -> None:
+    path = save_scaling(tmp_path / "m.onnx", 2)
+    lowerdeck.compile(path)
+    lowerdeck.compile(str(path))
+    assert len(counted) == 1
+    assert len(list(private.iterdir())) == 1
+    lowerdeck.compile(path, disable=["cse"])
+    assert len(counted) == 2
+
+
+def test_failure_leaves_nothing(private: Path, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(b"\x08\x0anonsense")
+    with pytest.raises(FrontendError):
+        lowerdeck.compile(path)
+    assert not private.exists() or not list(private.iterdir())
+
+
+def test_processes_share_it(private: Path, tmp_path: Path) -> None:
+    path = save_scaling(tmp_path / "m.onnx", 2)
+    script = f"import lowerdeck; lowerdeck.compile({str(path)!r})"
+    running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
+    assert [process.wait() for process in running] == [0, 0, 0]
+    assert len(list(private.iterdir())) == 1
+
+
+def test_oldest_entries_go(private: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("lowerdeck.cache.MAX_BYTES", 0)
+    model = load_model(save_scaling(tmp_path / "m.onnx", 2))
+    for threads in (1, 2):
+        lowerdeck.compile(model, threads=threads)
+    assert len(list(private.iterdir())) == 1
+
+
 # Models that change
+
+
+def test_changed_model_is_compiled_again(counted: list[str], tmp_path: Path) -> None:
+    for factor in (2, 3):
+        path = save_scaling(tmp_path / "m.onnx", factor)
+        assert scaled(lowerdeck.compile(path)) == factor
+    assert len(counted) == 2
+
+
+def test_changed_external_weights_are_noticed(counted: list[str], tmp_path: Path) -> None:
+    path = save_scaling(tmp_path / "m.onnx", 2, size=64, data="m.data")
+    assert scaled(lowerdeck.compile(path)) == 2
+    (tmp_path / "m.data").write_bytes(np.full(64, 3, np.float32).tobytes())
+    os.utime(tmp_path / "m.data", (1, 1))
+    assert scaled(lowerdeck.compile(path)) == 3
+    assert len(counted) == 2
 
 
 def test_model_changes_while_it_is_compiled(tmp_path: Path) -> None:

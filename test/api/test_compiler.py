@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -22,7 +20,6 @@ import lowerdeck
 from lowerdeck import compiler
 from lowerdeck.binding import Dimension, RunError
 from lowerdeck.build import BuildError
-from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.lowering import targets
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -406,89 +403,6 @@ def test_file_names_become_identifiers(name: str, tmp_path: Path) -> None:
     save_model(difference_and_sum(), path)
     a, b = arrays()
     np.testing.assert_array_equal(lowerdeck.compile(path, cache=False)(a, b)[0], a - b)
-
-
-class TestCache:
-    @pytest.fixture(autouse=True)
-    def private(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-        monkeypatch.setenv("LOWERDECK_CACHE", str(tmp_path / "cache"))
-        return tmp_path / "cache"
-
-    @pytest.fixture
-    def counted(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-        """The folders that C was generated into."""
-        made: list[str] = []
-        generate = compiler._generate  # pyright: ignore[reportPrivateUsage]
-
-        def counting(path: str, folder: str, options: Any) -> None:
-            made.append(folder)
-            generate(path, folder, options)
-
-        monkeypatch.setattr(compiler, "_generate", counting)
-        return made
-
-    def test_second_compilation_is_free(
-        self, private: Path, counted: list[str], tmp_path: Path
-    ) -> None:
-        path = tmp_path / "m.onnx"
-        save_model(difference_and_sum(), path)
-        lowerdeck.compile(path)
-        lowerdeck.compile(str(path))
-        assert len(counted) == 1
-        assert len(list(private.iterdir())) == 1
-        lowerdeck.compile(path, disable=["cse"])
-        assert len(counted) == 2
-
-    def test_changed_model_is_compiled_again(self, counted: list[str], tmp_path: Path) -> None:
-        path = tmp_path / "m.onnx"
-        save_model(difference_and_sum(), path)
-        lowerdeck.compile(path)
-        other = difference_and_sum()
-        other.graph.node[0].op_type = "Add"
-        save_model(other, path)
-        a, b = arrays()
-        np.testing.assert_array_equal(lowerdeck.compile(path)(a, b)[0], a + b)
-        assert len(counted) == 2
-
-    def test_changed_external_weights_are_noticed(self, counted: list[str], tmp_path: Path) -> None:
-        weights = np.arange(64, dtype=np.float32)
-        path = tmp_path / "m.onnx"
-        model = model_of(
-            [helper.make_node("Add", ["x", "w"], ["y"])],
-            [("x", FLOAT, [64])],
-            [("y", FLOAT, [64])],
-            [onnx.numpy_helper.from_array(weights, "w")],
-        )
-        save_model(model, path, save_as_external_data=True, location="m.data", size_threshold=0)
-        x = np.zeros(64, np.float32)
-        np.testing.assert_array_equal(lowerdeck.compile(path)(x)[0], weights)
-        (tmp_path / "m.data").write_bytes((weights * 2).tobytes())
-        os.utime(tmp_path / "m.data", (1, 1))
-        np.testing.assert_array_equal(lowerdeck.compile(path)(x)[0], weights * 2)
-        assert len(counted) == 2
-
-    def test_failure_leaves_nothing(self, private: Path, tmp_path: Path) -> None:
-        path = tmp_path / "m.onnx"
-        path.write_bytes(b"\x08\x0anonsense")
-        with pytest.raises(FrontendError):
-            lowerdeck.compile(path)
-        assert not private.exists() or not list(private.iterdir())
-
-    def test_processes_share_it(self, private: Path, tmp_path: Path) -> None:
-        path = tmp_path / "m.onnx"
-        save_model(difference_and_sum(), path)
-        script = f"import lowerdeck; lowerdeck.compile({str(path)!r})"
-        running = [subprocess.Popen([sys.executable, "-c", script]) for _ in range(3)]
-        assert [process.wait() for process in running] == [0, 0, 0]
-        assert len(list(private.iterdir())) == 1
-
-    def test_oldest_entries_go(
-        self, private: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-    ) -> None:
-        monkeypatch.setattr("lowerdeck.cache.MAX_BYTES", 0)
-        for threads in (1, 2):
-            lowerdeck.compile(difference_and_sum(), threads=threads)
-        assert len(list(private.iterdir())) == 1
 
 
 def test_dimension_expressions() -> None:

@@ -1,4 +1,4 @@
-"""Small models of three frameworks with a sigmoid, and ways to make wrong C of a model."""
+"""Small models of three frameworks with a sigmoid, and ways to make a pass or its C wrong."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
 
 from lowerdeck import lowering
 from lowerdeck.lowering.emit_c.module import CArtifact
+from lowerdeck.lowering.pipeline import ALL_PASSES
 
 
 def tensorflow(folder: Path) -> Path:
@@ -64,19 +66,38 @@ def onnx(folder: Path, op: str = "Add", size: int = 4) -> Path:
     return path
 
 
-def spoil_c(monkeypatch: pytest.MonkeyPatch, is_wrong: Callable[[ModuleOp], bool]) -> None:
-    """The C of some modules changes its first output at its end."""
+FLIP = "((unsigned char *)args->{}.data)[3] ^= 0x40;"
+"""C that changes a bit of the output with this field."""
+
+
+def spoil_c(
+    monkeypatch: pytest.MonkeyPatch,
+    is_wrong: Callable[[ModuleOp], bool] = lambda module: True,
+    text: str = FLIP,
+) -> None:
+    """The C of some modules does something else at its end, to its first output."""
     right = lowering.emit
 
     def wrong(context: Context, module: ModuleOp, name: str) -> CArtifact:
         artifact = right(context, module, name)
         if is_wrong(module):
             outputs: Any = artifact.metadata["outputs"]
-            field = outputs[0]["field"]
             file = f"{artifact.name}.c"
             head, end, tail = artifact.files[file].partition("  return LOWERDECK_OK;\n}\n")
-            change = f"((unsigned char *)args->{field}.data)[3] ^= 0x40;"
-            artifact.files[file] = head + change + end + tail
+            assert end
+            artifact.files[file] = head + text.format(outputs[0]["field"]) + end + tail
         return artifact
 
     monkeypatch.setattr(lowering, "emit", wrong)
+
+
+def spoil(monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[ModuleOp], None]) -> None:
+    """A pass also does something wrong, of which it records nothing."""
+    class_ = ALL_PASSES[name]()
+    right = class_.apply
+
+    def wrong(self: ModulePass, ctx: Context, op: ModuleOp) -> None:
+        right(self, ctx, op)
+        change(op)
+
+    monkeypatch.setattr(class_, "apply", wrong)

@@ -9,12 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
-from xdsl.passes import ModulePass
 
 from lowerdeck.dialects.buffer import entry_ops
-from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.lowering.targets import obstacle, target_names
 from lowerdeck.tools import check, run_c
 from lowerdeck.tools.lowerdeck import main
@@ -22,6 +19,7 @@ from lowerdeck.tools.lowerdeck import main
 from .checked_models import (  # noqa: TID251  (these are tests, not the folder of sources)
     caffe,
     onnx,
+    spoil,
     spoil_c,
     tensorflow,
 )
@@ -77,18 +75,6 @@ def test_nodes_that_are_skipped_are_not_rewritten(
     assert main(["check", str(onnx(tmp_path)), WRONG, "--skip-nodes=last"]) == 0
 
 
-def spoil(monkeypatch: pytest.MonkeyPatch, name: str, change: Callable[[ModuleOp], None]) -> None:
-    """A pass also does something wrong, of which it records nothing."""
-    class_ = ALL_PASSES[name]()
-    right = class_.apply
-
-    def wrong(self: ModulePass, ctx: Context, op: ModuleOp) -> None:
-        right(self, ctx, op)
-        change(op)
-
-    monkeypatch.setattr(class_, "apply", wrong)
-
-
 def swap_operands(module: ModuleOp) -> None:
     """The inputs of the first call with two of one type change places with its results."""
     for op in module.walk():
@@ -108,7 +94,7 @@ def test_a_pass_without_rewrites_is_named(
 def test_a_mistake_of_the_c_alone(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil_c(monkeypatch, lambda module: True)
+    spoil_c(monkeypatch)
     assert main(["check", str(onnx(tmp_path))]) == check.DIFFERENT
     out = capsys.readouterr().out
     assert "in the C; the interpreter was not asked, or agrees" in out

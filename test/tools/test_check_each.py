@@ -15,7 +15,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from lowerdeck import lowering
 from lowerdeck.dialects.blob import Blob, BlobAttr
 from lowerdeck.dialects.buffer import entry_ops
 from lowerdeck.dialects.core.constant import ConstantOp
@@ -27,6 +26,8 @@ from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.lowering.targets import obstacle, target_names
 from lowerdeck.tools.lowerdeck import main as lowerdeck_main
 from lowerdeck.tools.opt_tool import main
+
+from .checked_models import spoil, spoil_c  # noqa: TID251  (tests, not the folder of sources)
 
 Info = tuple[str, int, Sequence[int | str | None] | None]
 
@@ -134,24 +135,6 @@ def check(path: Path, *options: str) -> int:
     return main([str(path), "--compile-to=c", "--check-each", "-o", f"{path}.c", *options])
 
 
-def spoil_c(
-    monkeypatch: pytest.MonkeyPatch, text: str = "((unsigned char *)args->{}.data)[3] ^= 0x40;"
-) -> None:
-    """The C does something else at its end; by default it changes a bit of its first output."""
-    right = lowering.emit
-
-    def wrong(context: Context, module: ModuleOp, name: str) -> CArtifact:
-        artifact = right(context, module, name)
-        outputs: Any = artifact.metadata["outputs"]
-        name = f"{artifact.name}.c"
-        head, end, tail = artifact.files[name].partition("  return LOWERDECK_OK;\n}\n")
-        assert end
-        artifact.files[name] = head + text.format(outputs[0]["field"]) + end + tail
-        return artifact
-
-    monkeypatch.setattr(lowering, "emit", wrong)
-
-
 @pytest.mark.parametrize("model", MODELS)
 def test_every_format_is_checked_down_to_the_c(
     model: Callable[[Path], Path],
@@ -196,14 +179,7 @@ PASSES_TO_SPOIL = [
 def test_every_pass_is_checked(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class_ = ALL_PASSES[name]()
-    right = class_.apply
-
-    def wrong(self: ModulePass, ctx: Context, op: ModuleOp) -> None:
-        right(self, ctx, op)
-        spoil_constant(op)
-
-    monkeypatch.setattr(class_, "apply", wrong)
+    spoil(monkeypatch, name, spoil_constant)
     path = uniform(tmp_path)
     assert check(path, "--for-target=x86-64") == 1
     assert f"{path}: the pass '{name}' changes the results: output" in capsys.readouterr().err
@@ -306,7 +282,7 @@ def test_c_that_crashes_is_found(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = uniform(tmp_path)
-    spoil_c(monkeypatch, "*(volatile char *)8 = 0;")
+    spoil_c(monkeypatch, text="*(volatile char *)8 = 0;")
     assert check(path) == 1
     assert "cannot be run: it crashes with exit code -" in capsys.readouterr().err
 

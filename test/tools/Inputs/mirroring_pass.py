@@ -1,4 +1,4 @@
-"""A pass with one right pattern and one wrong one, which `check` and `--check-each` have to find."""
+"""A pass with a right pattern and a wrong one, which `check` and `--check-each` have to find."""
 
 from collections.abc import Sequence
 from typing import Any
