@@ -19,12 +19,8 @@ from lowerdeck.dialects.core.enums import Predicate
 from lowerdeck.dialects.core.types import bf16, bit_width, f16, f32, f64, i1, is_float
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.emit_c import custom
-from lowerdeck.lowering.emit_c.vectors import (
-    function_name,
-    memory_name,
-    unsigned_name,
-    vector_name,
-)
+from lowerdeck.lowering.emit_c.vector_types import memory_name, unsigned_name, vector_name
+from lowerdeck.lowering.emit_c.vectors import function_name
 from lowerdeck.lowering.emit_c.writer import (
     CWriter,
     comment,

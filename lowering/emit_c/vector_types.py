@@ -1,0 +1,56 @@
+"""What vectors are called in C, and the functions of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.dialects.builtin import IntegerType
+from xdsl.ir import Attribute
+
+from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of
+from lowerdeck.dialects.core.types import bf16, f16, f32, f64
+
+STEMS: dict[Attribute, tuple[str, str, int]] = {
+    f32: ("f32", "float", 4),
+    f64: ("f64", "double", 8),
+    f16: ("f16", "uint16_t", 2),
+    bf16: ("bf16", "uint16_t", 2),
+    IntegerType(8): ("i8", "int8_t", 1),
+    IntegerType(16): ("i16", "int16_t", 2),
+    IntegerType(32): ("i32", "int32_t", 4),
+    IntegerType(64): ("i64", "int64_t", 8),
+}
+"""What vectors are called by the scalars in them, these in C, and their bytes."""
+
+
+def vector_name(type_: Attribute) -> str:
+    """The C type of a vector."""
+    return type_name(scalar_of(type_), lanes_of(type_))
+
+
+def type_name(scalar: Attribute, lanes: int) -> str:
+    """The C type of a vector of so many lanes."""
+    return f"lowerdeck_{STEMS[scalar][0]}x{lanes}"
+
+
+def memory_name(type_: Attribute) -> str:
+    """The C type of a vector in memory, where it has the alignment of its elements."""
+    return f"{vector_name(type_)}_at"
+
+
+def unsigned_name(type_: Attribute) -> str:
+    """The C type of a vector of integers, read as unsigned ones."""
+    return unsigned_type(8 * STEMS[scalar_of(type_)][2], lanes_of(type_))
+
+
+def unsigned_type(bits: int, lanes: int) -> str:
+    """The C type of a vector of unsigned integers."""
+    return f"lowerdeck_u{bits}x{lanes}"
+
+
+@dataclass(frozen=True)
+class Function:
+    """The definition of a function in C, and the names of those that it calls."""
+
+    text: str
+    calls: frozenset[str] = frozenset()
