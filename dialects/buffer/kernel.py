@@ -57,7 +57,7 @@ from lowerdeck.dialects.buffer.enums import LoopMode, LoopModeAttr
 from lowerdeck.dialects.buffer.operands import Operand, meaning_of
 from lowerdeck.dialects.buffer.types import RefType, ref_type
 from lowerdeck.dialects.buffer.vector import lanes_of, scalar_of, vector_type
-from lowerdeck.dialects.core.base import int_array, is_ranked, require
+from lowerdeck.dialects.core.base import Ints, int_array, ints, is_ranked, require
 from lowerdeck.dialects.core.control_flow import (
     KernelBody,
     Symbols,
@@ -67,7 +67,6 @@ from lowerdeck.dialects.core.control_flow import (
 )
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.schedule import ScheduleAttr
-from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import DimsAttr
 from lowerdeck.dialects.dims import Expr, ExprLike
 

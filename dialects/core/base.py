@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IntAttr, TensorType, UnrankedTensorType
+from xdsl.dialects.builtin import i64 as builtin_i64
 from xdsl.ir import Attribute, Operation, Region, SSAValue
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
 from xdsl.irdl.declarative_assembly_format import (
@@ -163,6 +164,15 @@ class SameTypeOp(CoreOp, ABC):
 
     def infer(self) -> Sequence[Attribute]:
         return [self.operands[0].type]
+
+
+Ints = DenseArrayBase.constr(builtin_i64)
+"""The constraint of a property `array<i64: ...>`."""
+
+
+def ints(attribute: DenseArrayBase[Any]) -> list[int]:
+    """The numbers of an `array<i64: ...>`."""
+    return [int(value) for value in attribute.get_values()]
 
 
 def int_array(values: Sequence[int]) -> DenseArrayBase[Any]:

@@ -16,9 +16,8 @@ from xdsl.traits import ConstantLike, NoMemoryEffect, Pure
 from xdsl.utils.hints import isa
 
 from lowerdeck.dialects.blob import INLINE_BYTES, Blob, BlobAttr
-from lowerdeck.dialects.core.base import CoreOp, int_array, require, require_axis
+from lowerdeck.dialects.core.base import CoreOp, Ints, int_array, ints, require, require_axis
 from lowerdeck.dialects.core.symbols import MakesSymbols
-from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
     COMPUTABLE,
     DimsAttr,

@@ -23,8 +23,10 @@ from xdsl.traits import Pure
 from lowerdeck.dialects.core.base import (
     TYPES,
     CoreOp,
+    Ints,
     SameTypeOp,
     int_array,
+    ints,
     require,
     require_axis,
     require_broadcast,
@@ -32,7 +34,6 @@ from lowerdeck.dialects.core.base import (
 )
 from lowerdeck.dialects.core.enums import Packing, PackingAttr
 from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index
-from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
     DimsAttr,
     bit_width,

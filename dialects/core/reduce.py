@@ -12,8 +12,10 @@ from xdsl.traits import Pure
 from lowerdeck.dialects.core.base import (
     TYPES,
     CoreOp,
+    Ints,
     SameTypeOp,
     int_array,
+    ints,
     require,
     require_axis,
 )
@@ -29,7 +31,6 @@ from lowerdeck.dialects.core.enums import (
 )
 from lowerdeck.dialects.core.index_maps import HasIndexMaps, Index
 from lowerdeck.dialects.core.linear import WINDOWS, window_sizes
-from lowerdeck.dialects.core.tensor import Ints, ints
 from lowerdeck.dialects.core.types import (
     DimsAttr,
     dims_of,
