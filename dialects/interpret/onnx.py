@@ -23,8 +23,8 @@ from xdsl.utils.exceptions import InterpretationError
 from lowerdeck.dialects.core.operators import CustomOperator, operator_of
 from lowerdeck.dialects.core.types import UNKNOWN, SequenceType, element_type, numpy_dtype
 from lowerdeck.dialects.interpret.custom import compute
-from lowerdeck.dialects.onnx.convert import captured_values, op_to_node
 from lowerdeck.dialects.onnx.custom import parameters_of
+from lowerdeck.dialects.onnx.nodes import captured_values, op_to_node
 from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, NoneOp, OnnxOp, YieldOp
 from lowerdeck.dialects.onnx.types import is_unknown, type_to_proto
 

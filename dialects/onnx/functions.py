@@ -11,12 +11,8 @@ from xdsl.ir import Operation, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import VerifyException
 
-from lowerdeck.dialects.onnx.convert import (
-    ConversionError,
-    GraphBuilder,
-    op_to_node,
-    opset_of,
-)
+from lowerdeck.dialects.onnx.convert import ConversionError, GraphBuilder, opset_of
+from lowerdeck.dialects.onnx.nodes import op_to_node
 from lowerdeck.dialects.onnx.ops import NONE, OnnxOp
 from lowerdeck.dialects.onnx.types import type_string, type_to_proto
 

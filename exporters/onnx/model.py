@@ -14,7 +14,7 @@ from xdsl.ir import SSAValue
 from lowerdeck.dialects.blob import BlobAttr
 from lowerdeck.dialects.core.names import value_names
 from lowerdeck.dialects.core.types import COMPUTABLE
-from lowerdeck.dialects.onnx.convert import Names, named_node
+from lowerdeck.dialects.onnx.nodes import Names, named_node
 from lowerdeck.dialects.onnx.ops import InitializerOp, NoneOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr, tensor_to_proto
 from lowerdeck.dialects.onnx.types import element_to_proto, is_tensor_of_unknown, type_to_proto

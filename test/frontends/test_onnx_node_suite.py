@@ -17,8 +17,9 @@ from xdsl.dialects.func import FuncOp
 from xdsl.parser import Parser
 
 from lowerdeck.dialects.interpret.onnx import Value, evaluate_region
-from lowerdeck.dialects.onnx.convert import op_to_node, opset_of
+from lowerdeck.dialects.onnx.convert import opset_of
 from lowerdeck.dialects.onnx.functions import expand_function, function_body
+from lowerdeck.dialects.onnx.nodes import op_to_node
 from lowerdeck.dialects.onnx.ops import OnnxOp, op_class
 from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.frontends.text import default_context
