@@ -56,3 +56,39 @@ func.func @main(%x : tensor<2x4xf32> {core.name = "x"}) -> (tensor<2x4xf32> {cor
   %y = onnx.Mul_7 %m, %half : (tensor<2x4xf32>, tensor<f32>) -> tensor<2x4xf32>
   func.return %y : tensor<2x4xf32>
 }
+
+// -----
+
+// So do slopes of channels, which are those of the last dimension since version 7.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:     onnx.Mish
+// CHECK:         onnx.PRelu_6
+func.func @main(%x : tensor<2x3x3xf32> {core.name = "x"}) -> (tensor<2x3x3xf32> {core.name = "y"}) {
+  %slope = onnx.initializer #core.blob<"0x000000000000803F00000040"> : tensor<3xf32>
+  %a = onnx.PRelu_6 %x, %slope : (tensor<2x3x3xf32>, tensor<3xf32>) -> tensor<2x3x3xf32>
+  %s = onnx.Softplus_1 %a : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %t = onnx.Tanh_6 %s : (tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  %y = onnx.Mul_6 %a, %t : (tensor<2x3x3xf32>, tensor<2x3x3xf32>) -> tensor<2x3x3xf32>
+  func.return %y : tensor<2x3x3xf32>
+}
+
+// -----
+
+// So does a transform of the dimension that it takes if it is not told one: the second one, and the
+// last but one since version 20.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:     onnx.Gelu
+// CHECK:         onnx.DFT_17
+func.func @main(%x : tensor<2x3x4x1xf32> {core.name = "x"}) -> (tensor<2x3x4x2xf32> {core.name = "y"}) {
+  %root = onnx.initializer #core.blob<"0xF304B53F"> : tensor<f32>
+  %one = onnx.initializer #core.blob<"0x0000803F"> : tensor<f32>
+  %half = onnx.initializer #core.blob<"0x0000003F"> : tensor<f32>
+  %d = onnx.Div_14 %x, %root : (tensor<2x3x4x1xf32>, tensor<f32>) -> tensor<2x3x4x1xf32>
+  %e = onnx.Erf_13 %d : (tensor<2x3x4x1xf32>) -> tensor<2x3x4x1xf32>
+  %s = onnx.Add_14 %e, %one : (tensor<2x3x4x1xf32>, tensor<f32>) -> tensor<2x3x4x1xf32>
+  %m = onnx.Mul_14 %x, %s : (tensor<2x3x4x1xf32>, tensor<2x3x4x1xf32>) -> tensor<2x3x4x1xf32>
+  %g = onnx.Mul_14 %m, %half : (tensor<2x3x4x1xf32>, tensor<f32>) -> tensor<2x3x4x1xf32>
+  %none = onnx.none : none
+  %y = onnx.DFT_17 %g, %none : (tensor<2x3x4x1xf32>, none) -> tensor<2x3x4x2xf32>
+  func.return %y : tensor<2x3x4x2xf32>
+}

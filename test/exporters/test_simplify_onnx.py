@@ -198,6 +198,18 @@ CASES: Mapping[str, Case] = {
         ["Div", "Erf", "Add", "Mul", "Mul", "Sub"],
         weights=NUMBERS,
     ),
+    "regions beside gelu, which lie elsewhere in a newer opset": Case(
+        f"{ERF} s = Add (e, one) m = Mul (x, s) z = Mul (m, half) "
+        "y = RoiAlign <output_height = 2, output_width = 2> (z, regions, images)",
+        ["Div", "Erf", "Add", "Mul", "Mul", "RoiAlign"],
+        "[1, 2, 6, 6]",
+        "[2, 2, 2, 2]",
+        {
+            **NUMBERS,
+            "regions": np.array([[0, 0, 3, 3], [1, 2, 5, 4]], np.float32),
+            "images": np.zeros(2, np.int64),
+        },
+    ),
     "hard swish": Case(
         "p = Add (x, three) c = Clip (p, zero, six) m = Mul (x, c) y = Div (m, six)",
         ["HardSwish"],

@@ -14,12 +14,19 @@ from lowerdeck.dialects.onnx.tensors import TensorAttr
 
 _CHANGED: Mapping[str, Callable[[OnnxOp], bool]] = {
     "AveragePool": lambda op: not op.get_int("ceil_mode"),
+    "DFT": lambda op: op.since_version >= 20,
     "GroupNormalization": lambda op: False,
+    "PRelu": lambda op: op.since_version >= 7,
     "Resize": lambda op: False,
+    "RoiAlign": lambda op: op.since_version >= 16,
     "Scan": lambda op: False,
     "Split": lambda op: len(op.operands) > 1,
 }
-"""What newer versions with the same signature may compute otherwise, and when they do not."""
+"""
+What newer versions may compute otherwise that take all that `op` has, and when they do not. Some
+have an attribute more, or one that has become an input, whose default is not what the older ones
+did.
+"""
 
 
 def can_raise(module: ModuleOp, opset: int) -> bool:
