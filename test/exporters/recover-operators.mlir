@@ -92,3 +92,21 @@ func.func @main(%x : tensor<2x3x4x1xf32> {core.name = "x"}) -> (tensor<2x3x4x2xf
   %y = onnx.DFT_17 %g, %none : (tensor<2x3x4x1xf32>, none) -> tensor<2x3x4x2xf32>
   func.return %y : tensor<2x3x4x2xf32>
 }
+
+// -----
+
+// Gelu keeps the shape of its operand, which a constant of the shape [1] changes if it is a scalar.
+// CHECK-LABEL: func.func @main
+// CHECK-NOT:     onnx.Gelu
+// CHECK:         onnx.Erf_13
+func.func @main(%x : tensor<f32> {core.name = "x"}) -> (tensor<1xf32> {core.name = "y"}) {
+  %root = onnx.initializer #core.blob<"0xF304B53F"> : tensor<f32>
+  %one = onnx.initializer #core.blob<"0x0000803F"> : tensor<1xf32>
+  %half = onnx.initializer #core.blob<"0x0000003F"> : tensor<f32>
+  %d = onnx.Div_14 %x, %root : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %e = onnx.Erf_13 %d : (tensor<f32>) -> tensor<f32>
+  %s = onnx.Add_14 %e, %one : (tensor<f32>, tensor<1xf32>) -> tensor<1xf32>
+  %m = onnx.Mul_14 %x, %s : (tensor<f32>, tensor<1xf32>) -> tensor<1xf32>
+  %y = onnx.Mul_14 %m, %half : (tensor<1xf32>, tensor<f32>) -> tensor<1xf32>
+  func.return %y : tensor<1xf32>
+}

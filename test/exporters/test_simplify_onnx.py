@@ -160,6 +160,20 @@ CASES: Mapping[str, Case] = {
         "[n, 3, 7]",
         {"w": floats(3, 4, 3), "p": np.array([0, 0, 2, 0, 0, 1])},
     ),
+    "a factor that leaves the range of floats": Case(
+        "c = Conv (x, w) y = Div (c, tiny)",
+        ["Conv", "Div"],
+        "[n, 4, 5]",
+        "[n, 3, 5]",
+        {"w": np.zeros((3, 4, 1), np.float32) + 100, "tiny": np.array(1e-38, np.float32)},
+    ),
+    "weights that vanish": Case(
+        "c = Conv (x, w) y = Mul (c, tiny)",
+        ["Conv", "Mul"],
+        "[n, 4, 5]",
+        "[n, 3, 5]",
+        {"w": np.zeros((3, 4, 1), np.float32) + 1e-20, "tiny": np.array(1e-25, np.float32)},
+    ),
     "padding of channels": Case(
         "c = Pad (x, p) y = Conv (c, w)",
         ["Pad", "Conv"],

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from math import pi, sqrt
 from typing import TypeAlias
 
-from xdsl.dialects.builtin import StringAttr
+from xdsl.dialects.builtin import StringAttr, TensorType
 from xdsl.ir import Attribute, Operation, SSAValue
 
+from lowerdeck.dialects.core.types import rank_of
 from lowerdeck.dialects.onnx.ops import OnnxOp
 from lowerdeck.exporters.onnx.simplify.formulas import (
     Product,
     is_close,
-    is_divided_by_number,
+    is_product,
     plus_number,
     product_of,
     scaled,
@@ -36,14 +37,14 @@ class RecoverActivation(Recovery):
     name = "recover-activation"
 
     def find(self, op: OnnxOp) -> Recovered | None:
-        if op.op_type not in ("Mul", "Div") or (
-            op.op_type == "Div" and not is_divided_by_number(op)
-        ):
+        if not is_product(op):
             return None
         product = product_of(op)
         if len(product.factors) != 2:
             return None
         for x, factor in (product.factors, product.factors[::-1]):
+            if _has_other_rank(x, op.results[0]):
+                continue
             for test in (_gelu, _gelu_by_tanh, _hard_swish, _mish):
                 if (found := test(x, factor, product)) is not None:
                     op_type, properties, ops = found
@@ -56,27 +57,37 @@ class RecoverActivation(Recovery):
 _Function: TypeAlias = "tuple[str, dict[str, Attribute], list[Operation]] | None"
 
 
-def _gelu(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
+def _has_other_rank(x: SSAValue, result: SSAValue) -> bool:
+    """True for a scalar that a constant of the shape [1] has made a vector."""
+    are_known = isinstance(x.type, TensorType) and isinstance(result.type, TensorType)
+    return are_known and rank_of(x) != rank_of(result)
+
+
+def _half_of(
+    op_type: str, factor: SSAValue, product: Product
+) -> tuple[list[Operation], SSAValue, float] | None:
+    """For a product with (1 + f(number * value)) / 2: the ops of the sum, value and number."""
     if not is_close(product.number, 0.5) or (sum_ := plus_number(factor)) is None:
         return None
     add, value, one = sum_
-    erf = made_by(value, "Erf")
-    if erf is None or one != 1:
+    function = made_by(value, op_type)
+    if function is None or one != 1:
         return None
-    ops, argument, number = scaled(erf.operands[0])
-    if argument is not x or not is_close(number, 1 / sqrt(2)):
+    ops, argument, number = scaled(function.operands[0])
+    return [add, function, *ops], argument, number
+
+
+def _gelu(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
+    if (found := _half_of("Erf", factor, product)) is None:
         return None
-    return "Gelu", {}, [add, erf, *ops]
+    ops, argument, number = found
+    return ("Gelu", {}, ops) if argument is x and is_close(number, 1 / sqrt(2)) else None
 
 
 def _gelu_by_tanh(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
-    if not is_close(product.number, 0.5) or (sum_ := plus_number(factor)) is None:
+    if (found := _half_of("Tanh", factor, product)) is None:
         return None
-    add, value, one = sum_
-    tanh = made_by(value, "Tanh")
-    if tanh is None or one != 1:
-        return None
-    ops, argument, number = scaled(tanh.operands[0])
+    ops, argument, number = found
     inner = made_by(argument, "Add")
     if inner is None or not is_close(number, sqrt(2 / pi)) or x not in inner.operands:
         return None
@@ -87,8 +98,7 @@ def _gelu_by_tanh(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
         return None
     if not is_close(weight, 0.044715):
         return None
-    all_ops = [add, tanh, *ops, inner, *more, power]
-    return "Gelu", {"approximate": StringAttr("tanh")}, all_ops
+    return "Gelu", {"approximate": StringAttr("tanh")}, [*ops, inner, *more, power]
 
 
 def _hard_swish(x: SSAValue, factor: SSAValue, product: Product) -> _Function:

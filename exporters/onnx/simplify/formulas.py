@@ -30,7 +30,7 @@ class Product:
 
 
 def product_of(root: OnnxOp) -> Product:
-    """What a Mul or Div, with those before it, multiplies."""
+    """What an op for which `is_product` is true, with those before it, multiplies."""
     found = Product()
     pending: list[tuple[SSAValue, OnnxOp | None]] = [(root.results[0], root)]
     while pending:
@@ -53,21 +53,20 @@ def product_of(root: OnnxOp) -> Product:
 
 
 def _number_below(value: SSAValue) -> float | None:
-    """A constant that has one element only, so that it changes no shape."""
+    """A constant that has one element only: it changes no shape but that of a scalar."""
     array = constant(value)
     return scalar(value) if array is not None and array.size == 1 and array.ndim <= 1 else None
 
 
 def _inner(value: SSAValue, user: OnnxOp) -> OnnxOp | None:
     op = made_by(value, "Mul", "Div")
-    if op is None or only_user(value) is not user:
-        return None
-    return op if op.op_type == "Mul" or is_divided_by_number(op) else None
+    is_inner = op is not None and only_user(value) is user and is_product(op)
+    return op if is_inner else None
 
 
-def is_divided_by_number(op: OnnxOp) -> bool:
-    """True for a Div by a number that is not zero."""
-    return op.op_type == "Div" and bool(_number_below(op.operands[1]))
+def is_product(op: OnnxOp) -> bool:
+    """True for a Mul, and for a Div by a number that is not zero."""
+    return op.op_type == "Mul" or (op.op_type == "Div" and bool(_number_below(op.operands[1])))
 
 
 def plus_number(value: SSAValue) -> tuple[OnnxOp, SSAValue, float] | None:
@@ -85,7 +84,7 @@ def plus_number(value: SSAValue) -> tuple[OnnxOp, SSAValue, float] | None:
 def scaled(value: SSAValue) -> tuple[list[Operation], SSAValue, float]:
     """A value as a number times another one: the ops, the value and the number."""
     op = made_by(value, "Mul", "Div")
-    if op is None or (op.op_type == "Div" and not is_divided_by_number(op)):
+    if op is None or not is_product(op):
         return [], value, 1.0
     product = product_of(op)
     if len(product.factors) != 1:

@@ -16,62 +16,80 @@ from lowerdeck.dialects.onnx.ops import NONE, InitializerOp, OnnxOp
 from lowerdeck.dialects.onnx.tensors import TensorAttr
 from lowerdeck.exporters.onnx.simplify.identities import pads_of
 from lowerdeck.exporters.onnx.simplify.known import Known, constant, made_by, only_user, scalar
+from lowerdeck.passes.affine import is_representable
 from lowerdeck.passes.driver import Match, Pattern, Rewriter
 
 Array: TypeAlias = NDArray[Any]
+_Weights: TypeAlias = tuple[Array, Array]
+"""The weights and the bias of a convolution."""
 
 
-class AbsorbAffine(Pattern[tuple[OnnxOp, Array, Array]]):
+class AbsorbAffine(Pattern[_Weights]):
     """
     affine(conv(x, w, b)) -> conv(x, w * scale, b * scale + shift)
     [affine: inference of BatchNormalization, or Mul, Add, Sub or Div with a constant a channel;
     conv: Conv or ConvTranspose with constant weights, which nothing else reads]
 
-    Computed in f64 and rounded once.
+    Computed in f64 and rounded once; nothing may leave the range of the type.
     """
 
     name = "absorb-affine"
     roots = (OnnxOp,)
 
-    def match(self, op: OnnxOp) -> Match[tuple[OnnxOp, Array, Array]] | None:
+    def match(self, op: OnnxOp) -> Match[_Weights] | None:
         if op.op_type not in _AFFINE or op.domain or any(r.type != NONE for r in op.results[1:]):
             return None
         for value in op.operands[:2]:
             conv = made_by(value, "Conv", "ConvTranspose")
             if conv is None or only_user(value) is not op:
                 continue
-            weight, bias = constant(conv.operands[1]), conv.input(2)
-            if weight is None or (bias is not None and constant(bias) is None):
-                continue
-            if not is_float(element_type(conv.operands[1])):
-                continue
-            groups = conv.get_int("group") or 1
-            channels = len(weight) if conv.op_type == "Conv" else weight.shape[1] * groups
-            found = _affine(op, value, channels, weight.ndim)
-            if found is not None:
-                return Match((op, conv), "an affine map of each channel", (conv, *found))
+            if (found := _absorbed(op, conv)) is not None:
+                return Match((op, conv), "an affine map of each channel", found)
         return None
 
-    def rewrite(self, match: Match[tuple[OnnxOp, Array, Array]], rewriter: Rewriter) -> None:
-        conv, scale, shift = match.data
-        old = constant(conv.operands[1])
-        assert old is not None
-        factor, groups = scale.reshape(-1, *[1] * (old.ndim - 1)), conv.get_int("group") or 1
-        wide = old.astype(np.float64)
-        if conv.op_type == "Conv":
-            weight = wide * factor
-        else:
-            per_group = wide.reshape(groups, -1, *old.shape[1:])
-            weight = per_group * factor.reshape(groups, 1, -1, *[1] * (old.ndim - 2))
-        before = constant(conv.input(2))
-        bias = shift if before is None else before.astype(np.float64) * scale + shift
+    def rewrite(self, match: Match[_Weights], rewriter: Rewriter) -> None:
+        root, conv = match.consumed
         new = [
-            rewriter.insert_before(conv, _initializer(array.astype(old.dtype), name))
-            for array, name in ((weight.reshape(old.shape), "weight"), (bias, "bias"))
+            rewriter.insert_before(conv, _initializer(array, name))
+            for array, name in zip(match.data, ("weight", "bias"), strict=True)
         ]
         rewriter.set_operands(conv, [conv.operands[0], *(one.output for one in new)])
-        rewriter.replace_value(match.root.results[0], conv.results[0])
-        rewriter.erase(match.root)
+        rewriter.replace_value(root.results[0], conv.results[0])
+        rewriter.erase(root)
+
+
+def _absorbed(op: OnnxOp, conv: OnnxOp) -> _Weights | None:
+    """The weights and the bias of a convolution that computes what `op` makes of its result."""
+    weight, bias = constant(conv.operands[1]), constant(conv.input(2))
+    element = element_type(conv.operands[1])
+    if weight is None or (conv.input(2) is not None and bias is None) or not is_float(element):
+        return None
+    groups, axis = conv.get_int("group") or 1, _output_axis(conv)
+    channels = weight.shape[axis] * (groups if axis else 1)
+    with np.errstate(all="ignore"):
+        if (found := _affine(op, conv.results[0], channels, weight.ndim)) is None:
+            return None
+        scale, shift = found
+        new = _scaled(conv, weight, scale, groups)
+        total = shift if bias is None else bias.astype(np.float64) * scale + shift
+    others = [each for each in range(weight.ndim) if each != axis]
+    if not (is_representable(new, element, others) and is_representable(total, element)):
+        return None
+    return new.astype(weight.dtype), total.astype(weight.dtype)
+
+
+def _output_axis(conv: OnnxOp) -> int:
+    """The axis of the weights that has the output channels, for ConvTranspose those of a group."""
+    return 0 if conv.op_type == "Conv" else 1
+
+
+def _scaled(conv: OnnxOp, weight: Array, scale: Array, groups: int) -> Array:
+    """Weights times a factor for each output channel, in f64."""
+    wide, spatial = weight.astype(np.float64), [1] * (weight.ndim - 2)
+    if conv.op_type == "Conv":
+        return wide * scale.reshape(-1, 1, *spatial)
+    per_group = wide.reshape(groups, -1, *weight.shape[1:])
+    return (per_group * scale.reshape(groups, 1, -1, *spatial)).reshape(weight.shape)
 
 
 _AFFINE = ("BatchNormalization", "Mul", "Add", "Sub", "Div")
