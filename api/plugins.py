@@ -264,8 +264,8 @@ class _Kind:
     taken: Container[str]
     """The names that are there."""
     add: Callable[[Any], None]
-    problems: Callable[[Any], Iterator[str]] = lambda member: iter(())
-    """What else is wrong with a member."""
+    problems: Callable[[Sequence[Any]], Iterator[str]] = lambda members: iter(())
+    """What else is wrong with new members."""
 
 
 def _new_members(plugin: Plugin, kind: _Kind) -> Iterator[Any]:
@@ -285,7 +285,7 @@ def _problems(kind: _Kind, members: Sequence[Any]) -> Iterator[str]:
             owner, _ = _OWNERS.get((kind.word, member.name), ("lowerdeck", None))
             yield f"the {kind.word} '{member.name}' is one of {owner} already"
         seen.add(member.name)
-        yield from kind.problems(member)
+    yield from kind.problems(members)
 
 
 def _kinds() -> Iterator[_Kind]:
@@ -308,38 +308,42 @@ def _kinds() -> Iterator[_Kind]:
     names = [strategy.name for strategy in STRATEGIES]
     yield _Kind("strategy", "strategies", names, STRATEGIES.append)
     dialects = {*registry.dialects(), *get_all_dialects()}
-    yield _Kind("framework", "frameworks", dialects, frameworks.register, _taken_by_framework)
-    yield _Kind("operator", "operators", OPERATORS, add_operator, _taken_by_operator)
+    yield _Kind("framework", "frameworks", dialects, frameworks.register, _taken_by_frameworks)
+    yield _Kind("operator", "operators", OPERATORS, add_operator, _taken_by_operators)
 
 
-def _taken_by_framework(framework: Framework) -> Iterator[str]:
-    """The names in a framework that others have."""
+def _taken_by_frameworks(members: Sequence[Framework]) -> Iterator[str]:
+    """The names in frameworks that others have."""
     from lowerdeck.frontends.frontend import IR_TEXT, formats, frontend_of
     from lowerdeck.lowering.pipeline import ALL_PASSES
 
     known = {IR_TEXT.name, *formats()}
-    for format_ in frontend_of(framework).formats:
-        if format_.name in known:
-            yield f"framework '{framework.name}': the format '{format_.name}' is known already"
-    names = [*framework.legalization]
-    names += [] if framework.export is None else [*framework.export.passes]
-    for name in names:
-        if name in ALL_PASSES:
-            yield f"framework '{framework.name}': the pass '{name}' is known already"
+    for framework in members:
+        what = f"framework '{framework.name}'"
+        for format_ in frontend_of(framework).formats:
+            if format_.name in known:
+                yield f"{what}: the format '{format_.name}' is known already"
+        names = [*framework.legalization]
+        names += [] if framework.export is None else [*framework.export.passes]
+        yield from (f"{what}: the pass '{n}' is known already" for n in names if n in ALL_PASSES)
 
 
-def _taken_by_operator(operator: CustomOperator) -> Iterator[str]:
-    """Those of onnx and of the importer are no plugin's."""
+def _taken_by_operators(members: Sequence[CustomOperator]) -> Iterator[str]:
+    """Operators of onnx and of the importer, which are no plugin's, and functions of others."""
     from onnx import defs
 
     from lowerdeck.frontends.onnx.contrib import is_defined
 
-    if defs.has(operator.op_type, operator.domain) or is_defined(operator.domain, operator.op_type):
-        yield f"the operator '{operator.name}' is one of lowerdeck already"
-    own = operator.c_function
-    for other in OPERATORS.values():
-        theirs = other.c_function
-        if own is None or theirs is None or own.source == theirs.source:
-            continue
-        if own.name == theirs.name:
-            yield f"the C function '{own.name}' is one of the operator '{other.name}' already"
+    known = list(OPERATORS.values())
+    for operator in members:
+        name, domain = operator.op_type, operator.domain
+        if defs.has(name, domain) or is_defined(domain, name):
+            yield f"the operator '{operator.name}' is one of lowerdeck already"
+        own = operator.c_function
+        for other in known:
+            theirs = other.c_function
+            if own is None or theirs is None or own.source == theirs.source:
+                continue
+            if own.name == theirs.name:
+                yield f"the C function '{own.name}' is one of the operator '{other.name}' already"
+        known.append(operator)

@@ -94,7 +94,6 @@ class MultiplyByReciprocal(FastRule):
             return None
         if (factor := _constant(1 / divisor, op.rhs)) is None:
             return None
-
         return "the reciprocal is rounded", _with_constant(e.MulOp, op.lhs, factor), ()
 
 

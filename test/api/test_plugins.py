@@ -459,6 +459,21 @@ def test_names_that_are_taken() -> None:
         )
 
 
+def test_functions_in_c_are_those_of_one_operator() -> None:
+    """Whether the other operator is there already, or comes with the same plugin."""
+    assert ROW_SUMS.c_function is not None
+    changed = replace(ROW_SUMS.c_function, source=ROW_SUMS_C + "/* Another one. */\n")
+    other = replace(ROW_SUMS, op_type="Others", c_function=changed)
+    text = "the C function 'acme_row_sums' is one of the operator 'com.acme.RowSums' already"
+    with pytest.raises(PluginError, match=text):
+        plugins.register(Plugin(operators=[ROW_SUMS, other]))
+    assert "com.acme.RowSums" not in OPERATORS
+    plugins.register(Plugin(operators=[ROW_SUMS]))
+    with pytest.raises(PluginError, match=text):
+        plugins.register(Plugin(operators=[other]))
+    plugins.register(Plugin(operators=[replace(other, c_function=ROW_SUMS.c_function)]))
+
+
 def entry_point(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     """One installed plugin."""
     point = metadata.EntryPoint("acme", value, plugins.GROUP)
