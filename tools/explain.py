@@ -87,7 +87,7 @@ class Explanation:
                     "phase": effect.phase,
                     "pass": effect.pass_name,
                     "change": effect.change,
-                    "after": _data(effect.after),
+                    "after": counts_data(effect.after),
                     "rewrites": dict(effect.rewrites),
                 }
                 for effect in self.effects
@@ -120,8 +120,9 @@ class Explanation:
         return "\n".join(lines)
 
 
-def _data(statistics: Statistics) -> dict[str, Any]:
-    counts = {name: getattr(statistics, name) for name in COUNTS}
+def counts_data(statistics: Statistics, names: Sequence[str] = COUNTS) -> dict[str, Any]:
+    """Counts as JSON, and which of them take sizes that are not known for 1."""
+    counts = {name: getattr(statistics, name) for name in names}
     return {**counts, "inexact": sorted(statistics.inexact)}
 
 

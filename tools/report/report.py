@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from lowerdeck.tools.explain import Explanation, explain
+from lowerdeck.tools.explain import COUNTS, Explanation, counts_data, explain
 from lowerdeck.tools.report.layers import Layer, by_operator, layers_of, operators_of
 from lowerdeck.tools.report.memory import MemoryPlan, memory_plan
 from lowerdeck.tools.text_table import table_lines
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _LEGAL = "infer-shapes"
 """The pass after which every op is of `core`, and has its shapes, for the first time."""
+
+_COUNTS = tuple(name for name in COUNTS if name != "kernels")
+"""What is counted of ops that are in no kernels yet."""
 
 _NAME_WIDTH = 60
 """Characters of a name in a table."""
@@ -44,8 +47,8 @@ class Report:
             "model": self.model,
             "parameters": self.read.parameters,
             "parameter_bytes": self.read.parameter_bytes,
-            "total": _counts(self.total),
-            "optimized": _counts(self.optimized),
+            "total": counts_data(self.total, _COUNTS),
+            "optimized": counts_data(self.optimized, _COUNTS),
             "layers": [layer.data() for layer in self.layers],
             "operators": by_operator(self.layers),
             "passes": self.explanation.data()["passes"],
@@ -85,14 +88,6 @@ class Report:
                     "algorithms transform or pad them; --target c99 and --strict-accuracy do less"
                 )
         return lines
-
-
-def _counts(statistics: Statistics) -> dict[str, Any]:
-    names = ("operations", "multiply_adds", "flops", "parameters", "parameter_bytes", "bytes_moved")
-    return {
-        **{name: getattr(statistics, name) for name in names},
-        "inexact": sorted(statistics.inexact),
-    }
 
 
 def amount(value: int | None) -> str:
