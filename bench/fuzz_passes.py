@@ -20,7 +20,6 @@ status is 1 if there is any.
 from __future__ import annotations
 
 import argparse
-import io
 import sys
 import traceback
 import warnings
@@ -43,7 +42,6 @@ from onnx_graphs import Program
 from onnx_witnesses import Unsupported
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
-from xdsl.printer import Printer
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.exceptions import PassFailedException
 
@@ -216,13 +214,6 @@ class Subject:
         return None
 
 
-def printed(module: ModuleOp) -> str:
-    """The text of a module."""
-    stream = io.StringIO()
-    Printer(stream).print_op(module)
-    return stream.getvalue()
-
-
 def interpreted(module: ModuleOp, feed: Mapping[str, Array]) -> Results:
     """The results of a module, in any of the shapes that numpy warns about."""
     with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -365,7 +356,7 @@ class Fuzz:
             return
         if len(self.kinds) <= _MOST_SHRUNK:
             subject, finding = shrunk(subject, finding)
-        number, text = len(self.kinds), printed(subject.module)
+        number, text = len(self.kinds), str(subject.module)
         print(f"{number}. {title}: {finding.name} {finding.kind}: {finding.message}")
         print(f"patterns: {finding.patterns or 'none'}\n{text}", flush=True)
         feed = dict(subject.feeds[0]) if subject.feeds else {}

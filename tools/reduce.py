@@ -268,21 +268,15 @@ def _of_text(options: CompileOptions) -> CompileOptions:
 
 def _digest_of_module(module: ModuleOp) -> int:
     """What tells modules apart, large constants included, which do not show in text."""
-    from io import StringIO
-
-    from xdsl.printer import Printer
-
     from lowerdeck.dialects.blob import BlobAttr
 
-    stream = StringIO()
-    Printer(stream).print_op(module)
     constants = [
         value.data
         for op in module.walk()
         for value in op.properties.values()
         if isinstance(value, BlobAttr)
     ]
-    return hash((stream.getvalue(), *constants))
+    return hash((str(module), *constants))
 
 
 def _detach_weights(module: ModuleOp) -> None:

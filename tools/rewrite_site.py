@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from xdsl.ir import Operation, SSAValue
-from xdsl.printer import Printer
 
 from lowerdeck.passes.recorder import Recorder
 
@@ -108,9 +106,6 @@ def _name_values(module: Operation, names: set[str]) -> None:
 
 def _text(op: Operation) -> str:
     """An op in one line; of one with regions what comes before them."""
-    stream = io.StringIO()
-    Printer(stream).print_op(op)
-    text = stream.getvalue()
-    line, newline, _ = text.partition("\n")
+    line, newline, _ = str(op).partition("\n")
     line = f"{line} ..." if newline else line
     return line if len(line) <= _WIDTH else f"{line[:_WIDTH]} ..."
