@@ -74,8 +74,9 @@ def ops_of(data: dict[str, Any], stage: int = -1) -> list[dict[str, Any]]:
     return [data["records"][position] for position in data["stages"][stage]["ops"]]
 
 
-def run_in_browser(html: Path, script: str) -> Any:
-    """What a function body returns in the page, once it is shown."""
+def run_in_browser(model: Path, script: str) -> Any:
+    """What a function body returns in the page of a model, once it is shown."""
+    html = model.with_suffix(".html")
     copy = html.with_name("test.html")
     harness = (
         "<script>document.body.dataset.result = JSON.stringify((() => {"
@@ -272,7 +273,7 @@ def test_svg(
 def test_picture(model: Path) -> None:
     view(model)
     found = run_in_browser(
-        model.with_suffix(".html"),
+        model,
         "return [[...document.querySelectorAll('.node .title')].map((one) => one.textContent),"
         "[...document.querySelectorAll('.group .title')].map((one) => one.textContent),"
         "document.querySelectorAll('.edge').length, document.body.dataset.ready];",
@@ -288,7 +289,7 @@ def test_picture(model: Path) -> None:
 def test_boxes_close_and_open(model: Path) -> None:
     view(model)
     found = run_in_browser(
-        model.with_suffix(".html"),
+        model,
         "const titles = () => [...document.querySelectorAll('.node .title')]"
         ".map((one) => one.textContent).sort();"
         "const box = [...document.querySelectorAll('.group')]"
@@ -309,7 +310,7 @@ def test_boxes_close_and_open(model: Path) -> None:
 def test_search_and_details(model: Path) -> None:
     view(model)
     text = run_in_browser(
-        model.with_suffix(".html"),
+        model,
         "const box = document.getElementById('search'); box.value = 'one/matmul';"
         "box.dispatchEvent(new Event('input'));"
         "const hits = document.querySelectorAll('.hit a'); hits[0].click();"
@@ -328,7 +329,7 @@ def test_search_and_details(model: Path) -> None:
 def test_differences(model: Path) -> None:
     view(model, "--after", "simplify", "--before", "legalize-onnx")
     found = run_in_browser(
-        model.with_suffix(".html"),
+        model,
         "const colors = (id) => Object.fromEntries([...document.querySelectorAll(`#${id} .node`)]"
         ".map((one) => [one.querySelector('.title').textContent,"
         " one.querySelector('rect').getAttribute('fill')]));"
@@ -347,7 +348,7 @@ def test_differences(model: Path) -> None:
 def test_slider(model: Path) -> None:
     data = view(model, "--passes")
     found = run_in_browser(
-        model.with_suffix(".html"),
+        model,
         "const names = [document.getElementById('stage-name').textContent];"
         "setStage(0); names.push(document.getElementById('stage-name').textContent);"
         "names.push(document.querySelectorAll('.node').length); return names;",
@@ -374,7 +375,7 @@ def test_regions_are_boxes(tmp_path: Path) -> None:
     )
     view(text)
     found = run_in_browser(
-        text.with_suffix(".html"),
+        text,
         "const open = [document.querySelectorAll('.group.none, .group').length,"
         "document.querySelectorAll('.edge').length];"
         "state.open = new Set(['', tree.root.children[0].key]); draw();"
@@ -402,7 +403,7 @@ def test_ten_thousand_nodes_open_at_once(tmp_path: Path, scoped: bool) -> None:
     model = write(tmp_path / "m.onnx", nodes)
     view(model)
     found = run_in_browser(
-        model.with_suffix(".html"),
+        model,
         "const opened = performance.now(); expandAll();"
         "const wide = document.querySelectorAll('.node').length;"
         "const box = document.getElementById('search'); box.value = 'v9876';"
