@@ -258,12 +258,9 @@ _CLASSES: Mapping[type[Operation], str] = {
 }
 _OPERATORS: Mapping[str, str] = {
     **dict.fromkeys(("conv", "convtranspose", "matmul", "gemm", "convolution"), "product"),
-    **dict.fromkeys(
-        ("conv2d", "depthwiseconv2dnative", "innerproduct", "deconvolution"), "product"
-    ),
-    **dict.fromkeys(
-        ("innerproduct", "attention", "lstm", "gru", "einsum", "batchmatmulv2"), "product"
-    ),
+    **dict.fromkeys(("conv2d", "depthwiseconv2dnative", "deconvolution"), "product"),
+    **dict.fromkeys(("innerproduct", "attention", "lstm", "gru", "einsum"), "product"),
+    "batchmatmulv2": "product",
     **dict.fromkeys(("batchnormalization", "layernormalization", "softmax", "batchnorm"), "norm"),
     **dict.fromkeys(("fusedbatchnormv3", "scale", "lrn"), "norm"),
     **dict.fromkeys(("maxpool", "averagepool", "avgpool", "pooling"), "reduce"),
