@@ -3,10 +3,10 @@ Models as nets of Caffe, read back by this compiler and by OpenCV.
 
     python bench/caffe_exports.py [MODEL.onnx ...] [--corpus FOLDER] [--filter REGEX] [--json F]
 
-Each case of the corpus (see `corpus.py`), and each ONNX file that has inputs and outputs beside it
-(NAME.npz, arrays "input:<tensor>" and "output:<tensor>"), is exported with layers of the SSD fork.
-The numbers of the net, compiled here and read by OpenCV's dnn module (`pip install
-'opencv-python-headless<5'`), are compared with those of the model. A line for each says what became
+Each case of the corpus (see `corpus.py`), and each ONNX file that has inputs beside it (NAME.npz,
+arrays "input:<tensor>", and "output:<tensor>" or else what onnxruntime makes of them), is exported
+with layers of the SSD fork. The numbers of the net, compiled here and read by OpenCV's dnn module
+(`pip install 'opencv-python-headless<5'`), are compared with those. A line for each says what became
 of it: what Caffe cannot say is refused; where OpenCV fails or differs, the layers that it is known
 not to read as Caffe does are the reason. The exit status is 1 if our numbers differ, or OpenCV's
 without such a reason.
@@ -34,6 +34,7 @@ from caffe_peer import MISSING, MOST, difference
 from corpus import REFUSALS, corpus_folder, load_cases
 from google.protobuf import text_format
 from numpy.typing import NDArray
+from peer_runs import load_onnxruntime
 from reference import recorded_inputs, recorded_outputs
 
 import lowerdeck
@@ -86,17 +87,29 @@ class Outcome:
         return f"{self.kind:5} {self.name:28} {text}"
 
 
-def sources(files: Sequence[Path], corpus: Path | None) -> Iterator[Source]:
-    """The cases of the corpus, and models with what is recorded beside them."""
+def sources(files: Sequence[Path], corpus: Path | None, names: str) -> Iterator[Source]:
+    """The cases of the corpus, and models with what is beside them, of the names that match."""
     for path in files:
+        if not re.search(names, path.stem):
+            continue
         beside = str(path.with_suffix(".npz"))
-        yield Source("onnx", path.stem, path, recorded_inputs(beside), recorded_outputs(beside))
+        inputs = recorded_inputs(beside)
+        outputs = recorded_outputs(beside) or _by_onnxruntime(path, inputs)
+        yield Source("onnx", path.stem, path, inputs, outputs)
     for kind in () if corpus is None else ("tf1", "caffe"):
         assert corpus is not None
         for case in load_cases(corpus, kind):
+            if not re.search(names, case.name):
+                continue
             inputs, expected = next(case.samples())
             chosen = {name: expected[name] for name in case.outputs}
             yield Source(kind, case.name, case.model, inputs, chosen)
+
+
+def _by_onnxruntime(path: Path, inputs: Arrays) -> Arrays:
+    """Outputs that last longer than the session."""
+    loaded = load_onnxruntime(str(path), inputs, 1)
+    return {name: array.copy() for name, array in loaded.outputs().items()}
 
 
 # What OpenCV is known not to read
@@ -218,10 +231,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(MISSING, file=sys.stderr)
         return 1
     found: list[Outcome] = []
-    for source in sources(options.models, corpus_folder(options.corpus)):
-        if re.search(options.filter, source.name):
-            found.append(_alone(source))
-            print(found[-1].line, flush=True)
+    for source in sources(options.models, corpus_folder(options.corpus), options.filter):
+        found.append(_alone(source))
+        print(found[-1].line, flush=True)
     print(totals(found))
     if options.json is not None:
         options.json.write_text(json.dumps([asdict(each) for each in found], indent=1))

@@ -590,7 +590,8 @@ def _lrn(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes
 def _mvn(_layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     shape = bottoms[0]
     require(len(shape) <= 4, f"the bottom has {len(shape)} dimensions, expected at most 4")
-    return LayerShapes([shape], [])
+    # The top always has four.
+    return LayerShapes([(*shape, *[1] * (4 - len(shape)))], [])
 
 
 def _parameter(layer: LayerParameter, _bottoms: list[Shape], _tops: int) -> LayerShapes:

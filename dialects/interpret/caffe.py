@@ -368,7 +368,7 @@ def _mvn(call: Call) -> Array:
     y = x - x.mean(axes, keepdims=True)
     if p.normalize_variance:
         y = y / (np.sqrt((y * y).mean(axes, keepdims=True)) + p.eps)
-    return y.reshape(call.x.shape)
+    return y
 
 
 @rule("Normalize")
@@ -592,7 +592,8 @@ def _eltwise(call: Call) -> Array:
             largest = np.where(x > largest, x, largest)
         return largest
     factors = list(p.coeff) or [1.0] * len(bottoms)
-    return np.sum([factor * x for factor, x in zip(factors, bottoms, strict=True)], 0)
+    terms = [factor * x for factor, x in zip(factors, bottoms, strict=True) if factor]
+    return np.sum(terms, 0) if terms else np.zeros_like(bottoms[0])
 
 
 @rule("Parameter")

@@ -66,7 +66,7 @@ class ConvertToCaffePass(ModulePass):
     - LSTM, RNN, and the second top of Pooling, if what such a layer becomes in core is just what is
       there
 
-    A result that is also read in the net is the top of a Split: outputs are blobs that no layer
+    A result that is also read in the net is copied by a Power: outputs are blobs that no layer
     reads. ExportError lists every op without a form in Caffe, or in the `dialect` (bvlc or ssd).
     """
 
@@ -286,30 +286,20 @@ class _Emitter:
         return [self._value(blob) for blob in blobs]
 
     def finish(self, end: ReturnOp) -> None:
-        """Results that are read elsewhere are tops of a Split; what nothing reads is silenced."""
-        for value in dict.fromkeys(end.operands):
-            self._split(value, end)
+        """Results that are read elsewhere are copies; what nothing reads is silenced."""
+        for index, value in enumerate(end.operands):
+            if isinstance(value, BlockArgument) or not value.has_one_use():
+                # No Split: readers of nets that count the tops which are read take it for one top.
+                end.operands[index] = self._insert(value, "Power", 1, "copy").results[0]
         unread = [value for value in self.block.args if value.first_use is None]
         for op in list(self.block.ops):
             if isinstance(op, CaffeOp):
                 unread += [value for value in op.results if value.first_use is None]
         for value in unread:
-            self._insert(value, "Silence", 0)
+            self._insert(value, "Silence", 0, "silence")
 
-    def _split(self, value: SSAValue, end: ReturnOp) -> None:
-        uses = list(value.uses)
-        outside = [use for use in uses if use.operation is end]
-        inside = [use for use in uses if use.operation is not end]
-        if len(outside) == 1 and not inside and isinstance(value.owner, Operation):
-            return
-        split = self._insert(value, "Split", bool(inside) + len(outside))
-        for use in inside:
-            use.operation.operands[use.index] = split.results[0]
-        for use, top in zip(outside, split.results[bool(inside) :], strict=True):
-            use.operation.operands[use.index] = top
-
-    def _insert(self, value: SSAValue, type_: str, tops: int) -> CaffeOp:
-        """A layer right behind what makes a value."""
+    def _insert(self, value: SSAValue, type_: str, tops: int, suffix: str) -> CaffeOp:
+        """A layer without parameters, right behind what makes a value."""
         cls = op_class(type_)
         assert cls is not None
         new = cls(LayerParameter(type=type_), [value], (), tops)
@@ -325,7 +315,7 @@ class _Emitter:
             first = self.block.first_op
             assert first is not None
             self.block.insert_op_before(new, first)
-        new.attributes[NAME] = StringAttr(self._fresh(f"{name}/{type_.lower()}"))
+        new.attributes[NAME] = StringAttr(self._fresh(f"{name}/{suffix}"))
         return new
 
 

@@ -23,10 +23,10 @@ from lowerdeck.exporters.errors import ExportError
 from lowerdeck.passes.provenance import describe
 
 _IN_PLACE = frozenset(
-    "AbsVal BNLL BatchNorm Bias Clip Dropout ELU Exp Log PReLU Power ReLU ReLU6 Scale Sigmoid "
+    "BNLL BatchNorm Bias Clip Dropout ELU Exp Log PReLU Power ReLU ReLU6 Scale Sigmoid "
     "Swish TanH Threshold".split()
 )
-"""The layer types that compute their first bottom in place if they are told to."""
+"""The layer types that compute their first bottom in place if they are told to; AbsVal does not."""
 
 _LARGEST = (1 << 31) - 1
 """Protobuf ends at 2 GB."""

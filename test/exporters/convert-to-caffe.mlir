@@ -188,19 +188,22 @@ func.func @main(%x : tensor<2x4x3xf32>) -> (tensor<2x1x3xf32>, tensor<2x1x3xf32>
 
 // -----
 
-// A result that a layer reads is the top of a Split, for outputs are blobs that nothing reads; an
-// input that nothing reads is silenced.
+// A result that a layer reads, or another result, is copied, for outputs are blobs that nothing
+// reads; an input that nothing reads is silenced.
 // CHECK-LABEL: func.func @main
 // CHECK-DAG:     caffe.Silence %z
 // CHECK-DAG:     %[[T:.+]] = caffe.TanH %x
-// CHECK:         %[[A:.+]], %[[B:.+]] = caffe.Split %[[T]]
-// CHECK:         %[[S:.+]] = caffe.Sigmoid %[[A]]
-// CHECK:         func.return %[[B]], %[[S]]
+// CHECK:         %[[C:.+]] = caffe.Power %[[T]] attributes
+// CHECK:         %[[S:.+]] = caffe.Sigmoid %[[T]]
+// CHECK-DAG:     %[[D:.+]] = caffe.Power %[[S]] attributes {core.name = "sigmoid/copy"}
+// CHECK-DAG:     %[[E:.+]] = caffe.Power %[[S]] attributes {core.name = "sigmoid/copy_2"}
+// CHECK:         func.return %[[C]], %[[D]], %[[E]]
 // PHASE-LABEL: func.func @main
-func.func @main(%x : tensor<2xf32>, %z : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) {
+func.func @main(%x : tensor<2xf32>, %z : tensor<2xf32>)
+    -> (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) {
   %t = core.tanh %x : (tensor<2xf32>) -> tensor<2xf32>
   %s = core.sigmoid %t : (tensor<2xf32>) -> tensor<2xf32>
-  func.return %t, %s : tensor<2xf32>, tensor<2xf32>
+  func.return %t, %s, %s : tensor<2xf32>, tensor<2xf32>, tensor<2xf32>
 }
 
 // -----

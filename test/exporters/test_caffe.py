@@ -528,6 +528,18 @@ def test_layers_compute_in_place_what_nothing_else_reads(tmp_path: Path) -> None
     ]
 
 
+def test_absolute_values_are_not_computed_in_place(tmp_path: Path) -> None:
+    """Caffe does not allow it."""
+    check(tmp_path, {"x": floats(2, 3)}, lambda x: e.ExpOp(e.AbsOp(e.TanhOp(x).result).result))
+    layers = net_of(tmp_path / "net.prototxt").layer[1:]
+    found = [(layer.type, list(layer.bottom), list(layer.top)) for layer in layers]
+    assert found == [
+        ("TanH", ["x"], ["tanh"]),
+        ("AbsVal", ["tanh"], ["y0"]),
+        ("Exp", ["y0"], ["y0"]),
+    ]
+
+
 def test_text_is_stable_and_weights_are_those_of_protobuf(tmp_path: Path) -> None:
     module = module_of({"data": floats(1, 3, 4, 4)}, normalized)
     first, second = tmp_path / "net.prototxt", tmp_path / "again" / "net.prototxt"

@@ -161,7 +161,8 @@ def legalize_threshold(builder: CaffeLegalizer) -> Results:
 def legalize_eltwise(builder: CaffeLegalizer) -> Results:
     """
     The product, maximum, or sum with coefficients, of blobs of one shape, in their order. A maximum
-    is the first blob where it is larger than the second one, else that; then each larger one.
+    is the first blob where it is larger than the second one, else that; then each larger one. What
+    has the coefficient 0 is not read, whatever it holds.
     """
     p = builder.layer.eltwise_param
     if len({dims_of(bottom) for bottom in builder.bottoms}) > 1:
@@ -178,6 +179,9 @@ def legalize_eltwise(builder: CaffeLegalizer) -> Results:
                 result = x.gt(result).where(x, result)
         case _:
             factors = list(p.coeff) or [1.0] * len(values)
-            terms = [_times(x, factor) for x, factor in zip(values, factors, strict=True)]
+            pairs = zip(values, factors, strict=True)
+            terms = [_times(x, factor) for x, factor in pairs if factor]
+            if not terms:
+                return [builder.broadcast(builder.scalar(0, f32), builder.shape)]
             result = reduce(lambda x, y: x + y, terms)
     return [result.value]

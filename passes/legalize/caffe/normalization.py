@@ -168,11 +168,12 @@ def legalize_lrn(builder: CaffeLegalizer) -> Results:
 
 @legalizes("MVN")
 def legalize_mvn(builder: CaffeLegalizer) -> Results:
-    """(x - mean) / (sqrt(variance) + eps) for each channel, or each item."""
+    """(x - mean) / (sqrt(variance) + eps) for each channel, or each item; of four dimensions."""
     p = builder.layer.mvn_param
-    axes = list(range(1 if p.across_channels else 2, rank_of(builder.x)))
-    center = mean(builder, builder.x, axes, keep_dims=True)
-    rest = builder.add(SubOp(builder.x, center))
+    axes = [1, 2, 3] if p.across_channels else [2, 3]
+    x = builder.reshape(builder.x, [*builder.shape, *[1] * (4 - rank_of(builder.x))])
+    center = mean(builder, x, axes, keep_dims=True)
+    rest = builder.add(SubOp(x, center))
     if not p.normalize_variance:
         return [rest]
     variance = mean(builder, builder.add(MulOp(rest, rest)), axes, keep_dims=True)

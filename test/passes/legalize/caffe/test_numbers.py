@@ -100,6 +100,14 @@ def test_eltwise(parameters: str) -> None:
     Case(f'type: "Eltwise" eltwise_param {{ {parameters} }}', X, X, X).check(open_batch=True)
 
 
+def test_eltwise_reads_nothing_of_coefficient_zero() -> None:
+    endless, x = np.array([np.nan, np.inf], np.float32), np.array([1, 2], np.float32)
+    for factors, expected in (("coeff: 0 coeff: 3", 3 * x), ("coeff: 0 coeff: 0", 0 * x)):
+        case = Case(f'type: "Eltwise" eltwise_param {{ {factors} }}', endless, x)
+        case.check()
+        np.testing.assert_array_equal(case.expected()[0], expected)
+
+
 # Linear layers
 
 
@@ -243,7 +251,9 @@ def test_lrn(parameters: str) -> None:
 @pytest.mark.parametrize("parameters", ["", "across_channels: true", "normalize_variance: false"])
 @pytest.mark.parametrize("shape", [X, (2, 3, 4), (2, 6), (4,)])
 def test_mvn(parameters: str, shape: Shape) -> None:
-    Case(f'type: "MVN" mvn_param {{ eps: 0.1 {parameters} }}', shape).check()
+    case = Case(f'type: "MVN" mvn_param {{ eps: 0.1 {parameters} }}', shape)
+    case.check()
+    assert case.expected()[0].shape == (*shape, 1, 1, 1)[:4]
 
 
 @pytest.mark.parametrize("across", ["true", "false"])
