@@ -6,10 +6,10 @@ Models as nets of Caffe, read back by this compiler and by OpenCV.
 Each case of the corpus (see `corpus.py`), and each ONNX file that has inputs beside it (NAME.npz,
 arrays "input:<tensor>", and "output:<tensor>" or else what onnxruntime makes of them), is exported
 with layers of the SSD fork. The numbers of the net, compiled here and read by OpenCV's dnn module
-(`pip install 'opencv-python-headless<5'`), are compared with those. A line for each says what became
-of it: what Caffe cannot say is refused; where OpenCV fails or differs, the layers that it is known
-not to read as Caffe does are the reason. The exit status is 1 if our numbers differ, or OpenCV's
-without such a reason.
+(`pip install 'opencv-python-headless<5'`), are compared with those of the model. A line for each
+says what became of it: what Caffe cannot say is refused; where OpenCV fails or differs, the layers
+that it is known not to read as Caffe does are the reason. The exit status is 1 if our numbers
+differ, or OpenCV's without such a reason.
 """
 
 from __future__ import annotations
@@ -119,6 +119,9 @@ _MISSING = frozenset("ArgMax Bias Clip DummyData Embed Parameter Reduction RNN".
 _OTHERWISE: Mapping[str, Callable[[LayerParameter], bool]] = {
     "Convolution along another axis": lambda layer: layer.convolution_param.axis != 1,
     "Im2col has another shape": lambda layer: layer.type == "Im2col",
+    "Eltwise of one dimension": lambda layer: (
+        layer.type == "Input" and any(len(shape.dim) == 1 for shape in layer.input_param.shape)
+    ),
     "InnerProduct along another axis": lambda layer: layer.inner_product_param.axis != 1,
     "LRN without k": lambda layer: layer.lrn_param.k != 1,
     "LSTM has other weights": lambda layer: layer.type == "LSTM",
@@ -136,8 +139,8 @@ def reasons(net: NetParameter) -> list[str]:
     found |= {why for why, applies in _OTHERWISE.items() if any(map(applies, layers))}
     read = {name for layer in layers for name in layer.bottom}
     for layer in layers:
-        if layer.type == "Split" and not read.issuperset(layer.top):
-            found.add("no tops of a Split that nothing reads")
+        if layer.type == "Pooling" and not read.issuperset(layer.top[1:]):
+            found.add("no places of maxima that nothing reads")
     tops = {name for layer in layers for name in layer.top}
     if any(layer.name in tops and layer.name not in layer.top for layer in layers):
         found.add("no layer with the name of a blob that another one makes")

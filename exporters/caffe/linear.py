@@ -42,7 +42,10 @@ def numbers(dims: DimsAttr, what: str) -> list[int]:
 
 
 def windows(kernel: Sequence[int], **lists: Sequence[int]) -> Fields:
-    """The fields of the windows, as few as possible."""
+    """
+    The fields of the windows: as few as possible, but for volumes one for each dimension, because
+    some readers of nets do not take one for all.
+    """
     fields: Fields = {}
     for name, default, values in (
         ("kernel", None, list(kernel)),
@@ -51,7 +54,7 @@ def windows(kernel: Sequence[int], **lists: Sequence[int]) -> Fields:
     ):
         if all(value == default for value in values):
             continue
-        if len(set(values)) == 1:
+        if len(set(values)) == 1 and len(values) <= 2:
             fields["kernel_size" if name == "kernel" else name] = [values[0]]
         elif len(values) == 2:
             fields[f"{name}_h"], fields[f"{name}_w"] = values
@@ -59,7 +62,8 @@ def windows(kernel: Sequence[int], **lists: Sequence[int]) -> Fields:
             fields["kernel_size" if name == "kernel" else name] = values
     dilation = list(lists["dilation"])
     if any(value != 1 for value in dilation):
-        fields["dilation"] = dilation[:1] if len(set(dilation)) == 1 else dilation
+        is_one = len(set(dilation)) == 1 and len(dilation) <= 2
+        fields["dilation"] = dilation[:1] if is_one else dilation
     return fields
 
 

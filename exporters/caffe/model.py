@@ -37,7 +37,9 @@ class NetWriter:
     The net of a function whose ops are layers and their weights.
 
     A layer that can computes in place: if nothing else reads its bottom, which is no input, its top
-    has the same name. Other tops are named after their layers, and results have their own names.
+    has the same name. Other tops are named after their layers, and results have their own names. A
+    layer that is called like the result it makes does not compute in place, because some readers of
+    nets know blobs by the layers that make them first.
     """
 
     def __init__(self, function: FuncOp, name: str) -> None:
@@ -68,12 +70,17 @@ class NetWriter:
         Names of all tops. What is computed in place is one blob, named after its last value if
         that is a result, else after the layer that makes it.
         """
+        sources: dict[CaffeOp, SSAValue] = {}
         for op in reversed(self._ops):
-            if (source := _overwritten(op)) is not None and op.results[0] in results:
+            source = _overwritten(op)
+            if source is None or results.get(op.results[0]) == _name(op):
+                continue
+            sources[op] = source
+            if op.results[0] in results:
                 results.setdefault(source, results[op.results[0]])
         for op in self._ops:
             for top in op.results:
-                if (source := _overwritten(op)) is not None:
+                if (source := sources.get(op)) is not None:
                     self._names[top] = self._names[source]
                 elif (name := results.get(top)) is not None:
                     self._names[top] = name

@@ -119,13 +119,13 @@ def test_why_opencv_may_differ() -> None:
     net = """
         layer { name: "a" type: "Clip" top: "x" }
         layer { name: "b" type: "InnerProduct" top: "y" inner_product_param { axis: 2 } }
-        layer { name: "c" type: "Split" bottom: "y" top: "u" top: "v" }
+        layer { name: "c" type: "Pooling" bottom: "y" top: "u" top: "v" }
         layer { name: "d" type: "ReLU" bottom: "u" bottom: "v" top: "v" }
     """
     found = ["InnerProduct along another axis", "no layer Clip"]
     assert caffe_exports.reasons(layers(net)) == found
     unread = net.replace('bottom: "v"', "")
-    found += ["no tops of a Split that nothing reads"]
+    found += ["no places of maxima that nothing reads"]
     assert caffe_exports.reasons(layers(unread)) == found
     named = unread.replace('name: "a"', 'name: "v"')
     found.insert(2, "no layer with the name of a blob that another one makes")

@@ -125,6 +125,17 @@ def test_windows_of_convolutions(tmp_path: Path, stride: int, pads: tuple[int, i
     check(tmp_path, {"x": floats(2, 4, 9, 10)}, program)
 
 
+def test_windows_of_volumes_have_a_number_for_each_dimension(tmp_path: Path) -> None:
+    def program(x: SSAValue) -> Any:
+        w, ones, twos = constant(floats(2, 3, 2, 2, 2)), [1] * 3, [2] * 3
+        return linear.ConvOp(x, w, strides=twos, dilations=ones, pads_begin=ones, pads_end=ones)
+
+    check(tmp_path, {"x": floats(1, 3, 4, 5, 6)}, program)
+    found = net_of(tmp_path / "net.prototxt").layer[1].convolution_param
+    windows = (found.kernel_size, found.stride, found.pad, found.dilation)
+    assert [list(each) for each in windows] == [[2] * 3, [2] * 3, [1] * 3, []]
+
+
 @pytest.mark.parametrize("stride", [1, 2])
 @pytest.mark.parametrize("pads", [(0, 0), (0, 1), (1, 0), (2, 1), (1, 2)])
 @pytest.mark.parametrize("extra", [0, 1])
@@ -538,6 +549,20 @@ def test_absolute_values_are_not_computed_in_place(tmp_path: Path) -> None:
         ("AbsVal", ["tanh"], ["y0"]),
         ("Exp", ["y0"], ["y0"]),
     ]
+
+
+def test_a_layer_with_the_name_of_its_output_does_not_compute_in_place(tmp_path: Path) -> None:
+    source, out = tmp_path / "own.prototxt", tmp_path / "net.prototxt"
+    source.write_text(
+        'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 } } }'
+        'layer { name: "t" type: "TanH" bottom: "x" top: "y" }'
+        'layer { name: "u" type: "Exp" bottom: "y" top: "y" }'
+        'layer { name: "y" type: "Sigmoid" bottom: "y" top: "y" }'
+    )
+    lowerdeck.export(source, out)
+    layers = net_of(out).layer[1:]
+    found = [(layer.name, list(layer.bottom), list(layer.top)) for layer in layers]
+    assert found == [("t", ["x"], ["t"]), ("u", ["t"], ["t"]), ("y", ["t"], ["y"])]
 
 
 def test_text_is_stable_and_weights_are_those_of_protobuf(tmp_path: Path) -> None:
