@@ -28,6 +28,9 @@ _IN_PLACE = frozenset(
 )
 """The layer types that compute their first bottom in place if they are told to; AbsVal does not."""
 
+_SHARING = frozenset("Concat Flatten Reshape Slice Split".split())
+"""The layer types whose top is the memory of their bottom, if there is one of each."""
+
 _LARGEST = (1 << 31) - 1
 """Protobuf ends at 2 GB."""
 
@@ -140,12 +143,21 @@ def _name(op: CaffeOp) -> str:
 
 
 def _overwritten(op: CaffeOp) -> SSAValue | None:
-    """What a layer computes in place: the top of another layer that nothing else reads."""
+    """
+    What a layer computes in place: the top of another layer, if nothing else reads its memory. The
+    memory of inputs and constants, which are filled once, is not overwritten.
+    """
     if op.op_type not in _IN_PLACE:
         return None
-    source = op.bottoms[0]
-    is_top = isinstance(source.owner, CaffeOp)
-    return source if is_top and source.has_one_use() else None
+    value = op.bottoms[0]
+    while value.has_one_use():
+        owner = value.owner
+        if not isinstance(owner, CaffeOp) or not owner.bottoms:
+            return None
+        if owner.op_type not in _SHARING or len(owner.bottoms) + len(owner.results) > 2:
+            return None if owner.op_type == "Split" else op.bottoms[0]
+        value = owner.bottoms[0]
+    return None
 
 
 def _input(name: str, shape: Sequence[int]) -> LayerParameter:

@@ -565,6 +565,38 @@ def test_a_layer_with_the_name_of_its_output_does_not_compute_in_place(tmp_path:
     assert found == [("t", ["x"], ["t"]), ("u", ["t"], ["t"]), ("y", ["t"], ["y"])]
 
 
+@pytest.mark.parametrize(
+    ("layers", "is_in_place"),
+    [
+        ('"TanH" bottom: "x"', True),
+        ('"TanH" bottom: "x" } layer { name: "u" type: "Sigmoid" bottom: "t" top: "u"', False),
+        ('"Reshape" bottom: "x" reshape_param { shape { dim: 2 dim: 3 } }', False),
+        ('"Slice" bottom: "x" top: "u" slice_param { axis: 0 }', True),
+    ],
+)
+def test_memory_that_layers_share_is_not_overwritten(
+    tmp_path: Path, layers: str, is_in_place: bool
+) -> None:
+    """The top of a Flatten is its bottom, so that what the latter shares its memory with counts."""
+    path, out = tmp_path / "own.prototxt", tmp_path / "net.prototxt"
+    path.write_text(
+        'layer { name: "x" type: "Input" top: "x" input_param { shape { dim: 2 dim: 3 dim: 1 } } }'
+        f'layer {{ name: "t" top: "t" type: {layers} }}'
+        'layer { name: "f" type: "Flatten" bottom: "t" top: "f" }'
+        'layer { name: "y" type: "Exp" bottom: "f" top: "v" }'
+    )
+    lowerdeck.export(path, out)
+    exp = next(layer for layer in net_of(out).layer if layer.type == "Exp")
+    assert (exp.bottom == exp.top) == is_in_place
+
+
+def test_constants_are_not_overwritten(tmp_path: Path) -> None:
+    """Caffe fills them once."""
+    check(tmp_path, {"x": floats(2, 3)}, lambda x: [e.ExpOp(constant(floats(2, 3))).result, x])
+    tops = {layer.type: list(layer.top) for layer in net_of(tmp_path / "net.prototxt").layer}
+    assert tops["Parameter"] != tops["Exp"] == ["y0"]
+
+
 def test_text_is_stable_and_weights_are_those_of_protobuf(tmp_path: Path) -> None:
     module = module_of({"data": floats(1, 3, 4, 4)}, normalized)
     first, second = tmp_path / "net.prototxt", tmp_path / "again" / "net.prototxt"
