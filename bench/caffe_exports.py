@@ -108,7 +108,7 @@ def sources(files: Sequence[Path], corpus: Path | None, names: str) -> Iterator[
 
 def _by_onnxruntime(path: Path, inputs: Arrays) -> Arrays:
     """Outputs that last longer than the session."""
-    loaded = load_onnxruntime(str(path), inputs, 1)
+    loaded = load_onnxruntime(str(path), dict(inputs), 1)
     return {name: array.copy() for name, array in loaded.outputs().items()}
 
 
