@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from xdsl.dialects.builtin import ModuleOp
@@ -19,19 +19,24 @@ from lowerdeck.passes.driver import Match, Op, Pattern, PatternPass, Rewriter, i
 from lowerdeck.passes.number_maps import map_kind, mapped
 
 
-@dataclass(frozen=True)
+@dataclass
 class Sibling:
     """A convolution or product, and what follows it and nothing else."""
 
     root: ConvOp | MatmulOp
     row: AddOp | None
     """A sum with a constant row."""
-    maps: tuple[CoreOp, ...]
+    maps: list[CoreOp] = field(default_factory=list[CoreOp])
 
     @property
-    def ops(self) -> tuple[CoreOp, ...]:
+    def last(self) -> CoreOp:
+        """The op whose result others read."""
+        return self.maps[-1] if self.maps else self.row or self.root
+
+    @property
+    def ops(self) -> list[CoreOp]:
         """From the root down."""
-        return (self.root, *([] if self.row is None else [self.row]), *self.maps)
+        return [self.root, *([] if self.row is None else [self.row]), *self.maps]
 
 
 def _kind(op: ConvOp | MatmulOp) -> Hashable | None:
@@ -55,16 +60,25 @@ def _siblings(roots: Sequence[ConvOp | MatmulOp]) -> list[Sibling]:
     """The ops with what all of them have behind them."""
     rows = [_row(root) for root in roots]
     siblings = [
-        Sibling(root, row if None not in rows else None, ())
+        Sibling(root, row if None not in rows else None)
         for root, row in zip(roots, rows, strict=True)
     ]
     while True:
-        users = [_only_user(sibling.ops[-1].results[0]) for sibling in siblings]
+        users = [_only_user(sibling.last.results[0]) for sibling in siblings]
         maps = [user for user in users if isinstance(user, CoreOp) and mapped(user) is not None]
         if len(maps) < len(users) or len({map_kind(op) for op in maps}) > 1:
             return siblings
-        pairs = zip(siblings, maps, strict=True)
-        siblings = [Sibling(each.root, each.row, (*each.maps, op)) for each, op in pairs]
+        for sibling, op in zip(siblings, maps, strict=True):
+            sibling.maps.append(op)
+
+
+def _groups(module: ModuleOp) -> dict[Operation, list[ConvOp | MatmulOp]]:
+    """Convolutions and products that can be one, by the first of them."""
+    found: dict[Hashable, list[ConvOp | MatmulOp]] = {}
+    for op in module.walk():
+        if isinstance(op, ConvOp | MatmulOp) and is_ranked(op) and (kind := _kind(op)) is not None:
+            found.setdefault((op.parent, op.operands[0], kind), []).append(op)
+    return {ops[0]: ops for ops in found.values() if len(ops) > 1}
 
 
 def _row(root: ConvOp | MatmulOp) -> AddOp | None:
@@ -86,21 +100,16 @@ class MergeSiblings(Pattern[list[Sibling]]):
     roots = (ConvOp, MatmulOp)
     ranked = True
 
+    def __init__(self, module: ModuleOp) -> None:
+        # Searched for once: many ops may read one value. No rewrite makes or breaks a group.
+        self._groups = _groups(module)
+
     def match(self, op: ConvOp | MatmulOp) -> Match[list[Sibling]] | None:
-        kind = _kind(op)
-        if kind is None:
-            return None
-        roots = [op]
-        for user in dict.fromkeys(use.operation for use in op.operands[0].uses):
-            if not isinstance(user, ConvOp | MatmulOp) or user is op or not is_ranked(user):
-                continue
-            if user.operands[0] is op.operands[0] and user.parent is op.parent:
-                roots += [user] if _kind(user) == kind else []
-        if len(roots) < 2:
+        if (roots := self._groups.get(op)) is None:
             return None
         siblings = _siblings(roots)
         ops = [part for sibling in siblings for part in sibling.ops]
-        return Match((op, *(each for each in ops if each is not op)), "of the same input", siblings)
+        return Match(tuple(ops), "of the same input", siblings)
 
     def rewrite(self, match: Match[list[Sibling]], rewriter: Rewriter) -> None:
         siblings = match.data
@@ -134,7 +143,7 @@ class MergeSiblings(Pattern[list[Sibling]]):
             value = add(op.with_operands(operands)).results[0]
         split = add(SplitOp(value, axis, [dims_of(each.root.result)[axis] for each in siblings]))
         for sibling, part in zip(siblings, split.parts, strict=True):
-            rewriter.replace(sibling.ops[-1], part)
+            rewriter.replace(sibling.last, part)
 
 
 def _first_place(value: SSAValue, user: Operation) -> Operation:
@@ -168,4 +177,4 @@ class MergeDuplicatesPass(PatternPass):
     name = "merge-duplicates"
 
     def patterns(self, module: ModuleOp) -> Sequence[Pattern[Any]]:
-        return [MergeSiblings()]
+        return [MergeSiblings(module)]

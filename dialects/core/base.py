@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from xdsl.dialects.builtin import DenseArrayBase, IntAttr, TensorType, UnrankedTensorType
 from xdsl.dialects.builtin import i64 as builtin_i64
-from xdsl.ir import Attribute, Operation, Region, SSAValue
+from xdsl.ir import Attribute, Operation, OpResult, Region, SSAValue, SSAValues
 from xdsl.irdl import IRDLOperation, ParsePropInAttrDict
 from xdsl.irdl.declarative_assembly_format import (
     AttributeVariable,
@@ -19,7 +19,6 @@ from xdsl.irdl.declarative_assembly_format import (
 )
 from xdsl.parser import Parser
 from xdsl.printer import Printer
-from xdsl.rewriter import Rewriter
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
@@ -109,12 +108,17 @@ class CoreOp(IRDLOperation, ABC):
 
     def refine(self) -> bool:
         """Set the result types to the inferred ones; True if one of them changed."""
-        changed = False
-        for result, type_ in zip(tuple(self.results), self._inferred(), strict=True):
-            if result.type != type_:
-                Rewriter.replace_value_with_new_type(result, type_)
-                changed = True
-        return changed
+        before, types = self.results, self._inferred()
+        # All at once: to replace one of an op with thousands of results copies the others.
+        self.results = SSAValues(
+            old if old.type == type_ else OpResult(type_, self, old.index)
+            for old, type_ in zip(before, types, strict=True)
+        )
+        changed = [pair for pair in zip(before, self.results, strict=True) if pair[0] is not pair[1]]
+        for old, new in changed:
+            new.name_hint = old.name_hint
+            old.replace_all_uses_with(new)
+        return bool(changed)
 
     def _inferred(self) -> Sequence[Attribute]:
         """`infer`; VerifyException if a result has more than the maximum number of dimensions."""
