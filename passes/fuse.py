@@ -13,20 +13,23 @@ from lowerdeck.passes.fuse_attention import FuseAttentionPass
 from lowerdeck.passes.fuse_channel_shuffle import FuseChannelShufflePass
 from lowerdeck.passes.fuse_linear import FuseLinearPass
 from lowerdeck.passes.fuse_norm import FuseNormPass
+from lowerdeck.passes.fuse_softmax import FuseSoftmaxPass
 from lowerdeck.passes.merge_linear import MergeLinearPass
 
 
 class FusePass(PassGroup):
     """
-    The passes that replace several ops by one: `fuse-attention`, `fuse-channel-shuffle`,
-    `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `merge-linear`, `decompose-linear`.
+    The passes that replace several ops by one: `fuse-softmax`, `fuse-attention`,
+    `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `merge-linear`, `decompose-linear`.
 
-    Formulas come first, because their constants tell them apart. Then linear ops become part of
+    Formulas come first, because their constants tell them apart; the softmax before attention, of
+    which it is a part. Then linear ops become part of
     weights; those left in a row, a product and a sum; and normalizations still left, the same.
     """
 
     name = "fuse"
     members: ClassVar[tuple[type[ModulePass], ...]] = (
+        FuseSoftmaxPass,
         FuseAttentionPass,
         FuseChannelShufflePass,
         FuseActivationPass,
