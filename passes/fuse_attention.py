@@ -11,8 +11,8 @@ from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Attribute, Operation, SSAValue
 
 from lowerdeck.dialects.core.attention import AttentionOp
-from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp
+from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.elementwise import AddOp, DivOp, MulOp, SubOp
 from lowerdeck.dialects.core.linear import MatmulOp
 from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.dialects.core.tensor import ReshapeOp, TransposeOp, ints
@@ -26,8 +26,12 @@ from lowerdeck.dialects.core.types import (
     rank_of,
 )
 from lowerdeck.dialects.dims import Expr
-from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
+from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, is_ranked, producer
 from lowerdeck.passes.values import uniform_value
+
+
+_MOST_STEPS = 8
+"""The maximum number of factors and masks between a product and its softmax."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,25 @@ class Chain:
 
 
 @dataclass(frozen=True)
+class Mask:
+    """What is added to scores, times a factor."""
+
+    value: SSAValue
+    factor: float
+
+
+@dataclass(frozen=True)
+class Scores:
+    """product * scale + the sum of the masks."""
+
+    product: MatmulOp
+    scale: float = 1.0
+    masks: tuple[Mask, ...] = ()
+    """The first one is added first."""
+    consumed: tuple[Operation, ...] = ()
+
+
+@dataclass(frozen=True)
 class Attention:
     """The operands of the two products."""
 
@@ -49,7 +72,7 @@ class Attention:
     key: Chain
     """[..., D, S], as the product has it."""
     value: SSAValue
-    mask: SSAValue | None
+    masks: tuple[Mask, ...]
     scale: float
     consumed: tuple[Operation, ...] = field(default=())
 
@@ -89,30 +112,31 @@ def _unscale(value: SSAValue) -> Chain:
     return found
 
 
-def _scores(softmax: SoftmaxOp) -> tuple[Chain, SSAValue | None] | None:
-    """The product that is the argument of a softmax, with its scale, and the mask added to it."""
-    value = softmax.input
+def _scores(value: SSAValue, steps: int = _MOST_STEPS) -> Scores | None:
+    """The product that a value is, up to factors and masks, if nothing between has another use."""
     if not value.has_one_use():
         return None
-    add = producer(value, AddOp)
-    if add is None:
-        chain = _product(value)
-        return None if chain is None else (chain, None)
-    for part, mask in ((add.lhs, add.rhs), (add.rhs, add.lhs)):
-        if part.type != add.result.type or not part.has_one_use():
-            continue
-        if (chain := _product(part)) is not None:
-            return replace(chain, consumed=(add, *chain.consumed)), mask
-    return None
-
-
-def _product(value: SSAValue) -> Chain | None:
-    """The matrix product that a value is, up to factors."""
-    chain = _unscale(value)
-    product = producer(chain.value, MatmulOp)
-    if product is None or chain.moves or not chain.value.has_one_use():
+    if (product := producer(value, MatmulOp)) is not None:
+        return Scores(product, consumed=(product,))
+    op = value.owner
+    if not isinstance(op, AddOp | SubOp | MulOp | DivOp) or not is_ranked(op) or not steps:
         return None
-    return replace(chain, consumed=(*chain.consumed, product))
+    if (scaled := _scaled(op)) is not None:
+        part, factor = scaled
+        found = _scores(part, steps - 1)
+        if found is None:
+            return None
+        masks = tuple(Mask(mask.value, mask.factor * factor) for mask in found.masks)
+        return Scores(found.product, found.scale * factor, masks, (op, *found.consumed))
+    if not isinstance(op, AddOp | SubOp):
+        return None
+    pairs = [(op.lhs, op.rhs), (op.rhs, op.lhs)] if isinstance(op, AddOp) else [(op.lhs, op.rhs)]
+    for part, mask in pairs:
+        found = _scores(part, steps - 1) if part.type == value.type else None
+        if found is not None:
+            masks = (*found.masks, Mask(mask, 1.0 if isinstance(op, AddOp) else -1.0))
+            return replace(found, masks=masks, consumed=(op, *found.consumed))
+    return None
 
 
 def _attention(weighted: MatmulOp) -> Attention | None:
@@ -121,36 +145,38 @@ def _attention(weighted: MatmulOp) -> Attention | None:
         return None
     if softmax.axis.data != rank_of(softmax.input) - 1:
         return None
-    if element_type(weighted.result) not in (f32, f64) or (found := _scores(softmax)) is None:
+    element = element_type(weighted.result)
+    if element not in (f32, f64) or (scores := _scores(softmax.input)) is None:
         return None
-    chain, mask = found
-    product = chain.value.owner
-    assert isinstance(product, MatmulOp)
-    if not _fits(product, weighted, mask) or not (product.is_uniform and weighted.is_uniform):
+    product = scores.product
+    if not _fits(product, weighted, scores.masks):
+        return None
+    if not (product.is_uniform and weighted.is_uniform):
         return None
     query, key = _unscale(product.lhs), _unscale(product.rhs)
-    scale = chain.scale * query.scale * key.scale
-    if not _is_representable(scale, element_type(weighted.result)):
+    scale = scores.scale * query.scale * key.scale
+    factors = [scale, *(mask.factor for mask in scores.masks)]
+    if not all(_is_representable(factor, element) for factor in factors):
         return None
     return Attention(
         query,
         key,
         weighted.rhs,
-        mask,
+        scores.masks,
         scale,
-        (weighted, softmax, *chain.consumed, *query.consumed, *key.consumed),
+        (weighted, softmax, *scores.consumed, *query.consumed, *key.consumed),
     )
 
 
-def _fits(product: MatmulOp, weighted: MatmulOp, mask: SSAValue | None) -> bool:
-    """True if only the mask broadcasts, and all dimensions are known to match."""
+def _fits(product: MatmulOp, weighted: MatmulOp, masks: Sequence[Mask]) -> bool:
+    """True if only masks broadcast, and all dimensions are known to match."""
     query, key, value = (dims_of(v) for v in (product.lhs, product.rhs, weighted.rhs))
     if not query[:-2] == key[:-2] == value[:-2]:
         return False
     if query[-1] != key[-2] or key[-1] != value[-2]:
         return False
     scores = dims_of(product.result)
-    return mask is None or broadcast([scores, dims_of(mask)]) == scores
+    return all(broadcast([scores, dims_of(mask.value)]) == scores for mask in masks)
 
 
 def _is_representable(scale: float, element: Attribute) -> bool:
@@ -261,7 +287,7 @@ class FuseAttention(Pattern[Attention]):
         query = turned(_restored(attention.query, rewriter), rows)
         key = turned(_restored(attention.key, rewriter), columns)
         value = turned(attention.value, rows)
-        new = AttentionOp(query, key, value, attention.mask, scale=attention.scale)
+        new = AttentionOp(query, key, value, _mask(attention, rewriter), scale=attention.scale)
         rewriter.replace(op, turned(rewriter.add(new).result, rows))
 
     @staticmethod
@@ -276,7 +302,7 @@ class FuseAttention(Pattern[Attention]):
         key = _restored(attention.key, rewriter)
         rank = rank_of(key)
         key = rewriter.add(TransposeOp(key, _swapped(rank, rank - 2, rank - 1))).result
-        mask = attention.mask
+        mask = _mask(attention, rewriter)
         if mask is not None and rank_of(mask) > 2:
             mask = with_one(mask, 2)
         new = AttentionOp(
@@ -287,6 +313,18 @@ class FuseAttention(Pattern[Attention]):
             scale=attention.scale,
         )
         rewriter.replace(op, ReshapeOp(rewriter.add(new).result, dims_of(op.result)))
+
+
+def _mask(attention: Attention, rewriter: Rewriter) -> SSAValue | None:
+    """The sum of the masks, each times its factor; None without any."""
+    total: SSAValue | None = None
+    for mask in attention.masks:
+        value = mask.value
+        if mask.factor != 1.0:
+            factor = rewriter.add(scalar(mask.factor, element_type(value))).result
+            value = rewriter.add(MulOp(value, factor)).result
+        total = value if total is None else rewriter.add(AddOp(total, value)).result
+    return total
 
 
 def _restored(chain: Chain, rewriter: Rewriter) -> SSAValue:
@@ -305,11 +343,14 @@ class FuseAttentionPass(PatternPass):
     Attention as one op, so that the scores need no memory and heads no copies.
 
     - softmax(q @ k * c + mask, last axis) @ v -> attention(q, k, v, mask) {scale = c}
-      [f32 or f64; batch dimensions equal; the mask does not exceed the scores]
+    - softmax((q @ k + m1) * c - m2, last axis) @ v -> attention(q, k, v, m1 * c + m2 * -1) {scale = c}
+      [f32 or f64; batch dimensions equal; no mask exceeds the scores; up to 8 factors and masks]
 
     Factors on q, on k (also before transposes and reshapes) and on the scores are combined to one
-    scale; a division counts as a factor, and the scale has the precision of f64. Each value between
-    the products, and each one that loses a factor, has no other use.
+    scale; a division counts as a factor, and the scale has the precision of f64. Masks that come
+    before a factor are multiplied by it, and several are added up: together they are no larger than
+    the scores, which need no memory any more. Each value between the products, and each one that
+    loses a factor, has no other use.
 
     Transposes move the heads of q, k and v to the dimension before the last, if at most as many
     transposes as before remain after composing them with adjacent ones (`simplify`). Otherwise each

@@ -113,9 +113,10 @@ func.func @broadcast_scores(%q : tensor<1x5x2xf32>, %k : tensor<1x2x6xf32>, %v :
 
 // -----
 
-// The factor comes after the mask: (q @ k + m) * 2 is not q @ k * 2 + m.
+// The factor comes after the mask: (q @ k + m) * 2 is q @ k * 2 + m * 2.
 // CHECK-LABEL: @scaled_mask
-// CHECK:         core.softmax
+// CHECK-DAG:     %[[M:.*]] = core.mul %m, %{{.*}} : (tensor<5x6xf32>, tensor<f32>)
+// CHECK:         core.attention %{{.*}}, %{{.*}}, %{{.*}}, %[[M]] {scale = 2.000000e+00 : f64}
 func.func @scaled_mask(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>, %m : tensor<5x6xf32>) -> tensor<3x5x4xf32> {
   %c = core.constant dense<2.0> : tensor<f32>
   %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
@@ -124,6 +125,53 @@ func.func @scaled_mask(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tens
   %3 = core.softmax %2 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
   %4 = core.matmul %3, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %4 : tensor<3x5x4xf32>
+}
+
+// -----
+
+// A bias of each head, half of it, and hidden keys, subtracted: ((q @ k + b) / 2 - p) with the scale
+// of q, which is not that of the masks.
+// CHECK-LABEL: @two_masks
+// CHECK-DAG:     %[[HALF:.*]] = core.constant dense<0.5> : tensor<f32>
+// CHECK-DAG:     %[[MINUS:.*]] = core.constant dense<-1.0> : tensor<f32>
+// CHECK-DAG:     %[[B:.*]] = core.mul %b, %[[HALF]]
+// CHECK-DAG:     %[[P:.*]] = core.mul %p, %[[MINUS]]
+// CHECK:         %[[M:.*]] = core.add %[[B]], %[[P]] : (tensor<3x5x6xf32>, tensor<1x6xf32>)
+// CHECK:         core.attention {{.*}} {scale = 2.000000e+00 : f64}
+func.func @two_masks(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>, %b : tensor<3x5x6xf32>, %p : tensor<1x6xf32>) -> tensor<3x5x4xf32> {
+  %c = core.constant dense<2.0> : tensor<f32>
+  %d = core.constant dense<4.0> : tensor<f32>
+  %0 = core.mul %q, %d : (tensor<3x5x2xf32>, tensor<f32>) -> tensor<3x5x2xf32>
+  %1 = core.matmul %0, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.add %b, %1 : (tensor<3x5x6xf32>, tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %3 = core.div %2, %c : (tensor<3x5x6xf32>, tensor<f32>) -> tensor<3x5x6xf32>
+  %4 = core.sub %3, %p : (tensor<3x5x6xf32>, tensor<1x6xf32>) -> tensor<3x5x6xf32>
+  %5 = core.softmax %4 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %6 = core.matmul %5, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %6 : tensor<3x5x4xf32>
+}
+
+// -----
+
+// The scores are subtracted from the mask; and they are a result before it is added.
+// CHECK-LABEL: @negative_scores
+// CHECK:         core.softmax
+// CHECK-LABEL: @shared_scores
+// CHECK:         core.softmax
+func.func @negative_scores(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>, %m : tensor<3x5x6xf32>) -> tensor<3x5x4xf32> {
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.sub %m, %0 : (tensor<3x5x6xf32>, tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.softmax %1 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %3 = core.matmul %2, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %3 : tensor<3x5x4xf32>
+}
+func.func @shared_scores(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>, %m : tensor<5x6xf32>) -> (tensor<3x5x4xf32>, tensor<3x5x6xf32>) {
+  %0 = core.matmul %q, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %1 = core.add %0, %m : (tensor<3x5x6xf32>, tensor<5x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.add %1, %m : (tensor<3x5x6xf32>, tensor<5x6xf32>) -> tensor<3x5x6xf32>
+  %3 = core.softmax %2 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %4 = core.matmul %3, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %4, %1 : tensor<3x5x4xf32>, tensor<3x5x6xf32>
 }
 
 // -----
