@@ -20,7 +20,8 @@ from lowerdeck.passes.merge_linear import MergeLinearPass
 class FusePass(PassGroup):
     """
     The passes that replace several ops by one: `fuse-softmax`, `fuse-attention`,
-    `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `merge-linear`, `decompose-linear`.
+    `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `merge-linear`,
+    `decompose-linear`.
 
     Formulas come first, because their constants tell them apart; the softmax before attention, of
     which it is a part. Then linear ops become part of

@@ -29,7 +29,6 @@ from lowerdeck.dialects.dims import Expr
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, is_ranked, producer
 from lowerdeck.passes.values import uniform_value
 
-
 _MOST_STEPS = 8
 """The maximum number of factors and masks between a product and its softmax."""
 
@@ -343,7 +342,7 @@ class FuseAttentionPass(PatternPass):
     Attention as one op, so that the scores need no memory and heads no copies.
 
     - softmax(q @ k * c + mask, last axis) @ v -> attention(q, k, v, mask) {scale = c}
-    - softmax((q @ k + m1) * c - m2, last axis) @ v -> attention(q, k, v, m1 * c + m2 * -1) {scale = c}
+    - softmax((q @ k + m) * c - n, last axis) @ v -> attention(q, k, v, m * c + n * -1) {scale = c}
       [f32 or f64; batch dimensions equal; no mask exceeds the scores; up to 8 factors and masks]
 
     Factors on q, on k (also before transposes and reshapes) and on the scores are combined to one

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.elementwise import AddOp, BinaryOp, DivOp, MulOp, SqrtOp, SubOp
+from lowerdeck.dialects.core.constant import ConstantOp, scalar
+from lowerdeck.dialects.core.elementwise import (
+    AbsOp,
+    AddOp,
+    DivOp,
+    MulOp,
+    PowOp,
+    SqrtOp,
+    SubOp,
+)
 from lowerdeck.dialects.core.enums import ReduceKind
 from lowerdeck.dialects.core.linear import LayerNormOp
 from lowerdeck.dialects.core.reduce import ReduceOp
-from lowerdeck.dialects.core.tensor import ints
+from lowerdeck.dialects.core.tensor import ReshapeOp, ints
 from lowerdeck.dialects.core.types import (
     broadcast,
     dims_of,
@@ -23,7 +31,7 @@ from lowerdeck.dialects.core.types import (
     numpy_dtype,
     rank_of,
 )
-from lowerdeck.dialects.dims import constants
+from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
 from lowerdeck.passes.values import is_precise, number
 
@@ -66,6 +74,7 @@ class Normalization:
     """(input - mean) / sqrt(variance + epsilon) over the dimensions from `axis` on."""
 
     input: SSAValue
+    mean: SSAValue
     axis: int
     epsilon: float
     consumed: tuple[Operation, ...]
@@ -73,33 +82,77 @@ class Normalization:
     bias: SSAValue | None = None
 
 
-def _deviation(value: SSAValue) -> tuple[SSAValue, Normalization] | None:
-    """x - mean, and what it is divided by, if `value` is sqrt(mean((x - mean)^2) + epsilon)."""
-    sqrt = producer(value, SqrtOp)
-    add = producer(sqrt.input, AddOp) if sqrt is not None else None
-    if sqrt is None or add is None or (epsilon := number(add.rhs)) is None or epsilon < 0:
+def _variance(value: SSAValue) -> Normalization | None:
+    """What has the variance v, if a value is v + epsilon, v = mean((x - mean(x))^2)."""
+    add = producer(value, AddOp)
+    if add is None or (epsilon := number(add.rhs)) is None or epsilon < 0:
         return None
     if add.lhs.type != add.result.type or (variance := _mean(add.lhs)) is None:
         return None
     square = producer(variance.input, MulOp)
     if square is None or square.lhs is not square.rhs:
         return None
-    centered = producer(square.lhs, SubOp)
-    mean = _mean(centered.rhs) if centered is not None else None
-    if centered is None or mean is None or mean.axis != variance.axis:
+    sign = producer(square.lhs, AbsOp)
+    difference = producer(square.lhs if sign is None else sign.input, SubOp)
+    if difference is None:
         return None
-    if mean.input is not centered.lhs:
-        return None
-    consumed = (sqrt, add, *variance.consumed, square, centered, *mean.consumed)
-    return centered.result, Normalization(centered.lhs, mean.axis, epsilon, consumed)
+    for x, middle in ((difference.lhs, difference.rhs), (difference.rhs, difference.lhs)):
+        mean = _mean(middle)
+        if mean is None or mean.input is not x or mean.axis != variance.axis:
+            continue
+        signs = () if sign is None else (sign,)
+        consumed = (add, *variance.consumed, square, *signs, difference, *mean.consumed)
+        return Normalization(x, middle, mean.axis, epsilon, consumed)
+    return None
 
 
-def _reciprocal(value: SSAValue) -> tuple[DivOp, SSAValue] | None:
-    """The op and y if `value` is 1 / y."""
+def _power(value: SSAValue, exponent: float) -> tuple[Operation, SSAValue] | None:
+    """The op and y if `value` is y to a power; that of 1 / 2 may be a root, of -1 / 2 one by it."""
+    op = value.owner
+    match op:
+        case SqrtOp() if exponent == 0.5:
+            return op, op.input
+        case PowOp() if number(op.rhs) == exponent and op.lhs.type == value.type:
+            return op, op.lhs
+        case _:
+            return None
+
+
+def _deviation(value: SSAValue) -> Normalization | None:
+    """What has the deviation sqrt(mean((x - mean(x))^2) + epsilon), if a value is one."""
+    return _of_power(value, 0.5)
+
+
+def _inverse(value: SSAValue) -> Normalization | None:
+    """What has the deviation of which a value is the reciprocal."""
+    if (found := _of_power(value, -0.5)) is not None:
+        return found
     division = producer(value, DivOp)
     if division is None or number(division.lhs) != 1 or division.rhs.type != value.type:
         return None
-    return division, division.rhs
+    norm = _deviation(division.rhs)
+    return None if norm is None else replace(norm, consumed=(division, *norm.consumed))
+
+
+def _of_power(value: SSAValue, exponent: float) -> Normalization | None:
+    if (power := _power(value, exponent)) is None:
+        return None
+    norm = _variance(power[1])
+    return None if norm is None else replace(norm, consumed=(power[0], *norm.consumed))
+
+
+def _is_centered(value: SSAValue, norm: Normalization) -> bool:
+    """True if a value is x - mean(x)."""
+    sub = producer(value, SubOp)
+    return sub is not None and sub.lhs is norm.input and sub.rhs is norm.mean
+
+
+def _times_parameter(value: SSAValue) -> Iterator[tuple[SSAValue, SSAValue | None, list[MulOp]]]:
+    """x and s for each way to see a value as x * s; and itself as a product without s."""
+    yield value, None, []
+    if (product := producer(value, MulOp)) is not None:
+        yield product.lhs, product.rhs, [product]
+        yield product.rhs, product.lhs, [product]
 
 
 class FuseNormalization(Pattern[Normalization]):
@@ -112,28 +165,30 @@ class FuseNormalization(Pattern[Normalization]):
     def match(self, op: DivOp | MulOp) -> Match[Normalization] | None:
         if not is_precise(op.result):
             return None
-        if isinstance(op, DivOp):
-            found = _deviation(op.rhs)
-            return self._matched(op, op.lhs, found, ())
-        for centered, factor in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
-            if (reciprocal := _reciprocal(factor)) is not None:
-                division, deviation = reciprocal
-                match = self._matched(op, centered, _deviation(deviation), (division,))
-                if match is not None:
-                    return match
+        found = self._quotient(op) if isinstance(op, DivOp) else self._product(op)
+        if found is None or found.input.type != op.result.type:
+            return None
+        return Match((op, *found.consumed), "mean and deviation are taken off", found)
+
+    @staticmethod
+    def _quotient(op: DivOp) -> Normalization | None:
+        """d / deviation, d * scale / deviation"""
+        if (norm := _deviation(op.rhs)) is None:
+            return None
+        for centered, scale, between in _times_parameter(op.lhs):
+            if _is_centered(centered, norm) and _may_scale(scale, norm):
+                return replace(norm, scale=scale, consumed=(*between, *norm.consumed))
         return None
 
     @staticmethod
-    def _matched(
-        op: DivOp | MulOp,
-        centered: SSAValue,
-        found: tuple[SSAValue, Normalization] | None,
-        between: tuple[Operation, ...],
-    ) -> Match[Normalization] | None:
-        if found is None or found[0] is not centered or centered.type != op.result.type:
-            return None
-        consumed = (op, *between, *found[1].consumed)
-        return Match(consumed, "mean and deviation are taken off", found[1])
+    def _product(op: MulOp) -> Normalization | None:
+        """d * inverse, d * (inverse * scale)"""
+        for centered, factor in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            for inverse, scale, between in _times_parameter(factor):
+                norm = _inverse(inverse)
+                if norm is not None and _is_centered(centered, norm) and _may_scale(scale, norm):
+                    return replace(norm, scale=scale, consumed=(*between, *norm.consumed))
+        return None
 
     def rewrite(self, match: Match[Normalization], rewriter: Rewriter) -> None:
         rewriter.replace(match.root, _layer_norm(match.data, rewriter))
@@ -170,27 +225,35 @@ def _factored(x: SSAValue, factor: SSAValue, rest: SubOp) -> Normalization | Non
         return None
     middle = shift.lhs if shift.rhs is factor else shift.rhs
     for inverse, scale in ((product.lhs, product.rhs), (product.rhs, product.lhs)):
-        reciprocal = _reciprocal(inverse)
-        found = _deviation(reciprocal[1]) if reciprocal is not None else None
-        if reciprocal is None or found is None:
+        norm = _inverse(inverse)
+        if norm is None or norm.input is not x or norm.mean is not middle:
             continue
-        norm = found[1]
-        mean = _mean(middle)
-        if mean is None or mean.input is not x or norm.input is not x or mean.axis != norm.axis:
-            continue
-        if not all(_is_parameter(value, x, norm.axis) for value in (scale, rest.lhs)):
-            continue
-        consumed = (shift, product, reciprocal[0], *norm.consumed)
-        return Normalization(x, norm.axis, norm.epsilon, consumed, scale, rest.lhs)
+        if all(_is_parameter(value, x, norm.axis) for value in (scale, rest.lhs)):
+            consumed = (shift, product, *norm.consumed)
+            return replace(norm, scale=scale, bias=rest.lhs, consumed=consumed)
     return None
 
 
+def _may_scale(value: SSAValue | None, norm: Normalization) -> bool:
+    return value is None or _is_parameter(value, norm.input, norm.axis)
+
+
 def _is_parameter(value: SSAValue, x: SSAValue, axis: int) -> bool:
-    """True if `value` broadcasts to the normalized dimensions of `x`."""
-    dims = dims_of(x)[axis:]
-    if element_type(value) != element_type(x) or rank_of(value) > len(dims):
+    """
+    True if `value` broadcasts to the normalized dimensions of `x`; a constant, which is no sum with
+    another path, to all of them.
+    """
+    dims = dims_of(x)
+    own = dims if _is_constant(value) else dims[axis:]
+    if element_type(value) != element_type(x) or rank_of(value) > len(own):
         return False
-    return broadcast([dims, dims_of(value)]) == dims
+    return broadcast([own, dims_of(value)]) == own
+
+
+def _is_constant(value: SSAValue) -> bool:
+    """True for a constant, also in another shape."""
+    op = value.owner
+    return isinstance(op.input.owner if isinstance(op, ReshapeOp) else op, ConstantOp)
 
 
 def _layer_norm(norm: Normalization, rewriter: Rewriter) -> LayerNormOp:
@@ -216,9 +279,7 @@ class ScaleNormalization(Pattern[Found]):
 
     def match(self, op: MulOp) -> Match[Found] | None:
         found = _normalized(op)
-        if found is None or number(found[0].scale) != 1:
-            return None
-        return Match((op, found[0]), "it has no scale yet", found)
+        return None if found is None else Match((op, found[0]), "it has no scale yet", found)
 
     def rewrite(self, match: Match[Found], rewriter: Rewriter) -> None:
         norm, parameter = match.data
@@ -241,21 +302,101 @@ class ShiftNormalization(Pattern[Found]):
         rewriter.replace(match.root, _with(norm, norm.scale, parameter))
 
 
-def _normalized(op: BinaryOp) -> Found | None:
-    """The normalization without bias that only `op` uses, and the parameter that it meets."""
+def _normalized(op: MulOp | AddOp) -> Found | None:
+    """The normalization that only `op` uses, and the parameter, for which it has a place."""
     if not is_precise(op.result):
         return None
     for value, parameter in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
         norm = producer(value, LayerNormOp)
-        if norm is None or norm.bias is not None or not value.has_one_use():
+        if norm is None or not value.has_one_use() or not _has_place(norm, op):
             continue
         if value.type == op.result.type and _is_parameter(parameter, value, norm.axis.data):
             return norm, parameter
     return None
 
 
+def _has_place(norm: LayerNormOp, op: MulOp | AddOp) -> bool:
+    """True if there is no bias yet, or zeros; for a scale, if there are ones besides."""
+    has_bias = norm.bias is not None and number(norm.bias) != 0
+    return not has_bias and (isinstance(op, AddOp) or number(norm.scale) == 1)
+
+
 def _with(norm: LayerNormOp, scale: SSAValue, bias: SSAValue | None) -> LayerNormOp:
     return LayerNormOp(norm.input, scale, bias, norm.epsilon.value.data, norm.axis.data)
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A normalization of [N, groups, ...], seen as [N, C, ...] afterwards."""
+
+    norm: LayerNormOp
+    parameter: SSAValue
+    dims: tuple[Expr, ...]
+    """[N, groups, C / groups, ...]"""
+    parameter_dims: tuple[Expr, ...]
+
+
+class MeetInGroups(Pattern[Grouped]):
+    """
+    reshape(layer_norm(x, 1)) * s -> reshape(layer_norm(reshape(x), s)); the same for a bias
+
+    [normalized are groups of channels, s is constant, with numbers for channels; used only here]
+    """
+
+    name = "meet-in-groups"
+    roots = (MulOp, AddOp)
+    ranked = True
+
+    def match(self, op: MulOp | AddOp) -> Match[Grouped] | None:
+        if not is_precise(op.result):
+            return None
+        for value, parameter in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
+            reshape = producer(value, ReshapeOp)
+            norm = producer(reshape.input, LayerNormOp) if reshape is not None else None
+            if reshape is None or norm is None or value.type != op.result.type:
+                continue
+            if not (value.has_one_use() and norm.result.has_one_use()):
+                continue
+            found = _grouped(norm, parameter, reshape.dims.data)
+            if found is not None and _has_place(norm, op):
+                return Match((op, reshape, norm), "parameters of channels in groups", found)
+        return None
+
+    def rewrite(self, match: Match[Grouped], rewriter: Rewriter) -> None:
+        op, found = match.root, match.data
+        norm, add = found.norm, rewriter.add
+        parameter = add(ReshapeOp(found.parameter, found.parameter_dims)).result
+        x = add(ReshapeOp(norm.input, found.dims)).result
+        if isinstance(op, MulOp):
+            scale, bias = parameter, None
+        elif dims_of(norm.input) == found.dims:
+            scale, bias = norm.scale, parameter
+        else:
+            scale, bias = add(scalar(1.0, element_type(x))).result, parameter
+        new = add(LayerNormOp(x, scale, bias, norm.epsilon.value.data, 2))
+        rewriter.replace(op, ReshapeOp(new.result, dims_of(op.results[0])))
+
+
+def _grouped(norm: LayerNormOp, parameter: SSAValue, dims: Sequence[Expr]) -> Grouped | None:
+    """How a parameter of [N, C, ...], which has the shape `dims`, meets [N, groups, C / groups]."""
+    own = dims_of(norm.input)
+    if norm.axis.data != 2 or len(dims) < 2 or own[0] != dims[0]:
+        return None
+    if not _is_constant(parameter) or rank_of(parameter) > len(dims):
+        return None
+    groups, channels = own[1].value, dims[1].value
+    if not groups or not channels or channels % groups:
+        return None
+    one = Expr.const(1)
+    first, numbers, *rest = (*[one] * (len(dims) - rank_of(parameter)), *dims_of(parameter))
+    if first != 1:
+        return None
+    inside = [Expr.const(groups), Expr.const(channels // groups)]
+    apart = (dims[0], *inside, *dims[2:])
+    if own != apart and number(norm.scale) != 1:
+        return None
+    split = [one, one] if numbers == 1 else inside
+    return Grouped(norm, parameter, apart, (*split, *rest))
 
 
 class FuseNormPass(PatternPass):
@@ -266,11 +407,18 @@ class FuseNormPass(PatternPass):
     and d = x - mean(x):
 
     - d / sqrt(mean(d * d) + e), d * (1 / sqrt(mean(d * d) + e)) -> layer_norm(x, 1) {epsilon = e}
+    - d * s / sqrt(mean(d * d) + e), d * (1 / sqrt(mean(d * d) + e) * s) -> layer_norm(x, s)
     - x * f + (b - mean(x) * f), f = s / sqrt(mean(d * d) + e) -> layer_norm(x, s, b)
     - layer_norm(x, 1) * s -> layer_norm(x, s); layer_norm(x, s) + b -> layer_norm(x, s, b)
-      [s and b have no other dimensions than the normalized ones; used only here]
+      [used only here]
+    - reshape(layer_norm(x, 1)) * s -> reshape(layer_norm(reshape(x), s)); the same with + b
+      [groups of channels, [N, groups, ...], become [N, groups, C / groups, ...]; s and b constant,
+      with numbers for the channels of [N, C, ...]; used only here]
 
-    [f32 or f64]. The op computes mean and variance at least as exactly as the formula does.
+    [f32 or f64; s and b have no other dimensions than the normalized ones, or are constants, such
+    as those of the channels of an instance normalization]. Roots may be powers of 1 / 2 and -1 / 2,
+    and squares those of -d or abs(d). The op computes mean and variance at least as exactly as the
+    formula does. A bias of zeros counts as none, although it would make 0 of -0.
     """
 
     name = "fuse-norm"
@@ -281,4 +429,5 @@ class FuseNormPass(PatternPass):
             FuseFactoredNormalization(),
             ScaleNormalization(),
             ShiftNormalization(),
+            MeetInGroups(),
         ]

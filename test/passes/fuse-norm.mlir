@@ -158,3 +158,216 @@ func.func @scaled_late(%x : tensor<3x4xf32>, %b : tensor<4xf32>, %t : tensor<4xf
   %1 = core.mul %0, %t : (tensor<3x4xf32>, tensor<4xf32>) -> tensor<3x4xf32>
   func.return %1 : tensor<3x4xf32>
 }
+
+// -----
+
+// Powers of -1 / 2, the scale on the reciprocal, and the square of mean - x.
+// CHECK-LABEL: @power
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s axis 1 {epsilon = 6.250000e-02 : f64}
+// CHECK-NEXT:    func.return %[[Y]]
+func.func @power(%x : tensor<3x4xf32>, %s : tensor<4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<4.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %p = core.constant dense<-0.5> : tensor<f32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %2 = core.sub %x, %1 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  %3 = core.sub %1, %x : (tensor<3x1xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %4 = core.mul %3, %3 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %5 = core.reduce sum %4 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %6 = core.div %5, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %7 = core.add %6, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %8 = core.pow %7, %p : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %9 = core.mul %8, %s : (tensor<3x1xf32>, tensor<4xf32>) -> tensor<3x4xf32>
+  %10 = core.mul %2, %9 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  func.return %10 : tensor<3x4xf32>
+}
+
+// -----
+
+// The scale before the division, a root as a power, and the square of an absolute value.
+// CHECK-LABEL: @scale_first
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s axis 1 {epsilon = 6.250000e-02 : f64}
+// CHECK-NEXT:    func.return %[[Y]]
+// mean - x in front has the other sign; a power of 2; a scale as large as x.
+// CHECK-LABEL: @negative
+// CHECK:         core.pow
+// CHECK-LABEL: @not_a_root
+// CHECK:         core.pow
+// CHECK-LABEL: @large_scale
+// CHECK:         core.pow
+func.func @scale_first(%x : tensor<3x4xf32>, %s : tensor<4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<4.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %p = core.constant dense<0.5> : tensor<f32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %2 = core.sub %x, %1 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  %3 = core.abs %2 : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %4 = core.mul %3, %3 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %5 = core.reduce sum %4 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %6 = core.div %5, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %7 = core.add %6, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %8 = core.pow %7, %p : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %9 = core.mul %s, %2 : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %10 = core.div %9, %8 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %10 : tensor<3x4xf32>
+}
+func.func @negative(%x : tensor<3x4xf32>, %s : tensor<4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<4.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %p = core.constant dense<0.5> : tensor<f32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %2 = core.sub %1, %x : (tensor<3x1xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %3 = core.mul %2, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %4 = core.reduce sum %3 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %5 = core.div %4, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %6 = core.add %5, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %7 = core.pow %6, %p : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %8 = core.mul %s, %2 : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %9 = core.div %8, %7 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %9 : tensor<3x4xf32>
+}
+func.func @not_a_root(%x : tensor<3x4xf32>, %s : tensor<4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<4.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %p = core.constant dense<2.0> : tensor<f32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %2 = core.sub %x, %1 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  %3 = core.mul %2, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %4 = core.reduce sum %3 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %5 = core.div %4, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %6 = core.add %5, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %7 = core.pow %6, %p : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %8 = core.mul %s, %2 : (tensor<4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %9 = core.div %8, %7 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %9 : tensor<3x4xf32>
+}
+func.func @large_scale(%x : tensor<3x4xf32>, %s : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %n = core.constant dense<4.0> : tensor<f32>
+  %e = core.constant dense<0.0625> : tensor<f32>
+  %p = core.constant dense<0.5> : tensor<f32>
+  %0 = core.reduce sum %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %1 = core.div %0, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %2 = core.sub %x, %1 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  %3 = core.mul %2, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %4 = core.reduce sum %3 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %5 = core.div %4, %n : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %6 = core.add %5, %e : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %7 = core.pow %6, %p : (tensor<3x1xf32>, tensor<f32>) -> tensor<3x1xf32>
+  %8 = core.mul %s, %2 : (tensor<3x4xf32>, tensor<3x4xf32>) -> tensor<3x4xf32>
+  %9 = core.div %8, %7 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %9 : tensor<3x4xf32>
+}
+
+// -----
+
+// Group normalization: two groups of two channels, each with its own numbers.
+// CHECK-LABEL: @groups
+// CHECK-DAG:     %[[S:.*]] = core.reshape %{{.*}} [2, 2, 1] : (tensor<4x1xf32>) -> tensor<2x2x1xf32>
+// CHECK-DAG:     %[[B:.*]] = core.reshape %{{.*}} [2, 2, 1] : (tensor<4x1xf32>) -> tensor<2x2x1xf32>
+// CHECK:         %[[Y:.*]] = core.layer_norm %{{.*}}, %[[S]], %[[B]] axis 2 {{.*}} -> tensor<2x2x2x5xf32>
+// CHECK-NEXT:    %[[R:.*]] = core.reshape %[[Y]] [2, 4, 5]
+// CHECK-NEXT:    func.return %[[R]]
+func.func @groups(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<0.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %b = core.constant dense<[[5.0], [6.0], [7.0], [8.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  %1 = core.add %b, %0 : (tensor<4x1xf32>, tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
+  func.return %1 : tensor<2x4x5xf32>
+}
+
+// -----
+
+// The normalization has a scale or a bias already; numbers for images, and not for channels; and the
+// second dimension is not made of the groups.
+// CHECK-LABEL: @scaled
+// CHECK:         core.mul
+// CHECK-LABEL: @shifted
+// CHECK:         core.mul
+// CHECK-LABEL: @images
+// CHECK:         core.mul
+// CHECK-LABEL: @other_split
+// CHECK:         core.mul
+func.func @scaled(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<2.0> : tensor<2x1xf32>
+  %zero = core.constant dense<0.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %b = core.constant dense<[[5.0], [6.0], [7.0], [8.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  %1 = core.add %b, %0 : (tensor<4x1xf32>, tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
+  func.return %1 : tensor<2x4x5xf32>
+}
+func.func @shifted(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<1.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %b = core.constant dense<[[5.0], [6.0], [7.0], [8.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  %1 = core.add %b, %0 : (tensor<4x1xf32>, tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
+  func.return %1 : tensor<2x4x5xf32>
+}
+func.func @images(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<0.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf32>
+  %b = core.constant dense<[[[1.0]], [[2.0]]]> : tensor<2x1x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<2x1x1xf32>) -> tensor<2x4x5xf32>
+  %1 = core.add %b, %0 : (tensor<2x1x1xf32>, tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
+  func.return %1 : tensor<2x4x5xf32>
+}
+func.func @other_split(%x : tensor<2x4x5xf32>) -> tensor<2x5x4xf32> {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<0.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0], [5.0]]> : tensor<5x1xf32>
+  %b = core.constant dense<[[1.0], [-2.0], [3.0], [4.0], [5.0]]> : tensor<5x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 5, 4] : (tensor<2x2x10xf32>) -> tensor<2x5x4xf32>
+  %0 = core.mul %r, %s : (tensor<2x5x4xf32>, tensor<5x1xf32>) -> tensor<2x5x4xf32>
+  %1 = core.add %b, %0 : (tensor<5x1xf32>, tensor<2x5x4xf32>) -> tensor<2x5x4xf32>
+  func.return %1 : tensor<2x5x4xf32>
+}
+
+// -----
+
+// Instance normalization: constants for the channels, which are not normalized.
+// CHECK-LABEL: @instances
+// CHECK:         %[[Y:.*]] = core.layer_norm %x, %s, %b axis 2 {{.*}}
+// CHECK-NEXT:    func.return %[[Y]]
+// They could be anything else if they were not constant.
+// CHECK-LABEL: @computed
+// CHECK:         core.mul
+func.func @instances(%x : tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
+  %one = core.constant dense<1.0> : tensor<4xf32>
+  %s = core.constant dense<[[1.0], [2.0], [3.0]]> : tensor<3x1xf32>
+  %b = core.constant dense<[[5.0], [6.0], [7.0]]> : tensor<3x1xf32>
+  %0 = core.layer_norm %x, %one axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x3x4xf32>, tensor<4xf32>) -> tensor<2x3x4xf32>
+  %1 = core.mul %0, %s : (tensor<2x3x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  %2 = core.add %1, %b : (tensor<2x3x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  func.return %2 : tensor<2x3x4xf32>
+}
+func.func @computed(%x : tensor<2x3x4xf32>, %s : tensor<3x1xf32>) -> tensor<2x3x4xf32> {
+  %one = core.constant dense<1.0> : tensor<4xf32>
+  %b = core.constant dense<[[5.0], [6.0], [7.0]]> : tensor<3x1xf32>
+  %0 = core.layer_norm %x, %one axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x3x4xf32>, tensor<4xf32>) -> tensor<2x3x4xf32>
+  %1 = core.mul %0, %s : (tensor<2x3x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  %2 = core.add %1, %b : (tensor<2x3x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
+  func.return %2 : tensor<2x3x4xf32>
+}
