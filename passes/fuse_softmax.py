@@ -9,7 +9,7 @@ from typing import Any
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Operation, SSAValue
 
-from lowerdeck.dialects.core.elementwise import DivOp, ExpOp, LogOp, SubOp
+from lowerdeck.dialects.core.elementwise import DivOp, ExpOp, FloatUnaryOp, LogOp, SubOp
 from lowerdeck.dialects.core.enums import ReduceKind
 from lowerdeck.dialects.core.reduce import ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ints
@@ -43,10 +43,10 @@ def _shifted(value: SSAValue) -> Shifted | None:
     return Shifted(sub.lhs, ints(most.axes)[0], (sub, most))
 
 
-def _sum_of_exponentials(value: SSAValue) -> tuple[Shifted, ExpOp, ReduceOp] | None:
+def _sum_of_exponentials(value: SSAValue) -> tuple[Shifted, FloatUnaryOp, ReduceOp] | None:
     """The parts of a value that is sum(exp(x - max(x))), all along one axis."""
     total = _reduced(value, ReduceKind.SUM)
-    exp = producer(total.input, ExpOp) if total is not None else None
+    exp: FloatUnaryOp | None = producer(total.input, ExpOp) if total is not None else None
     shifted = _shifted(exp.input) if exp is not None else None
     if total is None or exp is None or shifted is None or ints(total.axes) != [shifted.axis]:
         return None
@@ -79,7 +79,7 @@ class LogSoftmaxByExp(Pattern[Shifted]):
     ranked = True
 
     def match(self, op: SubOp) -> Match[Shifted] | None:
-        log = producer(op.rhs, LogOp) if is_precise(op.result) else None
+        log: FloatUnaryOp | None = producer(op.rhs, LogOp) if is_precise(op.result) else None
         found = _sum_of_exponentials(log.input) if log is not None else None
         if log is None or found is None or op.lhs is not found[1].input:
             return None

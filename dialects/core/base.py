@@ -114,11 +114,13 @@ class CoreOp(IRDLOperation, ABC):
             old if old.type == type_ else OpResult(type_, self, old.index)
             for old, type_ in zip(before, types, strict=True)
         )
-        changed = [pair for pair in zip(before, self.results, strict=True) if pair[0] is not pair[1]]
-        for old, new in changed:
-            new.name_hint = old.name_hint
-            old.replace_all_uses_with(new)
-        return bool(changed)
+        changed = False
+        for old, new in zip(before, self.results, strict=True):
+            if new is not old:
+                new.name_hint = old.name_hint
+                old.replace_all_uses_with(new)
+                changed = True
+        return changed
 
     def _inferred(self) -> Sequence[Attribute]:
         """`infer`; VerifyException if a result has more than the maximum number of dimensions."""

@@ -1,0 +1,190 @@
+"""Formulas as frameworks and exporters spell them: which become one op, and the same numbers."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import onnx.parser
+import pytest
+from numpy.typing import NDArray
+
+from lowerdeck.dialects.interpret import run_module
+from lowerdeck.frontends.onnx.import_ import import_model
+from lowerdeck.passes.context import LowerdeckContext
+from lowerdeck.passes.pipeline import LEGALIZATION, PASSES, opt, pre
+
+SOFTMAX = "p=Softmax<axis=-1>(s)"
+WEIGHTED = f"{SOFTMAX} y=MatMul(p,v)"
+
+ATTENTION = {
+    # Where the scale is.
+    "quotient": f"t=Transpose<perm=[0,1,3,2]>(k) a=MatMul(q,t) s=Div(a,c) {WEIGHTED}",
+    "query scaled": f"a=Mul(q,c) s=MatMul(a,kt) {WEIGHTED}",
+    "both scaled": f"w=Sqrt(c) a=Mul(q,w) t=Transpose<perm=[0,1,3,2]>(k) b=Mul(t,w) s=MatMul(a,b) "
+    f"{WEIGHTED}",
+    "key scaled before its transpose": f"a=Mul(c,q) b=Mul(k,c) t=Transpose<perm=[0,1,3,2]>(b) "
+    f"s=MatMul(a,t) {WEIGHTED}",
+    "scale computed": f"w=Pow(c,minus) a=Mul(q,w) s=MatMul(a,kt) {WEIGHTED}",
+    "scale after the mask": f"a=MatMul(q,kt) b=Add(a,m) s=Mul(b,c) {WEIGHTED}",
+    # Masks.
+    "mask": f"a=MatMul(q,kt) b=Mul(a,c) s=Add(b,m) {WEIGHTED}",
+    "mask first": f"a=MatMul(q,kt) b=Mul(a,c) s=Add(m,b) {WEIGHTED}",
+    "mask from choices": f"n=Where(h,zero,lowest) a=MatMul(q,kt) s=Add(a,n) {WEIGHTED}",
+    "mask of a padded batch": f"f=Cast<to=1>(h) g=Sub(one,f) n=Mul(g,lowest) a=MatMul(q,kt) "
+    f"s=Add(a,n) {WEIGHTED}",
+    "mask by Trilu": f"a=MatMul(q,kt) e=Shape(a) f=Expand(lowest,e) n=Trilu<upper=1>(f,diagonal) "
+    f"s=Add(a,n) {WEIGHTED}",
+    "two masks": f"f=Cast<to=1>(h) a=MatMul(q,kt) b=Mul(a,c) d=Add(b,m) s=Add(d,f) {WEIGHTED}",
+    "mask subtracted": f"f=Cast<to=1>(h) a=MatMul(q,kt) b=Mul(a,c) s=Sub(b,f) {WEIGHTED}",
+    # The softmax.
+    "by its steps": "s=MatMul(q,kt) a=ReduceMax<axes=[-1]>(s) b=Sub(s,a) e=Exp(b) "
+    "n=ReduceSum(e,last) p=Div(e,n) y=MatMul(p,v)",
+    "maximum subtracted": f"a=MatMul(q,kt) b=ReduceMax<axes=[-1]>(a) s=Sub(a,b) {WEIGHTED}",
+    "dropout": f"s=MatMul(q,kt) {SOFTMAX} a=Identity(p) b=Dropout(a) y=MatMul(b,v)",
+    "cast": f"a=MatMul(q,kt) s=Cast<to=1>(a) {SOFTMAX} b=Cast<to=1>(p) y=MatMul(b,v)",
+    # Heads.
+    "repeated heads": f"a=Unsqueeze(k1,second) b=Expand(a,five) d=Reshape(b,four) "
+    f"t=Transpose<perm=[0,1,3,2]>(d) s=MatMul(q,t) {WEIGHTED}",
+    "Einsum": f'a=Einsum<equation="bhqd,bhkd->bhqk">(q,k) s=Mul(a,c) {SOFTMAX} '
+    'y=Einsum<equation="bhqk,bhkd->bhqd">(p,v)',
+}
+
+NO_ATTENTION = {
+    # A hidden NaN or infinity stays hidden.
+    "choice": f"a=MatMul(q,kt) s=Where(h,a,lowest) {WEIGHTED}",
+    "choice of the lowest": f"a=MatMul(q,kt) s=Where(h,lowest,a) {WEIGHTED}",
+    "lower bound": f"a=MatMul(q,kt) b=Add(a,m) s=Max(b,lowest) {WEIGHTED}",
+    "no NaN": f"s=MatMul(q,kt) {SOFTMAX} i=IsNaN(p) b=Where(i,zero,p) y=MatMul(b,v)",
+    # No sums.
+    "soft cap": f"a=MatMul(q,kt) b=Tanh(a) s=Mul(b,c) {WEIGHTED}",
+    "mask as a factor": f"a=MatMul(q,kt) s=Mul(a,m) {WEIGHTED}",
+    "weights scaled": f"s=MatMul(q,kt) {SOFTMAX} b=Mul(p,c) y=MatMul(b,v)",
+    # It overflows.
+    "no maximum": "s=MatMul(q,kt) e=Exp(s) n=ReduceSum(e,last) p=Div(e,n) y=MatMul(p,v)",
+}
+
+CENTERED = "m=ReduceMean<axes=[-1]>(x) d=Sub(x,m)"
+VARIANCE = f"{CENTERED} q=Mul(d,d) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon)"
+AFFINE = "t=Mul(z,scale) y=Add(t,bias)"
+
+NORMS = {
+    "power of two": f"{CENTERED} q=Pow(d,square) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) "
+    f"s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "two differences": f"{CENTERED} e=Sub(x,m) q=Pow(e,square) v=ReduceMean<axes=[-1]>(q) "
+    f"a=Add(v,epsilon) s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "mean minus x": f"{CENTERED} e=Sub(m,x) q=Mul(e,e) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) "
+    f"s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "absolute value": f"{CENTERED} e=Abs(d) q=Pow(e,square) v=ReduceMean<axes=[-1]>(q) "
+    f"a=Add(epsilon,v) s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "cast": f"{CENTERED} e=Cast<to=1>(d) q=Pow(e,square) v=ReduceMean<axes=[-1]>(q) "
+    f"a=Add(v,epsilon) s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "sums": f"n=ReduceSum(x,last) m=Div(n,eight) d=Sub(x,m) q=Mul(d,d) o=ReduceSum(q,last) "
+    f"v=Div(o,eight) a=Add(v,epsilon) s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "sum of squares": f"{CENTERED} o=ReduceSumSquare<axes=[-1]>(d) v=Div(o,eight) a=Add(v,epsilon) "
+    f"s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "Reciprocal": f"{VARIANCE} s=Sqrt(a) r=Reciprocal(s) z=Mul(d,r) {AFFINE}",
+    "one by the root": f"{VARIANCE} s=Sqrt(a) r=Div(one,s) z=Mul(r,d) {AFFINE}",
+    "power of -0.5": f"{VARIANCE} r=Pow(a,minus) z=Mul(d,r) {AFFINE}",
+    "power of 0.5": f"{VARIANCE} r=Pow(a,half) z=Div(d,r) {AFFINE}",
+    "scale on the reciprocal": f"{VARIANCE} s=Sqrt(a) r=Reciprocal(s) f=Mul(r,scale) z=Mul(d,f) "
+    "y=Add(z,bias)",
+    "scale first": f"{VARIANCE} s=Sqrt(a) f=Mul(scale,d) z=Div(f,s) y=Add(z,bias)",
+    "factored": f"{VARIANCE} s=Sqrt(a) r=Reciprocal(s) f=Mul(r,scale) g=Mul(x,f) h=Mul(m,f) "
+    "i=Sub(bias,h) y=Add(g,i)",
+    "instances": f"{VARIANCE} s=Sqrt(a) z=Div(d,s) t=Mul(z,wc) y=Add(t,bc)",
+    "groups": "g=Reshape(x,groups) z=InstanceNormalization(g,ones,zeros) r=Reshape(z,shape) "
+    "t=Mul(r,wc) y=Add(t,bc)",
+}
+
+NO_NORMS = {
+    # Its difference of squares cancels.
+    "mean of squares": f"{CENTERED} u=Mul(x,x) n=ReduceMean<axes=[-1]>(u) o=Mul(m,m) v=Sub(n,o) "
+    f"a=Add(v,epsilon) s=Sqrt(a) z=Div(d,s) {AFFINE}",
+    "epsilon behind the root": f"{CENTERED} q=Mul(d,d) v=ReduceMean<axes=[-1]>(q) s=Sqrt(v) "
+    f"a=Add(s,epsilon) z=Div(d,a) {AFFINE}",
+    "root of a mean square": f"q=Mul(x,x) v=ReduceMean<axes=[-1]>(q) a=Add(v,epsilon) s=Sqrt(a) "
+    f"z=Div(x,s) {AFFINE}",
+}
+
+INPUTS = {
+    "q": "float[1,2,5,8]", "k": "float[1,2,6,8]", "kt": "float[1,2,8,6]", "v": "float[1,2,6,8]",
+    "k1": "float[1,1,6,8]", "m": "float[1,1,5,6]", "h": "bool[1,1,5,6]", "x": "float[2,4,8]",
+}  # fmt: skip
+
+CONSTANTS = {
+    "float c": "{0.35}", "float zero": "{0}", "float one": "{1}", "float half": "{0.5}",
+    "float minus": "{-0.5}", "float lowest": "{-3.4028235e38}", "float epsilon": "{1e-5}",
+    "float eight": "{8}", "int64 diagonal": "{1}", "int64[1] last": "{-1}",
+    "int64[1] second": "{2}", "float square": "{2}",
+    "int64[5] five": "{1,1,2,6,8}", "int64[4] four": "{1,2,6,8}", "int64[3] groups": "{0,2,-1}",
+    "int64[3] shape": "{2,4,8}", "float[2] ones": "{1,1}", "float[2] zeros": "{0,0}",
+    "float[8] scale": "{1,2,-3,4,5,6,7,8}", "float[8] bias": "{8,7,6,5,4,3,2,1}",
+    "float[4,1] wc": "{1,-2,3,4}", "float[4,1] bc": "{4,3,2,1}",
+}  # fmt: skip
+
+
+def compiled(nodes: str) -> tuple[Counter[str], Any, Any]:
+    """The ops that `pre` and `opt` leave of nodes, and the result y before and after."""
+    inner = set(re.findall(r"(\w+)=[A-Z]", nodes))
+    names = [n for n in INPUTS if n not in inner and re.search(rf"[(,]{n}[,)]", nodes)]
+    used = [
+        f"{name}={value}"
+        for name, value in CONSTANTS.items()
+        if re.search(rf"[(,]{name.split()[-1]}[,)]", nodes)
+    ]
+    lines = "\n".join(re.split(r" (?=\w+=[A-Z])", nodes))
+    model = onnx.parser.parse_model(
+        f'<ir_version: 8, opset_import: ["": 17]>\n'
+        f"g ({', '.join(f'{INPUTS[name]} {name}' for name in names)}) => (y)\n"
+        f"<{', '.join(used)}> {{\n{lines}\n}}"
+    )
+    module, context = import_model(model), LowerdeckContext()
+    for name in [*LEGALIZATION, "infer-shapes"]:
+        PASSES[name]()().apply(context, module)
+    feeds = {name: random(INPUTS[name]) for name in names}
+    before = run_module(module, feeds)["y"]
+    for name in [*pre(), *opt()]:
+        PASSES[name]()().apply(context, module)
+    after = run_module(module, feeds)["y"]
+    return Counter(op.name for op in module.walk()), before, after
+
+
+def random(text: str) -> NDArray[Any]:
+    """An array of a type as ONNX spells it."""
+    shape = [int(size) for size in re.findall(r"\d+", text)]
+    values = np.random.default_rng(0).normal(size=shape)
+    return values > -1 if text.startswith("bool") else values.astype(np.float32)
+
+
+@pytest.mark.parametrize("nodes", ATTENTION.values(), ids=ATTENTION)
+def test_attention(nodes: str) -> None:
+    ops, before, after = compiled(nodes)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert ops["core.attention"] == 1
+    assert not ops["core.matmul"] + ops["core.softmax"]
+
+
+@pytest.mark.parametrize("nodes", NO_ATTENTION.values(), ids=NO_ATTENTION)
+def test_no_attention(nodes: str) -> None:
+    ops, before, after = compiled(nodes)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert not ops["core.attention"]
+
+
+@pytest.mark.parametrize("nodes", NORMS.values(), ids=NORMS)
+def test_norms(nodes: str) -> None:
+    ops, before, after = compiled(nodes)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert ops["core.layer_norm"] == 1
+    moved = {"core.constant", "core.reshape", "core.layer_norm"}
+    assert {name for name in ops if name.startswith("core.")} <= moved
+
+
+@pytest.mark.parametrize("nodes", NO_NORMS.values(), ids=NO_NORMS)
+def test_no_norms(nodes: str) -> None:
+    ops, before, after = compiled(nodes)
+    np.testing.assert_allclose(after, before, rtol=1e-5, atol=1e-6)
+    assert not ops["core.layer_norm"]
