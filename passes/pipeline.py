@@ -34,6 +34,7 @@ _MODULES: Mapping[str, str] = {
     "sink-reshape": "sink_reshape",
     "reorder-binary": "reorder_binary",
     "fuse-grouped-conv": "fuse_grouped_conv",
+    "separate-conv": "separate_conv",
     "sink-any-transpose": "sink_any_transpose",
     "unroll-loops": "unroll_loops",
     "count-iterations": "count_iterations",

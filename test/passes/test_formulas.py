@@ -43,6 +43,7 @@ FORMULAS = (
     "merge-products",
     "move-stride",
     "reorder-binary",
+    "separate-conv",
     "simplify",
     "sink-reshape",
     "sink-transpose",
