@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 import pytest
-from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from xdsl.context import Context
 
@@ -22,31 +20,16 @@ from lowerdeck.frontends.onnx.import_ import import_model
 from lowerdeck.passes.legalize.onnx import LegalizeOnnxPass
 from lowerdeck.tools.lowerdeck import main
 
-Array = NDArray[Any]
-
-
-def model_of(op_type: str, inputs: Mapping[str, Array], **attributes: Any) -> Any:
-    node = helper.make_node(op_type, list(inputs), ["y"], domain="com.microsoft", **attributes)
-    infos = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-        for n, a in inputs.items()
-    ]
-    first = next(iter(inputs.values()))
-    element = helper.np_dtype_to_tensor_dtype(first.dtype)
-    result = helper.make_tensor_value_info("y", element, None)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    graph = helper.make_graph([node], "g", infos, [result])
-    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
-
-
-def by_onnxruntime(model: Any, feeds: Mapping[str, Array]) -> list[Array]:
-    """On one thread: with more, batches are quantized in parts."""
-    options = cast(Any, onnxruntime).SessionOptions()
-    options.intra_op_num_threads = 1
-    session = cast(Any, onnxruntime).InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    return session.run(None, dict(feeds))
+from .contrib_models import (  # noqa: TID251  (these are tests, not the folder of sources)
+    Array,
+    agree,
+    by_onnxruntime,
+    model_of,
+    normal,
+    quantized,
+    results_of,
+    scale,
+)
 
 
 def check(op_type: str, inputs: Mapping[str, Array], part: float = 0.01, **attributes: Any) -> None:
@@ -61,15 +44,6 @@ def check(op_type: str, inputs: Mapping[str, Array], part: float = 0.01, **attri
     difference = np.abs(found.astype(int) - expected.astype(int))
     assert difference.max() <= 1
     assert np.count_nonzero(difference) <= difference.size * part
-
-
-def quantized(dtype: Any, seed: int, *shape: int) -> Array:
-    info, rng = np.iinfo(dtype), np.random.default_rng(seed)
-    return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
-
-
-def scale(value: float) -> Array:
-    return np.array(value, np.float32)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8])
@@ -112,50 +86,6 @@ def test_softmax(axis: int, opset: int) -> None:
 
 
 # What is exact but for rounding errors: legalized and interpreted
-
-
-def results_of(
-    op_type: str,
-    inputs: Mapping[str, Array | None],
-    outputs: Sequence[str],
-    **attributes: Any,
-) -> tuple[dict[str, Array], list[Array]]:
-    """What is found, and ONNX Runtime's; None is an absent input, "" an absent output."""
-    feeds = {name: array for name, array in inputs.items() if array is not None}
-    names = [name if name in feeds else "" for name in inputs]
-    node = helper.make_node(op_type, names, outputs, domain="com.microsoft", **attributes)
-    infos = [
-        helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
-        for n, a in feeds.items()
-    ]
-    results = [helper.make_empty_tensor_value_info(name) for name in outputs if name]
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    graph = helper.make_graph([node], "g", infos, results)
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    module = import_model(model)
-    LegalizeOnnxPass().apply(Context(), module)
-    module.verify()
-    found = run_module(module, feeds)
-    return cast(dict[str, Array], found), by_onnxruntime(model, feeds)
-
-
-def agree(
-    op_type: str,
-    inputs: Mapping[str, Array | None],
-    outputs: Sequence[str] = ("y",),
-    tolerance: float = 1e-5,
-    **attributes: Any,
-) -> None:
-    """Integers are equal, floats but for rounding errors."""
-    found, expected = results_of(op_type, inputs, outputs, **attributes)
-    for name, want in zip(filter(None, outputs), expected, strict=True):
-        assert (found[name].dtype, found[name].shape) == (want.dtype, want.shape), name
-        allowed = 0 if want.dtype.kind in "iu" else tolerance
-        np.testing.assert_allclose(found[name], want, rtol=allowed, atol=allowed, err_msg=name)
-
-
-def normal(seed: int, *shape: int) -> Array:
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def lstm_inputs(
@@ -490,106 +420,6 @@ def test_embeddings(has_segments: bool, has_mask: bool) -> None:
     for k, name in enumerate(tables):
         inputs[f"{name}_zero"] = None if inputs[name] is None else np.array(100 + k, np.uint8)
     agree("QEmbedLayerNormalization", inputs, ("y", "mask_index"), tolerance=1e-4)
-
-
-# Attention
-
-
-def masks(batch: int, queries: int, keys: int) -> dict[str, Array]:
-    """Ends of sequences, ends and starts, bits of keys, bits of queries and keys."""
-    ends = np.arange(1, batch + 1, dtype=np.int32) + keys - batch
-    starts = np.arange(batch, dtype=np.int32)
-    bits = np.random.default_rng(7).integers(0, 2, (batch, queries, keys), np.int32)
-    bits[..., 0] = 1
-    return {"ends": ends, "both": np.concatenate([ends, starts]), "keys": bits[:, 0], "all": bits}
-
-
-@pytest.mark.parametrize("causal", [0, 1])
-@pytest.mark.parametrize("kind", [None, "ends", "both", "keys", "all"])
-def test_attention(kind: str | None, causal: int) -> None:
-    batch, steps, size, heads, past = 2, 4, 6, 2, 3
-    inputs: dict[str, Array | None] = {
-        "x": normal(0, batch, steps, size),
-        "w": normal(1, size, 24),
-        "b": normal(2, 24),
-        "mask": None if kind is None else masks(batch, steps, steps)[kind],
-    }
-    attributes: dict[str, Any] = {"num_heads": heads, "unidirectional": causal}
-    agree("Attention", inputs, ("y", "p"), **attributes)
-    mask = None if kind is None else masks(batch, steps, steps + past)[kind]
-    before = {"mask": mask, "past": normal(3, 2, batch, heads, past, 4)}
-    agree("Attention", {**inputs, **before}, ("y", "p"), **attributes)
-
-
-def test_attention_of_other_sizes() -> None:
-    inputs = {"x": normal(0, 2, 3, 6), "w": normal(1, 6, 20), "b": normal(2, 20)}
-    agree("Attention", inputs, num_heads=2, qkv_hidden_sizes=[8, 8, 4], scale=0.3)
-    more = {**inputs, "m": None, "past": None, "add": normal(3, 1, 2, 3, 3)}
-    agree("Attention", more, num_heads=2, qkv_hidden_sizes=[8, 8, 4])
-    with pytest.raises(FrontendError, match="do_rotary = 1"):
-        import_model(model_of("Attention", inputs, num_heads=2, do_rotary=1))
-    with pytest.raises(FrontendError, match="required attribute 'num_heads'"):
-        import_model(model_of("Attention", inputs))
-
-
-@pytest.mark.parametrize("by_column", [False, True])
-def test_quantized_attention(by_column: bool) -> None:
-    shape = (24,) if by_column else ()
-    inputs: dict[str, Array | None] = {
-        "x": quantized(np.uint8, 0, 2, 4, 6),
-        "w": quantized(np.int8, 1, 6, 24),
-        "b": normal(2, 24),
-        "xs": scale(0.01),
-        "ws": np.asarray(np.abs(normal(3, *shape)) / 99 + 0.01, np.float32),
-        "mask": masks(2, 4, 4)["ends"],
-        "xz": np.array(120, np.uint8),
-        "wz": np.zeros(shape, np.int8),
-    }
-    agree("QAttention", inputs, num_heads=2)
-    with_past = {**inputs, "mask": None, "past": normal(4, 2, 2, 2, 3, 4)}
-    agree("QAttention", with_past, ("y", "p"), num_heads=2, unidirectional=1)
-
-
-@pytest.mark.parametrize("causal", [0, 1])
-@pytest.mark.parametrize("kind", [None, "ends", "keys", "all"])
-def test_multi_head_attention(kind: str | None, causal: int) -> None:
-    """With more keys than queries ONNX Runtime lets the last query see those after it."""
-    batch, steps, keys, past = 2, 4, 4 if causal else 5, 3
-    inputs: dict[str, Array | None] = {
-        "q": normal(0, batch, steps, 8),
-        "k": normal(1, batch, keys, 8),
-        "v": normal(2, batch, keys, 6),
-        "b": normal(3, 22),
-        "mask": None if kind is None else masks(batch, steps, keys)[kind],
-    }
-    attributes: dict[str, Any] = {"num_heads": 2, "unidirectional": causal}
-    agree("MultiHeadAttention", inputs, **attributes)
-    apart = {"k": normal(1, batch, 2, keys, 4), "v": normal(2, batch, 2, keys, 4), "b": None}
-    agree("MultiHeadAttention", {**inputs, **apart}, **attributes)
-    before: dict[str, Array | None] = {
-        "mask": None if kind is None else masks(batch, steps, keys + past)[kind],
-        "v": normal(2, batch, keys, 8),
-        "b": None,
-        "add": normal(4, 1, 2, steps, keys + past),
-        "pk": normal(5, batch, 2, past, 4),
-        "pv": normal(6, batch, 2, past, 4),
-    }
-    agree("MultiHeadAttention", {**inputs, **before}, ("y", "nk", "nv"), **attributes)
-
-
-@pytest.mark.parametrize("interleaved", [0, 1])
-def test_rotary_embedding(interleaved: int) -> None:
-    angles = normal(1, 9, 4)
-    caches = {"cos": np.cos(angles), "sin": np.sin(angles)}
-    rows, heads = normal(0, 2, 3, 16), normal(2, 2, 5, 3, 8)
-    ids = np.array([[4, 0, 8], [1, 2, 3]], np.int64)
-    for x in (rows, heads):
-        for positions in (ids, np.array([5], np.int64)):
-            inputs = {"x": x, "ids": positions, **caches}
-            agree("RotaryEmbedding", inputs, interleaved=interleaved)
-    half = {"cos": np.cos(angles[:, :2]), "sin": np.sin(angles[:, :2])}
-    attributes: dict[str, Any] = {"num_heads": 2, "rotary_embedding_dim": 4}
-    agree("RotaryEmbedding", {"x": rows, "ids": ids, **half}, interleaved=interleaved, **attributes)
 
 
 def test_operators_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -22,7 +22,7 @@ from lowerdeck.dialects.onnx.convert import FunctionKey, FunctionMaker
 
 DOMAIN = "com.microsoft"
 
-_HEADER = f'<domain: "{DOMAIN}", opset_import: ["" : 21, "{DOMAIN}" : 1]>\n'
+_HEADER = f'<domain: "{DOMAIN}", opset_import: ["" : 24, "{DOMAIN}" : 1]>\n'
 
 
 class Call:
