@@ -38,7 +38,7 @@ from lowerdeck.dialects.onnx.convert import (
 )
 from lowerdeck.dialects.onnx.ops import OPSET
 from lowerdeck.frontends.errors import FrontendError, Problem
-from lowerdeck.frontends.onnx.contrib import function_makers
+from lowerdeck.frontends.onnx.contrib import ModelWeights, function_makers
 from lowerdeck.frontends.onnx.parse import TensorLoader, check_model, model_opset, parse_model
 from lowerdeck.frontends.symbols import Symbols
 
@@ -98,7 +98,7 @@ class _Importer:
         return NameLoc(StringAttr(name), self.file_location)
 
     def _functions(self) -> dict[FunctionKey, FunctionMaker]:
-        found = dict(function_makers(model_opset(self.model)))
+        found = dict(function_makers(model_opset(self.model), ModelWeights(self.model)))
         for function in self.model.functions:
             key = domain_of(function.domain), function.name, function.overload
             found[key] = partial(_same, function)

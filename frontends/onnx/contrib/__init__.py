@@ -7,13 +7,15 @@ from lowerdeck.frontends.onnx.contrib import (
     attention,
     fused,
     group_query,
+    nchwc,
     quantized,
     recurrent,
     rotary,
 )
-from lowerdeck.frontends.onnx.contrib.definition import DOMAIN, function_makers, is_defined
+from lowerdeck.frontends.onnx.contrib.definition import function_makers, is_defined, operators
+from lowerdeck.frontends.onnx.contrib.weights import ModelWeights
 
-TOPICS = (attention, fused, group_query, quantized, recurrent, rotary)
+TOPICS = (attention, fused, group_query, nchwc, quantized, recurrent, rotary)
 """The modules with definitions."""
 
-__all__ = ["DOMAIN", "TOPICS", "function_makers", "is_defined"]
+__all__ = ["TOPICS", "ModelWeights", "function_makers", "is_defined", "operators"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lowerdeck.frontends.onnx.contrib.definition import number
+from lowerdeck.frontends.onnx.contrib.definition import Call, number
 
 _FUNCTIONS: dict[str, tuple[str, tuple[float, ...]]] = {
     "affine": (
@@ -58,3 +58,18 @@ def activation(name: str, *sources: Iterator[float]) -> Activation:
     text, defaults = _FUNCTIONS[name.lower()]
     pairs = zip(sources, defaults, strict=False)
     return Activation(text, tuple(next(source, default) for source, default in pairs))
+
+
+def activated(call: Call, y: str, x: str) -> str:
+    """The nodes for the attributes activation and activation_params of a convolution."""
+    name, parameters = call.string("activation"), iter(call.floats("activation_params"))
+    if not name:
+        return f"{y} = Identity ({x})"
+    if name != "Clip":
+        return activation(name, parameters, parameters).nodes(y, x)
+    least, most = next(parameters, None), next(parameters, None)
+    if least is None or most is None:
+        raise ValueError("found activation 'Clip' without its limits")
+    return f"""{y}_least = Constant <value_float = {number(least)}> ()
+      {y}_most = Constant <value_float = {number(most)}> ()
+      {y} = Clip ({x}, {y}_least, {y}_most)"""

@@ -5,13 +5,14 @@ How an operator of ONNX Runtime is defined: by a function in onnx's text form.
     def quick_gelu(call: Call) -> str:
         return "..."
 
-The body may depend on the node's attributes, and on which of its inputs and outputs are there.
+The body may depend on the node's attributes, on which of its inputs and outputs are there, and on
+what the model's weights say.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeAlias, cast
@@ -19,6 +20,7 @@ from typing import Any, TypeAlias, cast
 from onnx import AttributeProto, FunctionProto, NodeProto, helper, parser
 
 from lowerdeck.dialects.onnx.convert import FunctionKey, FunctionMaker
+from lowerdeck.frontends.onnx.contrib.weights import ModelWeights
 
 DOMAIN = "com.microsoft"
 
@@ -26,9 +28,10 @@ _HEADER = f'<domain: "{DOMAIN}", opset_import: ["" : 24, "{DOMAIN}" : 1]>\n'
 
 
 class Call:
-    """A node: which inputs and outputs it has, and the values of its attributes."""
+    """A node: which inputs and outputs it has, the values of its attributes, and its model."""
 
-    def __init__(self, node: NodeProto, signature: FunctionProto) -> None:
+    def __init__(self, node: NodeProto, signature: FunctionProto, weights: ModelWeights) -> None:
+        self.weights = weights
         self._inputs = dict(zip(signature.input, node.input, strict=False))
         self.rest = len(node.input) - len(signature.input)
         """How many inputs come after those of the signature."""
@@ -47,6 +50,12 @@ class Call:
     def has(self, name: str) -> bool:
         """True if the node has this input."""
         return bool(self._inputs.get(name))
+
+    def dims(self, name: str) -> Sequence[int]:
+        """The shape of an input that is a weight; ValueError if it is computed."""
+        if (found := self.weights.dims(self._inputs.get(name, ""))) is None:
+            raise ValueError(f"found the input '{name}' computed, expected a weight")
+        return found
 
     def wants(self, name: str) -> bool:
         """True if the node has this output."""
@@ -97,11 +106,11 @@ Body: TypeAlias = Callable[[Call], str]
 class _Definition:
     signature: str
     body: Body
-    domain: str
     is_variadic: bool
 
 
-_DEFINITIONS: dict[str, _Definition] = {}
+_DEFINITIONS: dict[tuple[str, str], _Definition] = {}
+"""By the domain and name of the operator."""
 
 
 def defines(
@@ -114,33 +123,40 @@ def defines(
     """
 
     def register(body: Body) -> Body:
-        name = signature.split()[0]
-        if name in _DEFINITIONS:
-            raise ValueError(f"{name} has two definitions")
-        _DEFINITIONS[name] = _Definition(signature, body, domain, is_variadic)
+        key = domain, signature.split()[0]
+        if key in _DEFINITIONS:
+            raise ValueError(f"{key[1]} has two definitions")
+        _DEFINITIONS[key] = _Definition(signature, body, is_variadic)
         return body
 
     return register
 
 
-def define(text: str) -> None:
+def define(text: str, *, domain: str = DOMAIN) -> None:
     """Register an operator whose nodes are always the same: a whole function."""
     signature, _, body = text.partition("{")
-    defines(signature.strip())(lambda call: body.rpartition("}")[0])
+    defines(signature.strip(), domain=domain)(lambda call: body.rpartition("}")[0])
 
 
 def is_defined(domain: str, op_type: str) -> bool:
     """True for an operator that has a definition."""
-    return op_type in _DEFINITIONS and _DEFINITIONS[op_type].domain == domain
+    return (domain, op_type) in _DEFINITIONS
 
 
-def function_makers(domains: Container[str]) -> Mapping[FunctionKey, FunctionMaker]:
+def function_makers(
+    domains: Container[str], weights: ModelWeights
+) -> Mapping[FunctionKey, FunctionMaker]:
     """What makes the function for a node, of each operator of some domains."""
     return {
-        (known.domain, name, ""): partial(_function, name)
-        for name, known in _DEFINITIONS.items()
-        if known.domain in domains
+        (domain, name, ""): partial(_function, (domain, name), weights)
+        for domain, name in _DEFINITIONS
+        if domain in domains
     }
+
+
+def operators() -> Sequence[tuple[str, str]]:
+    """The domain and name of each operator that has a definition."""
+    return sorted(_DEFINITIONS)
 
 
 def number(value: float) -> str:
@@ -150,8 +166,8 @@ def number(value: float) -> str:
     return f"{value:.9e}"
 
 
-def _function(name: str, node: NodeProto) -> FunctionProto:
-    known, call = _DEFINITIONS[name], Call(node, _signature(name))
+def _function(key: tuple[str, str], weights: ModelWeights, node: NodeProto) -> FunctionProto:
+    known, call = _DEFINITIONS[key], Call(node, _signature(key), weights)
     function = _parsed(known.signature, known.body(call))
     if known.is_variadic:
         function.input.extend(f"rest_{k}" for k in range(call.rest))
@@ -159,8 +175,8 @@ def _function(name: str, node: NodeProto) -> FunctionProto:
 
 
 @cache
-def _signature(name: str) -> FunctionProto:
-    return _parsed(_DEFINITIONS[name].signature)
+def _signature(key: tuple[str, str]) -> FunctionProto:
+    return _parsed(_DEFINITIONS[key].signature)
 
 
 def _parsed(signature: str, body: str = "") -> FunctionProto:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lowerdeck.frontends.onnx.contrib.activation import activation
+from lowerdeck.frontends.onnx.contrib.activation import activated, activation
 from lowerdeck.frontends.onnx.contrib.definition import Call, define, defines, number
 
 define("Gelu (X) => (Y) { Y = Gelu (X) }")
@@ -90,20 +90,8 @@ def fused_conv(call: Call) -> str:
     names = ("dilations", "kernel_shape", "pads", "strides")
     kinds = {"auto_pad": "string", "group": "int"} | {n: "ints" for n in names if call.gives(n)}
     attributes = ", ".join(f"{name}: {kind} = @{name}" for name, kind in kinds.items())
-    name, parameters = call.string("activation"), iter(call.floats("activation_params"))
-    if not name:
-        nodes = "Y = Identity (y)"
-    elif name == "Clip":
-        least, most = next(parameters, None), next(parameters, None)
-        if least is None or most is None:
-            raise ValueError("found activation 'Clip' without its limits")
-        nodes = f"""least = Constant <value_float = {number(least)}> ()
-          most = Constant <value_float = {number(most)}> ()
-          Y = Clip (y, least, most)"""
-    else:
-        nodes = activation(name, parameters, parameters).nodes("Y", "y")
     total = "Add (x, Z)" if call.has("Z") else "Identity (x)"
-    return f"x = Conv <{attributes}> (X, W, B)\n y = {total}\n {nodes}"
+    return f"x = Conv <{attributes}> (X, W, B)\n y = {total}\n {activated(call, 'Y', 'y')}"
 
 
 # Normalization
