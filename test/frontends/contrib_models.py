@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import onnxruntime  # pyright: ignore[reportMissingTypeStubs]
 from numpy.typing import NDArray
-from onnx import helper
+from onnx import ModelProto, helper
 from xdsl.context import Context
 
 from lowerdeck.dialects.interpret import run_module
@@ -51,6 +51,14 @@ def scale(value: float) -> Array:
     return np.array(value, np.float32)
 
 
+def result_of(model: ModelProto, feeds: Mapping[str, Array]) -> dict[str, Array]:
+    """What the interpreter computes for the legalized model."""
+    module = import_model(model)
+    LegalizeOnnxPass().apply(Context(), module)
+    module.verify()
+    return cast(dict[str, Array], run_module(module, dict(feeds)))
+
+
 def results_of(
     op_type: str,
     inputs: Mapping[str, Array | None],
@@ -69,11 +77,7 @@ def results_of(
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     graph = helper.make_graph([node], "g", infos, results)
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    module = import_model(model)
-    LegalizeOnnxPass().apply(Context(), module)
-    module.verify()
-    found = run_module(module, feeds)
-    return cast(dict[str, Array], found), by_onnxruntime(model, feeds)
+    return result_of(model, feeds), by_onnxruntime(model, feeds)
 
 
 def agree(

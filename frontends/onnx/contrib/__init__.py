@@ -7,15 +7,29 @@ from lowerdeck.frontends.onnx.contrib import (
     attention,
     fused,
     group_query,
+    images,
     nchwc,
     quantized,
     recurrent,
+    refused,
     rotary,
+    tensors,
 )
 from lowerdeck.frontends.onnx.contrib.definition import function_makers, is_defined, operators
 from lowerdeck.frontends.onnx.contrib.weights import ModelWeights
 
-TOPICS = (attention, fused, group_query, nchwc, quantized, recurrent, rotary)
+TOPICS = (
+    attention,
+    fused,
+    group_query,
+    images,
+    nchwc,
+    quantized,
+    recurrent,
+    refused,
+    rotary,
+    tensors,
+)
 """The modules with definitions."""
 
 __all__ = ["TOPICS", "ModelWeights", "function_makers", "is_defined", "operators"]

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, TypeAlias, cast
 
-from onnx import AttributeProto, FunctionProto, NodeProto, helper, parser
+from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, helper, parser
 
 from lowerdeck.dialects.onnx.convert import FunctionKey, FunctionMaker
 from lowerdeck.frontends.onnx.contrib.weights import ModelWeights
@@ -25,6 +25,8 @@ from lowerdeck.frontends.onnx.contrib.weights import ModelWeights
 DOMAIN = "com.microsoft"
 
 _HEADER = f'<domain: "{DOMAIN}", opset_import: ["" : 24, "{DOMAIN}" : 1]>\n'
+
+_FLOATS = (TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.BFLOAT16)
 
 
 class Call:
@@ -56,6 +58,10 @@ class Call:
         if (found := self.weights.dims(self._inputs.get(name, ""))) is None:
             raise ValueError(f"found the input '{name}' computed, expected a weight")
         return found
+
+    def is_float(self, name: str) -> bool:
+        """True if an input of the model, or a weight, is known to have floats."""
+        return self.weights.element_type(self._inputs.get(name, "")) in _FLOATS
 
     def wants(self, name: str) -> bool:
         """True if the node has this output."""
@@ -112,6 +118,9 @@ class _Definition:
 _DEFINITIONS: dict[tuple[str, str], _Definition] = {}
 """By the domain and name of the operator."""
 
+_REFUSED: dict[str, str] = {}
+"""By name, what is said about operators of our domain that have no definition."""
+
 
 def defines(
     signature: str, *, domain: str = DOMAIN, is_variadic: bool = False
@@ -138,6 +147,14 @@ def define(text: str, *, domain: str = DOMAIN) -> None:
     defines(signature.strip(), domain=domain)(lambda call: body.rpartition("}")[0])
 
 
+def refuse(names: str, what: str, instead: str) -> None:
+    """Register operators without a definition: what they are, and what to do instead."""
+    for name in names.split():
+        if (DOMAIN, name) in _DEFINITIONS or name in _REFUSED:
+            raise ValueError(f"{name} has a definition or is refused already")
+        _REFUSED[name] = f"'{DOMAIN}.{name}' {what}; {instead}"
+
+
 def is_defined(domain: str, op_type: str) -> bool:
     """True for an operator that has a definition."""
     return (domain, op_type) in _DEFINITIONS
@@ -146,12 +163,22 @@ def is_defined(domain: str, op_type: str) -> bool:
 def function_makers(
     domains: Container[str], weights: ModelWeights
 ) -> Mapping[FunctionKey, FunctionMaker]:
-    """What makes the function for a node, of each operator of some domains."""
-    return {
+    """What makes the function for a node, or says why there is none, of all in some domains."""
+    found: dict[FunctionKey, FunctionMaker] = {
         (domain, name, ""): partial(_function, (domain, name), weights)
         for domain, name in _DEFINITIONS
         if domain in domains
     }
+    if DOMAIN in domains:
+        found |= {
+            (DOMAIN, name, ""): partial(_refuse, message) for name, message in _REFUSED.items()
+        }
+    return found
+
+
+def _refuse(message: str, node: NodeProto) -> FunctionProto:
+    del node
+    raise ValueError(message)
 
 
 def operators() -> Sequence[tuple[str, str]]:

@@ -60,6 +60,17 @@ def fused_matmul(call: Call) -> str:
 
 
 @defines(
+    """TransposeMatMul <
+      alpha: float = 1.0, transA: int = 0, transB: int = 0,
+      transBatchA: int = 0, transBatchB: int = 0
+    > (A, B) => (Y)"""
+)
+def transpose_matmul(call: Call) -> str:
+    """The older name of FusedMatMul."""
+    return fused_matmul(call)
+
+
+@defines(
     """FusedGemm <
       activation: string = "", activation_alpha: float = 0.0, activation_beta: float = 0.0,
       activation_gamma: float = 0.0, alpha: float = 1.0, beta: float = 1.0, transA: int = 0,

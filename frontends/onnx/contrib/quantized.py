@@ -102,41 +102,6 @@ def qlinear_concat(call: Call) -> str:
     )
 
 
-@defines(
-    "QLinearGlobalAveragePool <channels_last: int = 0> (X, x_scale, x_zero, y_scale, y_zero) => (Y)"
-)
-def qlinear_global_average_pool(call: Call) -> str:
-    """The mean of each channel."""
-    _require_channels_first(call)
-    return """
-      x = DequantizeLinear (X, x_scale, x_zero)
-      y = GlobalAveragePool (x)
-      Y = QuantizeLinear (y, y_scale, y_zero)"""
-
-
-@defines(
-    """QLinearAveragePool <
-      auto_pad: string = "NOTSET", ceil_mode: int = 0, channels_last: int = 0,
-      count_include_pad: int = 0, kernel_shape, pads: ints = [], strides: ints = []
-    > (X, x_scale, x_zero, y_scale, y_zero) => (Y)"""
-)
-def qlinear_average_pool(call: Call) -> str:
-    """The mean of each window."""
-    _require_channels_first(call)
-    names = {"auto_pad": "string", "ceil_mode": "int", "count_include_pad": "int"}
-    names |= {name: "ints" for name in ("kernel_shape", "pads", "strides") if call.gives(name)}
-    attributes = ", ".join(f"{name}: {kind} = @{name}" for name, kind in names.items())
-    return f"""
-      x = DequantizeLinear (X, x_scale, x_zero)
-      y = AveragePool <{attributes}> (x)
-      Y = QuantizeLinear (y, y_scale, y_zero)"""
-
-
-def _require_channels_first(call: Call) -> None:
-    if call.int("channels_last"):
-        raise ValueError("found channels_last = 1, expected channels before what is spatial")
-
-
 for _name in ("QuantizeLinear", "DequantizeLinear"):
     define(
         f"""
@@ -208,7 +173,7 @@ def qgemm(call: Call) -> str:
 def matmul_n_bits(call: Call) -> str:
     """
     The product with the transpose of B [N, K], whose numbers of few bits have a scale and a zero
-    point a block of a row. The bytes hold the lowest bits first.
+    point a block of a row. The bytes hold the lowest bits first; zero points may be floats instead.
     """
     rows, columns = call.int("N"), call.int("K")
     bits, block = call.int("bits"), call.int("block_size")
@@ -220,7 +185,10 @@ def matmul_n_bits(call: Call) -> str:
         raise ValueError("found weights in an order of their own, expected rows of blocks")
     blocks = -(-columns // block)
     parts = [_unpacked("B", "weights", bits, (rows, blocks, block), (rows, blocks, block))]
-    if call.has("zeros"):
+    if call.has("zeros") and call.is_float("zeros"):
+        parts.append("zero_row = Cast <to = 1> (zeros)")
+        parts.append("zero_column = Reshape (zero_row, per_block)")
+    elif call.has("zeros"):
         size = -(-blocks * bits // 8) * 8 // bits
         parts.append(_unpacked("zeros", "zero", bits, (rows, size), (rows, blocks)))
         parts.append("zero_column = Reshape (zero, per_block)")

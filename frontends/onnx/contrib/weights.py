@@ -36,6 +36,18 @@ class ModelWeights:
         return self._dims.get(name)
 
     @cached_property
+    def _types(self) -> Mapping[str, int]:
+        graphs = list(_graphs(self._model.graph))
+        inputs = [value for graph in graphs for value in graph.input]
+        tensors = [tensor for graph in graphs for tensor in graph.initializer]
+        found = {value.name: value.type.tensor_type.elem_type for value in inputs}
+        return found | {tensor.name: tensor.data_type for tensor in tensors}
+
+    def element_type(self, name: str) -> int | None:
+        """The element type, as in onnx, of a weight or an input of the model; None of others."""
+        return self._types.get(name)
+
+    @cached_property
     def channel_block(self) -> int:
         """
         How many channels are side by side in weights. ONNX Runtime takes what suits its processor,
