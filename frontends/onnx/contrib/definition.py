@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, cast
 from onnx import AttributeProto, FunctionProto, NodeProto, TensorProto, helper, parser
 
 from lowerdeck.dialects.onnx.convert import FunctionKey, FunctionMaker
+from lowerdeck.dialects.onnx.ops import op_class
 from lowerdeck.frontends.onnx.contrib.weights import ModelWeights
 
 DOMAIN = "com.microsoft"
@@ -170,9 +171,9 @@ def function_makers(
         if domain in domains
     }
     if DOMAIN in domains:
-        found |= {
-            (DOMAIN, name, ""): partial(_refuse, message) for name, message in _REFUSED.items()
-        }
+        for name, message in _REFUSED.items():
+            if op_class(DOMAIN, name, 1) is None:  # a plugin may define it
+                found[DOMAIN, name, ""] = partial(_refuse, message)
     return found
 
 
