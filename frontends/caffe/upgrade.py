@@ -295,5 +295,8 @@ def _meets(state: NetState, rule: NetStateRule) -> bool:
 
 
 def state_for_tests(net: NetParameter) -> NetState:
-    """The state of the net: level and stages are those that it gives itself."""
-    return NetState(phase=Phase.TEST, level=net.state.level, stage=net.state.stage)
+    """
+    The state of the net: the stages are those that it gives itself. Its phase and level are not:
+    Caffe replaces them with those that a net is loaded for, where the level is 0.
+    """
+    return NetState(phase=Phase.TEST, stage=net.state.stage)

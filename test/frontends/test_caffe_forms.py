@@ -1,4 +1,4 @@
-"""Forms of Caffe's files beside its own: HDF5, data of any type, fields of forks, means, stages."""
+"""Forms of Caffe's files: HDF5, data of any type, fields of forks, text, stages, means."""
 
 from __future__ import annotations
 
@@ -204,6 +204,30 @@ def _varint(value: int) -> bytes:
         out.append(value & 0x7F | 0x80)
         value >>= 7
     return bytes([*out, value])
+
+
+# Text
+
+
+@pytest.mark.parametrize("minus", ["-", "- ", "-\t", "-\n", "- # of - 3\n # 4\n  "])
+@pytest.mark.parametrize(("number", "value"), [("2", -2.0), (".5f", -0.5), ("inf", -np.inf)])
+def test_a_minus_before_a_number(minus: str, number: str, value: float, tmp_path: Path) -> None:
+    """As protobuf reads it in C++; what looks the same in strings and comments stays."""
+    net = f"""{INPUT} # it's - 2, or "- 3
+        layer {{ name: 'p "\\' - 2' type: "Power" bottom: "x" top: "y # - 2"
+        power_param {{ shift: {minus}{number} scale:1}} }}"""
+    path = write_net(tmp_path, net)
+    assert names_of(import_net(path))[1] == ["y # - 2"]
+    np.testing.assert_array_equal(answer(path), X + np.float32(value))
+
+
+@pytest.mark.parametrize("value", ["- -2", "-- 2", "-", "+ 2", "- + 2", '- "2"', "- true", "1 - 2"])
+def test_a_minus_without_a_number(value: str, tmp_path: Path) -> None:
+    layer = f"""layer {{ name: "p" type: "Power" bottom: "x" top: "y"
+        power_param {{\nshift: {value}\n}} }}"""
+    (problem,) = problems_of(write_net(tmp_path, f"{INPUT}\n{layer}"))
+    assert "line " in problem
+    assert "correct the text" in problem
 
 
 # Stages

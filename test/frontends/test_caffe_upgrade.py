@@ -221,16 +221,19 @@ def test_v0_layers_that_do_not_fit(layer: str, message: str, tmp_path: Path) -> 
         ('include { stage: "a" stage: "c" }', False),
         ('include { not_stage: "a" }', False),
         ('include { not_stage: "c" }', True),
-        ("include { min_level: 2 }", True),
-        ("include { min_level: 3 }", False),
-        ("include { max_level: 2 }", True),
-        ("include { max_level: 1 }", False),
+        ("include { min_level: - 1 }", True),
+        ("include { min_level: 0 }", True),
+        ("include { min_level: 1 }", False),
+        ("include { max_level: 1 }", True),
+        ("include { max_level: 0 }", True),
+        ("include { max_level: -1 }", False),
         ('exclude { phase: TEST not_stage: "a" }', True),
         ("include {}", True),
         ("exclude {}", False),
     ],
 )
 def test_rules(rules: str, is_kept: bool, tmp_path: Path) -> None:
+    """In Caffe, the phase and level of a net's own state do not count, but its stages do."""
     net = f"""state {{ phase: TRAIN level: 2 stage: "a" stage: "b" }} {INPUT}
         layer {{ name: "1" type: "ReLU" bottom: "x" top: "x" {rules} }}
         layer {{ name: "2" type: "TanH" bottom: "x" top: "y" }}"""
