@@ -119,15 +119,26 @@ def _extents(windows: Windows) -> list[int]:
     return [dilation * (kernel - 1) + 1 for kernel, dilation in pairs]
 
 
+def windows_beyond(sizes: Sequence[int], windows: Windows) -> Shape:
+    """By how much a window is larger than the padded bottom of `sizes` in each dimension, or 0."""
+    return tuple(
+        max(0, extent - size - 2 * pad)
+        for size, extent, pad in zip(sizes, _extents(windows), windows.pad, strict=True)
+    )
+
+
 def _slid(sizes: Sequence[int], windows: Windows) -> Shape:
-    """The number of windows in each dimension."""
+    """
+    The number of windows in each dimension. As Caffe's division rounds towards zero, there is one
+    where less than a stride of it is beyond the padding, and it sees zeros there.
+    """
     result: list[int] = []
-    for size, extent, stride, pad in zip(
-        sizes, _extents(windows), windows.stride, windows.pad, strict=True
+    beyond = windows_beyond(sizes, windows)
+    for size, extent, stride, pad, excess in zip(
+        sizes, _extents(windows), windows.stride, windows.pad, beyond, strict=True
     ):
-        room = size + 2 * pad - extent
-        require(room >= 0, f"a window of {extent} is larger than {size} and the padding")
-        result.append(room // stride + 1)
+        require(excess < stride, f"a window of {extent} is larger than {size} and the padding")
+        result.append((size + 2 * pad + excess - extent) // stride + 1)
     return tuple(result)
 
 

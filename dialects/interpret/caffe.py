@@ -38,6 +38,7 @@ from lowerdeck.dialects.caffe.shapes import (
     prior_ratios,
     pyramid_level,
     slice_bounds,
+    windows_beyond,
 )
 from lowerdeck.dialects.interpret import caffe_forks as caffe_forks
 from lowerdeck.dialects.interpret.caffe_call import (
@@ -190,7 +191,9 @@ def _windows_of(x: Array, windows: Windows) -> Array:
     """The windows over a padded blob: its shape with counts in space, then the kernel's shape."""
     axis, rank = windows.axis, x.ndim
     space = range(axis + 1, rank)
-    pads = [(0, 0)] * (axis + 1) + [(pad, pad) for pad in windows.pad]
+    beyond = windows_beyond(x.shape[axis + 1 :], windows)
+    ends = zip(windows.pad, beyond, strict=True)
+    pads = [(0, 0)] * (axis + 1) + [(pad, pad + excess) for pad, excess in ends]
     extents = [d * (k - 1) + 1 for k, d in zip(windows.kernel, windows.dilation, strict=True)]
     if not extents:
         return x

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product as cartesian
+from itertools import zip_longest
+from sys import maxsize
 
 from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.caffe.caffe_pb2 import ConvolutionParameter
-from lowerdeck.dialects.caffe.shapes import Windows, convolution_groups, convolution_windows
+from lowerdeck.dialects.caffe.shapes import (
+    Shape,
+    Windows,
+    convolution_groups,
+    convolution_windows,
+    windows_beyond,
+)
 from lowerdeck.dialects.core.elementwise import AddOp
 from lowerdeck.dialects.core.linear import ConvOp, ConvTransposeOp, MatmulOp, window_sizes
 from lowerdeck.dialects.core.types import dims_of, rank_of
@@ -32,7 +40,7 @@ def legalize_convolution(builder: CaffeLegalizer) -> Results:
 def _convolved(builder: CaffeLegalizer, x: SSAValue) -> SSAValue:
     p = builder.layer.convolution_param
     dims, windows = dims_of(x), convolution_windows(p, rank_of(x))
-    window = _window(windows)
+    window = _window(windows, _beyond(dims, windows))
     result = builder.add(
         ConvOp(
             _images(builder, x, windows.axis),
@@ -74,13 +82,23 @@ def _deconvolved(builder: CaffeLegalizer, x: SSAValue) -> SSAValue:
     return _with_dims_before(builder, result, dims, windows.axis)
 
 
-def _window(windows: Windows) -> Window:
-    """The windows of a layer; without spatial dimensions, over one of one element."""
+def _window(windows: Windows, beyond: Sequence[int] = ()) -> Window:
+    """
+    The windows of a layer; without spatial dimensions, over one of one element. There is as much
+    more padding at the end as they are `beyond` it.
+    """
     lists = (windows.kernel, windows.stride, windows.pad, windows.dilation)
     kernel, strides, pads, dilations = lists if windows.kernel else ((1,), (1,), (0,), (1,))
     begin = list(exprs(pads))
+    end = [pad + excess for pad, excess in zip_longest(begin, beyond, fillvalue=0)]
     zeros = [Expr.const(0)] * len(begin)
-    return Window(exprs(kernel), list(strides), list(dilations), begin, begin, zeros)
+    return Window(exprs(kernel), list(strides), list(dilations), begin, end, zeros)
+
+
+def _beyond(dims: Sequence[Expr], windows: Windows) -> Shape:
+    """By how much windows are larger than a padded blob where its size is known."""
+    sizes = [dim.value for dim in dims[windows.axis + 1 :]]
+    return windows_beyond([maxsize if size is None else size for size in sizes], windows)
 
 
 def _images(builder: CaffeLegalizer, x: SSAValue, axis: int) -> SSAValue:
@@ -111,7 +129,8 @@ def _bias(builder: CaffeLegalizer, parameters: ConvolutionParameter) -> SSAValue
 def legalize_im2col(builder: CaffeLegalizer) -> Results:
     """The elements of each window as channels: those of the first channel, then of the next."""
     windows = convolution_windows(builder.layer.convolution_param, rank_of(builder.x))
-    window, dims = _window(windows), builder.shape
+    dims = builder.shape
+    window = _window(windows, _beyond(dims, windows))
     if (count := product(window.kernel).value or 0) > MAX_TAPS:
         builder.refuse(f"windows of {count} elements", f"at most {MAX_TAPS}")
     x = _images(builder, builder.x, windows.axis)

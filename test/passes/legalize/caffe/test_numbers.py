@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lowerdeck.dialects.caffe.layers import layer_types
-from lowerdeck.dialects.caffe.shapes import Shape
+from lowerdeck.dialects.caffe.shapes import Shape, ShapeError
 from lowerdeck.passes.legalize.caffe.handlers import TOPICS, handler_of
 
 from .layer_cases import (  # noqa: TID251  (these are tests, not the folder of sources)
@@ -132,6 +132,8 @@ CONVOLUTIONS = [
     ("num_output: 3 kernel_size: 2 axis: 2", (2, 3, 2, 5)),
     ("num_output: 4 kernel_size: 2 axis: -3 group: 2", (3, 4, 5, 6)),
     ("num_output: 4 kernel_size: 2 axis: 0", (3, 4)),
+    ("num_output: 4 kernel_size: 6 stride: 3 pad: 1 pad: 0", X),
+    ("num_output: 4 kernel_h: 4 kernel_w: 2 dilation: 2 stride: 3", X),
 ]
 
 
@@ -162,10 +164,23 @@ def test_convolution_of_two_bottoms(layer: str) -> None:
         ("kernel_h: 3 kernel_w: 2 pad_h: 1 pad_w: 0 stride: 2 dilation: 1 dilation: 2", X),
         ("kernel_size: 3 pad: 2 dilation: 2", (2, 1, 6)),
         ("kernel_size: 2 axis: 2", (2, 3, 4, 5)),
+        ("kernel_h: 6 kernel_w: 2 stride: 2", X),
     ],
 )
 def test_im2col(parameters: str, shape: Shape) -> None:
     Case(f'type: "Im2col" convolution_param {{ {parameters} }}', shape).check(open_batch=True)
+
+
+def test_a_window_that_is_larger_than_the_bottom() -> None:
+    """By less than a stride: it sees zeros there, as in Caffe; else Caffe has no window."""
+    x = np.arange(1, 5, dtype=np.float32).reshape(1, 1, 2, 2)
+    case = Case('type: "Im2col" convolution_param { kernel_size: 3 stride: 2 }', x)
+    np.testing.assert_array_equal(case.expected()[0].ravel(), [1, 2, 0, 3, 4, 0, 0, 0, 0])
+    for layer in ("Convolution", "Im2col"):
+        for kernel, stride in ((3, 1), (4, 2)):
+            parameters = f"num_output: 1 kernel_size: {kernel} stride: {stride}"
+            with pytest.raises(ShapeError, match=f"a window of {kernel} is larger than 2 and the"):
+                Case(f'type: "{layer}" convolution_param {{ {parameters} }}', x)
 
 
 @pytest.mark.parametrize(
