@@ -191,7 +191,10 @@ class Weights:
         reported = {problem.node for problem in self.problems}
         for name, slot in missing.items():
             if name not in reported:
-                self._report(slot.layer, f"'{path}' has no weights for it")
+                others = (self.value(other) for other in self._slots[name])
+                is_alone = any(value is not None for value in others)
+                what = f"blob {slot.index} of the shape {list(slot.shape)}" if is_alone else "weights"
+                self._report(slot.layer, f"'{path}' has no {what} for it")
 
 
 def _named_blobs(net: WeightsParameter) -> Iterator[tuple[str, Sequence[BlobProto]]]:

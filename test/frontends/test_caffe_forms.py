@@ -102,6 +102,10 @@ def test_weights_in_a_real_hdf5_file(tmp_path: Path) -> None:
         ({}, "has no group 'data', expected weights of Caffe"),
         ({"data": {}}, "node 'a/ip' (InnerProduct): '{file}' has no weights for it"),
         (
+            {"data": {"a": {"ip": {"0": W}}}},
+            "node 'a/ip' (InnerProduct): '{file}' has no blob 1 of the shape [4] for it",
+        ),
+        (
             {"data": {"a": {"ip": {"0": W.T, "1": B}}}},
             "node 'a/ip' (InnerProduct): blob 0 of its weights has the shape [3, 4], "
             "expected [4, 3]",
