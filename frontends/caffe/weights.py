@@ -193,7 +193,9 @@ class Weights:
             if name not in reported:
                 others = (self.value(other) for other in self._slots[name])
                 is_alone = any(value is not None for value in others)
-                what = f"blob {slot.index} of the shape {list(slot.shape)}" if is_alone else "weights"
+                what = (
+                    f"blob {slot.index} of the shape {list(slot.shape)}" if is_alone else "weights"
+                )
                 self._report(slot.layer, f"'{path}' has no {what} for it")
 
 

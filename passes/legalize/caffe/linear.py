@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product as cartesian
-from itertools import zip_longest
 from sys import maxsize
 
 from xdsl.ir import SSAValue
@@ -90,7 +89,8 @@ def _window(windows: Windows, beyond: Sequence[int] = ()) -> Window:
     lists = (windows.kernel, windows.stride, windows.pad, windows.dilation)
     kernel, strides, pads, dilations = lists if windows.kernel else ((1,), (1,), (0,), (1,))
     begin = list(exprs(pads))
-    end = [pad + excess for pad, excess in zip_longest(begin, beyond, fillvalue=0)]
+    more = beyond or [0] * len(begin)
+    end = [pad + excess for pad, excess in zip(begin, more, strict=True)]
     zeros = [Expr.const(0)] * len(begin)
     return Window(exprs(kernel), list(strides), list(dilations), begin, end, zeros)
 
