@@ -66,6 +66,27 @@ def results_of(
     **attributes: Any,
 ) -> tuple[dict[str, Array], list[Array]]:
     """What is found, and ONNX Runtime's; None is an absent input, "" an absent output."""
+    model, feeds = _with_outputs(op_type, inputs, outputs, **attributes)
+    return result_of(model, feeds), by_onnxruntime(model, feeds)
+
+
+def found_of(
+    op_type: str,
+    inputs: Mapping[str, Array | None],
+    outputs: Sequence[str] = ("y",),
+    **attributes: Any,
+) -> dict[str, Array]:
+    """What is found for an operator without a kernel in ONNX Runtime."""
+    return result_of(*_with_outputs(op_type, inputs, outputs, **attributes))
+
+
+def _with_outputs(
+    op_type: str,
+    inputs: Mapping[str, Array | None],
+    outputs: Sequence[str],
+    **attributes: Any,
+) -> tuple[ModelProto, dict[str, Array]]:
+    """A model, and the inputs that are there."""
     feeds = {name: array for name, array in inputs.items() if array is not None}
     names = [name if name in feeds else "" for name in inputs]
     node = helper.make_node(op_type, names, outputs, domain="com.microsoft", **attributes)
@@ -76,8 +97,7 @@ def results_of(
     results = [helper.make_empty_tensor_value_info(name) for name in outputs if name]
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
     graph = helper.make_graph([node], "g", infos, results)
-    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    return result_of(model, feeds), by_onnxruntime(model, feeds)
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8), feeds
 
 
 def agree(

@@ -445,6 +445,7 @@ def test_operators_are_documented() -> None:
     found = {
         "Of ONNX Runtime's own": ("", "com.microsoft"),
         "Of `com.microsoft.nchwc`": ("com.microsoft.nchwc",),
+        "Of `com.ms.internal.nhwc`": ("com.ms.internal.nhwc",),
     }
     for beginning, domains in found.items():
         paragraph = text.partition(beginning)[2].partition("\n\n")[0].partition(". ")[0]
@@ -459,6 +460,9 @@ def test_operators_are_documented() -> None:
         ("BeamSearch", "is a whole loop of text generation .* compile its decoder"),
         ("Tokenizer", "splits strings; split them before"),
         ("SparseAttention", "export the model with GroupQueryAttention"),
+        ("Inverse", "inverts matrices, .* define the operator in a plugin"),
+        ("MaxpoolWithMask", "select with Where before MaxPool"),
+        ("QMoE", "export the model with MoE"),
     ],
 )
 def test_refused(op_type: str, message: str) -> None:

@@ -13,6 +13,7 @@ from lowerdeck.frontends.onnx.import_ import import_model
 from .contrib_models import (  # noqa: TID251  (these are tests, not the folder of sources)
     Array,
     agree,
+    found_of,
     model_of,
     normal,
     quantized,
@@ -118,3 +119,24 @@ def test_rotary_embedding(interleaved: int) -> None:
     agree("RotaryEmbedding", {"x": rows, "ids": ids, **caches}, is_packed_batching=1)
     with pytest.raises(FrontendError, match="found a scale"):
         import_model(model_of("RotaryEmbedding", {"x": rows, "ids": ids, **caches}, scale=2.0))
+
+
+def test_gated_positions() -> None:
+    """For which there is no kernel: the formula that its schema has."""
+    inputs = {
+        "query": normal(0, 2, 5, 12),
+        "query_bias": normal(1, 12),
+        "positions": normal(2, 1, 3, 5, 5),
+        "weight": normal(3, 4, 8),
+        "bias": normal(4, 8),
+        "a": normal(5, 1, 3, 1, 1),
+    }
+    query = (inputs["query"] + inputs["query_bias"]).reshape(2, 5, 3, 4).transpose(0, 2, 1, 3)
+    layer = query @ inputs["weight"] + inputs["bias"]
+    u, r = np.split(1 / (1 + np.exp(-layer.reshape(2, 3, 5, 2, 4).sum(axis=-1))), 2, axis=-1)
+    want = (u * (r * inputs["a"] - 1) + 2) * inputs["positions"]
+    found = found_of("GatedRelativePositionBias", inputs, num_heads=3)["y"]
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)
+    offsets = {**inputs, "offsets": np.zeros((2, 5), np.int32)}
+    with pytest.raises(FrontendError, match="tokens without padding"):
+        import_model(model_of("GatedRelativePositionBias", offsets, num_heads=3))

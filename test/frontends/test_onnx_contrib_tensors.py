@@ -15,6 +15,7 @@ from .contrib_models import (  # noqa: TID251  (these are tests, not the folder 
     Array,
     agree,
     by_onnxruntime,
+    found_of,
     model_of,
     normal,
     quantized,
@@ -120,3 +121,90 @@ def test_filters_that_are_computed() -> None:
     model.graph.node[1].input[3] = "same"
     with pytest.raises(FrontendError, match="the input 'W' computed, expected a weight"):
         import_model(model)
+
+
+def test_unique_numbers() -> None:
+    x = np.array([2, 1, 1, 3, 4, 3, -1], np.float32)
+    agree("Unique", {"x": x}, ("y", "idx", "counts"))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_that_are_not_finite(dtype: Any) -> None:
+    """Of two tensors, one of which has no dimensions."""
+    x, y = np.ones((2, 3), dtype), np.array(1, dtype)
+    for value in (1.0, np.inf, -np.inf, np.nan):
+        for array in (x, y):
+            array.flat[-1] = value
+            is_nan, is_inf = np.isnan(value), np.isinf(value)
+            for attributes, want in (
+                ({}, not (is_nan or is_inf)),
+                ({"isnan_only": 1}, not is_nan),
+                ({"isinf_only": 1}, not is_inf),
+            ):
+                found = found_of("IsAllFinite", {"a": x, "b": y}, **attributes)["y"]
+                assert (found.dtype, found.shape, found.item()) == (np.bool_, (), want)
+            array.flat[-1] = 1
+    with pytest.raises(FrontendError, match="isinf_only and isnan_only, expected one"):
+        import_model(model_of("IsAllFinite", {"x": x}, isinf_only=1, isnan_only=1))
+
+
+@pytest.mark.parametrize(("dim", "size", "step"), [(-1, 3, 1), (1, 2, 3), (0, 4, 1), (-2, 1, 2)])
+def test_windows(dim: int, size: int, step: int) -> None:
+    agree("UnfoldTensor", {"x": normal(0, 4, 5, 7)}, dim=dim, size=size, step=step)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 8, 9])
+def test_words_that_would_repeat(size: int) -> None:
+    """Of 8 words; the second row has all of three twice."""
+    ids = np.array([[4, 2, 4, 2, 4, 1, 4, 2], [1, 2, 3, 1, 2, 3, 1, 2]])
+    agree("NGramRepeatBlock", {"ids": ids, "scores": normal(0, 2, 6)}, ngram_size=size)
+
+
+def test_complex_products() -> None:
+    a, b = normal(0, 2, 3, 2), normal(1, 3, 2)
+    first, second = (one.view(np.complex64)[..., 0] for one in (a, b))
+    for name, want in (("ComplexMul", first * second), ("ComplexMulConj", first * second.conj())):
+        found = found_of(name, {"a": a, "b": b})["y"]
+        np.testing.assert_allclose(found, np.stack([want.real, want.imag], -1), rtol=1e-5)
+
+
+def test_spectra() -> None:
+    x = normal(0, 2, 3, 10)
+    want = np.fft.rfft(x)
+    found = found_of("Rfft", {"x": x})["y"]
+    np.testing.assert_allclose(found, np.stack([want.real, want.imag], -1), rtol=1e-4, atol=1e-5)
+    with pytest.raises(FrontendError, match="found signal_ndim = 2, expected 1"):
+        import_model(model_of("Rfft", {"x": x}, signal_ndim=2))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_grids(mode: str) -> None:
+    """Some places are outside of the image."""
+    inputs = {"x": normal(0, 2, 3, 5, 6), "grid": normal(1, 2, 4, 3, 2)}
+    for padding in ("zeros", "border", "reflection"):
+        agree("GridSample", inputs, mode=mode, padding_mode=padding, tolerance=1e-4)
+    agree("GridSample", inputs, mode=mode, align_corners=1, tolerance=1e-4)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "nearest"])
+@pytest.mark.parametrize("sizes", [(3, 4), (1, 5), (6, 1)])
+def test_crops(mode: str, sizes: tuple[int, int]) -> None:
+    """Some are turned around or beyond the image; places between pixels are halves, too."""
+    regions = np.array(
+        [[0, 0, 1, 1], [0.1, 0.7, 0.9, 0.2], [-0.3, 0.2, 0.6, 1.4], [0.25, 0.25, 0.5, 0.75]],
+        np.float32,
+    )
+    inputs = {
+        "x": normal(0, 2, 3, 5, 7),
+        "regions": regions,
+        "images": np.array([0, 1, 1, 0], np.int32),
+        "sizes": np.array(sizes, np.int32),
+    }
+    model = model_of("CropAndResize", inputs, mode=mode, extrapolation_value=-3.5)
+    model.graph.initializer.append(numpy_helper.from_array(inputs.pop("sizes"), "sizes"))
+    del model.graph.input[-1]
+    (want,) = by_onnxruntime(model, inputs)
+    assert np.count_nonzero(want == -3.5) > 0
+    found = result_of(model, inputs)["y"]
+    assert found.shape == want.shape
+    np.testing.assert_allclose(found, want, rtol=1e-5, atol=1e-5)

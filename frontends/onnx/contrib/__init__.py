@@ -5,6 +5,8 @@ operators, as if the model brought it along.
 
 from lowerdeck.frontends.onnx.contrib import (
     attention,
+    diffusion,
+    experts,
     fused,
     group_query,
     images,
@@ -20,6 +22,8 @@ from lowerdeck.frontends.onnx.contrib.weights import ModelWeights
 
 TOPICS = (
     attention,
+    diffusion,
+    experts,
     fused,
     group_query,
     images,

@@ -270,3 +270,36 @@ def multi_head_attention(call: Call) -> str:
         if call.wants(name):
             parts.append(f"{name} = Identity ({source})")
     return "\n".join(parts)
+
+
+@defines(
+    """GatedRelativePositionBias <num_heads> (
+      query_layer, query_bias, rel_pos, weight, bias, eco_a, token_offset
+    ) => (output)"""
+)
+def gated_relative_position_bias(call: Call) -> str:
+    """A bias of positions by a gate for each query of each head."""
+    if call.has("token_offset"):
+        raise ValueError("found tokens without padding, expected sequences of one length")
+    return f"""
+      query = Add (query_layer, query_bias)
+      head_sizes = Constant <value_ints = [0, 0, {call.int("num_heads")}, -1]> ()
+      rows = Reshape (query, head_sizes)
+      heads = Transpose <perm = [0, 2, 1, 3]> (rows)
+      product = MatMul (heads, weight)
+      layer = Add (product, bias)
+      half_sizes = Constant <value_ints = [0, 0, 0, 2, -1]> ()
+      halves = Reshape (layer, half_sizes)
+      last = Constant <value_ints = [-1]> ()
+      sums = ReduceSum <keepdims = 0> (halves, last)
+      gates = Sigmoid (sums)
+      u, r = Split <axis = 3, num_outputs = 2> (gates)
+      one_32 = Constant <value_float = 1.0> ()
+      two_32 = Constant <value_float = 2.0> ()
+      one = CastLike (one_32, query_layer)
+      two = CastLike (two_32, query_layer)
+      scaled = Mul (r, eco_a)
+      less = Sub (scaled, one)
+      product_of_gates = Mul (u, less)
+      gate = Add (product_of_gates, two)
+      output = Mul (gate, rel_pos)"""

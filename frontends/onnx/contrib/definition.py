@@ -62,7 +62,11 @@ class Call:
 
     def is_float(self, name: str) -> bool:
         """True if an input of the model, or a weight, is known to have floats."""
-        return self.weights.element_type(self._inputs.get(name, "")) in _FLOATS
+        return self.element_type(name) in _FLOATS
+
+    def element_type(self, name: str) -> int | None:
+        """The element type, as in onnx, of such an input; None of what is computed."""
+        return self.weights.element_type(self._inputs.get(name, ""))
 
     def wants(self, name: str) -> bool:
         """True if the node has this output."""

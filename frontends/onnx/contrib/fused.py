@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lowerdeck.frontends.onnx.contrib.activation import activated, activation
+from lowerdeck.frontends.onnx.contrib.activation import Activation, activated, activation
 from lowerdeck.frontends.onnx.contrib.definition import Call, define, defines, number
 
 define("Gelu (X) => (Y) { Y = Gelu (X) }")
@@ -39,9 +39,9 @@ define(
       transBatchA: int = 0, transBatchB: int = 0
     > (A, B) => (Y)"""
 )
-def fused_matmul(call: Call) -> str:
+def fused_matmul(call: Call, y: str = "Y") -> str:
     """
-    alpha * A * B with either transposed; or the rows before all other dimensions, which then are
+    y: alpha * A * B with either transposed; or the rows before all other dimensions, which then are
     those of products side by side.
     """
     left, right = ("ji" if call.int("transA") else "ij"), ("kj" if call.int("transB") else "jk")
@@ -56,7 +56,7 @@ def fused_matmul(call: Call) -> str:
     return f"""product = {product}
       constant = Constant <value_float = {number(call.float("alpha"))}> ()
       alpha = CastLike (constant, product)
-      Y = Mul (product, alpha)"""
+      {y} = Mul (product, alpha)"""
 
 
 @defines(
@@ -70,6 +70,27 @@ def transpose_matmul(call: Call) -> str:
     return fused_matmul(call)
 
 
+def _function(call: Call) -> Activation:
+    """The activation function of a product."""
+    sources = [
+        iter([call.float(name)] if call.gives(name) else [])
+        for name in ("activation_alpha", "activation_beta")
+    ]
+    return activation(call.string("activation"), *sources)
+
+
+@defines(
+    """FusedMatMulActivation <
+      activation, activation_alpha: float = 0.0, activation_axis: int = -1,
+      activation_beta: float = 0.0, activation_gamma: float = 0.0, alpha: float = 1.0,
+      transA: int = 0, transB: int = 0, transBatchA: int = 0, transBatchB: int = 0
+    > (A, B) => (Y)"""
+)
+def fused_matmul_activation(call: Call) -> str:
+    """An activation function, which has no axis, of FusedMatMul's result."""
+    return fused_matmul(call, "total") + "\n" + _function(call).nodes("Y", "total")
+
+
 @defines(
     """FusedGemm <
       activation: string = "", activation_alpha: float = 0.0, activation_beta: float = 0.0,
@@ -79,14 +100,9 @@ def transpose_matmul(call: Call) -> str:
 )
 def fused_gemm(call: Call) -> str:
     """An activation function of Gemm's result."""
-    sources = [
-        iter([call.float(name)] if call.gives(name) else [])
-        for name in ("activation_alpha", "activation_beta")
-    ]
     kinds = {"alpha": "float", "beta": "float", "transA": "int", "transB": "int"}
     attributes = ", ".join(f"{name}: {kind} = @{name}" for name, kind in kinds.items())
-    function = activation(call.string("activation"), *sources)
-    return f"y = Gemm <{attributes}> (A, B, C)\n {function.nodes('Y', 'y')}"
+    return f"y = Gemm <{attributes}> (A, B, C)\n {_function(call).nodes('Y', 'y')}"
 
 
 @defines(

@@ -5,6 +5,10 @@ with quantized weights.
 
 from __future__ import annotations
 
+import math
+
+from onnx import TensorProto
+
 from lowerdeck.frontends.onnx.contrib.definition import Call, define, defines, number
 
 define(
@@ -112,6 +116,20 @@ for _name in ("QuantizeLinear", "DequantizeLinear"):
     )
 
 
+@defines("MulInteger (A, a_zero, B, b_zero) => (C)")
+def mul_integer(call: Call) -> str:
+    """The products of numbers above their zero points, as i32."""
+    parts: list[str] = []
+    for name in "ab":
+        parts.append(f"{name}_whole = Cast <to = 6> ({name.upper()})")
+        if call.has(f"{name}_zero"):
+            parts.append(f"{name}_start = Cast <to = 6> ({name}_zero)")
+            parts.append(f"{name} = Sub ({name}_whole, {name}_start)")
+        else:
+            parts.append(f"{name} = Identity ({name}_whole)")
+    return "\n".join([*parts, "C = Mul (a, b)"])
+
+
 # Products
 
 
@@ -212,6 +230,140 @@ def matmul_n_bits(call: Call) -> str:
     )
     parts.insert(0, f"per_block = Constant <value_ints = [{rows}, {blocks}, 1]> ()")
     parts.append("Y = Add (product, bias)" if call.has("bias") else "Y = Identity (product)")
+    return "\n".join(parts)
+
+
+_FP4 = (0.0, 5.208333333e-03, 0.66666667, 1.0, 0.33333333, 0.5, 0.16666667, 0.25)
+_NF4 = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635,
+    -0.18477343022823334, -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725,
+    0.24611230194568634, 0.33791524171829224, 0.44070982933044434, 0.5626170039176941,
+    0.7229568362236023, 1.0,
+)  # fmt: skip
+_CODES = (_FP4 + tuple(-one for one in _FP4), _NF4)
+"""What numbers of 4 bits stand for, in bitsandbytes' types FP4 and NF4."""
+
+
+@defines(
+    """MatMulBnb4 <K, N, block_size, quant_type, training_mode: int = 0, transB: int = 1> (
+      A, B, absmax
+    ) => (Y)"""
+)
+def matmul_bnb4(call: Call) -> str:
+    """
+    The product with a matrix [N, K], or its transpose, of codes of 4 bits, the first of a byte in
+    its upper half. Blocks go on from row to row, and the last one may be short.
+    """
+    rows, columns, block = call.int("N"), call.int("K"), call.int("block_size")
+    kind, size = call.int("quant_type"), call.int("N") * call.int("K")
+    if kind not in (0, 1) or block < 16 or block & block - 1 or rows < 1 or columns < 1:
+        raise ValueError(
+            f"found {rows} rows of {columns} numbers of type {kind} in blocks of {block}"
+        )
+    blocks = -(-size // block)
+    missing = blocks * block // 2 - (size + 1) // 2
+    order = "[1, 0]" if call.int("transB") else "[0, 1]"
+    return f"""
+      ends = Constant <value_ints = [0, {missing}]> ()
+      bytes = Pad (B, ends)
+      half = Constant <value = uint8 {{4}}> ()
+      mask = Constant <value = uint8 {{15}}> ()
+      last = Constant <value_ints = [-1]> ()
+      upper = BitShift <direction = "RIGHT"> (bytes, half)
+      lower = BitwiseAnd (bytes, mask)
+      upper_column = Unsqueeze (upper, last)
+      lower_column = Unsqueeze (lower, last)
+      pairs = Concat <axis = -1> (upper_column, lower_column)
+      block_shape = Constant <value_ints = [{blocks}, {block}]> ()
+      in_blocks = Reshape (pairs, block_shape)
+      places = Cast <to = 7> (in_blocks)
+      codes = Constant <value_floats = [{", ".join(map(number, _CODES[kind]))}]> ()
+      parts = Gather (codes, places)
+      most = Cast <to = 1> (absmax)
+      most_column = Unsqueeze (most, last)
+      numbers = Mul (parts, most_column)
+      flat = Reshape (numbers, last)
+      first = Constant <value_ints = [0]> ()
+      size = Constant <value_ints = [{size}]> ()
+      those = Slice (flat, first, size)
+      shape = Constant <value_ints = [{rows}, {columns}]> ()
+      matrix = Reshape (those, shape)
+      factor = Transpose <perm = {order}> (matrix)
+      like = CastLike (factor, A)
+      Y = MatMul (A, like)"""
+
+
+# Tables
+
+_ALL = (1 << 63) - 1
+"""An end that no slice reaches."""
+
+
+@defines(
+    """GatherBlockQuantized <
+      bits: int = 4, block_size: int = 128, gather_axis: int = 0, quantize_axis: int = 1
+    > (data, indices, scales, zeros) => (output)"""
+)
+def gather_block_quantized(call: Call) -> str:
+    """
+    Slices of a table of bytes, whose numbers have a scale and a zero point a block along the last
+    axis; zeros for indices out of range.
+    """
+    if call.element_type("data") != TensorProto.UINT8:
+        raise ValueError("found a table of another type, expected u8")
+    dims, bits, block = call.dims("data"), call.int("bits"), call.int("block_size")
+    last, axes = len(dims) - 1, (call.int("gather_axis"), call.int("quantize_axis"))
+    if last < 1 or axes[0] not in (0, -1 - last) or axes[1] not in (last, -1):
+        raise ValueError(f"found axes {axes} of {last + 1}, expected the first and the last")
+    if bits not in (2, 4, 8) or block < 16 or block & block - 1:
+        raise ValueError(f"found numbers of {bits} bits in blocks of {block}")
+    count, inside, columns = dims[0], dims[1:-1], dims[-1] * 8 // bits
+    rows, blocks = math.prod(inside), -(-columns // block)
+    parts = [
+        f"""
+        one = Constant <value_int = 1> ()
+        none = Constant <value_int = 0> ()
+        count = Constant <value_int = {count}> ()
+        least = Neg (count)
+        all_indices = Cast <to = 7> (indices)
+        is_below = Less (all_indices, count)
+        is_above = GreaterOrEqual (all_indices, least)
+        is_there = And (is_below, is_above)
+        index = Where (is_there, all_indices, none)
+        bytes = Gather <axis = 0> (data, index)
+        scale_bytes = Gather <axis = 0> (scales, index)
+        scale_32 = Cast <to = 1> (scale_bytes)
+        scale_shape = Constant <value_ints = [-1, {rows}, {blocks}]> ()
+        scale = Reshape (scale_32, scale_shape)
+        columns = Constant <value_int = {columns}> ()
+        block = Constant <value_int = {block}> ()
+        places = Range (none, columns, one)
+        block_of = Div (places, block)
+        factor = Gather <axis = 2> (scale, block_of)""",
+        _unpacked("bytes", "numbers", bits, (-1, rows, columns), (_ALL, rows, columns)),
+    ]
+    if call.has("zeros"):
+        size = -(-blocks * bits // 8) * 8 // bits
+        parts.append("zero_bytes = Gather <axis = 0> (zeros, index)")
+        parts.append(_unpacked("zero_bytes", "zero", bits, (-1, rows, size), (_ALL, rows, blocks)))
+        parts.append("start = Gather <axis = 2> (zero, block_of)")
+    else:
+        parts.append(f"start = Constant <value_float = {number(1 << bits - 1)}> ()")
+    sizes = ", ".join(map(str, (*inside, columns)))
+    parts.append(
+        f"""
+        centered = Sub (numbers, start)
+        scaled = Mul (centered, factor)
+        flat_shape = Constant <value_ints = [-1, 1, 1]> ()
+        is_known = Reshape (is_there, flat_shape)
+        zero_number = Constant <value_float = 0.0> ()
+        kept = Where (is_known, scaled, zero_number)
+        front = Shape (indices)
+        back = Constant <value_ints = [{sizes}]> ()
+        shape = Concat <axis = 0> (front, back)
+        shaped = Reshape (kept, shape)
+        output = CastLike (shaped, scales)"""
+    )
     return "\n".join(parts)
 
 

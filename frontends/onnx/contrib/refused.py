@@ -46,3 +46,33 @@ refuse(
     "stands for several products in the form of a graphics card",
     "save the model without these fusions, with MatMulNBits",
 )
+refuse(
+    "Inverse",
+    "inverts matrices, which no op here does",
+    "compute what is inverted before, if it is a weight, or define the operator in a plugin",
+)
+refuse(
+    "SparseToDenseMatMul",
+    "multiplies by a sparse tensor",
+    "export the model with dense weights and MatMul",
+)
+refuse(
+    "MaxpoolWithMask",
+    "stops in each row of a window at the first place without a mask, for one model",
+    "select with Where before MaxPool",
+)
+refuse(
+    "RelativePositionBias",
+    "rounds logarithms of distances as one graphics card does, with its table by columns",
+    "save the model without this fusion (the transformer optimizer makes it)",
+)
+refuse(
+    "Irfft",
+    "has as many results as its documentation says or one more, by the version",
+    "export the model with DFT (inverse = 1)",
+)
+refuse(
+    "QMoE",
+    "mixes experts with packed weights, whose order depends on the processor",
+    "export the model with MoE, or with MatMulNBits for each expert",
+)
