@@ -132,7 +132,7 @@ def test_convolutions(has_bias: bool, has_shape: bool) -> None:
 
 def test_fused_convolutions() -> None:
     inputs = {"x": normal(0, 2, 7, 6, 4), "w": normal(1, 6, 2, 3, 2), "b": normal(2, 6)}
-    attributes = CONV | {"kernel_shape": [3, 2]}
+    attributes: dict[str, Any] = CONV | {"kernel_shape": [3, 2]}
     y = by_standard("Conv", inputs, **attributes)
     z = normal(3, *y.shape)
     function: dict[str, Any] = {"activation": "LeakyRelu", "activation_params": [0.3]}
@@ -153,7 +153,7 @@ def of_layout(op_type: str, inputs: dict[str, Array], **attributes: Any) -> Arra
 def test_standard_operators_with_channels_last() -> None:
     image = {"x": normal(0, 2, 7, 6, 4)}
     inputs = {**image, "w": normal(1, 6, 2, 3, 2), "b": normal(2, 6)}
-    attributes = CONV | {"kernel_shape": [3, 2]}
+    attributes: dict[str, Any] = CONV | {"kernel_shape": [3, 2]}
     found = of_layout("Conv", inputs, activation="Relu", **attributes)
     close(found, np.maximum(by_standard("Conv", inputs, **attributes), 0), 1e-4)
     window: dict[str, Any] = {"kernel_shape": [3, 2], "strides": [2, 2], "pads": [1, 0, 1, 1]}
@@ -173,7 +173,7 @@ def test_standard_operators_with_channels_last() -> None:
 def test_products_with_an_activation(name: str) -> None:
     a, b = normal(0, 2, 5, 4), normal(1, 2, 6, 5)
     y = 0.3 * np.einsum("bji,bkj->bik", a, b)
-    want = {
+    want: dict[str, Array] = {
         "Relu": np.maximum(y, 0),
         "LeakyRelu": np.where(y > 0, y, 0.2 * y),
         "HardSigmoid": np.clip(0.2 * y + 0.4, 0, 1),

@@ -136,11 +136,12 @@ def test_numbers_that_are_not_finite(dtype: Any) -> None:
         for array in (x, y):
             array.flat[-1] = value
             is_nan, is_inf = np.isnan(value), np.isinf(value)
-            for attributes, want in (
+            cases: list[tuple[dict[str, Any], bool]] = [
                 ({}, not (is_nan or is_inf)),
                 ({"isnan_only": 1}, not is_nan),
                 ({"isinf_only": 1}, not is_inf),
-            ):
+            ]
+            for attributes, want in cases:
                 found = found_of("IsAllFinite", {"a": x, "b": y}, **attributes)["y"]
                 assert (found.dtype, found.shape, found.item()) == (np.bool_, (), want)
             array.flat[-1] = 1

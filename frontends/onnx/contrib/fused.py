@@ -33,13 +33,7 @@ define(
 # Products
 
 
-@defines(
-    """FusedMatMul <
-      alpha: float = 1.0, transA: int = 0, transB: int = 0,
-      transBatchA: int = 0, transBatchB: int = 0
-    > (A, B) => (Y)"""
-)
-def fused_matmul(call: Call, y: str = "Y") -> str:
+def _product(call: Call, y: str) -> str:
     """
     y: alpha * A * B with either transposed; or the rows before all other dimensions, which then are
     those of products side by side.
@@ -60,6 +54,17 @@ def fused_matmul(call: Call, y: str = "Y") -> str:
 
 
 @defines(
+    """FusedMatMul <
+      alpha: float = 1.0, transA: int = 0, transB: int = 0,
+      transBatchA: int = 0, transBatchB: int = 0
+    > (A, B) => (Y)"""
+)
+def fused_matmul(call: Call) -> str:
+    """A product by a number, of matrices that may be transposed."""
+    return _product(call, "Y")
+
+
+@defines(
     """TransposeMatMul <
       alpha: float = 1.0, transA: int = 0, transB: int = 0,
       transBatchA: int = 0, transBatchB: int = 0
@@ -67,7 +72,7 @@ def fused_matmul(call: Call, y: str = "Y") -> str:
 )
 def transpose_matmul(call: Call) -> str:
     """The older name of FusedMatMul."""
-    return fused_matmul(call)
+    return _product(call, "Y")
 
 
 def _function(call: Call) -> Activation:
@@ -88,7 +93,7 @@ def _function(call: Call) -> Activation:
 )
 def fused_matmul_activation(call: Call) -> str:
     """An activation function, which has no axis, of FusedMatMul's result."""
-    return fused_matmul(call, "total") + "\n" + _function(call).nodes("Y", "total")
+    return _product(call, "total") + "\n" + _function(call).nodes("Y", "total")
 
 
 @defines(
