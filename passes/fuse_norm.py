@@ -33,7 +33,7 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, constants
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, producer
-from lowerdeck.passes.values import is_precise, number
+from lowerdeck.passes.values import constant_values, is_precise, number
 
 
 @dataclass(frozen=True)
@@ -252,8 +252,19 @@ def _is_parameter(value: SSAValue, x: SSAValue, axis: int) -> bool:
 
 def _is_constant(value: SSAValue) -> bool:
     """True for a constant, also in another shape."""
-    op = value.owner
-    return isinstance(op.input.owner if isinstance(op, ReshapeOp) else op, ConstantOp)
+    return isinstance(_source(value).owner, ConstantOp)
+
+
+def _source(value: SSAValue) -> SSAValue:
+    """The value in front of a reshape."""
+    reshape = producer(value, ReshapeOp)
+    return value if reshape is None else reshape.input
+
+
+def _hides_signs(value: SSAValue) -> bool:
+    """True for a constant without a -0: added to -0, it gives the same as added to 0."""
+    found = constant_values(_source(value))
+    return found is not None and not (np.signbit(found[0]) & (found[0] == 0)).any()
 
 
 def _layer_norm(norm: Normalization, rewriter: Rewriter) -> LayerNormOp:
@@ -308,17 +319,36 @@ def _normalized(op: MulOp | AddOp) -> Found | None:
         return None
     for value, parameter in ((op.lhs, op.rhs), (op.rhs, op.lhs)):
         norm = producer(value, LayerNormOp)
-        if norm is None or not value.has_one_use() or not _has_place(norm, op):
+        if norm is None or not value.has_one_use() or not _has_place(norm, op, parameter):
             continue
         if value.type == op.result.type and _is_parameter(parameter, value, norm.axis.data):
             return norm, parameter
     return None
 
 
-def _has_place(norm: LayerNormOp, op: MulOp | AddOp) -> bool:
-    """True if there is no bias yet, or zeros; for a scale, if there are ones besides."""
-    has_bias = norm.bias is not None and number(norm.bias) != 0
-    return not has_bias and (isinstance(op, AddOp) or number(norm.scale) == 1)
+def _has_place(norm: LayerNormOp, op: MulOp | AddOp, parameter: SSAValue) -> bool:
+    """
+    True if there is no bias yet, or zeros whose loss shows nowhere; for a scale, if there are ones
+    besides.
+    """
+    if isinstance(op, MulOp) and number(norm.scale) != 1:
+        return False
+    if norm.bias is None:
+        return True
+    bias = number(norm.bias)
+    if bias != 0:
+        return False
+    # It makes 0 of -0, and so does what is added next; but -0 changes nothing.
+    added = parameter if isinstance(op, AddOp) else _added(op.result)
+    return np.signbit(bias) or (added is not None and _hides_signs(added))
+
+
+def _added(value: SSAValue) -> SSAValue | None:
+    """What is added to a value, if that is its only use."""
+    add = use.operation if (use := value.first_use) is not None else None
+    if not value.has_one_use() or not isinstance(add, AddOp):
+        return None
+    return add.rhs if add.lhs is value else add.lhs
 
 
 def _with(norm: LayerNormOp, scale: SSAValue, bias: SSAValue | None) -> LayerNormOp:
@@ -358,7 +388,7 @@ class MeetInGroups(Pattern[Grouped]):
             if not (value.has_one_use() and norm.result.has_one_use()):
                 continue
             found = _grouped(norm, parameter, reshape.dims.data)
-            if found is not None and _has_place(norm, op):
+            if found is not None and _has_place(norm, op, parameter):
                 return Match((op, reshape, norm), "parameters of channels in groups", found)
         return None
 
@@ -418,7 +448,8 @@ class FuseNormPass(PatternPass):
     [f32 or f64; s and b have no other dimensions than the normalized ones, or are constants, such
     as those of the channels of an instance normalization]. Roots may be powers of 1 / 2 and -1 / 2,
     and squares those of -d or abs(d). The op computes mean and variance at least as exactly as the
-    formula does. A bias of zeros counts as none, although it would make 0 of -0.
+    formula does. A bias of zeros counts as none where the next to be added is a constant without
+    -0: both make 0 of -0. One of -0 always does.
     """
 
     name = "fuse-norm"

@@ -65,11 +65,14 @@ def _sum_of_products(
 
 def _nearest_products(matrices: Array, error: float) -> tuple[Array, Array]:
     """The same with the fewest t for which the norm of the difference is `error` of that of all."""
-    left, values, right = np.linalg.svd(matrices, full_matrices=False)
+    largest = np.abs(matrices).max((1, 2))
+    # So that squares neither overflow nor vanish.
+    units = np.where(largest == 0, 1, largest)[:, None]
+    left, values, right = np.linalg.svd(matrices / units[:, :, None], full_matrices=False)
     squares = np.cumsum(values[:, ::-1] ** 2, 1)[:, ::-1]
     fitting = squares <= error**2 * squares[:, :1]
     terms = max(1, int((~fitting).sum(1).max()))
-    roots = np.sqrt(values[:, :terms])
+    roots = np.sqrt(values[:, :terms]) * np.sqrt(units)
     return left[:, :, :terms] * roots[:, None, :], roots[:, :, None] * right[:, :terms]
 
 
@@ -185,11 +188,13 @@ class SeparateConvPass(PatternPass):
       with the lines that strides of the second skip; t up to 8]
 
     u and v are computed in float64 and rounded once: w differs from their products by that rounding
-    alone. Sums have another order. With the option `error` (0.01,
-    say), filters need only be near: u and v are the singular vectors of the largest singular values
-    of w in each group, as few as leave the Frobenius norm of the difference at `error` times that
-    of w. No phase runs this pass: what lies between the two is written and read once more, which
-    costs more than the products where filters are small.
+    alone, which with several products (t > 1) is that of the largest of them. Sums have another
+    order; between the two convolutions they may overflow, and with several products an infinite
+    input, of which each has its own share, may give NaN. With the option `error` (0.01, say),
+    filters need only be near: u and v are the singular vectors of the largest singular values of w
+    in each group, as few as leave the Frobenius norm of the difference at `error` times that of w.
+    No phase runs this pass: what lies between the two is written and read once more, which costs
+    more than the products where filters are small.
     """
 
     name = "separate-conv"

@@ -220,3 +220,22 @@ func.func @log(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4
   %2 = core.matmul %1, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
   func.return %2 : tensor<3x5x4xf32>
 }
+
+// -----
+
+// The scale is 1e-20, but the mask would lose 1e-50, which is 0 in f32: 1e-30 and 1e-20 are two steps.
+// CHECK-LABEL: @vanishing_mask
+// CHECK:         core.softmax
+func.func @vanishing_mask(%q : tensor<3x5x2xf32>, %k : tensor<3x2x6xf32>, %v : tensor<3x6x4xf32>, %m : tensor<5x6xf32>) -> tensor<3x5x4xf32> {
+  %a = core.constant dense<1.0e30> : tensor<f32>
+  %b = core.constant dense<1.0e-20> : tensor<f32>
+  %c = core.constant dense<1.0e-30> : tensor<f32>
+  %0 = core.mul %q, %a : (tensor<3x5x2xf32>, tensor<f32>) -> tensor<3x5x2xf32>
+  %1 = core.matmul %0, %k : (tensor<3x5x2xf32>, tensor<3x2x6xf32>) -> tensor<3x5x6xf32>
+  %2 = core.add %1, %m : (tensor<3x5x6xf32>, tensor<5x6xf32>) -> tensor<3x5x6xf32>
+  %3 = core.mul %2, %b : (tensor<3x5x6xf32>, tensor<f32>) -> tensor<3x5x6xf32>
+  %4 = core.mul %3, %c : (tensor<3x5x6xf32>, tensor<f32>) -> tensor<3x5x6xf32>
+  %5 = core.softmax %4 axis 2 : (tensor<3x5x6xf32>) -> tensor<3x5x6xf32>
+  %6 = core.matmul %5, %v : (tensor<3x5x6xf32>, tensor<3x6x4xf32>) -> tensor<3x5x4xf32>
+  func.return %6 : tensor<3x5x4xf32>
+}

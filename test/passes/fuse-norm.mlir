@@ -371,3 +371,100 @@ func.func @computed(%x : tensor<2x3x4xf32>, %s : tensor<3x1xf32>) -> tensor<2x3x
   %2 = core.add %1, %b : (tensor<2x3x4xf32>, tensor<3x1xf32>) -> tensor<2x3x4xf32>
   func.return %2 : tensor<2x3x4xf32>
 }
+
+// -----
+
+// Zeros make 0 of -0, and times -2 that is -0. It shows where nothing or -0 is added next; where
+// another bias meets it; and not where the zeros are negative themselves.
+// CHECK-LABEL: @product_of_zeros
+// CHECK:         core.mul
+// CHECK-LABEL: @negative_zero_next
+// CHECK:         core.mul
+// CHECK-LABEL: @negative_zero_met
+// CHECK:         core.add
+// CHECK-LABEL: @negative_zeros
+// CHECK:         core.layer_norm {{.*}} -> tensor<2x2x2x5xf32>
+// CHECK-NOT:     core.mul
+func.func @product_of_zeros(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<0.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  func.return %0 : tensor<2x4x5xf32>
+}
+func.func @negative_zero_next(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<0.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %b = core.constant dense<[[1.0], [-0.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  %1 = core.add %0, %b : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  func.return %1 : tensor<2x4x5xf32>
+}
+func.func @negative_zero_met(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<0.0> : tensor<2x1xf32>
+  %b = core.constant dense<[[1.0], [-0.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %1 = core.add %r, %b : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  func.return %1 : tensor<2x4x5xf32>
+}
+func.func @negative_zeros(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<-0.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  func.return %0 : tensor<2x4x5xf32>
+}
+
+// -----
+
+// The product is a result too, so that it shows what 0 becomes; so is the normalization without
+// parameters; and groups with a scale of two have no place for a bias of channels.
+// CHECK-LABEL: @product_used
+// CHECK:         core.mul
+// CHECK-LABEL: @both_used
+// CHECK:         core.mul
+// CHECK-LABEL: @bias_after_scale
+// CHECK:         core.add
+func.func @product_used(%x : tensor<2x4x5xf32>) -> (tensor<2x4x5xf32>, tensor<2x4x5xf32>) {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %zero = core.constant dense<0.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %b = core.constant dense<[[1.0], [0.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  %1 = core.add %0, %b : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  func.return %0, %1 : tensor<2x4x5xf32>, tensor<2x4x5xf32>
+}
+func.func @both_used(%x : tensor<2x4x5xf32>) -> (tensor<2x4x5xf32>, tensor<2x4x5xf32>) {
+  %one = core.constant dense<1.0> : tensor<2x1xf32>
+  %s = core.constant dense<[[1.0], [-2.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  func.return %0, %r : tensor<2x4x5xf32>, tensor<2x4x5xf32>
+}
+func.func @bias_after_scale(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
+  %one = core.constant dense<2.0> : tensor<2x1xf32>
+  %b = core.constant dense<[[1.0], [0.0], [3.0], [4.0]]> : tensor<4x1xf32>
+  %g = core.reshape %x [2, 2, 10] : (tensor<2x4x5xf32>) -> tensor<2x2x10xf32>
+  %i = core.layer_norm %g, %one axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
+  %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
+  %1 = core.add %r, %b : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  func.return %1 : tensor<2x4x5xf32>
+}

@@ -115,3 +115,39 @@ func.func @half_precision(%x : tensor<3x4xf16>) -> tensor<3x4xf16> {
   %4 = core.div %2, %3 : (tensor<3x4xf16>, tensor<3x1xf16>) -> tensor<3x4xf16>
   func.return %4 : tensor<3x4xf16>
 }
+
+// -----
+
+// Something else is divided by the sum; the difference lacks where the logarithm is subtracted; the
+// reductions lose their dimension, so that columns meet the numbers of rows.
+// CHECK-LABEL: @other_numerator
+// CHECK-NOT:     core.softmax
+// CHECK-LABEL: @not_shifted
+// CHECK-NOT:     core.softmax
+// CHECK-LABEL: @no_ones
+// CHECK-NOT:     core.softmax
+func.func @other_numerator(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %0 = core.reduce max %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %1 = core.sub %x, %0 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  %2 = core.exp %1 : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %3 = core.reduce sum %2 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %4 = core.div %1, %3 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %4 : tensor<3x4xf32>
+}
+func.func @not_shifted(%x : tensor<3x4xf32>) -> tensor<3x4xf32> {
+  %0 = core.reduce max %x [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %1 = core.sub %x, %0 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  %2 = core.exp %1 : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  %3 = core.reduce sum %2 [1] {keep_dims = true} : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  %4 = core.log %3 : (tensor<3x1xf32>) -> tensor<3x1xf32>
+  %5 = core.sub %x, %4 : (tensor<3x4xf32>, tensor<3x1xf32>) -> tensor<3x4xf32>
+  func.return %5 : tensor<3x4xf32>
+}
+func.func @no_ones(%x : tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = core.reduce max %x [1] {keep_dims = false} : (tensor<4x4xf32>) -> tensor<4xf32>
+  %1 = core.sub %x, %0 : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  %2 = core.exp %1 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = core.reduce sum %2 [1] {keep_dims = false} : (tensor<4x4xf32>) -> tensor<4xf32>
+  %4 = core.div %2, %3 : (tensor<4x4xf32>, tensor<4xf32>) -> tensor<4x4xf32>
+  func.return %4 : tensor<4x4xf32>
+}

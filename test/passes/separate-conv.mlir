@@ -83,3 +83,53 @@ func.func @open(%x : tensor<1x1x9x?xf32, #core.tensor<dims = [1, 1, 9, n]>>) -> 
   %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [1, 1] [1, 1] groups 1 : (tensor<1x1x9x?xf32, #core.tensor<dims = [1, 1, 9, n]>>, tensor<1x1x3x3xf32>) -> tensor<1x1x9x?xf32, #core.tensor<dims = [1, 1, 9, n]>>
   func.return %y : tensor<1x1x9x?xf32, #core.tensor<dims = [1, 1, 9, n]>>
 }
+
+// -----
+
+// As many products as now: 2 x 2 in pads, where no line is lost. A weight that differs in the fourth
+// digit; half precision; sums that are wider than the factors.
+// CHECK-LABEL: @same_number
+// CHECK:         core.conv {{.*}} tensor<1x1x2x2xf32>
+// CHECK-LABEL: @fourth_digit
+// CHECK:         core.conv {{.*}} tensor<1x1x3x3xf32>
+// CHECK-LABEL: @half_precision
+// CHECK:         core.conv {{.*}} tensor<1x1x3x3xf16>
+// CHECK-LABEL: @wider_sums
+// CHECK:         core.conv {{.*}} tensor<1x1x3x3xbf16>
+func.func @same_number(%x : tensor<1x1x8x8xf32>) -> tensor<1x1x8x8xf32> {
+  %w = core.constant dense<1.0> : tensor<1x1x2x2xf32>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [1, 1] [0, 0] groups 1 : (tensor<1x1x8x8xf32>, tensor<1x1x2x2xf32>) -> tensor<1x1x8x8xf32>
+  func.return %y : tensor<1x1x8x8xf32>
+}
+func.func @fourth_digit(%x : tensor<1x1x9x9xf32>) -> tensor<1x1x7x7xf32> {
+  %w = core.constant dense<[[[[1.0, 2.0, 1.0], [2.0, 4.0, 2.0], [1.0, 2.0, 1.001]]]]> : tensor<1x1x3x3xf32>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x1x9x9xf32>, tensor<1x1x3x3xf32>) -> tensor<1x1x7x7xf32>
+  func.return %y : tensor<1x1x7x7xf32>
+}
+func.func @half_precision(%x : tensor<1x1x9x9xf16>) -> tensor<1x1x7x7xf16> {
+  %w = core.constant dense<1.0> : tensor<1x1x3x3xf16>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 : (tensor<1x1x9x9xf16>, tensor<1x1x3x3xf16>) -> tensor<1x1x7x7xf16>
+  func.return %y : tensor<1x1x7x7xf16>
+}
+func.func @wider_sums(%x : tensor<1x1x9x9xbf16>) -> tensor<1x1x7x7xf32> {
+  %w = core.constant dense<1.0> : tensor<1x1x3x3xbf16>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 1 in f32 : (tensor<1x1x9x9xbf16>, tensor<1x1x3x3xbf16>) -> tensor<1x1x7x7xf32>
+  func.return %y : tensor<1x1x7x7xf32>
+}
+
+// -----
+
+// One weight of two convolutions, the second of which has pads of different widths and no filter but
+// zeros in its second group.
+// CHECK-LABEL: @one_weight
+// CHECK-COUNT-2: core.conv {{.*}} tensor<2x1x3x1xf32>
+// CHECK-NOT:     tensor<2x1x3x3xf32>
+// NEAR-LABEL: @one_weight
+// NEAR-NOT:      tensor<2x1x3x3xf32>
+// NEAR:          func.return
+func.func @one_weight(%x : tensor<1x2x9x9xf32>) -> (tensor<1x2x7x7xf32>, tensor<1x2x10x8xf32>) {
+  %w = core.constant dense<[[[[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [-1.0, -2.0, -3.0]]], [[[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]]]> : tensor<2x1x3x3xf32>
+  %y = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [0, 0] [0, 0] groups 2 : (tensor<1x2x9x9xf32>, tensor<2x1x3x3xf32>) -> tensor<1x2x7x7xf32>
+  %z = core.conv %x, %w strides [1, 1] dilations [1, 1] pads [1, 0] [2, 1] groups 2 : (tensor<1x2x9x9xf32>, tensor<2x1x3x3xf32>) -> tensor<1x2x10x8xf32>
+  func.return %y, %z : tensor<1x2x7x7xf32>, tensor<1x2x10x8xf32>
+}

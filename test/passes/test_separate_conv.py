@@ -87,16 +87,17 @@ def test_sums_of_products(groups: int, terms: int) -> None:
 
 @pytest.mark.parametrize("groups", [1, 3])
 @pytest.mark.parametrize("error", [0.2, 0.5])
-def test_error(groups: int, error: float) -> None:
+@pytest.mark.parametrize("unit", [1.0, 2.0**-900, 2.0**900])
+def test_error(groups: int, error: float, unit: float) -> None:
     rng = np.random.default_rng(groups)
     u, v = rng.normal(size=(groups, 1, 2, 7)), rng.normal(size=(groups, 4, 1, 5))
     weight = np.einsum("gtci,gmtj->gmcij", u, v) + 0.3 * rng.normal(size=(groups, 4, 2, 7, 5))
-    module, _ = module_of(weight.reshape(groups * 4, 2, 7, 5), groups)
+    module, _ = module_of(weight.reshape(groups * 4, 2, 7, 5) * unit, groups)
     SeparateConvPass().apply(LowerdeckContext(), module)
     assert len(convolutions(module)) == 1
     SeparateConvPass(error=error).apply(LowerdeckContext(), module)
     module.verify()
-    difference = filters(module, groups).reshape(weight.shape) - weight
+    difference = filters(module, groups).reshape(weight.shape) / unit - weight
     distances = np.linalg.norm(difference.reshape(groups, -1), axis=1)
     norms = np.linalg.norm(weight.reshape(groups, -1), axis=1)
     assert (distances <= error * norms).all()
@@ -105,3 +106,11 @@ def test_error(groups: int, error: float) -> None:
     values = np.linalg.svd(weight.transpose(0, 2, 3, 1, 4).reshape(groups, 14, 20))[1]
     less = np.sqrt((values[:, terms - 1 :] ** 2).sum(1))
     assert (less > error * norms).any()
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan])
+@pytest.mark.parametrize("error", [0.0, 0.5])
+def test_weights_that_are_not_finite(value: float, error: float) -> None:
+    module, _ = module_of(np.full((4, 2, 7, 5), value), 1)
+    SeparateConvPass(error=error).apply(LowerdeckContext(), module)
+    assert len(convolutions(module)) == 1
