@@ -336,11 +336,11 @@ def _has_place(norm: LayerNormOp, op: MulOp | AddOp, parameter: SSAValue) -> boo
     if norm.bias is None:
         return True
     bias = number(norm.bias)
-    if bias != 0:
+    if bias is None or bias != 0:
         return False
     # It makes 0 of -0, and so does what is added next; but -0 changes nothing.
     added = parameter if isinstance(op, AddOp) else _added(op.result)
-    return np.signbit(bias) or (added is not None and _hides_signs(added))
+    return bool(np.signbit(bias)) or (added is not None and _hides_signs(added))
 
 
 def _added(value: SSAValue) -> SSAValue | None:
