@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TypeGuard
 
 from xdsl.context import Context
 from xdsl.dialects import func
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import (
+    FileLineColLoc,
+    IntAttr,
+    LocationAttr,
+    ModuleOp,
+    StringAttr,
+    UnknownLoc,
+)
 from xdsl.ir import Operation
 from xdsl.parser import Parser
-from xdsl.utils.exceptions import DiagnosticException, ParseError
+from xdsl.utils.exceptions import DiagnosticException, ParseError, VerifyException
 from xdsl.utils.lexer import Input, Span
 
 from lowerdeck.dialects.core.types import MAX_RANK
-from lowerdeck.dialects.errors import is_declared
+from lowerdeck.dialects.errors import is_declared, unverified
+from lowerdeck.dialects.interpret.errors import describe
 from lowerdeck.dialects.registry import register_dialects
 from lowerdeck.frontends.errors import FrontendError
 
@@ -35,7 +45,7 @@ def read_module(
         with open(path, encoding="utf-8") as file:
             text = file.read()
         module = parse_module(context or default_context(), text, path)
-        module.verify()
+        _verify(module, path)
         if names := [one.sym_name.data for one in module.walk() if _is_declared_only(one)]:
             raise FrontendError.of_file(path, f"functions without a body: {', '.join(names)}")
         return module
@@ -47,9 +57,22 @@ def read_module(
         raise FrontendError.of_file(path, "its regions are nested too deeply") from None
 
 
+def _verify(module: ModuleOp, path: str) -> None:
+    """FrontendError that lists the ops that do not verify."""
+    try:
+        module.verify()
+    except VerifyException:
+        found = islice(unverified(module), _LISTED)
+        lines = "\n".join(f"{describe(op)}: {text}" for op, text in found)
+        raise FrontendError.of_file(path, f"is not valid IR text:\n{lines}") from None
+
+
 def _is_declared_only(op: Operation) -> TypeGuard[func.FuncOp]:
     return isinstance(op, func.FuncOp) and not op.body.blocks
 
+
+_LISTED = 16
+"""Ops that do not verify and are named."""
 
 _LONGEST = 500
 """Characters of a line that an error shows."""
@@ -73,6 +96,8 @@ def parse_module(
     """
     The module in a text; ParseError or VerifyException if it is not well-formed.
 
+    An op that has no `loc` in the text is given its place there as its location.
+
     For some malformed text, such as numbers that are too large for their type, xDSL's parser raises
     whatever Python raises instead of its own error; such errors get the current parser position.
     """
@@ -86,7 +111,7 @@ def parse_module(
         # The parser of xDSL takes quadratic time for them.
         span = Span(found.start(), found.end(), Input(text, name))
         raise ParseError(span, f"a type of more than {MAX_RANK} dimensions")
-    parser = Parser(context, text, name)
+    parser = _LocatingParser(context, text, name)
     try:
         return parser.parse_module(allow_implicit)
     except Exception as error:
@@ -95,6 +120,40 @@ def parse_module(
         if not _comes_from_xdsl(error):
             raise
         parser.raise_error(f"{error or type(error).__name__}, in what ends here")
+
+
+class _LocatingParser(Parser):
+    """Ops that are read without a location are given their place in the text."""
+
+    def __init__(self, context: Context, text: str, name: str) -> None:
+        super().__init__(context, text, name)
+        self._file = StringAttr(name)
+        self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        self._after_location = -1
+        """Where the text goes on after the last location in it."""
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        module = super().parse_module(allow_implicit_module)
+        if isinstance(module.location, UnknownLoc) and self._after_location != self.pos:
+            # Not in the text as such; locations of files have line 0.
+            module.location = FileLineColLoc(self._file, IntAttr(0), IntAttr(0))
+        return module
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        op = super().parse_operation()
+        # The location is the last that an op has, so one in a region of it is not its own.
+        if isinstance(op.location, UnknownLoc) and self._after_location != self.pos:
+            line = bisect_right(self._line_starts, start)
+            column = start - self._line_starts[line - 1] + 1
+            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return op
+
+    def parse_optional_location(self) -> LocationAttr | None:
+        location = super().parse_optional_location()
+        if location is not None:
+            self._after_location = self.pos
+        return location
 
 
 def _comes_from_xdsl(error: Exception) -> bool:

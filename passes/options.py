@@ -76,7 +76,7 @@ class CompileOptions:
     """Names of passes that do nothing, members of groups included."""
     skip_nodes: str | Sequence[str] | None = field(default=None, metadata={"key": _patterns_key})
     """No optional rewrite consumes an op of a source node in whose name this regex is found, or one
-    of several."""
+    of several; or of a place in IR text, `file:line:col`, that it describes as a whole."""
     rewrite_limit: int | None = None
     """Make the first this many rewrites of the whole run, and no other."""
     strict_accuracy: bool = False

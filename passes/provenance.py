@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import cast
 
 from xdsl.dialects.builtin import (
@@ -30,6 +31,7 @@ from xdsl.parser import AttrParser
 from xdsl.printer import Printer
 
 from lowerdeck.dialects.frameworks import FrameworkOp
+from lowerdeck.dialects.locations import place
 from lowerdeck.passes.options import CompileOptions, regexes_of
 from lowerdeck.passes.order import post_order
 
@@ -51,7 +53,10 @@ class Origins:
 
 @irdl_attr_definition
 class DerivedLoc(Data[Origins], BuiltinAttribute):
-    """The location of an op that a rewrite made; prints as `fused["a", "b"]`."""
+    """
+    The location of an op that a rewrite made; prints as `fused["a", "b"]`, with the names of source
+    nodes or, if there are none, with places in a text: `fused["in.mlir":3:5, "in.mlir":4:5]`.
+    """
 
     name = "lowerdeck.derived_loc"
 
@@ -69,7 +74,10 @@ class DerivedLoc(Data[Origins], BuiltinAttribute):
         with printer.in_location():
             printer.print_string("fused")
             with printer.in_square_brackets():
-                printer.print_list(names, printer.print_string_literal)
+                if names:
+                    printer.print_list(names, printer.print_string_literal)
+                else:
+                    printer.print_list(_places(self, NAME_LIMIT), printer.print_attribute)
 
 
 def source_location(name: str, file: str | None = None) -> LocationAttr:
@@ -100,6 +108,12 @@ def source_names(op: Operation, limit: int = NAME_LIMIT) -> list[str]:
     return _names_and_rest(op.location, limit)[0]
 
 
+def sources(op: Operation) -> list[str]:
+    """What messages name as the origins of an op: `'conv1'` for nodes, else places in a text."""
+    names = [f"'{name}'" for name in source_names(op)]
+    return names or [str(place(location)) for location in _places(op.location, NAME_LIMIT)]
+
+
 def source_file(op: Operation) -> str | None:
     """The file of the first source node that names one."""
     for count, location in enumerate(_visit(op.location)):
@@ -111,10 +125,14 @@ def source_file(op: Operation) -> str | None:
 
 
 def describe(op: Operation) -> str:
-    """The form in which an error names an op: `model.onnx: node 'a', 'b' (core.conv)`."""
+    """
+    The form in which an error names an op: `model.onnx: node 'a', 'b' (core.conv)`, or for one of IR
+    text `in.mlir:3:5: op 'core.conv'`.
+    """
     names, more = _names_and_rest(op.location, 3)
-    file = source_file(op)
-    prefix = "" if file is None else f"{file}: "
+    places = _places(op.location, 1)
+    where = place(places[0]) if places else source_file(op)
+    prefix = "" if where is None else f"{where}: "
     if not names:
         return f"{prefix}op '{op.name}'"
     listed = ", ".join([*(f"'{name}'" for name in names), *([more] if more else [])])
@@ -123,15 +141,14 @@ def describe(op: Operation) -> str:
 
 
 def unmatched(module: Operation, patterns: Sequence[str]) -> list[str]:
-    """The regular expressions that are found in the name of no source node of a module."""
+    """The regular expressions that mean no source node and no place in the text of a module."""
     left = {pattern: re.compile(pattern) for pattern in patterns}
-    seen: set[str] = set()
+    seen: set[Attribute] = set()
     for op in module.walk():
         for location in _visit(op.location) if left else ():
-            name = _own_name(location)
-            if name is not None and name not in seen:
-                seen.add(name)
-                left = {text: regex for text, regex in left.items() if not regex.search(name)}
+            if location not in seen:
+                seen.add(location)
+                left = {text: regex for text, regex in left.items() if not _means(regex, location)}
     return list(left)
 
 
@@ -142,20 +159,22 @@ def warn_of_names(module: Operation, options: CompileOptions) -> None:
 
 
 class NodeMatcher:
-    """Tests whether an op originates from a source node whose name matches. Memoized."""
+    """
+    Tests whether an op originates from a source node in whose name a pattern is found, or from a
+    `file:line:col` that is all of a pattern: file names are no names of nodes. Memoized.
+    """
 
     def __init__(self, patterns: str | Sequence[str]) -> None:
         self._regexes = [re.compile(pattern) for pattern in regexes_of(patterns)]
         self._known: dict[Attribute, bool] = {}
 
     def matches(self, op: Operation) -> bool:
-        """True if one of the op's source nodes matches."""
+        """True if one of the op's source nodes or places matches."""
         return self._matches(op.location)
 
     def _matches(self, root: Attribute) -> bool:
         for location in post_order([root], _parents, self._known):
-            name = _own_name(location)
-            found = name is not None and any(regex.search(name) for regex in self._regexes)
+            found = any(_means(regex, location) for regex in self._regexes)
             self._known[location] = found or any(map(self._known.get, _parents(location)))
         return self._known[root]
 
@@ -176,6 +195,13 @@ def _parents(location: Attribute) -> Sequence[Attribute]:
 
 def _own_name(location: Attribute) -> str | None:
     return location.desc.data if isinstance(location, NameLoc) else None
+
+
+def _means(regex: re.Pattern[str], location: Attribute) -> bool:
+    if (name := _own_name(location)) is not None:
+        return regex.search(name) is not None
+    where = place(location)
+    return where is not None and regex.fullmatch(where) is not None
 
 
 def _visit(root: Attribute) -> Iterator[Attribute]:
@@ -206,3 +232,9 @@ def _names_and_rest(root: Attribute, limit: int) -> tuple[list[str], str]:
     if rest <= 0:
         return listed, "and more" if cut else ""
     return listed[:limit], f"and {'over ' if cut else ''}{rest} more"
+
+
+def _places(root: Attribute, limit: int) -> list[Attribute]:
+    """The first `limit` places in a text."""
+    visited = islice(_visit(root), _VISIT_LIMIT)
+    return list(islice((each for each in visited if place(each) is not None), limit))

@@ -9,7 +9,7 @@ from typing import IO
 from xdsl.ir import Operation
 
 from lowerdeck.passes.options import regexes_of
-from lowerdeck.passes.provenance import NodeMatcher, source_names
+from lowerdeck.passes.provenance import NodeMatcher, sources
 
 
 class Recorder:
@@ -72,10 +72,8 @@ class Recorder:
         self.statistics[pass_name, pattern] += 1
         if self._log is None and self.rewrites != self._limit:
             return
-        names: dict[str, None] = {}
-        for op in consumed:
-            names.update(dict.fromkeys(source_names(op)))
-        nodes = ", ".join(f"'{name}'" for name in names) or "no source node"
+        origins = dict.fromkeys(origin for op in consumed for origin in sources(op))
+        nodes = ", ".join(origins) or "no source node"
         text = f": {reason}" if reason else ""
         root = consumed[0].name if consumed else "nothing"
         self.last = f"{self.rewrites} {pass_name}/{pattern} on {root}{text}; from {nodes}"

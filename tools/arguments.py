@@ -100,7 +100,8 @@ def add_options(
         action="append",
         default=[],
         metavar="REGEX,...",
-        help="source nodes that optional rewrites leave alone; repeatable",
+        help="source nodes that optional rewrites leave alone, or places in IR text as a whole "
+        "(in.mlir:3:.*); repeatable",
     )
     add("--rewrite-limit", type=int, metavar="N", help="make the first N rewrites only")
     add(

@@ -153,7 +153,7 @@ def message_of(error: Exception, subject: str) -> str:
         case _:
             text = str(error).rstrip() or type(error).__name__
             # What is wrong may be in a file of the folder that is spoken of.
-            starts = (f"{subject}: ", f"{subject.rstrip(os.sep)}{os.sep}")
+            starts = (f"{subject}:", f"{subject.rstrip(os.sep)}{os.sep}")
             text = text if text.startswith(starts) else f"{subject}: {text}"
     return text
 
@@ -190,24 +190,17 @@ def verify(module: Any, file: str, last_pass: str | None = None) -> None:
     except VerifyException as error:
         problems = list(_verification_problems(module, file)) or [message_of(error, file)]
         if last_pass is not None:
-            problems.append(f"{file}: this is the module after the pass '{last_pass}'")
+            problems.append(f"{file}: note: this is the module after the pass '{last_pass}'")
         raise ToolError("\n".join(problems)) from error
 
 
 def _verification_problems(module: Any, file: str) -> Iterator[str]:
-    from xdsl.utils.exceptions import VerifyException
-
+    from lowerdeck.dialects.errors import unverified
     from lowerdeck.passes.provenance import describe, source_file
 
-    count = 0
-    for op in module.walk():
-        try:
-            op.verify(verify_nested_ops=False)
-        except VerifyException as error:
-            count += 1
-            where = describe(op) if source_file(op) is not None else f"{file}: {describe(op)}"
-            text = str(error).removeprefix("Operation does not verify: ")
-            yield f"{where}: {text}"
-            if count == _LISTED:
-                yield f"{file}: more ops may not verify"
-                return
+    for count, (op, text) in enumerate(unverified(module)):
+        if count == _LISTED:
+            yield f"{file}: note: more ops do not verify"
+            return
+        where = describe(op) if source_file(op) is not None else f"{file}: {describe(op)}"
+        yield f"{where}: {text}"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from inspect import cleandoc
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 from xdsl.passes import ModulePass
 
 from lowerdeck.lowering.targets.base import Target
+from lowerdeck.tools.arguments import load_plugins
 
 _SENTENCE = re.compile(r"(.+?[.:])(?:\s|$)")
 
@@ -87,3 +89,18 @@ def targets() -> str:
 def _lanes(target: Target) -> str:
     lanes = target.lanes_by_element.get("f32", 1)
     return f"{lanes:2} lanes of f32" if lanes > 1 else "no vectors     "
+
+
+class ListAction(argparse.Action):
+    """Prints what there is of something, and leaves."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, listed: str, help: str) -> None:
+        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
+        self._listed = listed
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: Any
+    ) -> None:
+        load_plugins("opt-tool", namespace.load)
+        print(passes() if self._listed == "passes" else targets())
+        parser.exit()

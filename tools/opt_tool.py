@@ -13,8 +13,7 @@ import re
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from time import perf_counter
+from io import BytesIO
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from xdsl.dialects.builtin import ModuleOp
@@ -32,7 +31,6 @@ from lowerdeck.frontends.frontend import formats, graph_file
 from lowerdeck.lowering.pipeline import (
     ALL_PASSES,
     LOADED,
-    Observer,
     check_options,
     no_pass,
     run_passes,
@@ -49,7 +47,9 @@ from lowerdeck.tools.arguments import (
     listed,
     load_plugins,
 )
-from lowerdeck.tools.common import ToolError, about, run_tool, verify
+from lowerdeck.tools.between_passes import BetweenPasses
+from lowerdeck.tools.common import ToolError, about, run_tool
+from lowerdeck.tools.listings import ListAction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,6 +72,8 @@ class OptTool(xDSLOptMain):
     def __init__(self, args: Sequence[str] | None = None) -> None:
         self.checker: PassChecker | None = None
         self._inputs: Mapping[str, NDArray[Any]] | None = None
+        self._expects = False
+        """Comments of the input say which errors are expected."""
         self.timings: list[tuple[str, float]] = []
         super().__init__(self.description, args)
 
@@ -147,8 +149,8 @@ class OptTool(xDSLOptMain):
             help="leave constants of more characters out of what these options print (default: "
             f"{_ELIDE_ABOVE})",
         )
-        add("--list-passes", action=_ListAction, listed="passes", help="list our passes, and leave")
-        add("--list-targets", action=_ListAction, listed="targets", help="list targets, and leave")
+        add("--list-passes", action=ListAction, listed="passes", help="list our passes, and leave")
+        add("--list-targets", action=ListAction, listed="targets", help="list targets, and leave")
         add("--pass-statistics", action="store_true", help="rewrites by pattern, to stderr")
         add("--rewrite-log", action="store_true", help="each rewrite made, to stderr")
         add(
@@ -181,6 +183,18 @@ class OptTool(xDSLOptMain):
         add("--load-pass", action="append", dest="load", help=argparse.SUPPRESS)
 
     # Input
+
+    def prepare_input(self) -> tuple[list[tuple[IO[bytes], int]], str]:
+        """The chunks of the input; those of text begin with as many empty lines as precede them."""
+        chunks, extension = super().prepare_input()
+        if extension != "mlir":
+            return chunks, extension
+        texts = [b"\n" * offset + chunk.read() for chunk, offset in chunks]
+        if self.args.verify_diagnostics:
+            from lowerdeck.tools.diagnostics import has_expectations
+
+            self._expects = any(has_expectations(text.decode(errors="replace")) for text in texts)
+        return [(BytesIO(text), 0) for text in texts], extension
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         """The input, its format from its content where the suffix is none that is known."""
@@ -257,7 +271,7 @@ class OptTool(xDSLOptMain):
 
     def apply_passes(self, prog: ModuleOp) -> None:
         """The passes of the pipeline, or those of each phase up to that of `--compile-to`."""
-        observer = _Between(self)
+        observer = BetweenPasses(self)
         observer.verify(prog)
         if self.args.compile_to is None:
             run_passes(self.ctx, prog, self.pipeline.passes, observer)
@@ -310,47 +324,68 @@ class OptTool(xDSLOptMain):
     def run(self) -> None:
         """Read, transform and print every chunk; files appear only when all of it went well."""
         chunks, extension = self.prepare_input()
+        mismatches: list[str] = []
         if self.args.check_each and self.args.inputs:
             from lowerdeck.tools.arguments import read_arrays
 
             self._inputs = read_arrays(self.args.inputs)
         with self._outputs() as (output, weights):
-            for position, (chunk, offset) in enumerate(chunks):
+            for position, (chunk, _) in enumerate(chunks):
                 if position > 0:
                     output.write("// -----\n")
                 with chunk:
-                    self._run_chunk(chunk, extension, offset, output, weights)
+                    if self._expects:
+                        mismatches += self._mismatches(chunk, extension, output, weights)
+                    else:
+                        self._run_chunk(chunk, extension, output, weights)
+            if mismatches:
+                raise ToolError("\n".join(mismatches))
         self._report()
 
     def _run_chunk(
-        self,
-        chunk: IO[bytes],
-        extension: str,
-        offset: int,
-        output: IO[str],
-        weights: WeightsFile | None,
+        self, chunk: IO[bytes], extension: str, output: IO[str], weights: WeightsFile | None
     ) -> None:
+        """Print the module of a chunk, or an error that the user asked to be printed."""
         try:
-            with about(self.get_input_name()):
-                module = self._parse(chunk, extension, offset)
-                if module is None:
-                    return
-                warn_of_names(module, self.context.options)
-                self.checker = self._new_checker()
-                self.apply_passes(module)
-                if weights is not None:
-                    weights.store(module)
-                text = self.output_resulting_program(module)
-                if self.checker is not None:
-                    self.checker.finish()
-                output.write(text)
-                output.flush()
+            self._transform_chunk(chunk, extension, output, weights)
         except ToolError as error:
             parsing = isinstance(error.__cause__, ParseError)
             expected = self.args.parsing_diagnostics if parsing else self.args.verify_diagnostics
             if not expected:
                 raise
             print(error, file=output)
+
+    def _mismatches(
+        self, chunk: IO[bytes], extension: str, output: IO[str], weights: WeightsFile | None
+    ) -> list[str]:
+        """Print the module of a chunk; how its errors differ from those that it expects."""
+        from lowerdeck.tools.diagnostics import mismatches
+
+        text, found = chunk.read().decode(errors="replace"), None
+        chunk.seek(0)
+        try:
+            self._transform_chunk(chunk, extension, output, weights)
+        except ToolError as error:
+            found = error
+        return mismatches(text, self.get_input_name(), found)
+
+    def _transform_chunk(
+        self, chunk: IO[bytes], extension: str, output: IO[str], weights: WeightsFile | None
+    ) -> None:
+        with about(self.get_input_name()):
+            module = self.parse_chunk(chunk, extension)
+            if module is None:
+                return
+            warn_of_names(module, self.context.options)
+            self.checker = self._new_checker()
+            self.apply_passes(module)
+            if weights is not None:
+                weights.store(module)
+            text = self.output_resulting_program(module)
+            if self.checker is not None:
+                self.checker.finish()
+            output.write(text)
+            output.flush()
 
     def _new_checker(self) -> PassChecker | None:
         if not self.args.check_each:
@@ -365,14 +400,6 @@ class OptTool(xDSLOptMain):
             max_steps=self.args.check_steps or MAX_STEPS,
             allow_unchecked=self.args.allow_unchecked,
         )
-
-    def _parse(self, chunk: IO[bytes], extension: str, offset: int) -> ModuleOp | None:
-        """The module of a chunk; line numbers in errors are those of the whole file."""
-        try:
-            return self.parse_chunk(chunk, extension, offset)
-        except ParseError as error:
-            error.span = replace(error.span, line_offset=offset)
-            raise
 
     @contextmanager
     def _outputs(self) -> Generator[tuple[IO[str], WeightsFile | None]]:
@@ -409,76 +436,6 @@ class OptTool(xDSLOptMain):
             print(f"{total:10.4f} s  in total", file=sys.stderr)
         if self.args.pass_statistics:
             print(self.context.recorder.summary(), file=sys.stderr)
-
-
-class _Between(Observer):
-    """After each pass: measure, verify, print, check."""
-
-    def __init__(self, tool: OptTool) -> None:
-        self._tool = tool
-        self._started = 0.0
-        self._last: ModulePass | None = None
-        self._text = ""
-        """The IR before the pass, if its change is to be printed."""
-
-    def verify(self, module: ModuleOp) -> None:
-        """ToolError if the module does not verify."""
-        if not self._tool.args.disable_verify:
-            name = None if self._last is None else self._last.name
-            verify(module, self._tool.get_input_name(), name)
-
-    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-        args = self._tool.args
-        if self._last is not None and args.print_between_passes:
-            self._tool.print_ir(f"after {self._last.name}", module, sys.stdout)
-        if pass_.name in listed(args.print_ir_before):
-            self._tool.print_ir(f"before {pass_.name}", module, sys.stderr)
-        if args.print_ir_diff and self._is_of_interest(pass_):
-            self._text = self._tool.text_of(module)
-        if self._tool.checker is not None:
-            self._tool.checker.before_pass(pass_, phase, module)
-        self._started = perf_counter()
-
-    def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
-        self._tool.timings.append((pass_.name, perf_counter() - self._started))
-        self._last = pass_
-        self.verify(module)
-        args = self._tool.args
-        if args.print_ir_diff and self._is_of_interest(pass_):
-            self._print_diff(pass_, module)
-        elif args.print_ir_after_all or pass_.name in listed(args.print_ir_after):
-            self._tool.print_ir(f"after {pass_.name}", module, sys.stderr)
-        if self._tool.checker is not None:
-            self._tool.checker.after_pass(pass_, phase, module)
-
-    def _is_of_interest(self, pass_: ModulePass) -> bool:
-        asked = listed(self._tool.args.print_ir_after)
-        return not asked or pass_.name in asked
-
-    def _print_diff(self, pass_: ModulePass, module: ModuleOp) -> None:
-        from difflib import unified_diff
-
-        before, after = self._text.splitlines(), self._tool.text_of(module).splitlines()
-        names = f"before {pass_.name}", f"after {pass_.name}"
-        for line in unified_diff(before, after, *names, lineterm=""):
-            print(line, file=sys.stderr)
-
-
-class _ListAction(argparse.Action):
-    """Prints what there is of something, and leaves."""
-
-    def __init__(self, option_strings: Sequence[str], dest: str, *, listed: str, help: str) -> None:
-        super().__init__(option_strings, dest=argparse.SUPPRESS, nargs=0, help=help)
-        self._listed = listed
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *_: Any
-    ) -> None:
-        from lowerdeck.tools import listings
-
-        load_plugins("opt-tool", namespace.load)
-        print(listings.passes() if self._listed == "passes" else listings.targets())
-        parser.exit()
 
 
 @contextmanager

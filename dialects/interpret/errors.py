@@ -8,6 +8,8 @@ from xdsl.dialects.builtin import ArrayAttr, FusedLoc, NameLoc
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.exceptions import InterpretationError
 
+from lowerdeck.dialects.locations import place
+
 
 class InterpretError(InterpretationError):
     """A module or its inputs cannot be run; the message says what was found and expected."""
@@ -18,9 +20,12 @@ class StepLimitError(InterpretError):
 
 
 def describe(op: Operation) -> str:
-    """`node 'name' (op)`, or only the op where no source node is known."""
+    """`node 'name' (op)`, or where no source node is known, the op and its place in a text."""
     name = _source_name(op.location)
-    return f"'{op.name}'" if name is None else f"node '{name}' ({op.name})"
+    if name is not None:
+        return f"node '{name}' ({op.name})"
+    where = place(op.location)
+    return f"'{op.name}'" if where is None else f"{where}: '{op.name}'"
 
 
 def _source_name(location: Attribute) -> str | None:

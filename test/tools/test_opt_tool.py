@@ -139,7 +139,7 @@ def test_all_wrong_ops_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main([str(source)]) == 1
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2
-    assert lines[0].startswith(f"{source}: op 'core.exp': ")
+    assert lines[0].startswith(f"{source}:3:3: op 'core.exp': ")
     assert lines[1].startswith(f"{source}: node 'the-node' (core.add): ")
 
 

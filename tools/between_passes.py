@@ -1,0 +1,70 @@
+"""What opt-tool does between passes."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+from lowerdeck.lowering.pipeline import Observer
+from lowerdeck.tools.arguments import listed
+from lowerdeck.tools.common import verify
+
+if TYPE_CHECKING:
+    from lowerdeck.tools.opt_tool import OptTool
+
+
+class BetweenPasses(Observer):
+    """After each pass: measure, verify, print, check."""
+
+    def __init__(self, tool: OptTool) -> None:
+        self._tool = tool
+        self._started = 0.0
+        self._last: ModulePass | None = None
+        self._text = ""
+        """The IR before the pass, if its change is to be printed."""
+
+    def verify(self, module: ModuleOp) -> None:
+        """ToolError if the module does not verify."""
+        if not self._tool.args.disable_verify:
+            name = None if self._last is None else self._last.name
+            verify(module, self._tool.get_input_name(), name)
+
+    def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        args = self._tool.args
+        if self._last is not None and args.print_between_passes:
+            self._tool.print_ir(f"after {self._last.name}", module, sys.stdout)
+        if pass_.name in listed(args.print_ir_before):
+            self._tool.print_ir(f"before {pass_.name}", module, sys.stderr)
+        if args.print_ir_diff and self._is_of_interest(pass_):
+            self._text = self._tool.text_of(module)
+        if self._tool.checker is not None:
+            self._tool.checker.before_pass(pass_, phase, module)
+        self._started = perf_counter()
+
+    def after_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
+        self._tool.timings.append((pass_.name, perf_counter() - self._started))
+        self._last = pass_
+        self.verify(module)
+        args = self._tool.args
+        if args.print_ir_diff and self._is_of_interest(pass_):
+            self._print_diff(pass_, module)
+        elif args.print_ir_after_all or pass_.name in listed(args.print_ir_after):
+            self._tool.print_ir(f"after {pass_.name}", module, sys.stderr)
+        if self._tool.checker is not None:
+            self._tool.checker.after_pass(pass_, phase, module)
+
+    def _is_of_interest(self, pass_: ModulePass) -> bool:
+        asked = listed(self._tool.args.print_ir_after)
+        return not asked or pass_.name in asked
+
+    def _print_diff(self, pass_: ModulePass, module: ModuleOp) -> None:
+        from difflib import unified_diff
+
+        before, after = self._text.splitlines(), self._tool.text_of(module).splitlines()
+        names = f"before {pass_.name}", f"after {pass_.name}"
+        for line in unified_diff(before, after, *names, lineterm=""):
+            print(line, file=sys.stderr)
