@@ -126,8 +126,8 @@ def source_file(op: Operation) -> str | None:
 
 def describe(op: Operation) -> str:
     """
-    The form in which an error names an op: `model.onnx: node 'a', 'b' (core.conv)`, or for one of IR
-    text `in.mlir:3:5: op 'core.conv'`.
+    The form in which an error names an op: `model.onnx: node 'a', 'b' (core.conv)`, or for one of
+    IR text `in.mlir:3:5: op 'core.conv'`.
     """
     names, more = _names_and_rest(op.location, 3)
     places = _places(op.location, 1)
