@@ -17,7 +17,7 @@ func.func @unknown(%x : tensor<2xf32>) -> tensor<2xf32> {
 // -----
 
 // CHECK: {{// }}-----
-// CHECK-NEXT: opt-tool-split.mlir:23:3: op 'core.exp': result 0 has type tensor<3xf32>
+// CHECK-NEXT: opt-tool-split.mlir:22:3: op 'core.exp': result 0 has type tensor<3xf32>
 func.func @wrong(%x : tensor<2xf32>) -> tensor<3xf32> {
   %y = core.exp %x : (tensor<2xf32>) -> tensor<3xf32>
   func.return %y : tensor<3xf32>
