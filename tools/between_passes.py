@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Protocol
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -14,13 +15,33 @@ from lowerdeck.tools.arguments import listed
 from lowerdeck.tools.common import verify
 
 if TYPE_CHECKING:
-    from lowerdeck.tools.opt_tool import OptTool
+    from lowerdeck.tools.check_each import PassChecker
+
+
+class Tool(Protocol):
+    """The tool that runs the passes."""
+
+    args: argparse.Namespace
+    checker: PassChecker | None
+    timings: list[tuple[str, float]]
+
+    def get_input_name(self) -> str:
+        """The file that messages are about."""
+        ...
+
+    def print_ir(self, when: str, module: ModuleOp, stream: IO[str]) -> None:
+        """Print the module as it is before or after a pass."""
+        ...
+
+    def text_of(self, module: ModuleOp) -> str:
+        """The module as text."""
+        ...
 
 
 class BetweenPasses(Observer):
     """After each pass: measure, verify, print, check."""
 
-    def __init__(self, tool: OptTool) -> None:
+    def __init__(self, tool: Tool) -> None:
         self._tool = tool
         self._started = 0.0
         self._last: ModulePass | None = None
