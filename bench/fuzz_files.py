@@ -185,8 +185,11 @@ def _where(error: BaseException) -> str:
 
 
 @contextmanager
-def _limited() -> Generator[None]:
-    """TimeIsUp once the CPU time is used up; a process that does not listen is killed later."""
+def _limited(*, is_killed: bool = True) -> Generator[None]:
+    """
+    TimeIsUp once the CPU time is used up, and again if that is ignored; a process that does not
+    listen may be killed later.
+    """
 
     def stop(signal_: int, frame: FrameType | None) -> None:
         del signal_, frame
@@ -194,9 +197,10 @@ def _limited() -> Generator[None]:
 
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (int(used + CPU_SECONDS) + _SPARE_SECONDS, hard))
+    if is_killed:
+        resource.setrlimit(resource.RLIMIT_CPU, (int(used + CPU_SECONDS) + _SPARE_SECONDS, hard))
     signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS, 1.0)
     try:
         yield
     finally:
@@ -459,14 +463,12 @@ def _show(run_: Run, number: int, out: Path | None) -> int:
 
 
 def _warm_up(run_: Run) -> None:
-    """
-    Load what whole models of each format need, before workers are forked; without limits, which
-    this process, perhaps a large one, would be killed by.
-    """
+    """Load what whole models of each format need, before workers are forked."""
     first = {(seed.format, seed.phase): seed for seed in reversed(run_.seeds)}
     for seed in first.values():
         write(seed.files, run_.folder / "model")
-        with contextlib.suppress(Exception):
+        # This process, which may have used much time already, is not to be killed.
+        with contextlib.suppress(Exception, TimeIsUp), _limited(is_killed=False):
             run(seed, run_.folder / "model", whole=True)
     gc.collect()
 
