@@ -430,7 +430,7 @@ func.func @negative_zeros(%x : tensor<2x4x5xf32>) -> tensor<2x4x5xf32> {
 
 // -----
 
-// The product is a result too, so that it shows what 0 becomes; so is the normalization without
+// The quotient by the product shows what 0 becomes; so is the normalization without
 // parameters; and groups with a scale of two have no place for a bias of channels.
 // CHECK-LABEL: @product_used
 // CHECK:         core.mul
@@ -447,8 +447,9 @@ func.func @product_used(%x : tensor<2x4x5xf32>) -> (tensor<2x4x5xf32>, tensor<2x
   %i = core.layer_norm %g, %one, %zero axis 2 {epsilon = 6.250000e-02 : f64} : (tensor<2x2x10xf32>, tensor<2x1xf32>, tensor<2x1xf32>) -> tensor<2x2x10xf32>
   %r = core.reshape %i [2, 4, 5] : (tensor<2x2x10xf32>) -> tensor<2x4x5xf32>
   %0 = core.mul %r, %s : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
-  %1 = core.add %0, %b : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
-  func.return %0, %1 : tensor<2x4x5xf32>, tensor<2x4x5xf32>
+  %1 = core.div %x, %0 : (tensor<2x4x5xf32>, tensor<2x4x5xf32>) -> tensor<2x4x5xf32>
+  %2 = core.add %0, %b : (tensor<2x4x5xf32>, tensor<4x1xf32>) -> tensor<2x4x5xf32>
+  func.return %1, %2 : tensor<2x4x5xf32>, tensor<2x4x5xf32>
 }
 func.func @both_used(%x : tensor<2x4x5xf32>) -> (tensor<2x4x5xf32>, tensor<2x4x5xf32>) {
   %one = core.constant dense<1.0> : tensor<2x1xf32>

@@ -45,7 +45,8 @@ func.func @twice(%x : tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
 
 // -----
 
-// The sum is along another axis; the maximum is; it is a minimum; the sum is of all elements.
+// The sum is along another axis; the maximum is; it is a minimum; the sum is of all elements;
+// the maximum is.
 // CHECK-LABEL: @other_sum
 // CHECK-NOT:     core.softmax
 // CHECK-LABEL: @other_maximum
@@ -54,6 +55,8 @@ func.func @twice(%x : tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
 // CHECK:         core.softmax %{{[0-9]+}} axis 1
 // CHECK-LABEL: @two_axes
 // CHECK-NOT:     core.softmax
+// CHECK-LABEL: @maximum_of_all
+// CHECK:         core.softmax %{{[0-9]+}} axis 0
 func.func @other_sum(%x : tensor<4x4xf32>) -> tensor<4x4xf32> {
   %0 = core.reduce max %x [1] {keep_dims = true} : (tensor<4x4xf32>) -> tensor<4x1xf32>
   %1 = core.sub %x, %0 : (tensor<4x4xf32>, tensor<4x1xf32>) -> tensor<4x4xf32>
@@ -81,6 +84,12 @@ func.func @two_axes(%x : tensor<4x4xf32>) -> tensor<4x4xf32> {
   %3 = core.reduce sum %2 [0, 1] {keep_dims = true} : (tensor<4x4xf32>) -> tensor<1x1xf32>
   %4 = core.div %2, %3 : (tensor<4x4xf32>, tensor<1x1xf32>) -> tensor<4x4xf32>
   func.return %4 : tensor<4x4xf32>
+}
+func.func @maximum_of_all(%x : tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = core.reduce max %x [0, 1] {keep_dims = true} : (tensor<4x4xf32>) -> tensor<1x1xf32>
+  %1 = core.sub %x, %0 : (tensor<4x4xf32>, tensor<1x1xf32>) -> tensor<4x4xf32>
+  %2 = core.softmax %1 axis 0 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  func.return %2 : tensor<4x4xf32>
 }
 
 // -----
