@@ -23,9 +23,9 @@ class FusePass(PassGroup):
     `fuse-channel-shuffle`, `fuse-activation`, `fuse-norm`, and then `fuse-linear`, `merge-linear`,
     `decompose-linear`.
 
-    Formulas come first, because their constants tell them apart; the softmax before attention, of
-    which it is a part. Then linear ops become part of
-    weights; those left in a row, a product and a sum; and normalizations still left, the same.
+    Formulas come first, because their constants tell them apart; softmax before attention, of which
+    it is a part. Then linear ops become part of weights; those left in a row, a product and a sum;
+    and normalizations still left, the same.
     """
 
     name = "fuse"

@@ -63,7 +63,7 @@ refuse(
 )
 refuse(
     "RelativePositionBias",
-    "rounds logarithms of distances as one graphics card does, with its table by columns",
+    "sorts distances by logarithms that are cut off in single precision",
     "save the model without this fusion (the transformer optimizer makes it)",
 )
 refuse(
