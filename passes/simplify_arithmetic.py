@@ -22,6 +22,7 @@ from lowerdeck.dialects.core.types import (
     f64,
     i1,
     is_float,
+    is_unsigned,
     numpy_dtype,
     static_shape,
 )
@@ -110,7 +111,7 @@ class DropRepeatedOperand(Equation):
 
 
 class CancelUnary(Equation):
-    """neg(neg(x)), not(not(x)) -> x; abs(neg(x)), abs(abs(x)) -> abs(x)"""
+    """neg(neg(x)), not(not(x)) -> x; abs(neg(x)) [signed], abs(abs(x)) -> abs(x)"""
 
     name = "cancel-unary"
     roots = (e.NegOp, e.NotOp, e.AbsOp)
@@ -121,6 +122,9 @@ class CancelUnary(Equation):
             return f"two {op.name} cancel", inner.input, (inner,)
         if isinstance(op, e.AbsOp) and isinstance(inner, e.NegOp | e.AbsOp):
             x = inner.input
+            # Of unsigned integers, neg gives 2^bits - x, which abs keeps.
+            if isinstance(inner, e.NegOp) and is_unsigned(element_type(x)):
+                return None
             return f"the sign of {inner.name} is dropped", lambda: e.AbsOp(x), (inner,)
         return None
 
@@ -297,7 +301,7 @@ class SimplifyArithmeticPass(PatternPass):
     - x + 0, x - 0, x * 1, x / 1, x ^ 1, x and true, x or 0, x xor 0, x << 0 -> x
       [not float x + 0, which makes 0 of -0, but x + -0 and x - 0; no broadcasting]
     - max(x, x), min(x, x), x and x, x or x, select(c, x, x) -> x
-    - neg(neg(x)), not(not(x)) -> x; abs(neg(x)), abs(abs(x)) -> abs(x)
+    - neg(neg(x)), not(not(x)) -> x; abs(neg(x)) [signed], abs(abs(x)) -> abs(x)
     - not(x < y) -> x >= y [integers]; not(x == y) -> x != y; select(not c, x, y) -> select(c, y, x)
     - x ^ 2 -> x * x; x / c -> x * (1 / c) [c a power of two]
     - c + x -> x + c; (x + c1) + c2 -> x + (c1 + c2) [integers]; likewise for *

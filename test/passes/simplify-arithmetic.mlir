@@ -75,6 +75,21 @@ func.func @unary(%x : tensor<f32>, %b : tensor<i1>) -> (tensor<f32>, tensor<i1>,
 
 // -----
 
+// Without a sign, -3 is 253, which abs keeps; abs(abs(x)) is abs(x) all the same.
+// CHECK-LABEL: @unsigned
+// CHECK-NEXT:    %[[N:.*]] = core.neg %x
+// CHECK-NEXT:    %[[A:.*]] = core.abs %[[N]]
+// CHECK-NEXT:    %[[B:.*]] = core.abs %[[N]]
+// CHECK-NEXT:    func.return %[[A]], %[[B]]
+func.func @unsigned(%x : tensor<3xui8>) -> (tensor<3xui8>, tensor<3xui8>) {
+  %n = core.neg %x : (tensor<3xui8>) -> tensor<3xui8>
+  %a = core.abs %n : (tensor<3xui8>) -> tensor<3xui8>
+  %b = core.abs %a : (tensor<3xui8>) -> tensor<3xui8>
+  func.return %a, %b : tensor<3xui8>, tensor<3xui8>
+}
+
+// -----
+
 // With NaN both x < y and x >= y are false; integers have no NaN, and eq is the opposite of ne.
 // CHECK-LABEL: @comparison
 // CHECK:         core.compare lt %x, %y
