@@ -17,7 +17,7 @@ from lowerdeck.dialects.core.index_maps import MovesElements
 from lowerdeck.dialects.core.linear import LINEAR
 from lowerdeck.dialects.core.reduce import ArgReduceOp, CumulativeOp, PoolOp, ReduceOp, SoftmaxOp
 from lowerdeck.dialects.core.tensor import ConcatOp, PadOp, TransposeOp
-from lowerdeck.dialects.core.types import element_type, numpy_dtype, static_shape
+from lowerdeck.dialects.core.types import dims_of, element_type, numpy_dtype, static_shape
 from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter
 from lowerdeck.passes.loops import is_outside
 from lowerdeck.passes.symbols import symbols_used_by
@@ -35,8 +35,8 @@ _TOTAL = (
     ReduceOp,
     SoftmaxOp,
 )
-"""Ops that no value of their operands makes fail. Those with indices from data are not among them:
-an index may be outside."""
+"""Ops that no value of their operands makes fail, if there is one. Those with indices from data are
+not among them: an index may be outside."""
 
 _MOST_GROWTH = 1 << 20
 """The greatest number of bytes by which a hoisted result may be larger than its operands."""
@@ -81,6 +81,8 @@ def _may_move(op: Operation) -> bool:
         return True
     if not isinstance(op, _TOTAL) or op.regions or symbols_used_by(op):
         return False
+    if isinstance(op, ArgReduceOp) and dims_of(op.input)[op.axis.data] == 0:
+        return False
     # Sizes that are not numbers are checked at run time, where the op is.
     inputs, outputs = _bytes(op.operands), _bytes(op.results)
     return inputs is not None and outputs is not None and outputs - inputs <= _MOST_GROWTH
@@ -110,10 +112,11 @@ class HoistInvariantsPass(PatternPass):
     - loop { constant } -> constant; loop
 
     The loop may not run at all. So only ops move that are defined for all values: none that reads
-    or writes at indices from data, of which one may be outside, none with a region, and none whose
-    sizes are checked at run time. Reshapes, slices and broadcasts stay unless what moves reads
-    them: where they are, they only change indices. Inner loops come first, so that an op moves out
-    of all loops that leave its operands alone.
+    or writes at indices from data, of which one may be outside, none that looks for the place of an
+    extremum among no elements, none with a region, and none whose sizes are checked at run time.
+    Reshapes, slices and broadcasts stay unless what moves reads them: where they are, they only
+    change indices. Inner loops come first, so that an op moves out of all loops that leave its
+    operands alone.
     """
 
     name = "hoist-invariants"

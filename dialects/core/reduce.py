@@ -57,7 +57,8 @@ class ReduceOp(CoreOp):
     Combine the elements along `axes` by `kind`.
 
     Of no elements: 0, 1, the lowest and the highest value (infinities for floats). Max and min give
-    NaN if an element is NaN. i1 allows max (any) and min (all).
+    NaN if an element is NaN. i1 allows max (any) and min (all). Along no dimensions, the result is
+    the input, bit for bit; along others, the sum of -0 alone is 0.
 
     Constraints:
 

@@ -49,6 +49,8 @@ def _highest(dtype: np.dtype[Any]) -> Any:
 def _reduce(op: reduce.ReduceOp, args: Sequence[Array], symbols: Symbols) -> Array:
     (x,) = args
     kind, axes, keep = op.kind.data, tuple(ints(op.axes)), flag(op.keep_dims)
+    if not axes:
+        return x
     wide = widened(x)
     if kind in (ReduceKind.MAX, ReduceKind.MIN):
         is_max = kind == ReduceKind.MAX

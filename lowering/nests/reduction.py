@@ -67,20 +67,25 @@ def _result(b: KernelBuilder, kind: ReduceKind, total: SSAValue, element: Attrib
 @anchor(ReduceOp)
 def lower_reduce(k: KernelLowering, op: ReduceOp) -> None:
     """A loop nest over the reduced dimensions for each result element."""
+    with k.builder.nest(dims_of(op.result), parallel=True) as at:
+        k.finish(op, at, _reduced(k, op, at))
+
+
+def _reduced(k: KernelLowering, op: ReduceOp, at: Index) -> SSAValue:
+    """An element of the result."""
     b, dims, axes = k.builder, dims_of(op.input), ints(op.axes)
     element, kind = element_type(op.input), op.kind.data
+    if not axes:
+        return k.element(op.input, at)
     keep = bool(op.keep_dims.value.data)
-    with b.nest(dims_of(op.result), parallel=True) as at:
 
-        def combine(
-            inner: Sequence[Expr], values: Sequence[SSAValue], at: Index = at
-        ) -> Sequence[SSAValue]:
-            value = k.element(op.input, _merge(at, inner, axes, len(dims), keep))
-            return [_combine(b, kind, values[0], value, element)]
+    def combine(inner: Sequence[Expr], values: Sequence[SSAValue]) -> Sequence[SSAValue]:
+        value = k.element(op.input, _merge(at, inner, axes, len(dims), keep))
+        return [_combine(b, kind, values[0], value, element)]
 
-        bounds = [(Expr.const(0), dims[axis]) for axis in axes]
-        total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
-        k.finish(op, at, _result(b, kind, total, element))
+    bounds = [(Expr.const(0), dims[axis]) for axis in axes]
+    total = b.carry_nest(bounds, [_start(b, kind, element)], combine)[0]
+    return _result(b, kind, total, element)
 
 
 def _merge(at: Index, inner: Index, axes: Sequence[int], rank: int, keep: bool) -> list[Expr]:

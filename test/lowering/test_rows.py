@@ -13,12 +13,15 @@ import ml_dtypes
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from xdsl.printer import Printer
 
+import lowerdeck
 from lowerdeck.dialects.core import reduce as r
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import LayerNormOp
+from lowerdeck.dialects.interpret import run_module
 
-from .programs import typed  # noqa: TID251  (these are tests, not the folder of sources)
+from .programs import module_of, typed  # noqa: TID251  (these are tests, not the folder of sources)
 from .targets import EVERY_TARGET, suite_for  # noqa: TID251  (as above)
 from .test_layouts import add  # noqa: TID251  (as above)
 
@@ -76,6 +79,23 @@ def test_reductions(tmp_path: Path, target: str) -> None:
             x,
         )
     suite.check()
+
+
+@pytest.mark.parametrize("disable", [(), ("fold-identities",)])
+def test_reductions_along_no_dimensions(tmp_path: Path, disable: tuple[str, ...]) -> None:
+    """They give the input as it is, whether or not a pass drops them: 0 + -0 would be 0."""
+
+    def body(x: Any) -> list[Any]:
+        return [r.ReduceOp("sum", x, []), r.ReduceOp("prod", x, [])]
+
+    module = module_of([typed(np.float32, 4)], body)
+    path = tmp_path / "nothing.mlir"
+    with path.open("w", encoding="utf-8") as text:
+        Printer(text).print_op(module)
+    x = np.array([-0.0, 0.0, np.inf, -1.5], np.float32)
+    meant = run_module(module, {"0": x}).values()
+    for found in [*meant, *lowerdeck.compile(path, disable=disable)(x)]:
+        assert np.asarray(found).tobytes() == x.tobytes()
 
 
 @pytest.mark.parametrize("target", EVERY_TARGET)

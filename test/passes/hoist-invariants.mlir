@@ -121,3 +121,26 @@ func.func @main(%x : tensor<2048x2048xf32>, %a : tensor<2048x1xf32>, %b : tensor
   }
   func.return %r : tensor<2048x2048xf32>
 }
+
+// -----
+
+// Among no elements there is none that is the least: only a loop that runs may fail of it.
+// CHECK-LABEL: func.func @main
+// CHECK:         core.arg_reduce max %a axis 0
+// CHECK:         core.loop
+// CHECK-NOT:     axis 0
+// CHECK:           core.arg_reduce min %a axis 1
+func.func @main(%x : tensor<0xi64>, %y : tensor<2xi64>, %a : tensor<2x0xf32>)
+    -> (tensor<0xi64>, tensor<2xi64>) {
+  %n = core.constant dense<0> : tensor<i64>
+  %r, %s = core.loop trip %n : tensor<i64> carry %x, %y : tensor<0xi64>, tensor<2xi64>
+      -> tensor<0xi64>, tensor<2xi64> {
+  ^bb0(%i : tensor<i64>, %v : tensor<0xi64>, %w : tensor<2xi64>):
+    %p = core.arg_reduce max %a axis 0 : (tensor<2x0xf32>) -> tensor<0xi64>
+    %q = core.arg_reduce min %a axis 1 : (tensor<2x0xf32>) -> tensor<2xi64>
+    %t = core.add %v, %p : (tensor<0xi64>, tensor<0xi64>) -> tensor<0xi64>
+    %u = core.add %w, %q : (tensor<2xi64>, tensor<2xi64>) -> tensor<2xi64>
+    core.yield %t, %u : tensor<0xi64>, tensor<2xi64>
+  }
+  func.return %r, %s : tensor<0xi64>, tensor<2xi64>
+}
