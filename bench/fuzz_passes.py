@@ -26,6 +26,8 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from typing import Any, cast
@@ -34,7 +36,7 @@ import hypothesis
 import numpy as np
 import onnx_graphs
 from core_programs import Array, random_program
-from fuzz_onnx import Witnesses
+from fuzz_onnx import Witnesses, cause_of_death
 from fuzzing import REFUSALS, Mismatch
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -390,11 +392,26 @@ class Fuzz:
             self._progress(count)
 
     def try_graphs(self, count: int, seed: int) -> None:
-        """Graphs of ONNX, which others compute, too."""
+        """Graphs of ONNX, which others compute, too: each in a process, which may die of those."""
+        context = get_context("fork")
         for number in range(seed, seed + count):
-            self.try_graph(number)
+            ours, theirs = context.Pipe(duplex=False)
+            child = context.Process(target=self._try_apart, args=(number, theirs))
+            child.start()
+            theirs.close()
+            try:
+                self.counts, self.rewrites, self.kinds = ours.recv()
+            except EOFError:
+                status, message = cause_of_death(number)
+                print(f"graph {number}: {message}", flush=True)
+                self.counts["findings" if status == "lost" else "nobody computes it"] += 1
+            child.join()
             if number % _BATCH == _BATCH - 1:
                 self._progress(count)
+
+    def _try_apart(self, seed: int, pipe: Connection) -> None:
+        self.try_graph(seed)
+        pipe.send((self.counts, self.rewrites, self.kinds))
 
     def try_graph(self, seed: int) -> None:
         """One graph: all passes, and what they give beside what others give."""
