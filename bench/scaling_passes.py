@@ -35,8 +35,9 @@ from xdsl.ir import Block, Region, SSAValue
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.linear import ConvOp, MatmulOp
-from lowerdeck.dialects.core.tensor import ConcatOp
-from lowerdeck.dialects.core.types import f32, tensor
+from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.tensor import ConcatOp, ReshapeOp
+from lowerdeck.dialects.core.types import f32, f64, rank_of, tensor
 from lowerdeck.dialects.interpret import InterpretError, find_function, run_module
 from lowerdeck.lowering.pipeline import ALL_PASSES
 from lowerdeck.passes.context import LowerdeckContext
@@ -45,6 +46,9 @@ from lowerdeck.passes.pipeline import opt, pre
 
 _ROUND = 24
 """Different programs in a module."""
+
+_MOST_JOINED = 32
+"""Operands of a concatenation of results."""
 
 LIMIT = 1.5
 """How much more time than in the smallest module an op may take in the largest one."""
@@ -93,7 +97,12 @@ def wide(count: int) -> ModuleOp:
 
 
 def programs(count: int) -> ModuleOp:
-    """Random programs, each with inputs of its own, in rounds of the same ones."""
+    """
+    Random programs, each with inputs of its own, in rounds of the same ones.
+
+    Their results meet in concatenations of a few each, as in models: an op of xDSL that changes
+    one operand copies the list of all.
+    """
     block, results = Block(), list[SSAValue]()
     first = found = 0
     while found < count:
@@ -102,7 +111,22 @@ def programs(count: int) -> ModuleOp:
             program = random_program(random, first=first)
             if _runs(program):
                 found += _append(find_function(program.module, "main"), block, results)
-    return _module(block, results)
+    parts = [_number(block, value) for value in results]
+    while len(parts) > 1:
+        groups = [parts[k : k + _MOST_JOINED] for k in range(0, len(parts), _MOST_JOINED)]
+        joined = [ConcatOp(group, 0) for group in groups]
+        block.add_ops(joined)
+        parts = [op.result for op in joined]
+    return _module(block, parts)
+
+
+def _number(block: Block, value: SSAValue) -> SSAValue:
+    """One number that is made of all elements of a value."""
+    greatest = ReduceOp("max", value, list(range(rank_of(value))))
+    real = e.CastOp(greatest.result, f64)
+    alone = ReshapeOp(real.result, [1])
+    block.add_ops([greatest, real, alone])
+    return alone.result
 
 
 def _runs(program: Program) -> bool:

@@ -10,11 +10,12 @@ import numpy as np
 from xdsl.dialects.builtin import (
     ModuleOp,
 )
-from xdsl.ir import Attribute, Operation, SSAValue
+from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.rewriter import Rewriter as IRRewriter
 from xdsl.utils.exceptions import VerifyException
 
 from lowerdeck.dialects.blob import ElidedBlobError
+from lowerdeck.dialects.core.base import CoreOp
 from lowerdeck.dialects.core.constant import BindSymbolsOp, ConstantOp, FromDimsOp
 from lowerdeck.dialects.core.control_flow import IfOp, LoopOp, names_in, symbol_list, yielded
 from lowerdeck.dialects.core.elementwise import CastOp
@@ -31,10 +32,17 @@ from lowerdeck.dialects.core.types import (
 )
 from lowerdeck.dialects.dims import Expr, maximum
 from lowerdeck.dialects.errors import CompileError
-from lowerdeck.passes.driver import Match, Pattern, PatternPass, Rewriter, apply_patterns
+from lowerdeck.passes.driver import (
+    Match,
+    Pattern,
+    PatternPass,
+    Rewriter,
+    apply_patterns,
+    is_ranked,
+)
 from lowerdeck.passes.provenance import describe
 from lowerdeck.passes.recorder import Recorder
-from lowerdeck.passes.symbols import substitute
+from lowerdeck.passes.symbols import substitute, symbols_of
 from lowerdeck.passes.type_inference import infer_types
 
 Values = dict[str, Expr]
@@ -82,13 +90,15 @@ class FoldSymbol(Pattern[Values]):
     that is always the same is replaced by that value.
 
     The match only records the values: all types and properties are rewritten later, in one sweep.
+    Where they do not suit an op of a region, that region never runs: then the symbol stays.
     """
 
     name = "fold-symbol"
     roots = (BindSymbolsOp, IfOp, LoopOp)
 
-    def __init__(self, makers: Mapping[str, int]) -> None:
+    def __init__(self, makers: Mapping[str, int], guarded: Mapping[str, Sequence[CoreOp]]) -> None:
         self._makers = makers
+        self._guarded = guarded
         self.values: Values = {}
 
     def match(self, op: BindSymbolsOp | IfOp | LoopOp) -> Match[Values] | None:
@@ -98,6 +108,9 @@ class FoldSymbol(Pattern[Values]):
             return None
         values = {name: value.substitute(self.values) for name, value in values.items()}
         if values.keys() & self.values.keys():
+            return None
+        whole = {**self.values, **values}
+        if not all(_suits(user, whole) for name in values for user in self._guarded.get(name, ())):
             return None
         text = ", ".join(f"{name} is {value}" for name, value in values.items())
         return Match((op,), text, values)
@@ -166,6 +179,32 @@ def _counted(op: LoopOp) -> Values | None:
     return None if trips is None else {op.count.data: maximum(trips[0], 0)}
 
 
+def _guarded_ops(module: ModuleOp) -> Mapping[str, Sequence[CoreOp]]:
+    """The ops that may never run, by the symbols in the types of their operands."""
+    found: dict[str, list[CoreOp]] = {}
+    for op in module.walk():
+        is_guarded = isinstance(op.parent_op(), IfOp | LoopOp)
+        if is_guarded and isinstance(op, CoreOp) and is_ranked(op):
+            types = [value.type for value in op.operands]
+            for name in frozenset[str]().union(*map(symbols_of, types)):
+                found.setdefault(name, []).append(op)
+    return found
+
+
+def _suits(op: CoreOp, values: Values) -> bool:
+    """True if an op may have the sizes that symbols stand for."""
+    try:
+        copy = type(op).create(
+            operands=Block(arg_types=[substitute(v.type, values) for v in op.operands]).args,
+            properties={key: substitute(each, values) for key, each in op.properties.items()},
+            result_types=[result.type for result in op.results],
+        )
+        copy.infer()
+    except VerifyException:
+        return False
+    return True
+
+
 def substitute_symbols(module: ModuleOp, values: Values) -> None:
     """
     Replace symbols everywhere in a module, in one sweep, and infer all types anew.
@@ -208,7 +247,9 @@ class FoldSymbolsPass(PatternPass):
       equal to the initial one: that size
     - core.if: the symbol for a size that is equal in both branches: that size
 
-    All types and properties are rewritten together, and all types are inferred again.
+    All types and properties are rewritten together, and all types are inferred again. A symbol of
+    which an op in a branch or a loop cannot have the value stays: the op never runs, or fails when
+    it does.
     """
 
     name = "fold-symbols"
@@ -219,7 +260,7 @@ class FoldSymbolsPass(PatternPass):
             for op in module.walk()
             for name in (*symbols_made_by(op), *region_symbols_made_by(op))
         )
-        return [FoldSymbol(makers)]
+        return [FoldSymbol(makers, _guarded_ops(module))]
 
     def run(self, module: ModuleOp, recorder: Recorder) -> None:
         (pattern,) = self.patterns(module)

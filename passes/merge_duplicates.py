@@ -133,9 +133,8 @@ class MergeSiblings(Pattern[list[Sibling]]):
         lists = zip(*(each.root.operands[1:] for each in siblings), strict=True)
         parameters = [joined(values, 0 if is_conv else 1) for values in lists]
         value = add(first.with_operands([source, *parameters])).result
-        rows = [here(each.row.rhs) for each in siblings if each.row is not None]
-        if rows:
-            flat = [add(ReshapeOp(row, dims_of(row)[-1:])).result for row in rows]
+        if rows := [each.row for each in siblings if each.row is not None]:
+            flat = [add(ReshapeOp(here(row.rhs), dims_of(row.result)[-1:])).result for row in rows]
             value = add(AddOp(value, add(ConcatOp(flat, 0)).result)).result
         for op in siblings[0].maps:
             before = mapped(op)

@@ -138,3 +138,39 @@ func.func @equal(%c : tensor<i1>, %x : tensor<?xf32, #core.tensor<dims = [m]>>, 
   } {result_symbols = ["q", "r"]}
   func.return %a, %b : tensor<?xf32, #core.tensor<dims = [q]>>, tensor<?xf32, #core.tensor<dims = [r]>>
 }
+
+// -----
+
+// No iterations, so that %s has no elements, which cannot be added to three: that branch is never
+// taken, and the number of iterations stays a symbol. In the other one any number of them suits.
+// CHECK-LABEL: @untaken
+// CHECK:         core.loop
+// CHECK:           core.add %s, %x : (tensor<?xf32, #core.tensor<dims = [t]>>, tensor<3xf32>)
+// CHECK:         core.loop
+// CHECK:           core.add %r, %x : (tensor<1xf32>, tensor<3xf32>)
+func.func @untaken(%x : tensor<3xf32>, %y : tensor<f32>, %c : tensor<i1>)
+    -> (tensor<3xf32>, tensor<3xf32>) {
+  %none = core.constant dense<0> : tensor<i64>
+  %s = core.loop trip %none : tensor<i64> -> tensor<?xf32, #core.tensor<dims = [t]>> {
+  ^bb0(%i : tensor<i64>):
+    core.yield %y : tensor<f32>
+  } {count = "t"}
+  %a = core.if %c : tensor<i1> -> tensor<3xf32> {
+    %0 = core.add %s, %x : (tensor<?xf32, #core.tensor<dims = [t]>>, tensor<3xf32>) -> tensor<3xf32>
+    core.yield %0 : tensor<3xf32>
+  } else {
+    core.yield %x : tensor<3xf32>
+  }
+  %one = core.constant dense<1> : tensor<i64>
+  %r = core.loop trip %one : tensor<i64> -> tensor<?xf32, #core.tensor<dims = [u]>> {
+  ^bb0(%j : tensor<i64>):
+    core.yield %y : tensor<f32>
+  } {count = "u"}
+  %b = core.if %c : tensor<i1> -> tensor<3xf32> {
+    %1 = core.add %r, %x : (tensor<?xf32, #core.tensor<dims = [u]>>, tensor<3xf32>) -> tensor<3xf32>
+    core.yield %1 : tensor<3xf32>
+  } else {
+    core.yield %x : tensor<3xf32>
+  }
+  func.return %a, %b : tensor<3xf32>, tensor<3xf32>
+}

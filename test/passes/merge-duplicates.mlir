@@ -104,3 +104,24 @@ func.func @groups(%x : tensor<1x2x5xf32>) -> (tensor<1x2x5xf32>, tensor<1x2x5xf3
   %1 = core.conv %x, %v strides [1] dilations [1] pads [0] [0] groups 2 : (tensor<1x2x5xf32>, tensor<2x1x1xf32>) -> tensor<1x2x5xf32>
   func.return %0, %1 : tensor<1x2x5xf32>, tensor<1x2x5xf32>
 }
+
+// -----
+
+// One column: a number without dimensions is a row, too.
+// CHECK-LABEL: @one_column
+// CHECK-NEXT:    %[[W:.*]] = core.constant dense<{{\[\[}}2.0, 4.0]]> : tensor<1x2xf32>
+// CHECK-NEXT:    %[[P:.*]] = core.matmul %x, %[[W]]
+// CHECK-NEXT:    %[[B:.*]] = core.constant dense<[3.0, 5.0]> : tensor<2xf32>
+// CHECK-NEXT:    %[[S:.*]] = core.add %[[P]], %[[B]]
+// CHECK-NEXT:    core.split %[[S]] axis 1 sizes [1, 1]
+func.func @one_column(%x : tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<2x1xf32>) {
+  %w = core.constant dense<2.0> : tensor<1x1xf32>
+  %v = core.constant dense<4.0> : tensor<1x1xf32>
+  %b = core.constant dense<3.0> : tensor<1x1xf32>
+  %c = core.constant dense<5.0> : tensor<f32>
+  %0 = core.matmul %x, %w : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %1 = core.add %0, %b : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %2 = core.matmul %x, %v : (tensor<2x1xf32>, tensor<1x1xf32>) -> tensor<2x1xf32>
+  %3 = core.add %2, %c : (tensor<2x1xf32>, tensor<f32>) -> tensor<2x1xf32>
+  func.return %1, %3 : tensor<2x1xf32>, tensor<2x1xf32>
+}
