@@ -12,6 +12,7 @@ from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor
 from lowerdeck.dialects.core.enums import PadMode
 from lowerdeck.dialects.core.types import element_type, f32, i64, rank_of
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.exporters.caffe.net import Blob, Fields, Net, Weight, converts, recognizes
 from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
@@ -84,24 +85,44 @@ def _strided(net: Net, x: Blob, axis: int, start: int, size: int, step: int) -> 
     return picked(net, x, axis, order)
 
 
-def picked(net: Net, x: Blob, axis: int, order: Sequence[int]) -> Blob:
-    """Elements along an axis in another order, each of them once; refused if there are many."""
-    if x.shape[axis] > _MOST_PARTS:
+def picked(net: Net, x: Blob, axis: int, order: Sequence[int], suffix: str = "concat") -> Blob:
+    """
+    Elements along an axis in another order, each any number of times: the runs of neighbors among
+    them, each of a few parts of a Slice, joined by a Concat; refused if there are many parts.
+    """
+    if not order:
+        refuse("a part of no elements", "at least one")
+    whole, runs = range(x.shape[axis]), _runs(order)
+    joined: list[int | None] = []
+    points: list[int] = []
+    if (count := len(runs)) <= _MOST_PARTS:
+        ends = {end for run in runs for end in (run.start, run.stop) if run != whole}
+        points = sorted(ends.difference((whole.start, whole.stop)))
+        for run in runs:
+            inside = [k for k, start in enumerate((0, *points)) if start in run]
+            joined += [None] if run == whole else inside
+        count = len(joined)
+    if count > _MOST_PARTS:
         refuse(
-            f"a new order of {x.shape[axis]} parts",
+            f"a new order of {count} parts",
             f"at most {_MOST_PARTS}, which a Slice and a Concat bring into it",
         )
-    if x.shape[axis] == 1:
-        return x
-    parts = _single_parts(net, x, axis)
-    return _joined(net, [parts[k] for k in order], axis)
+    slices = _sliced(net, x, axis, points) if points else [x]
+    parts = [x if k is None else slices[k] for k in joined]
+    return parts[0] if len(parts) == 1 else _joined(net, parts, axis, suffix)
 
 
-def _single_parts(net: Net, x: Blob, axis: int) -> list[Blob]:
-    """The elements along an axis, each by itself."""
-    points = list(range(1, x.shape[axis]))
+def _runs(order: Sequence[int]) -> list[range]:
+    """An order as ranges of places that follow each other."""
+    places = np.array(order)
+    ends = np.flatnonzero(np.diff(places) != 1) + 1
+    return [range(int(run[0]), int(run[-1]) + 1) for run in np.split(places, ends)]
+
+
+def _sliced(net: Net, x: Blob, axis: int, points: Sequence[int]) -> list[Blob]:
+    """The parts of a blob between places along an axis."""
     return net.layers(
-        "Slice", [x], tops=x.shape[axis], suffix="slice", axis=axis, slice_point=points
+        "Slice", [x], tops=len(points) + 1, suffix="slice", axis=axis, slice_point=list(points)
     )
 
 
@@ -133,7 +154,7 @@ def transposed(net: Net, x: Blob, order: Sequence[int]) -> Blob:
     first, place = min(run), min(order.index(axis) for axis in run)
     behind = x.shape[max(run) + 1 :]
     whole = net.reshaped(x, [*x.shape[:first], count, *behind])
-    parts = _single_parts(net, whole, first)
+    parts = _sliced(net, whole, first, range(1, count))
     last = max(order.index(axis) for axis in run)
     part = [*shape[:place], 1, *shape[last + 1 :]]
     columns = [net.reshaped(each, part) for each in parts]
@@ -173,7 +194,7 @@ def _channel_shuffle(net: Net, op: tensor.ChannelShuffleOp) -> Blob:
 @converts(tensor.PadOp)
 def _pad(net: Net, op: tensor.PadOp) -> Blob:
     if op.mode.data != PadMode.CONSTANT:
-        refuse(f"padding of mode {op.mode.data.value}", "padding with a constant")
+        return _with_own_around(net, op)
     value = 0.0 if op.value is None else number(op.value)
     begin, end = ([dim.value for dim in dims.data] for dims in (op.begin, op.end))
     if value is None or None in begin or None in end:
@@ -203,6 +224,26 @@ def padded(net: Net, x: Blob, begin: Sequence[int], end: Sequence[int], value: f
         joined = [part for part in (parts[0], x, parts[1]) if part is not None]
         if len(joined) > 1:
             x = _joined(net, joined, axis, "pad")
+    return x
+
+
+def _with_own_around(net: Net, op: tensor.PadOp) -> Blob:
+    """A blob with elements of its own around it, as a mode other than constant chooses them."""
+    x = net.blob(op.input)
+    for axis, size in enumerate(net.shape(op.result)):
+        if size == x.shape[axis]:
+            continue
+        if x.shape[axis] == 0:
+            refuse(f"padding of no elements by mode {op.mode.data.value}", "at least one element")
+        at = [Expr.const(0)] * x.rank
+        order: list[int] = []
+        for place in range(size):
+            at[axis] = Expr.const(place)
+            found = op.operand_index(0, at)[axis].value
+            if found is None:
+                refuse("padding that depends on symbols", "numbers")
+            order.append(found)
+        x = picked(net, x, axis, order, "pad")
     return x
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +19,13 @@ from lowerdeck.exporters.caffe.linear import numbers
 from lowerdeck.exporters.caffe.net import Blob, Net, converts
 from lowerdeck.passes.legalize.legalizer import refuse
 
-_PLANE = "2 (height and width)"
-
 
 @converts(PoolOp)
 def _pool(net: Net, op: PoolOp) -> Blob:
+    """
+    A plane is pooled at once, and each dimension before it by itself, in columns: the maximum of a
+    window is that of its rows' maxima, and it has as many elements as the product of its sides.
+    """
     x, shape = net.blob(op.input), net.shape(op.result)
     kernel = numbers(op.kernel, "a kernel")
     for size, dilation in zip(kernel, ints(op.dilations), strict=True):
@@ -29,43 +33,80 @@ def _pool(net: Net, op: PoolOp) -> Blob:
             refuse(f"a pool with the dilation {dilation}", "1")
     if op.keeps_first.value.data:
         refuse("a pool that keeps a NaN at the beginning of a window", "one that passes over NaN")
-    planes = _Planes(net, op)
-    result = planes.pooled(net, net.reshaped(x, [*x.shape[:2], *planes.sizes]))
-    return net.reshaped(result, shape)
+    windows = _windows(net, op)
+    items, channels = x.shape[:2]
+    last = max(len(windows) - 2, 0)
+    for axis in range(last, -1, -1):
+        lanes = prod(each.count for each in windows[axis + 1 :])
+        is_plane = axis == last and len(windows) > 1
+        second = windows[axis + 1] if is_plane else _Windows(lanes, lanes)
+        planes = _Planes(op, windows[axis], second)
+        if len(windows) > 2 and planes.is_same:
+            continue
+        maps = channels * prod(each.size for each in windows[:axis])
+        x = net.reshaped(x, [items, maps, *planes.sizes])
+        x = planes.pooled(net, x, suffix="" if axis == last else "columns")
+    return net.reshaped(x, shape)
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """The windows of a pool along one dimension; without more than sizes, each is an element."""
+
+    size: int
+    count: int
+    kernel: int = 1
+    stride: int = 1
+    begin: int = 0
+    end: int = 0
+    overhang: int = 0
+
+
+def _windows(net: Net, op: PoolOp) -> list[_Windows]:
+    """Those of each spatial dimension."""
+    begin = numbers(op.pads_begin, "padding")
+    if min(begin) < 0:
+        refuse(f"padding of {min(begin)}", "at least 0")
+    lists = (
+        net.shape(op.input)[2:],
+        net.shape(op.result)[2:],
+        numbers(op.kernel, "a kernel"),
+        ints(op.strides),
+        begin,
+        numbers(op.pads_end, "padding"),
+        numbers(op.overhang, "an overhang"),
+    )
+    return [_Windows(*each) for each in zip(*lists, strict=True)]
 
 
 class _Planes:
-    """The windows of a pool over planes; with one dimension, the width is one."""
+    """The windows of a pool over planes."""
 
-    def __init__(self, net: Net, op: PoolOp) -> None:
+    def __init__(self, op: PoolOp, *windows: _Windows) -> None:
         self.kind = op.kind.data
-        sizes, counts = net.shape(op.input)[2:], net.shape(op.result)[2:]
-        if len(sizes) > 2:
-            refuse(f"a pool of {len(sizes)} dimensions", _PLANE)
-        missing = 2 - len(sizes)
-        self.sizes = [*sizes, *[1] * missing]
-        self.counts = [*counts, *[1] * missing]
-        self.kernel = [*numbers(op.kernel, "a kernel"), *[1] * missing]
-        self.strides = [*ints(op.strides), *[1] * missing]
-        self.begin = [*numbers(op.pads_begin, "padding"), *[0] * missing]
-        self.end = [*numbers(op.pads_end, "padding"), *[0] * missing]
-        overhang = [*numbers(op.overhang, "an overhang"), *[0] * missing]
+        self.is_same = all(each == _Windows(each.size, each.size) for each in windows)
+        """Each window is an element."""
+        self.sizes = [each.size for each in windows]
+        self.counts = [each.count for each in windows]
+        self.kernel = [each.kernel for each in windows]
+        self.strides = [each.stride for each in windows]
+        self.begin = [each.begin for each in windows]
+        self.end = [each.end for each in windows]
         self.counted = [0, 0]
         """How much padding on either side an average counts in."""
         self.counted_end = [0, 0]
         if op.count_pads.value.data:
             self.counted = self.begin
-            self.counted_end = [e - o for e, o in zip(self.end, overhang, strict=True)]
-        if min(self.begin) < 0:
-            refuse(f"padding of {min(self.begin)}", "at least 0")
+            self.counted_end = [each.end - each.overhang for each in windows]
 
-    def pooled(self, net: Net, x: Blob) -> Blob:
+    def pooled(self, net: Net, x: Blob, suffix: str) -> Blob:
         """The pools of planes."""
         is_max = self.kind == PoolKind.MAX
         parameters, starts = self._parameters()
         result = net.layer(
             "Pooling",
             [x],
+            suffix=suffix,
             **{field.name: value for field, value in parameters.ListFields()},
             pool=PoolingParameter.MAX if is_max else PoolingParameter.AVE,
         )
@@ -73,10 +114,13 @@ class _Planes:
             result = net.cut(result, axis, start, count)
         if is_max:
             return result
-        wanted, divided = self._wanted_divisors(), self._divisors(parameters, starts)
-        if np.array_equal(wanted, divided):
+        factors = self._divisors(parameters, starts) / self._wanted_divisors()
+        if (factors == 1).all():
             return result
-        return scaled_by(net, result, (divided / wanted).astype(np.float32))
+        for axis in (0, 1):
+            first = factors[:1] if axis == 0 else factors[:, :1]
+            factors = first if (factors == first).all() else factors
+        return scaled_by(net, result, factors.astype(np.float32))
 
     def _parameters(self) -> tuple[PoolingParameter, list[int]]:
         """The fields of the windows, and how many windows each dimension has before the wanted."""
