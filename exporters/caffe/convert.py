@@ -40,6 +40,7 @@ _TOPICS = (
     "normalization",
     "pooling",
     "reductions",
+    "softmax",
     "templates",
 )
 """The modules that register converters and formulas."""

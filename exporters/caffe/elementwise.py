@@ -13,7 +13,6 @@ from lowerdeck.dialects.caffe.caffe_pb2 import EltwiseParameter
 from lowerdeck.dialects.caffe.shapes import Shape
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.reduce import SoftmaxOp
 from lowerdeck.exporters.caffe.net import Array, Blob, Fields, Net, Weight, converts, recognizes
 from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
@@ -47,18 +46,6 @@ def _neg(net: Net, op: e.NegOp) -> Blob:
 @converts(e.SqrtOp)
 def _sqrt(net: Net, op: e.UnaryOp) -> Blob:
     return net.layer("Power", [net.blob(op.input)], power=0.5)
-
-
-@converts(SoftmaxOp)
-def _softmax(net: Net, op: SoftmaxOp) -> Blob:
-    if op.is_log:
-        refuse(
-            "the logarithm of a softmax, which loses small probabilities in two layers",
-            "a softmax",
-            "end the model before it with --output",
-        )
-    axis = op.axis.data
-    return net.layer("Softmax", [net.blob(op.input)], axis=None if axis == 1 else axis)
 
 
 # Constants that meet a blob
