@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp, StringAttr
+from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp, ReturnOp
 from xdsl.ir import Block, BlockArgument, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -19,6 +19,7 @@ from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.index_maps import MovesElements
 from lowerdeck.dialects.core.names import NAME, given_name, value_names
 from lowerdeck.dialects.core.types import element_type, f32, tensor
+from lowerdeck.exporters.caffe.elements import held_as_floats
 from lowerdeck.exporters.caffe.net import (
     CONVERTERS,
     DIALECTS,
@@ -30,6 +31,7 @@ from lowerdeck.exporters.caffe.net import (
     layers_of,
 )
 from lowerdeck.exporters.errors import ExportError
+from lowerdeck.passes.context import options_of
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
 from lowerdeck.passes.provenance import describe, source_file, source_names
 
@@ -38,15 +40,13 @@ _TOPICS = (
     "linear",
     "movement",
     "normalization",
+    "places",
     "pooling",
     "reductions",
     "softmax",
     "templates",
 )
 """The modules that register converters and formulas."""
-
-
-_ALL = "which is all that Caffe's blobs hold"
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,16 @@ class ConvertToCaffePass(ModulePass):
         for topic in _TOPICS:
             import_module(f"lowerdeck.exporters.caffe.{topic}")
         functions = [each for each in op.body.block.ops if isinstance(each, FuncOp)]
-        plans = [_Plan(function, Net(self.dialect)) for function in functions]
+        plans = [
+            _Plan(function, Net(self.dialect, held_as_floats(function.body.block)))
+            for function in functions
+        ]
         if problems := [problem for plan in plans for problem in plan.problems]:
             raise ExportError("\n".join(problems))
         for plan in plans:
+            if others := list(plan.other_elements()):
+                listed = ", ".join(others)
+                options_of(ctx).warn(f"in the net f32, as all that Caffe's blobs hold: {listed}")
             plan.replace()
 
 
@@ -96,7 +102,7 @@ class _Plan:
         self.function, self.net = function, net
         self.problems: list[str] = []
         self._plans: dict[Operation, Sequence[Blob]] = {}
-        self._needed: set[SSAValue] = set()
+        self._needed = net.needed
         self._refused: set[object] = set()
         self._results: list[Blob] = []
         block = function.body.block
@@ -113,7 +119,7 @@ class _Plan:
     # Planning
 
     def _inputs(self, block: Block) -> Iterable[str]:
-        """What is wrong with the arguments, which are f32 tensors of known shape."""
+        """What is wrong with the arguments, which blobs of known shape hold."""
         names = value_names(self.function.arg_attrs, len(block.args))
         for name, argument in zip(names, block.args, strict=True):
             try:
@@ -139,15 +145,13 @@ class _Plan:
         self.net.op = op
         try:
             plan = self._planned(op)
+            # A formula gives something for other results, but no layer makes them.
+            for result in self._needed.intersection(op.results):
+                self.net.require_floats(result)
         except RefusalError as error:
             self._refuse(op, str(error))
             return
         blobs = [plan] if isinstance(plan, Blob) else plan
-        for result in op.results:
-            # A formula gives something for other results, but no layer makes them.
-            if result in self._needed and (element := element_type(result)) != f32:
-                self._refuse(op, f"found elements of {element}, expected f32, {_ALL}")
-                return
         shapes = [self.net.shape(result) for result in op.results]
         assert [blob.shape for blob in blobs] == shapes, f"{op.name}: {blobs}, expected {shapes}"
         self._plans[op] = blobs
@@ -174,8 +178,7 @@ class _Plan:
                 next_step="end the model before it with --output, or export ONNX",
             )
         for value in (*op.operands, *op.results):
-            if (element := element_type(value)) != f32:
-                refuse(f"elements of {element}", f"f32, {_ALL}")
+            self.net.require_floats(value)
         return converter(self.net, op)
 
     def _need(self, blobs: Iterable[Blob]) -> None:
@@ -186,10 +189,24 @@ class _Plan:
 
     # Replacing
 
+    def other_elements(self) -> Iterable[str]:
+        """The inputs and outputs that are not f32 in core."""
+        block = self.function.body.block
+        last = block.last_op
+        assert isinstance(last, ReturnOp)
+        for kind, attributes, values in (
+            ("input", self.function.arg_attrs, block.args),
+            ("output", self.function.res_attrs, last.operands),
+        ):
+            names = value_names(attributes, len(values))
+            for name, value in zip(names, values, strict=True):
+                if (element := element_type(value)) != f32:
+                    yield f"{kind} '{name}' ({element})"
+
     def replace(self) -> None:
         """Give the function the planned body."""
         old = self.function.body.block
-        block = Block(arg_types=old.arg_types)
+        block = Block(arg_types=[tensor(f32, self.net.shape(value)) for value in old.args])
         names = value_names(self.function.arg_attrs, len(old.args))
         emitter = _Emitter(
             block, dict(zip(block.args, names, strict=True)), _computing(self._plans)
@@ -207,6 +224,8 @@ class _Plan:
         end.location = last.location
         block.add_op(end)
         emitter.finish(end)
+        types = [value.type for value in end.operands]
+        self.function.function_type = FunctionType.from_lists(block.arg_types, types)
         region = self.function.body
         region.add_block(block)
         region.detach_block(old)

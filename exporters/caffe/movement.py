@@ -8,17 +8,15 @@ from math import prod
 
 import numpy as np
 
-from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import tensor
 from lowerdeck.dialects.core.enums import PadMode
-from lowerdeck.dialects.core.types import element_type, f32, i64, rank_of
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.exporters.caffe.net import Blob, Fields, Net, Weight, converts, recognizes
 from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.values import number
 
-_MOST_PARTS = 64
+MOST_PARTS = 64
 """Into how many parts a blob is sliced to bring them into another order."""
 
 
@@ -95,17 +93,17 @@ def picked(net: Net, x: Blob, axis: int, order: Sequence[int], suffix: str = "co
     whole, runs = range(x.shape[axis]), _runs(order)
     joined: list[int | None] = []
     points: list[int] = []
-    if (count := len(runs)) <= _MOST_PARTS:
+    if (count := len(runs)) <= MOST_PARTS:
         ends = {end for run in runs for end in (run.start, run.stop) if run != whole}
         points = sorted(ends.difference((whole.start, whole.stop)))
         for run in runs:
             inside = [k for k, start in enumerate((0, *points)) if start in run]
             joined += [None] if run == whole else inside
         count = len(joined)
-    if count > _MOST_PARTS:
+    if count > MOST_PARTS:
         refuse(
             f"a new order of {count} parts",
-            f"at most {_MOST_PARTS}, which a Slice and a Concat bring into it",
+            f"at most {MOST_PARTS}, which a Slice and a Concat bring into it",
         )
     slices = _sliced(net, x, axis, points) if points else [x]
     parts = [x if k is None else slices[k] for k in joined]
@@ -148,7 +146,7 @@ def transposed(net: Net, x: Blob, order: Sequence[int]) -> Blob:
         return net.layer("Permute", [x], order=list(order))
     run = min(runs, key=lambda axes: prod(x.shape[axis] for axis in axes))
     count = prod(x.shape[axis] for axis in run)
-    if count > _MOST_PARTS:
+    if count > MOST_PARTS:
         return net.layer("Permute", [x], order=list(order))
     # The run as one dimension, before and after.
     first, place = min(run), min(order.index(axis) for axis in run)
@@ -272,7 +270,7 @@ def _with_zeros_around(net: Net, x: Blob, begin: Sequence[int], end: Sequence[in
     return wide
 
 
-# Rows of a table
+# Elements at constant places
 
 
 @recognizes(tensor.GatherOp)
@@ -339,27 +337,4 @@ def enlarged(net: Net, x: Blob, times: Sequence[int]) -> Blob:
         bias_term=False,
         group=None if channels == 1 else channels,
         **fields,
-    )
-
-
-@recognizes(tensor.GatherOp)
-def _embed(net: Net, op: tensor.GatherOp) -> Blob | None:
-    """Rows at whole numbers that are stored as floats."""
-    cast = producer(op.indices, e.CastOp)
-    if cast is None or cast.to != i64 or element_type(cast.input) != f32 or op.axis.data:
-        return None
-    index = net.blob(cast.input)
-    if net.array(op.input) is None:
-        x = net.blob(op.input)
-        return net.layer("BatchReindex", [x, index]) if index.rank == 1 else None
-    if rank_of(op.input) != 2:
-        return None
-    table = net.weight(op.input, "a table")
-    return net.layer(
-        "Embed",
-        [index],
-        [table],
-        input_dim=table.shape[0],
-        num_output=table.shape[1],
-        bias_term=False,
     )

@@ -30,6 +30,7 @@ from lowerdeck.dialects.caffe.parameters import fields_of, is_repeated
 from lowerdeck.dialects.caffe.shapes import Shape, ShapeError, layer_shapes
 from lowerdeck.dialects.core.constant import ConstantOp, constant_array
 from lowerdeck.dialects.core.types import dims_of, element_type, f32, static_shape
+from lowerdeck.exporters.caffe.elements import Range
 from lowerdeck.passes.legalize.legalizer import RefusalError, refuse
 from lowerdeck.passes.values import uniform_value
 
@@ -140,6 +141,10 @@ class Net:
 
     dialect: str = "bvlc"
     """The fork whose layers there are: a key of `DIALECTS`."""
+    floats: Mapping[SSAValue, Range] = field(default_factory=dict[SSAValue, Range])
+    """The values of other elements than f32 that blobs hold, and their numbers."""
+    needed: set[SSAValue] = field(default_factory=set[SSAValue], init=False)
+    """The values that the layers planned so far read, and those that are returned."""
     op: Operation | None = field(default=None, init=False)
     """The op that is converted."""
 
@@ -148,15 +153,20 @@ class Net:
     def blob(self, value: SSAValue) -> Blob:
         """A value of core; a constant becomes a layer without bottoms."""
         shape = self.shape(value)
-        if (element := element_type(value)) != f32:
-            refuse(f"elements of {element}", "f32, which is all that Caffe's blobs hold")
+        self.require_floats(value)
         if not isinstance(value.owner, ConstantOp):
             return Blob(shape, value)
         if (number := uniform_value(value)) is not None:
             return self.filled(shape, float(number))
-        weight = self.weight(value, "")
+        array = None if element_type(value) == f32 else self.array(value)
+        weight = self.weight(value, "") if array is None else Weight.of(array)
         size = BlobShape(dim=shape)
         return self.layer("Parameter", [], [weight], suffix="constant", shape=size)
+
+    def require_floats(self, value: SSAValue) -> None:
+        """Refuse a value that blobs do not hold."""
+        if (element := element_type(value)) != f32 and value not in self.floats:
+            refuse(f"elements of {element}", "f32, which is all that Caffe's blobs hold")
 
     def shape(self, value: SSAValue) -> Shape:
         """The shape of a value; refused if it is not all numbers."""

@@ -1,4 +1,4 @@
-"""Reductions along dimensions, and where the largest elements are."""
+"""Reductions along dimensions."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from xdsl.ir import SSAValue
 
 from lowerdeck.dialects.caffe.caffe_pb2 import PoolingParameter, ReductionParameter
 from lowerdeck.dialects.core import elementwise as e
-from lowerdeck.dialects.core.enums import ExtremumKind, ReduceKind
-from lowerdeck.dialects.core.reduce import ArgReduceOp, ReduceOp
-from lowerdeck.dialects.core.tensor import ReshapeOp, SliceOp, TopKOp, ints
-from lowerdeck.dialects.core.types import f32, static_shape
-from lowerdeck.exporters.caffe.movement import picked
+from lowerdeck.dialects.core.enums import ReduceKind
+from lowerdeck.dialects.core.reduce import ReduceOp
+from lowerdeck.dialects.core.tensor import ReshapeOp, ints
+from lowerdeck.dialects.core.types import static_shape
 from lowerdeck.exporters.caffe.net import Blob, Fields, Net, converts, recognizes
 from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
@@ -154,84 +153,3 @@ def _pooled(net: Net, x: Blob, operation: str, height: int | None = None) -> Blo
         fields = {"kernel_h": height, "kernel_w": 1}
     pool = PoolingParameter.MAX if operation == "max" else PoolingParameter.AVE
     return net.layer("Pooling", [x], suffix="" if height is None else "pool", pool=pool, **fields)
-
-
-# Places
-
-
-@recognizes(TopKOp)
-def _largest(net: Net, op: TopKOp) -> list[Blob] | None:
-    """The largest elements along an axis; equal ones are equal in any order"""
-    if not op.largest.value.data:
-        return None
-    x = net.blob(op.input)
-    if (backward := _reversed(op.input, op.axis.data)) is not None:
-        x = net.blob(backward)
-    values = net.layer("ArgMax", [x], axis=op.axis.data, out_max_val=True, top_k=_count(op))
-    return [values, values]
-
-
-def _count(op: TopKOp) -> int | None:
-    """The number of elements, unless it is that of ArgMax without one."""
-    count = op.k.data[0].value
-    if count is None:
-        refuse(f"the {op.k.data[0]} largest elements", "a number of them")
-    return None if count == 1 else count
-
-
-def _reversed(value: SSAValue, axis: int) -> SSAValue | None:
-    """What a value is, read from the end of an axis; None if it is not."""
-    part = producer(value, SliceOp)
-    if part is None:
-        return None
-    shape, whole = static_shape(part.result), static_shape(part.input)
-    starts, steps = ([expr.value for expr in dims.data] for dims in (part.starts, part.steps))
-    if shape is None or shape != whole:
-        return None
-    backward = [-1 if each == axis else 1 for each in range(len(shape))]
-    last = [shape[axis] - 1 if each == axis else 0 for each in range(len(shape))]
-    return part.input if (starts, steps) == (last, backward) else None
-
-
-@recognizes(e.CastOp)
-def _places(net: Net, op: e.CastOp) -> Blob | None:
-    """The places of the largest elements, or how far they are from the end, as floats"""
-    if op.to != f32:
-        return None
-    value, distance = op.input, None
-    if (difference := producer(value, e.SubOp)) is not None:
-        value, distance = difference.rhs, number(difference.lhs)
-    found = producer(value, TopKOp)
-    if found is None or value is not found.indices or not found.largest.value.data:
-        return None
-    axis = found.axis.data
-    last = net.shape(found.input)[axis] - 1
-    backward = _reversed(found.input, axis)
-    if backward is not None and distance == last:
-        # Of equal elements Caffe takes the last one first.
-        return net.layer("ArgMax", [net.blob(backward)], axis=axis, top_k=_count(found))
-    if difference is not None:
-        return None
-    x = net.blob(found.input)
-    x = picked(net, x, axis, range(last + 1)[::-1])
-    places = net.layer("ArgMax", [x], axis=axis, top_k=_count(found))
-    return net.scaled(places, -1, last, suffix="place")
-
-
-@recognizes(e.CastOp)
-def _arg_max(net: Net, op: e.CastOp) -> Blob | None:
-    """The place of the largest element along an axis, as a float"""
-    found = producer(op.input, ArgReduceOp)
-    if found is None or op.to != f32:
-        return None
-    x, axis = net.blob(found.input), found.axis.data
-    if found.kind.data == ExtremumKind.MIN:
-        x = net.scaled(x, -1, suffix="negative")
-    is_last = bool(found.last_index.value.data)
-    if not is_last:
-        # Of equal elements Caffe takes the last one, which is the first one from behind.
-        x = picked(net, x, axis, range(x.shape[axis])[::-1])
-    place = net.layer("ArgMax", [x], axis=axis)
-    if not is_last:
-        place = net.scaled(place, -1, x.shape[axis] - 1, suffix="place")
-    return net.reshaped(place, net.shape(op.result))

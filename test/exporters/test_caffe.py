@@ -26,7 +26,7 @@ from lowerdeck.dialects.core import linear, tensor
 from lowerdeck.dialects.core import reduce as reductions
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.names import named
-from lowerdeck.dialects.core.types import f32, i64
+from lowerdeck.dialects.core.types import element_of, f32, i64
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.exporters.caffe import export_caffe, write_model
@@ -55,7 +55,8 @@ def number(value: float) -> SSAValue:
 
 
 def module_of(inputs: Mapping[str, Array], program: Program) -> ModuleOp:
-    block = Block(arg_types=[tensor_type(f32, array.shape) for array in inputs.values()])
+    types = [tensor_type(element_of(array.dtype), array.shape) for array in inputs.values()]
+    block = Block(arg_types=types)
     with ImplicitBuilder(block):
         found: Any = cast(Any, program)(*block.args)
     results: list[SSAValue] = (
