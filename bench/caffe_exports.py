@@ -156,17 +156,19 @@ def _outcome(source: Source) -> Outcome:
     names = list(source.expected)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "net.prototxt")
-        options = CompileOptions(outputs=names, input_shapes=shapes)
+        options = CompileOptions(outputs=names, input_shapes=shapes, warn=lambda text: None)
         try:
             export_with(str(source.path), str(path), options, dialect="ssd")
         except REFUSALS as error:
             outcome.refused = " ".join(str(error).split())[:300]
             return outcome
-        found = lowerdeck.compile(path, outputs=names, cache=False)(source.inputs)
+        # A net takes and gives floats, also where the model has integers.
+        inputs = {name: array.astype(np.float32) for name, array in source.inputs.items()}
+        found = lowerdeck.compile(path, outputs=names, cache=False)(inputs)
         outcome.ours = _apart(found, source.expected)
         net = text_format.Parse(path.read_text(), NetParameter())
         try:
-            outcome.opencv = _apart(_by_opencv(path, net, source.inputs, names), source.expected)
+            outcome.opencv = _apart(_by_opencv(path, net, inputs, names), source.expected)
         except Exception as error:
             outcome.opencv = _said(error)
         if outcome.opencv:
@@ -180,7 +182,7 @@ def _by_opencv(path: Path, net: NetParameter, inputs: Arrays, names: Sequence[st
     cv2.setNumThreads(1)
     reader: Any = cv2.dnn.readNetFromCaffe(str(path), str(path.with_suffix(".caffemodel")))
     for name, array in inputs.items():
-        reader.setInput(array.astype(np.float32), name)
+        reader.setInput(array, name)
     makers = {top: (layer.name, k) for layer in net.layer for k, top in enumerate(layer.top)}
     known = set(reader.getLayerNames())
     layers = [makers[name][0] if makers[name][0] in known else name for name in names]

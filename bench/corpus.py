@@ -67,6 +67,11 @@ class Case:
         """The names of the tensors that are compared."""
         return [output["name"] for output in self.data["outputs"]]
 
+    @property
+    def dtypes(self) -> dict[str, str]:
+        """What numpy calls the element type of each output."""
+        return {output["name"]: output["dtype"] for output in self.data["outputs"]}
+
     def samples(self) -> Iterator[tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]]:
         """Inputs and expected outputs by name."""
         for sample in self.data["samples"]:
@@ -157,7 +162,10 @@ def exported(case: Case, disable: Sequence[str] = ()) -> Model:
 
 
 def exported_to_caffe(case: Case, disable: Sequence[str] = ()) -> Model:
-    """A net of Caffe, with layers of SSD, for the shapes of the inputs; read back, through C."""
+    """
+    A net of Caffe, with layers of SSD, for the shapes of the inputs; read back, through C. Its
+    inputs and outputs are floats, also where those of the model are integers.
+    """
     import lowerdeck
     from lowerdeck.compiler import CompileOptions
     from lowerdeck.exporting import export_with
@@ -168,7 +176,9 @@ def exported_to_caffe(case: Case, disable: Sequence[str] = ()) -> Model:
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "net.prototxt")
             export_with(str(case.model), path, options, dialect="ssd")
-            return lowerdeck.compile(path, outputs=case.outputs, cache=False)(inputs)
+            net = lowerdeck.compile(path, outputs=case.outputs, cache=False)
+            found = net({name: array.astype(np.float32) for name, array in inputs.items()})
+        return {name: np.asarray(found[name]).astype(dtype) for name, dtype in case.dtypes.items()}
 
     return run
 

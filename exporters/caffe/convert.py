@@ -91,7 +91,9 @@ class ConvertToCaffePass(ModulePass):
         for plan in plans:
             if others := list(plan.other_elements()):
                 listed = ", ".join(others)
-                options_of(ctx).warn(f"in the net f32, as all that Caffe's blobs hold: {listed}")
+                options_of(ctx).warn(
+                    f"the net has f32, which is all that Caffe's blobs hold, for {listed}"
+                )
             plan.replace()
 
 

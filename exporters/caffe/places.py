@@ -18,7 +18,7 @@ from lowerdeck.dialects.core.tensor import GatherOp, SliceOp, TopKOp
 from lowerdeck.dialects.core.types import element_type, f32, i64, static_shape
 from lowerdeck.exporters.caffe.elements import MOST_PLACES
 from lowerdeck.exporters.caffe.movement import MOST_PARTS, picked, transposed
-from lowerdeck.exporters.caffe.net import Blob, Net, recognizes
+from lowerdeck.exporters.caffe.net import Blob, Net, converts, recognizes
 from lowerdeck.passes.driver import producer
 from lowerdeck.passes.legalize.legalizer import refuse
 from lowerdeck.passes.values import number, uniform_value
@@ -181,6 +181,14 @@ def _rows(net: Net, op: GatherOp) -> Blob | None:
         bias_term=False,
     )
     return net.reshaped(found, shape)
+
+
+@converts(GatherOp)
+def _elsewhere(net: Net, op: GatherOp) -> Blob:
+    refuse(
+        f"places along dimension {op.axis.data} that depend on data",
+        "places of rows along dimension 0, in one dimension if the rows depend on data, too",
+    )
 
 
 def _index(net: Net, op: GatherOp) -> Blob | None:

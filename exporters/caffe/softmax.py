@@ -42,17 +42,17 @@ def _log_softmax(net: Net, x: Blob, axis: int) -> Blob:
     window: Fields = {"kernel_h": size, "kernel_w": 1}
     largest = net.layer("Pooling", [columns], suffix="max", pool=PoolingParameter.MAX, **window)
     largest = net.reshaped(largest, [before, 1, behind, 1])
-    rest = _less(net, rows, largest)
+    rest = _less(net, rows, largest, "difference")
     powers = net.layer("Exp", [rest], suffix="exp")
     total = _product_with_ones(net, powers, 1, "sum")
-    result = _less(net, rest, net.layer("Log", [total], suffix="log"))
+    result = _less(net, rest, net.layer("Log", [total], suffix="log"), "")
     return net.reshaped(result, whole)
 
 
-def _less(net: Net, x: Blob, row: Blob) -> Blob:
+def _less(net: Net, x: Blob, row: Blob, suffix: str) -> Blob:
     """x - row, which is the same for each channel."""
     rows = _product_with_ones(net, row, x.shape[1], "tile")
-    return net.layer("Eltwise", [x, rows], suffix="difference", coeff=[1, -1])
+    return net.layer("Eltwise", [x, rows], suffix=suffix, coeff=[1, -1])
 
 
 def _product_with_ones(net: Net, x: Blob, channels: int, suffix: str) -> Blob:

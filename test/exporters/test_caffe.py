@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 import numpy as np
 import pytest
 from google.protobuf import text_format
-from numpy.typing import NDArray
-from xdsl.builder import ImplicitBuilder
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
-from xdsl.dialects.func import FuncOp, ReturnOp
-from xdsl.ir import Block, Region, SSAValue
+from xdsl.ir import SSAValue
 from xdsl.rewriter import Rewriter
 
 import lowerdeck
@@ -24,10 +20,7 @@ from lowerdeck.dialects.caffe.shapes import layer_shapes
 from lowerdeck.dialects.core import elementwise as e
 from lowerdeck.dialects.core import linear, tensor
 from lowerdeck.dialects.core import reduce as reductions
-from lowerdeck.dialects.core.constant import ConstantOp
-from lowerdeck.dialects.core.names import named
-from lowerdeck.dialects.core.types import element_of, f32, i64
-from lowerdeck.dialects.core.types import tensor as tensor_type
+from lowerdeck.dialects.core.types import i64
 from lowerdeck.dialects.interpret import run_module
 from lowerdeck.exporters.caffe import export_caffe, write_model
 from lowerdeck.exporters.caffe.convert import ConvertToCaffePass
@@ -36,71 +29,16 @@ from lowerdeck.frontends.tf1.graph_pb2 import GraphDef
 from lowerdeck.lowering.pipeline import run_to_phase
 from lowerdeck.passes.contracts import check_contract
 
-Array: TypeAlias = NDArray[Any]
-Program: TypeAlias = "Callable[[Any], Any] | Callable[[Any, Any], Any]"
-
-RANDOM = np.random.default_rng(0)
-
-
-def floats(*shape: int) -> Array:
-    return RANDOM.standard_normal(shape).astype(np.float32)
-
-
-def constant(array: Array) -> SSAValue:
-    return ConstantOp.of(array).result
-
-
-def number(value: float) -> SSAValue:
-    return constant(np.array(value, np.float32))
-
-
-def module_of(inputs: Mapping[str, Array], program: Program) -> ModuleOp:
-    types = [tensor_type(element_of(array.dtype), array.shape) for array in inputs.values()]
-    block = Block(arg_types=types)
-    with ImplicitBuilder(block):
-        found: Any = cast(Any, program)(*block.args)
-    results: list[SSAValue] = (
-        [found]
-        if isinstance(found, SSAValue)
-        else list(found.results if hasattr(found, "results") else found)
-    )
-    block.add_op(ReturnOp(*results))
-    function = FuncOp(
-        "main",
-        (block.arg_types, [value.type for value in results]),
-        Region(block),
-        arg_attrs=named(inputs),
-        res_attrs=named(f"y{k}" for k in range(len(results))),
-    )
-    module = ModuleOp([function])
-    module.verify()
-    return module
-
-
-def read_back(path: Path) -> ModuleOp:
-    return import_and_lower(str(path), "legal", CompileOptions())[0]
-
-
-def net_of(path: Path) -> NetParameter:
-    return text_format.Parse(path.read_text(), NetParameter())
-
-
-def check(
-    folder: Path, inputs: Mapping[str, Array], program: Program, dialect: str = "bvlc"
-) -> list[str]:
-    """The types of the layers, in order; inputs and outputs are the same in core and in the net."""
-    module = module_of(inputs, program)
-    expected = run_module(module, inputs)
-    path = folder / "net.prototxt"
-    export_caffe(module, path, dialect=dialect)
-    found = run_module(read_back(path), inputs)
-    assert sorted(found) == sorted(expected)
-    for name, value in expected.items():
-        got, wanted = np.asarray(found[name]), np.asarray(value)
-        assert got.shape == wanted.shape
-        np.testing.assert_allclose(got, wanted, 1e-5, 1e-5)
-    return [layer.type for layer in net_of(path).layer if layer.type != "Input"]
-
+from .caffe_programs import (
+    Program,
+    check,
+    constant,
+    floats,
+    module_of,
+    net_of,
+    number,
+    read_back,
+)
 
 # Windows
 
@@ -360,45 +298,6 @@ def test_mean_of_planes_is_a_pool(tmp_path: Path, keep: bool) -> None:
 
     assert check(tmp_path, {"x": floats(2, 3, 4, 5)}, program)[0] == "Pooling"
     assert net_of(tmp_path / "net.prototxt").layer[1].pooling_param.global_pooling
-
-
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("kind", ["max", "min"])
-def test_place_of_the_largest_among_equal_ones(tmp_path: Path, last: bool, kind: str) -> None:
-    """Caffe takes the last one."""
-    x = np.array([[1, 3, 3, 0, 0], [2, 2, 2, 2, 2]], np.float32)
-
-    def program(x: SSAValue) -> Any:
-        return e.CastOp(reductions.ArgReduceOp(kind, x, 1, True, last).result, f32)
-
-    check(tmp_path, {"x": x}, program)
-
-
-@pytest.mark.parametrize("backward", [False, True])
-@pytest.mark.parametrize("count", [1, 2, 3])
-def test_several_places_among_equal_ones(tmp_path: Path, count: int, backward: bool) -> None:
-    """In core the first one is the best, and the last one if the blob is read from its end."""
-    x = np.array([[[1, 3, 3, 0, 3]], [[2, 2, 2, 2, 2]]], np.float32)
-
-    def program(x: SSAValue) -> Any:
-        if backward:
-            x = tensor.SliceOp(x, [0, 0, 4], [2, 1, 5], [1, 1, -1]).result
-        values, places = tensor.TopKOp(x, count, 2).results
-        if backward:
-            places = e.SubOp(constant(np.array(4)), places).result
-        return [values, e.CastOp(places, f32).result]
-
-    check(tmp_path, {"x": x}, program)
-
-
-def test_smallest_elements_have_no_layer(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="no layer of Caffe computes"):
-        check(tmp_path, {"x": floats(2, 3)}, lambda x: tensor.TopKOp(x, 1, 1, False).values)
-
-
-def test_places_are_needed_as_floats(tmp_path: Path) -> None:
-    with pytest.raises(ExportError, match="found elements of i64"):
-        check(tmp_path, {"x": floats(2, 3)}, lambda x: tensor.TopKOp(x, 1, 1))
 
 
 # Movement
