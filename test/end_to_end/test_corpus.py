@@ -103,9 +103,10 @@ def test_caffe_through_caffe(caffe_case: Case) -> None:
 
 CONVOLUTIONAL = frozenset(
     """
-    batchnorm_old conv_bn_relu6 conv_same_s2_even conv_valid_explicit deconv depthwise_separable
-    dilated layout_ops lrn net_inception_stem net_mobilenetv2 net_resnet net_tf_layers net_unet
-    pools resize_bilinear resize_nearest split_group_conv split_group_conv_not strided_slice_masks
+    batchnorm_old conv_1d_3d conv_bn_relu6 conv_same_s2_even conv_valid_explicit deconv
+    depthwise_separable dilated head_mean_softmax layout_ops lrn net_crnn net_inception_stem
+    net_mobilenetv2 net_resnet net_tf_layers net_unet pad_conv_valid pools resize_bilinear
+    resize_nearest split_group_conv split_group_conv_not strided_slice_masks
     """.split()
 )
 """The cases of TensorFlow that are nets of Caffe as well; others may be refused."""
