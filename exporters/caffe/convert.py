@@ -59,16 +59,22 @@ class ConvertToCaffePass(ModulePass):
     - conv(x, w) + b -> Convolution, conv_transpose -> Deconvolution, x @ w + b -> InnerProduct
       [constant weights]; what their windows have beyond the same padding on both sides is cut
     - pool -> Pooling with its windows rounded up; those that core does not have are cut, and what
-      averages are divided by is corrected
+      averages are divided by is corrected; of volumes, one of planes and one of columns
     - x * s + t -> Power or Scale, x + y -> Eltwise or Bias, and so on, by what broadcasts
     - split, slice -> Slice, and Silence for the parts that nothing reads; broadcast -> Tile
+    - pad(x) -> Concat of numbers and x, or [other modes, few parts] of x and parts of a Slice of it
+    - softmax(x, log) -> x - m - log(sum(exp(x - m))), m by Pooling, sums by Convolution with ones
+    - arg_reduce, top_k -> ArgMax, or the second top of Pooling, whose first place of equal elements
+      is core's; gather -> Embed, BatchReindex, or Slice and Concat of constant places
     - transpose -> Permute [dialect ssd], or Slice, Reshape and Concat [of few parts]
     - formulas that a layer computes as a whole: ReLU, PReLU, ELU, BNLL, LRN, ...
     - LSTM, RNN, and the second top of Pooling, if what such a layer becomes in core is just what is
       there
 
     A result that is also read in the net is copied by a Power: outputs are blobs that no layer
-    reads. ExportError lists every op without a form in Caffe, or in the `dialect` (bvlc or ssd).
+    reads. Places, constants and inputs of other elements than f32 are f32 if that changes no number
+    (`exporters/caffe/elements.py`), which a warning tells of inputs and outputs. ExportError lists
+    every op without a form in Caffe, or in the `dialect` (bvlc or ssd).
     """
 
     name = "convert-to-caffe"
