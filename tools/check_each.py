@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
@@ -117,8 +118,15 @@ class PassChecker(Observer):
         if self._expected is None:
             self._without_results.append(f"the pass '{previous.name}': {self._why_not}")
             return
+        inputs, expected = self._inputs, self._expected
+        if getattr(previous, "has_floats_only", False):
+            inputs = {name: array.astype(np.float32) for name, array in inputs.items()}
+            expected = {
+                name: value.astype(np.float32) if isinstance(value, np.ndarray) else value
+                for name, value in expected.items()
+            }
         try:
-            found = self._run(module, self._inputs)
+            found = self._run(module, inputs)
         except (StepLimitError, ElidedBlobError) as error:
             self._unchecked.append(f"the pass '{previous.name}': {error}")
             return
@@ -126,7 +134,7 @@ class PassChecker(Observer):
             # What could be run before the pass has to be so behind it.
             text = f"after the pass '{previous.name}' the module cannot be run any more: {error}"
             raise ToolError(self._with_suspects(text)) from error
-        if (text := difference(found, self._expected)) is not None:
+        if (text := difference(found, expected)) is not None:
             raise ToolError(self._blame(previous, text))
         self._agreed()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from typing import ClassVar
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import FunctionType, ModuleOp, StringAttr
@@ -78,6 +79,9 @@ class ConvertToCaffePass(ModulePass):
     """
 
     name = "convert-to-caffe"
+
+    has_floats_only: ClassVar[bool] = True
+    """All inputs and outputs are f32 afterwards, also those that hold other numbers before."""
 
     dialect: str = "bvlc"
 

@@ -1,4 +1,5 @@
 // RUN: opt-tool %s --pass-pipeline=convert-to-caffe --split-input-file | filecheck %s
+// RUN: opt-tool %s --compile-to=caffe --split-input-file --check-each | filecheck %s --check-prefix=PHASE
 
 // The first of equal elements is what Pooling finds. Places are floats, also as other integers.
 // CHECK-LABEL: func.func @main
@@ -9,6 +10,7 @@
 // CHECK-NEXT:    %[[R:.+]] = caffe.ReLU %[[P]] attributes {core.name = "place"}
 // CHECK-NEXT:    %[[Y:.+]] = caffe.Reshape %[[R]] {shape = {dim = [0]}}
 // CHECK-NEXT:    func.return %[[Y]] : tensor<3xf32>
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<3x100xf32>) -> tensor<3xi32> {
   %i = core.arg_reduce max %x axis 1 : (tensor<3x100xf32>) -> tensor<3xi64> loc("place")
   %y = core.cast %i to i32 : (tensor<3xi64>) -> tensor<3xi32>
@@ -21,6 +23,7 @@ func.func @main(%x : tensor<3x100xf32>) -> tensor<3xi32> {
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    %[[Y:.+]] = caffe.ArgMax %x {axis = 1}
 // CHECK-NEXT:    func.return %[[Y]] : tensor<3x1xf32>
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<3x100xf32>) -> tensor<3x1xi64> {
   %y = core.arg_reduce max %x axis 1 {keep_dims = true, last_index = true}
     : (tensor<3x100xf32>) -> tensor<3x1xi64>
@@ -37,6 +40,7 @@ func.func @main(%x : tensor<3x100xf32>) -> tensor<3x1xi64> {
 // CHECK-NEXT:    %[[L:.+]] = caffe.ArgMax %[[R]] {axis = 1}
 // CHECK-NEXT:    %[[P:.+]] = caffe.Power %[[L]] {scale = -1.0, shift = 2.0}
 // CHECK-NEXT:    caffe.Reshape %[[P]]
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<1x3x4x4xf32>) -> tensor<1x4x4xi64> {
   %y = core.arg_reduce min %x axis 1 : (tensor<1x3x4x4xf32>) -> tensor<1x4x4xi64>
   func.return %y : tensor<1x4x4xi64>
@@ -49,6 +53,7 @@ func.func @main(%x : tensor<1x3x4x4xf32>) -> tensor<1x4x4xi64> {
 // CHECK-NEXT:    %[[C:.+]] = caffe.Reshape %x
 // CHECK-NEXT:    %{{.+}}, %[[P:.+]] = caffe.Pooling %[[C]]
 // CHECK:         caffe.ReLU %[[P]]
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<3x5xf32>) -> tensor<3xi64> {
   %never = core.constant #core.blob<"0x000080FF"> : tensor<f32>
   %c = core.compare eq %x, %x : (tensor<3x5xf32>, tensor<3x5xf32>) -> tensor<3x5xi1>
@@ -66,6 +71,7 @@ func.func @main(%x : tensor<3x5xf32>) -> tensor<3xi64> {
 // CHECK-NEXT:    %[[P:.+]] = caffe.ArgMax {{.+}} {axis = 1, top_k = 2}
 // CHECK-NEXT:    %[[Y:.+]] = caffe.Power %[[P]] {scale = -1.0, shift = 3.0}
 // CHECK-NEXT:    func.return %[[Y]]
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<2x4xf32>) -> tensor<2x2xi64> {
   %v, %i = core.top_k %x [2] axis 1 : (tensor<2x4xf32>) -> (tensor<2x2xf32>, tensor<2x2xi64>)
   func.return %i : tensor<2x2xi64>
@@ -81,6 +87,7 @@ func.func @main(%x : tensor<2x4xf32>) -> tensor<2x2xi64> {
 // CHECK-NEXT:    %[[E:.+]] = caffe.Eltwise %[[I]], %[[T]] {coeff = [1.0, -7.0]}
 // CHECK-NEXT:    %[[P:.+]] = caffe.Power %[[E]] {shift = 7.0}
 // CHECK:         caffe.Embed %[[P]] {{.+}} {bias_term = false, input_dim = 7, num_output = 3}
+// PHASE-LABEL: func.func @main
 func.func @main(%i : tensor<2xi32> {core.name = "ids"}) -> tensor<2x1x3xf32> {
   %t = core.constant dense<1.0> : tensor<7x3xf32>
   %r = core.reshape %i [2, 1] : (tensor<2xi32>) -> tensor<2x1xi32>
@@ -98,6 +105,7 @@ func.func @main(%i : tensor<2xi32> {core.name = "ids"}) -> tensor<2x1x3xf32> {
 // CHECK-NEXT:    %[[I:.+]] = caffe.Reshape %[[P]]
 // CHECK-NOT:     caffe.Threshold
 // CHECK:         caffe.Embed %[[I]]
+// PHASE-LABEL: func.func @main
 func.func @main(%i : tensor<2xui8>, %x : tensor<1x7xf32>) -> (tensor<2x3xf32>, tensor<1x3xf32>) {
   %t = core.constant dense<1.0> : tensor<7x3xf32>
   %a = core.gather %t, %i axis 0 : (tensor<7x3xf32>, tensor<2xui8>) -> tensor<2x3xf32>
@@ -112,6 +120,7 @@ func.func @main(%i : tensor<2xui8>, %x : tensor<1x7xf32>) -> (tensor<2x3xf32>, t
 // CHECK-LABEL: func.func @main
 // CHECK-SAME:      %x: tensor<2xf32>
 // CHECK-NEXT:    caffe.TanH %x
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<2xui8>) -> tensor<2xf32> {
   %f = core.cast %x to f32 : (tensor<2xui8>) -> tensor<2xf32>
   %y = core.tanh %f : (tensor<2xf32>) -> tensor<2xf32>
@@ -125,6 +134,7 @@ func.func @main(%x : tensor<2xui8>) -> tensor<2xf32> {
 // CHECK:         %[[C:.+]] = core.constant dense<[3.0, -4.0]> : tensor<2xf32>
 // CHECK-NEXT:    %[[P:.+]] = caffe.Parameter blobs(%[[C]])
 // CHECK-NEXT:    func.return %{{.+}}, %[[P]] : tensor<2xf32>, tensor<2xf32>
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<2xf32>) -> (tensor<2xf32>, tensor<2xi64>) {
   %c = core.constant dense<[3, -4]> : tensor<2xi64>
   %y = core.tanh %x : (tensor<2xf32>) -> tensor<2xf32>

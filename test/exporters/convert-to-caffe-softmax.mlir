@@ -1,4 +1,5 @@
 // RUN: opt-tool %s --pass-pipeline=convert-to-caffe --split-input-file | filecheck %s
+// RUN: opt-tool %s --compile-to=caffe --split-input-file --check-each | filecheck %s --check-prefix=PHASE
 
 // The sum over the axis, and its copies, are convolutions with ones.
 // CHECK-LABEL: func.func @main
@@ -16,6 +17,7 @@
 // CHECK-NEXT:    %[[Z:.+]] = caffe.Eltwise %[[D]], %[[U]] {coeff = [1.0, -1.0]} attributes {core.name = "log"}
 // CHECK-NEXT:    %[[Y:.+]] = caffe.Reshape %[[Z]] {shape = {dim = [0, 0, 0]}}
 // CHECK-NEXT:    func.return %[[Y]]
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   %y = core.softmax %x axis 1 {log = true} : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32> loc("log")
   func.return %y : tensor<2x3x4xf32>
@@ -27,6 +29,7 @@ func.func @main(%x : tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
 // CHECK-LABEL: func.func @main
 // CHECK-NEXT:    caffe.Softmax %x {axis = 2}
 // CHECK-NOT:     caffe
+// PHASE-LABEL: func.func @main
 func.func @main(%x : tensor<2x3x4xf32>) -> tensor<2x3x4xf32> {
   %y = core.softmax %x axis 2 : (tensor<2x3x4xf32>) -> tensor<2x3x4xf32>
   func.return %y : tensor<2x3x4xf32>
