@@ -124,6 +124,21 @@ def _numbers(array: Array) -> Array:
         return array.astype(np.float64)
 
 
+def _wraps(call: Call) -> bool:
+    """Whether sums or products of integers may be too large for their type."""
+    if call.first.dtype.kind not in "iu":
+        return False
+    sizes = np.abs(_numbers(call.first))
+    match call.node.op_type:
+        case "ReduceProd":
+            largest = np.maximum(sizes, 1).prod()
+        case "ReduceL2" | "ReduceSumSquare":
+            largest = np.square(sizes).sum()
+        case _:
+            largest = sizes.sum()
+    return bool(largest > np.iinfo(call.first.dtype).max)
+
+
 def _overflows(call: Call) -> bool:
     """Whether part of what is reduced may be too large, or too small for a product."""
     dtype = call.first.dtype
@@ -391,6 +406,12 @@ KNOWN: tuple[Difference, ...] = (
         ("ReduceMax", "ReduceMin", "Max", "Min"),
         "what is compared with NaN is NaN",
         _holds_nan,
+    ),
+    Difference(
+        "onnxruntime",
+        tuple(f"Reduce{name}" for name in ("L1", "L2", "Prod", "Sum", "SumSquare")),
+        "sums and products of integers wrap",
+        _wraps,
     ),
     Difference("onnxruntime", ("ScatterND",), "what is compared with NaN is NaN", _compares_nan),
     Difference(
