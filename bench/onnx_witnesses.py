@@ -302,7 +302,7 @@ def initial(model: ModelProto, feed: Env) -> dict[str, Any]:
 
 
 Runner = Callable[[NodeProto, int, Env], list[Any]]
-_TRIALS = 6
+_TRIALS = 16
 
 
 class Judgement:

@@ -56,8 +56,11 @@ def flag(attribute: Any) -> bool:
 
 
 def widened(array: Array) -> Array:
-    """A form in which a chain of additions and products loses little: float64 for floats."""
-    return array.astype(np.float64) if array.dtype in FLOATS else array
+    """
+    A form in which a chain of additions and products loses little: float64 for floats. The elements
+    of those are in order, because the sums of numpy depend on where they lie.
+    """
+    return array.astype(np.float64, order="C") if array.dtype in FLOATS else array
 
 
 def rounded(array: Any, dtype: np.dtype[Any]) -> Array:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from xdsl.ir import Block, Operation, SSAValue
 
 from lowerdeck.dialects.core import Core, elementwise, linear, reduce, tensor
-from lowerdeck.dialects.core.types import bf16, element_of, f16
+from lowerdeck.dialects.core.types import bf16, element_of, f16, rank_of
 from lowerdeck.dialects.core.types import tensor as tensor_type
 from lowerdeck.dialects.dims import Expr
 from lowerdeck.dialects.interpret.core import evaluate, is_evaluable
@@ -235,3 +235,19 @@ def test_matrix_products_are_sums_in_order() -> None:
     for left, right in zip(a[7], b[:, 11], strict=True):
         total += left * right
     assert whole[7, 11] == total
+
+
+def test_sums_do_not_depend_on_where_elements_lie() -> None:
+    """Of broadcast and transposed values they are those of the same numbers in order."""
+    rng = np.random.default_rng(0)
+    row, matrix = rng.standard_normal((1, 3, 37)), rng.standard_normal((37, 29)).T
+    spread = np.broadcast_to(row, (5, 3, 37)).transpose(1, 0, 2)
+    programs: list[tuple[Program, int]] = [
+        (lambda x: reduce.ReduceOp("sum", x, list(range(rank_of(x)))), 1),
+        (lambda x: reduce.SoftmaxOp(x, rank_of(x) - 1), 1),
+        (lambda x, scale: linear.LayerNormOp(x, scale, None, epsilon=1e-3, axis=0), 2),
+    ]
+    for x in (spread, matrix):
+        for program, count in programs:
+            in_order = [np.ascontiguousarray(x)] * count
+            assert run(program, *[x] * count).tobytes() == run(program, *in_order).tobytes()
