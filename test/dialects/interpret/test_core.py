@@ -242,11 +242,17 @@ def test_sums_do_not_depend_on_where_elements_lie() -> None:
     rng = np.random.default_rng(0)
     row, matrix = rng.standard_normal((1, 3, 37)), rng.standard_normal((37, 29)).T
     spread = np.broadcast_to(row, (5, 3, 37)).transpose(1, 0, 2)
-    programs: list[tuple[Program, int]] = [
-        (lambda x: reduce.ReduceOp("sum", x, list(range(rank_of(x)))), 1),
-        (lambda x: reduce.SoftmaxOp(x, rank_of(x) - 1), 1),
-        (lambda x, scale: linear.LayerNormOp(x, scale, None, epsilon=1e-3, axis=0), 2),
-    ]
+
+    def total(x: SSAValue) -> Operation:
+        return reduce.ReduceOp("sum", x, list(range(rank_of(x))))
+
+    def softmax(x: SSAValue) -> Operation:
+        return reduce.SoftmaxOp(x, rank_of(x) - 1)
+
+    def layer_norm(x: SSAValue, scale: SSAValue) -> Operation:
+        return linear.LayerNormOp(x, scale, None, epsilon=1e-3, axis=0)
+
+    programs: list[tuple[Program, int]] = [(total, 1), (softmax, 1), (layer_norm, 2)]
     for x in (spread, matrix):
         for program, count in programs:
             in_order = [np.ascontiguousarray(x)] * count
