@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 from collections.abc import Iterator
 
 import hypothesis
@@ -28,6 +29,15 @@ def own_plugins() -> Iterator[None]:
     """What a test loads is forgotten behind it."""
     with temporarily():
         yield
+
+
+@pytest.fixture
+def c_compiler(request: pytest.FixtureRequest) -> str:
+    """The compiler that a test is parametrized with; the test skips where it is not installed."""
+    name: str = request.param
+    if shutil.which(name) is None:
+        pytest.skip(f"{name} is not installed")
+    return name
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
