@@ -90,10 +90,15 @@ def _compile(arguments: Sequence[str], folder: str) -> None:
         raise SystemExit(f"{' '.join(command)} failed:\n{done.stderr}")
 
 
+class ProgramError(Exception):
+    """A compiled program failed."""
+
+
 def resident_of_example(folder: str, metadata: dict[str, Any], sizes: Sequence[int]) -> int:
     """
     The bytes that the example program of a compiled model occupies at most, less those of a
     program that does nothing; with sizes for the dimensions of inputs that are not known.
+    ProgramError if it fails.
     """
     Path(folder, "peak_memory.c").write_text(_PEAK_MEMORY)
     Path(folder, "nothing.c").write_text("int main(void) { return 0; }\n")
@@ -115,7 +120,7 @@ def _peak_of(command: Sequence[str], folder: str) -> int:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     match = re.search(r"VmHWM:\s+(\d+) kB", done.stderr)
     if done.returncode or match is None:
-        raise SystemExit(f"{folder}: {' '.join(command)} failed:\n{done.stderr}")
+        raise ProgramError(f"{folder}: {' '.join(command)} failed:\n{done.stderr}")
     return int(match[1]) * 1024
 
 

@@ -424,7 +424,7 @@ def _make_input(port: Port, symbols: Mapping[str, str]) -> str:
 
 def _make_output(port: Port, symbols: Mapping[str, str]) -> str:
     """Room for as many elements as there will be, or for many if that is not known."""
-    elements = c_expr(port.type.elements, symbols) if _is_of(port, symbols) else "1 << 20"
+    elements = c_expr(port.type.elements, symbols) if _is_of(port, symbols) else "1 << 22"
     return f"  args.{port.field}.capacity = {elements};\n{_allocate(port, elements)}"
 
 
