@@ -275,6 +275,7 @@ def product_tiles(
     is_far = is_strided and rows <= FEW_ROWS and depth * columns * 4 > target.l2_bytes
     pitch = columns if is_strided else None
     is_large = depth * columns * 4 > target.l2_bytes
+    sums_in_flight = target.costs.latency_cycles * target.costs.multiply_adds_per_cycle
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
@@ -287,7 +288,9 @@ def product_tiles(
             brought = panel_bytes / target.costs.shared_bytes_per_cycle if is_large else 0.0
             for row in parts_of(Expr.const(rows), height, 1):
                 own = _cycles((row.count, column.count), depth, target, rows <= height, pitch)
-                late, brought = max(brought - own, 0.0), 0.0
+                # Loads run ahead as far as sums do not wait for each other.
+                busy = row.count * column.count / sums_in_flight
+                late, brought = max(brought - own * min(busy, 1.0), 0.0), 0.0
                 cycles += _trips(column) * (_trips(row) * (own + apart) + late)
         return cycles
 
