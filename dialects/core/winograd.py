@@ -80,9 +80,9 @@ def _with_roots(roots: Sequence[Fraction]) -> tuple[Fraction, ...]:
 
 
 def transformed_taps(weight: NDArray[Any], size: int) -> NDArray[Any]:
-    """G g along every axis behind the first two, in f64, rounded once."""
+    """G g along the last two axes, in f64, rounded once."""
     result = weight.astype(np.float64)
-    for axis in range(2, weight.ndim):
+    for axis in (-2, -1):
         g = np.array(matrices(size, weight.shape[axis]).taps, np.float64)
         result = np.moveaxis(np.tensordot(g, result, (1, axis)), 0, axis)
     return result.astype(weight.dtype)
@@ -91,7 +91,7 @@ def transformed_taps(weight: NDArray[Any], size: int) -> NDArray[Any]:
 def restored_taps(transformed: NDArray[Any], size: int) -> NDArray[Any]:
     """The weights whose `transformed_taps` are the nearest, in f64, rounded once."""
     result = transformed.astype(np.float64)
-    for axis in range(2, transformed.ndim):
+    for axis in (-2, -1):
         g = np.array(matrices(size, transformed.shape[axis] - size + 1).taps, np.float64)
         result = np.moveaxis(np.tensordot(np.linalg.pinv(g), result, (1, axis)), 0, axis)
     return result.astype(transformed.dtype)

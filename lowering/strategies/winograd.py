@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from math import inf
+from math import inf, prod
 
 from xdsl.ir import SSAValue
 
@@ -62,9 +62,10 @@ _LINE = 16
 
 class Winograd(Strategy):
     """
-    F(m x m, 3 x 3): with strict accuracy in the smaller tiles only. For sizes known only at run
-    time, estimates are those of an image of assumed size. A dilated convolution is one for each of
-    the images of every d-th row and column.
+    F(m x m, 3 x 3) along the last two dimensions, where windows have a single element along all
+    others, whose positions are images: with strict accuracy in the smaller tiles only. For sizes
+    known only at run time, estimates are those of an image of assumed size. A dilated convolution
+    is one for each of the images of every d-th row and column.
     """
 
     name = "winograd"
@@ -97,7 +98,8 @@ class Winograd(Strategy):
         op, lanes = the(ConvOp, kernel), layout_out(kernel).inner(1)
         layouts = blocked_constants(kernel, lanes)
         count = schedule.tile(OUTPUT_CHANNEL)
-        layouts[op.weight] = transformed_weight(schedule.parameter(SIZE), lanes, count)
+        rank = len(dims_of(op.weight))
+        layouts[op.weight] = transformed_weight(rank, schedule.parameter(SIZE), lanes, count)
         return layouts
 
     def lower(self, k: KernelLowering, schedule: Schedule) -> None:
@@ -181,9 +183,9 @@ def _product(
     )
 
 
-def transformed_weight(size: int, lanes: int, count: int) -> LayoutAttr:
+def transformed_weight(rank: int, size: int, lanes: int, count: int) -> LayoutAttr:
     """[value][value][oc / (count lanes)][ic][oc / lanes % count][oc % lanes]."""
-    pieces = [Piece(2), Piece(3), Piece(0, lanes * count), Piece(1)]
+    pieces = [*map(Piece, range(2, rank)), Piece(0, lanes * count), Piece(1)]
     if count > 1:
         pieces.append(Piece(0, lanes, count))
     return LayoutAttr.of([*pieces, Piece(0, 1, lanes)], winograd=size)
@@ -191,22 +193,25 @@ def transformed_weight(size: int, lanes: int, count: int) -> LayoutAttr:
 
 def can_be_winograd(op: ConvOp, size: int, source: LayoutAttr, target: LayoutAttr) -> bool:
     """
-    True for two dimensions of stride 1, in groups of whole blocks if any, with at least a tile of
-    outputs if all sizes are constants, as those of a dilated convolution have to be, and with the
-    same channel blocks in input and output.
+    True for windows of 3 x 3 in the last two dimensions, of stride 1 there, and of a single element
+    in all others; in groups of whole blocks if any, with at least a tile of outputs if all sizes
+    are constants, as those of a dilated convolution have to be, and with the same channel blocks in
+    input and output.
     """
     shape, weight = static_shape(op.result), static_shape(op.weight)
     if weight is None or not can_be_blocked(op, source, target):
         return False
-    dilations, groups, lanes = ints(op.dilations), op.groups.data, target.inner(1)
-    if len(weight) != 4 or weight[2:] != (3, 3) or set(ints(op.strides)) != {1}:
+    dilations, groups, lanes = ints(op.dilations)[-2:], op.groups.data, target.inner(1)
+    if len(weight) < 4 or weight[-2:] != (3, 3) or set(weight[2:-2]) - {1}:
+        return False
+    if set(ints(op.strides)[-2:]) != {1}:
         return False
     if shape is None:
         is_large = set(dilations) == {1}
     else:
         is_large = all(
             extent // dilation >= size
-            for extent, dilation in zip(shape[2:], dilations, strict=True)
+            for extent, dilation in zip(shape[-2:], dilations, strict=True)
         )
     is_whole = groups == 1 or (weight[0] // groups % lanes == 0 and weight[1] % lanes == 0)
     return is_large and is_whole and source.inner(1) == lanes
@@ -259,15 +264,18 @@ class Geometry:
         shape: Sequence[Expr],
         computed: Callable[[Expr], Expr] = lambda size: size,
     ) -> Geometry:
-        """For outputs of shape N, C, H, W; `computed` replaces expressions computed from them."""
-        batch, _, height, width = shape
+        """
+        For outputs of shape N, C, ..., H, W; `computed` replaces expressions computed from them.
+        """
+        batch, _, *outer, height, width = shape
         weight = static_shape(op.weight)
         assert weight is not None
-        below, across = ints(op.dilations)
+        below, across = ints(op.dilations)[-2:]
         rows = computed(height.ceildiv(below).ceildiv(size))
         columns = computed(width.ceildiv(across).ceildiv(size))
-        tiles = computed(batch * below * across * rows * columns)
-        return Geometry(size, weight[2], height, width, rows, columns, tiles, (below, across))
+        images = prod(outer, start=batch)
+        tiles = computed(images * below * across * rows * columns)
+        return Geometry(size, weight[-1], height, width, rows, columns, tiles, (below, across))
 
     @property
     def values(self) -> int:
@@ -289,6 +297,7 @@ class Place:
     """The location of the outputs of a tile."""
 
     image: Expr
+    """In row-major order of the batch and all dimensions before the last two."""
     top: Expr
     left: Expr
     above: Expr
@@ -356,6 +365,14 @@ class WinogradLowering:
         each = tiles.ceildiv(turns * self._parts).ceildiv(rows) * rows
         return b.computed(maximum(minimum(each, self._group), 1))
 
+    def _positions(self, image: Expr) -> tuple[Expr, list[Expr]]:
+        """Of an image: its number in the batch, and its position in the dimensions before rows."""
+        positions: list[Expr] = []
+        for size in reversed(dims_of(self._op.result)[2:-2]):
+            positions.insert(0, self._b.computed(image % size))
+            image = self._b.computed(image // size)
+        return image, positions
+
     def _place(self, tile: Expr) -> Place:
         """The location of a tile by number."""
         g = self._g
@@ -420,8 +437,14 @@ class WinogradLowering:
     def _transform_inputs(self, part: Expr, start: Expr, count: Expr) -> None:
         b, k, g = self._b, self._k, self._g
         matrix = matrices(g.size, g.taps).inputs
-        pads = [pad.value or 0 for pad in self._op.pads_begin.data]
+        *before, top, left = [pad.value or 0 for pad in self._op.pads_begin.data]
+        strides = ints(self._op.strides)
         with self._each(self._blocks_in, start, Expr.const(0), count) as (block, tile, place):
+            batch, positions = self._positions(place.image)
+            outer = [
+                position * stride - pad
+                for position, stride, pad in zip(positions, strides, before, strict=False)
+            ]
             rows = self._window(0, place.top, g.height)
             columns = self._window(1, place.left, g.width)
             with b.loop(self._lanes, mode="lanes") as lane:
@@ -430,7 +453,7 @@ class WinogradLowering:
                     [
                         k.element(
                             self._op.input,
-                            [place.image, channel, row - pads[0], column - pads[1]],
+                            [batch, channel, *outer, row - top, column - left],
                         )
                         for column in columns
                     ]
@@ -446,6 +469,7 @@ class WinogradLowering:
         weight = k.inputs[self._op.weight]
         count = self._g.values
         labels = [("v0", count), ("v1", count), (OUTPUT_CHANNEL, self._blocks_out)]
+        single = [Expr.const(0)] * (len(dims_of(self._op.weight)) - 4)
         with b.labeled_nest([*labels, (TILE, tiles)]) as (i, j, block, tile):
             with b.loop(lanes, mode="lanes") as lane:
                 first = block // self._each_out * self._each_in
@@ -456,7 +480,7 @@ class WinogradLowering:
                     place = ((first + source) * self._group + tile) * lanes + at[-1]
                     value = b.load(self._inputs, [part, i * count + j, place])
                     channels = [block * lanes + lane, source * lanes + at[-1]]
-                    return [b.fma(value, b.load(weight, [*channels, i, j]), values[0])]
+                    return [b.fma(value, b.load(weight, [*channels, *single, i, j]), values[0])]
 
                 whole, rest = divmod(self._channels, lanes)
                 total: Sequence[SSAValue] = [scalars.constant(b, 0, f32)]
@@ -495,12 +519,13 @@ class WinogradLowering:
     def _finish(self, tile: Sequence[Sequence[SSAValue]], place: Place, channel: Expr) -> None:
         """Store the outputs that lie in the image and belong to no other tile."""
         g, size = self._g, range(self._g.size)
+        batch, outer = self._positions(place.image)
 
         def store_row(i: int) -> None:
             for j in size:
                 with self._if_own(1, j, place.left, place.before):
                     row, column = place.top + i * g.dilations[0], place.left + j * g.dilations[1]
-                    where = [place.image, channel, row, column]
+                    where = [batch, channel, *outer, row, column]
                     self._k.finish(self._op, where, tile[i][j])
 
         for i in size:

@@ -18,9 +18,10 @@ from lowerdeck.dialects.core.control_flow import KernelOp, YieldOp
 from lowerdeck.dialects.core.layout import LayoutAttr
 from lowerdeck.dialects.core.linear import ConvOp
 from lowerdeck.dialects.core.winograd import Matrix, matrices, transformed_taps
+from lowerdeck.dialects.dims import Expr
 from lowerdeck.lowering.strategies.base import Candidate, Setting
 from lowerdeck.lowering.strategies.registry import apply_schedule, choose
-from lowerdeck.lowering.strategies.winograd import SIZE, Winograd
+from lowerdeck.lowering.strategies.winograd import SIZE, Winograd, transformed_weight
 from lowerdeck.lowering.targets import target_named
 
 from ..programs import module_of, typed  # noqa: TID251  (these are tests)
@@ -77,7 +78,18 @@ def test_transformed_taps_of_two_axes() -> None:
     np.testing.assert_array_equal(found, expected.astype(np.float32))
 
 
-CASES: list[tuple[tuple[int, int, int, int], int, list[int], list[int], list[int], int]] = [
+def test_transformed_taps_of_volumes() -> None:
+    """The axes before the last two stay as they are, and so do those that come back."""
+    weight = values(2, 3, 1, 3, 3)
+    transformed = transformed_taps(weight, 2)
+    np.testing.assert_array_equal(transformed[:, :, 0], transformed_taps(weight[:, :, 0], 2))
+    layout = transformed_weight(5, 2, 16, 1)
+    shape = layout.dims(list(map(Expr.const, weight.shape)))
+    assert [size.value for size in shape] == list(layout.pack(weight).shape) == [1, 4, 4, 1, 3, 16]
+    np.testing.assert_allclose(layout.unpack(layout.pack(weight), weight.shape), weight, rtol=1e-6)
+
+
+CASES: list[tuple[tuple[int, ...], int, list[int], list[int], list[int], int]] = [
     # input, output channels, pads before and behind, dilations, groups
     ((2, 17, 6, 5), 18, [1, 1], [1, 1], [1, 1], 1),
     ((1, 5, 13, 6), 33, [0, 0], [0, 0], [1, 1], 1),
@@ -87,7 +99,14 @@ CASES: list[tuple[tuple[int, int, int, int], int, list[int], list[int], list[int
     ((2, 3, 9, 13), 17, [2, 3], [2, 3], [2, 3], 1),
     ((1, 64, 5, 9), 32, [1, 1], [1, 1], [1, 1], 2),
     ((1, 48, 7, 8), 48, [1, 1], [0, 2], [1, 2], 3),
+    # Planes of volumes; every second one, with a plane of padding before and two behind them.
+    ((2, 17, 3, 6, 5), 18, [0, 1, 1], [0, 1, 1], [1, 1, 1], 1),
+    ((1, 32, 5, 5, 7), 32, [1, 0, 1], [2, 1, 0], [3, 1, 1], 2),
+    ((1, 3, 2, 3, 5, 4), 5, [0, 1, 1, 1], [0, 0, 1, 1], [1, 1, 1, 1], 1),
 ]
+
+OUTER_STRIDE = 2
+"""Of volumes, along the dimensions of windows of a single element."""
 
 
 def convolution(
@@ -99,13 +118,14 @@ def convolution(
     groups: int,
 ) -> Any:
     """A bias, a residual and an activation follow the sums."""
+    outer = len(shape) - 4
 
     def body(x: SSAValue, residual: SSAValue) -> SSAValue:
         conv = ConvOp(
             x,
-            constant(values(channels, shape[1] // groups, 3, 3, seed=1)),
+            constant(values(channels, shape[1] // groups, *[1] * outer, 3, 3, seed=1)),
             constant(values(channels, seed=2)),
-            strides=[1, 1],
+            strides=[*[OUTER_STRIDE] * outer, 1, 1],
             dilations=dilations,
             pads_begin=begin,
             pads_end=end,
@@ -128,10 +148,11 @@ def test_every_shape(target: str, size: int, tmp_path: Path) -> None:
         return candidate.schedule.get(SIZE) == size
 
     for number, (shape, channels, begin, end, dilations, groups) in enumerate(CASES):
-        spatial = [
-            dim + low + high - 2 * dilation
-            for dim, low, high, dilation in zip(shape[2:], begin, end, dilations, strict=True)
-        ]
+        outer = len(shape) - 4
+        padded = [dim + low + high for dim, low, high in zip(shape[2:], begin, end, strict=True)]
+        planes = [-(-size // OUTER_STRIDE) for size in padded[:outer]]
+        sizes = zip(padded[outer:], dilations[outer:], strict=True)
+        spatial = [*planes, *(size - 2 * dilation for size, dilation in sizes)]
         inputs = [values(*shape), values(shape[0], channels, *spatial, seed=3)]
         types = [typed(np.float32, *value.shape) for value in inputs]
         program = BlockedProgram(
