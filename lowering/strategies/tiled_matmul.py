@@ -57,6 +57,9 @@ PANELS = "panels"
 MOST_OF_FEW = 8
 """Vectors of columns beyond which it does not matter how the last one is computed."""
 
+AHEAD = 2
+"""Tiles of rows from which on the next panel is asked for while they read one."""
+
 FEW_ROWS = 4
 """Of the left matrix: the right one is read once for all of them."""
 
@@ -111,8 +114,8 @@ class TiledMatmul(Strategy):
         for cycles, (height, count), own in ways:
             for factor, order in zip((1.0, target.costs.other_order), orders, strict=True):
                 ahead = None
-                # If each panel is read only once, the hardware prefetcher finds the next one.
-                if is_packed and order == columns_first and rows >= 2 * height:
+                # Where each panel is read only once, there is nothing to do meanwhile.
+                if is_packed and order == columns_first and rows >= AHEAD * height:
                     ahead = kernel.body.block.args.index(op.rhs)
                 tiles, lanes = ((row, height), (COLUMN, count)), ((COLUMN, target.lanes),)
                 schedule = Schedule(self.name, tiles, order, lanes, ahead, parameters=own)
@@ -279,13 +282,14 @@ def product_tiles(
 
     def cost(tile: tuple[int, int]) -> float:
         height, count = tile
+        waits = not is_strided and rows < AHEAD * height
         # Each row of a panel has to be found by itself.
         apart = depth * target.costs.row_cycles if is_far and count * target.lanes < columns else 0
         cycles = 0.0
         for column in parts_of(Expr.const(columns), count, target.lanes):
-            # The first tile of a panel brings it from the cache that cores share.
-            panel_bytes = depth * column.count * target.lanes * 4
-            brought = panel_bytes / target.costs.shared_bytes_per_cycle if is_large else 0.0
+            brought = 0.0
+            if is_large:
+                brought = _cycles_to_bring((height, column.count), depth, target, waits)
             for row in parts_of(Expr.const(rows), height, 1):
                 own = _cycles((row.count, column.count), depth, target, rows <= height, pitch)
                 # Loads run ahead as far as sums do not wait for each other.
@@ -318,7 +322,8 @@ def _cycles(
     panel_bytes = depth * vectors * target.lanes * 4
     is_far = is_last or panel_bytes > target.l1_bytes // 2
     far_lines = vectors * target.lanes * 4 / target.line_bytes if is_far else 0.0
-    if rows > target.l1_ways * (target.page_bytes // gcd(target.page_bytes, depth * 4)):
+    # A line of the panel is there, too.
+    if rows >= target.l1_ways * (target.page_bytes // gcd(target.page_bytes, depth * 4)):
         far_lines += rows
     costs, split, found = target.costs, 0.0, 0.0
     if pitch is not None:
@@ -333,6 +338,19 @@ def _cycles(
         split,
     )
     return depth * (step_cycles + found) + costs.tile_cycles + sums
+
+
+def _cycles_to_bring(tile: tuple[int, int], depth: int, target: Target, waits: bool) -> float:
+    """
+    Estimated cycles in which the first tile of a panel brings it from the cache that cores share,
+    or from memory. If it `waits` for lines that nothing has asked for ahead, as many are on their
+    way as operations in flight ask for.
+    """
+    rows, vectors = tile
+    panel_bytes = depth * vectors * target.lanes * 4
+    cycles = panel_bytes / target.costs.shared_bytes_per_cycle
+    operations = rows * vectors + rows + vectors
+    return max(cycles, depth * operations * target.costs.wait_cycles if waits else 0)
 
 
 def _trips(part: Part) -> int:

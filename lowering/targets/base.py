@@ -62,6 +62,8 @@ class Costs:
     """Bytes per cycle that leave the L2 cache and come back to it."""
     shared_bytes_per_cycle: float = 8.0
     """Bytes per cycle from the cache shared by the cores."""
+    wait_cycles: float = 0.9
+    """The latency of memory by the operations that are in flight meanwhile."""
     memory_bytes_per_cycle: float = 3.5
     """Bytes per cycle from memory."""
     other_order: float = 1.02
