@@ -322,8 +322,7 @@ def _cycles(
     panel_bytes = depth * vectors * target.lanes * 4
     is_far = is_last or panel_bytes > target.l1_bytes // 2
     far_lines = vectors * target.lanes * 4 / target.line_bytes if is_far else 0.0
-    # A line of the panel is there, too.
-    if rows >= target.l1_ways * (target.page_bytes // gcd(target.page_bytes, depth * 4)):
+    if rows > target.l1_ways * (target.page_bytes // gcd(target.page_bytes, depth * 4)):
         far_lines += rows
     costs, split, found = target.costs, 0.0, 0.0
     if pitch is not None:

@@ -193,3 +193,39 @@ func.func @large(%x: tensor<24x1024xf32>) -> tensor<24x512xf32> {
   %y = core.matmul %x, %w : (tensor<24x1024xf32>, tensor<1024x512xf32>) -> tensor<24x512xf32>
   func.return %y : tensor<24x512xf32>
 }
+
+// -----
+
+// One row, and weights that come from far: vectors side by side, whose sums do not wait for each
+// other.
+// CHECK-LABEL: @one_row_of_large
+// CHECK:         tile {m = 1, n = {{[2-8]}}}
+func.func @one_row_of_large(%x: tensor<1x768xf32>) -> tensor<1x3072xf32> {
+  %w = core.constant dense<1.0> : tensor<768x3072xf32>
+  %y = core.matmul %x, %w : (tensor<1x768xf32>, tensor<768x3072xf32>) -> tensor<1x3072xf32>
+  func.return %y : tensor<1x3072xf32>
+}
+
+// -----
+
+// Sixteen rows by one vector would ask for few of the lines that come from far; two such tiles ask
+// for the next panel ahead.
+// CHECK-LABEL: @some_rows_of_large
+// CHECK-NOT:     n = 1}
+// CHECK:         tile {m = {{[4-8]}}, n = {{[3-6]}}}, order [n, m], lanes {n = 16}, prefetch 1
+func.func @some_rows_of_large(%x: tensor<16x512xf32>) -> tensor<16x32128xf32> {
+  %w = core.constant dense<1.0> : tensor<512x32128xf32>
+  %y = core.matmul %x, %w : (tensor<16x512xf32>, tensor<512x32128xf32>) -> tensor<16x32128xf32>
+  func.return %y : tensor<16x32128xf32>
+}
+
+// -----
+
+// Weights that a core holds.
+// CHECK-LABEL: @some_rows_of_small
+// CHECK:         tile {m = 6, n = 4}
+func.func @some_rows_of_small(%x: tensor<16x256xf32>) -> tensor<16x256xf32> {
+  %w = core.constant dense<1.0> : tensor<256x256xf32>
+  %y = core.matmul %x, %w : (tensor<16x256xf32>, tensor<256x256xf32>) -> tensor<16x256xf32>
+  func.return %y : tensor<16x256xf32>
+}
