@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from typing import TypeGuard
 
@@ -90,6 +91,16 @@ _DIMENSIONS = re.compile(rf"<(?:(?:[0-9]+|\?)x){{{MAX_RANK + 1}}}")
 """A type with more dimensions than are allowed."""
 
 
+_UNREGISTERED = re.compile(r"Operation (?P<name>\S+) is not registered")
+"""What xDSL's parser says of an op that no dialect has."""
+
+
+def _names_of_ops(context: Context) -> list[str]:
+    """Those of the dialects that the context has loaded or can load."""
+    names = context.registered_dialect_names
+    return [op.name for name in names for op in context.get_dialect(name).operations]
+
+
 def parse_module(
     context: Context, text: str, name: str, *, allow_implicit: bool = True
 ) -> ModuleOp:
@@ -114,6 +125,13 @@ def parse_module(
     parser = _LocatingParser(context, text, name)
     try:
         return parser.parse_module(allow_implicit)
+    except ParseError as error:
+        if (unknown := _UNREGISTERED.fullmatch(error.msg)) is not None:
+            near = get_close_matches(unknown["name"], _names_of_ops(context))
+            if near:
+                message = f"{error.msg}; did you mean {' or '.join(near)}?"
+                raise ParseError(error.span, message) from error
+        raise
     except Exception as error:
         if is_declared(error) or isinstance(error, RecursionError | MemoryError):
             raise

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import parse_pipeline
+from xdsl.utils.arg_spec import ArgSpec, parse_pipeline
 from xdsl.utils.exceptions import ArgSpecParseError
 
 from lowerdeck.dialects.errors import working_on
@@ -162,13 +162,42 @@ def check_options(options: CompileOptions, passes: Collection[str] = ALL_PASSES)
 
 def extra_passes(options: CompileOptions, known: Collection[str] = ALL_PASSES) -> list[ModulePass]:
     """The passes that a user adds to those of EXTRA_AFTER; ValueError if they make no sense."""
+    passes = {name: ALL_PASSES[name] for name in known if name in ALL_PASSES}
+    return parse_passes(options.extra_passes, passes)
+
+
+def parse_passes(text: str, known: Mapping[str, PassFactory]) -> list[ModulePass]:
+    """The passes that `name,name{option=value},...` stands for; ValueError if there are none."""
     try:
-        specs = list(parse_pipeline(options.extra_passes))
-        if unknown := [spec.name for spec in specs if spec.name not in known]:
-            raise ValueError(no_pass(unknown[0], known))
-        return [ALL_PASSES[spec.name]().from_pass_spec(spec) for spec in specs]
+        specs = list(parse_pipeline(text))
     except ArgSpecParseError as error:
-        raise ValueError(str(error)) from error
+        step = "; pipelines do not nest: give the names alone" if "(" in text else ""
+        raise ValueError(f"{error}{step}") from error
+    if text.rstrip().endswith(","):
+        raise ValueError(f"'{text}' ends with a comma")
+    if unknown := [spec.name for spec in specs if spec.name not in known]:
+        raise ValueError(no_pass(unknown[0], known))
+    return [_pass_of(known[spec.name](), spec) for spec in specs]
+
+
+def _pass_of(pass_: type[ModulePass], spec: ArgSpec) -> ModulePass:
+    """The pass with its options; ValueError that names the pass, and the option that is wrong."""
+    try:
+        return pass_.from_pass_spec(spec)
+    except ValueError as error:
+        text = str(error)
+        wrong = [name for name in spec.parameters if _error_without(pass_, spec, name) != text]
+        option = f" option '{wrong[0]}':" if len(wrong) == 1 else ""
+        raise ValueError(f"pass '{spec.name}':{option} {error}") from error
+
+
+def _error_without(pass_: type[ModulePass], spec: ArgSpec, option: str) -> str:
+    others = {name: values for name, values in spec.parameters.items() if name != option}
+    try:
+        pass_.from_pass_spec(ArgSpec(spec.name, others))
+    except ValueError as error:
+        return str(error)
+    return ""
 
 
 def _strategy_problems(options: CompileOptions) -> Iterator[tuple[str, str]]:

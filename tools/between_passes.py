@@ -10,7 +10,10 @@ from typing import IO, TYPE_CHECKING, Protocol
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass
 
-from lowerdeck.lowering.pipeline import Observer
+from lowerdeck.dialects.frameworks import exports
+from lowerdeck.lowering.pipeline import Observer, passes_of_phase
+from lowerdeck.passes.contracts import PHASES
+from lowerdeck.passes.options import CompileOptions
 from lowerdeck.tools.arguments import listed
 from lowerdeck.tools.common import verify
 
@@ -45,6 +48,7 @@ class BetweenPasses(Observer):
         self._tool = tool
         self._started = 0.0
         self._last: ModulePass | None = None
+        self._current = ""
         self._text = ""
         """The IR before the pass, if its change is to be printed."""
 
@@ -54,8 +58,19 @@ class BetweenPasses(Observer):
             name = None if self._last is None else self._last.name
             verify(module, self._tool.get_input_name(), name)
 
+    def not_applicable(self, error: Exception) -> str:
+        """What is said if the current pass finds IR that is none of its input."""
+        name = self._current
+        text = f"{self._tool.get_input_name()}: pass '{name}': {error}"
+        for phase in (*PHASES, *exports()):
+            if name in passes_of_phase(phase, CompileOptions()):
+                before = f"--compile-to={phase} runs what comes before it"
+                return f"{text}; it leads to '{phase}': {before}"
+        return text
+
     def before_pass(self, pass_: ModulePass, phase: str, module: ModuleOp) -> None:
         args = self._tool.args
+        self._current = pass_.name
         if self._last is not None and args.print_between_passes:
             self._tool.print_ir(f"after {self._last.name}", module, sys.stdout)
         if pass_.name in listed(args.print_ir_before):

@@ -19,8 +19,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.passes import ModulePass, PassPipeline
 from xdsl.universe import Universe
-from xdsl.utils.arg_spec import parse_pipeline
-from xdsl.utils.exceptions import ParseError, ShrinkException
+from xdsl.utils.exceptions import ParseError, ShrinkException, VerifyException
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from lowerdeck import lowering
@@ -33,6 +32,7 @@ from lowerdeck.lowering.pipeline import (
     LOADED,
     check_options,
     no_pass,
+    parse_passes,
     run_passes,
     run_to_phase,
 )
@@ -61,6 +61,20 @@ if TYPE_CHECKING:
 _ELIDE_ABOVE = 200
 _CONSTANT = re.compile(r'(dense<)[^>]*(>)|("0x)[0-9A-F]*(")')
 """The elements of a constant in IR text, as numbers or as bytes."""
+
+
+class _JoinAction(argparse.Action):
+    """Comma lists of a repeated option are one list."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest, "")
+        setattr(namespace, self.dest, f"{before},{values}" if before else values)
 
 
 class OptTool(xDSLOptMain):
@@ -110,9 +124,11 @@ class OptTool(xDSLOptMain):
         add(
             "--pass-pipeline",
             dest="passes",
+            action=_JoinAction,
             default=argparse.SUPPRESS,
             metavar="SPEC",
-            help="passes to apply: name,name{option=value other=value},...",
+            help="passes to apply: name,name{option=value other=value},...; repeated, one pipeline "
+            "after the other",
         )
         add(
             "--compile-to",
@@ -274,23 +290,19 @@ class OptTool(xDSLOptMain):
         observer = BetweenPasses(self)
         observer.verify(prog)
         if self.args.compile_to is None:
-            run_passes(self.ctx, prog, self.pipeline.passes, observer)
+            try:
+                run_passes(self.ctx, prog, self.pipeline.passes, observer)
+            except VerifyException as error:
+                raise ToolError(observer.not_applicable(error)) from error
             return
         phase = "scheduled" if self.args.compile_to == "c" else self.args.compile_to
         run_to_phase(self.ctx, prog, phase, observer)
 
     def _parse_passes(self, text: str) -> tuple[ModulePass, ...]:
-        from xdsl.utils.exceptions import ArgSpecParseError
-
         try:
-            specs = tuple(parse_pipeline(text))
-            for spec in specs:
-                if spec.name not in self.available_passes:
-                    raise ValueError(no_pass(spec.name, self.available_passes))
-            return tuple(self.available_passes[s.name]().from_pass_spec(s) for s in specs)
-        except (ArgSpecParseError, ValueError) as error:
-            step = "; pipelines do not nest: give the names alone" if "(" in text else ""
-            raise ToolError(f"opt-tool: --pass-pipeline: {error}{step}") from error
+            return tuple(parse_passes(text, self.available_passes))
+        except ValueError as error:
+            raise ToolError(f"opt-tool: --pass-pipeline: {error}") from error
 
     def print_ir(self, when: str, module: ModuleOp, stream: IO[str]) -> None:
         """The module as it is before or after a pass."""

@@ -1,6 +1,11 @@
 // RUN: not opt-tool %s -p cs 2>&1 | filecheck %s --check-prefix=NAME
 // RUN: not opt-tool %s -p 'cse{' 2>&1 | filecheck %s --check-prefix=SPEC
 // RUN: not opt-tool %s -p 'cse{a=1}' 2>&1 | filecheck %s --check-prefix=OPTION
+// RUN: not opt-tool %s -p 'parallelize{worth=x}' 2>&1 | filecheck %s --check-prefix=TYPE
+// RUN: not opt-tool %s -p 'cse,' 2>&1 | filecheck %s --check-prefix=COMMA
+// RUN: not opt-tool %s -p 'builtin.module(cse)' 2>&1 | filecheck %s --check-prefix=NESTED
+// RUN: opt-tool %s --pass-pipeline=fold --pass-pipeline=cse --print-ir-after-all 2>&1 | filecheck %s --check-prefix=REPEATED
+// RUN: opt-tool %s | sed s/core.exp/core.exq/ | not opt-tool 2>&1 | filecheck %s --check-prefix=OPERATION
 // RUN: not opt-tool %s --disable=fuze 2>&1 | filecheck %s --check-prefix=DISABLE
 // RUN: not opt-tool %s --skip-nodes='(' 2>&1 | filecheck %s --check-prefix=REGEX
 // RUN: not opt-tool %s --compile-to=asm 2>&1 | filecheck %s --check-prefix=PHASE
@@ -15,6 +20,13 @@
 // SPEC: opt-tool: --pass-pipeline: Error parsing pass pipeline specification
 // SPEC-NOT: Traceback
 // OPTION: opt-tool: --pass-pipeline: {{.*}}"a"
+// TYPE: opt-tool: --pass-pipeline: pass 'parallelize': option 'worth': Incompatible types
+// COMMA: opt-tool: --pass-pipeline: 'cse,' ends with a comma
+// NESTED: Unknown token
+// NESTED-NEXT: pipelines do not nest: give the names alone
+// REPEATED: IR after fold
+// REPEATED: IR after cse
+// OPERATION: Operation core.exq is not registered; did you mean core.exp
 // DISABLE: opt-tool: --disable: no pass 'fuze'; did you mean fuse
 // REGEX: opt-tool: --skip-nodes:
 // PHASE: opt-tool: --compile-to: 'asm' is none of imported, legal, optimized,
