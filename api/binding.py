@@ -35,6 +35,8 @@ Symbols = Mapping[str, int]
 
 OUTPUT_CAPACITY = 3
 """The status for an output that is too small (lowerdeck.h)."""
+DATA_DO_NOT_FIT = (13, 14)
+"""The statuses for sizes and indices, computed from data, that do not fit."""
 
 _FIRST_CAPACITY = 1024
 """Elements to begin with where the size of an output depends on data."""

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from lowerdeck import cache as disk_cache
 from lowerdeck.binding import (
+    DATA_DO_NOT_FIT,
     Binding,
     KernelEvent,
     KernelTimes,
@@ -34,6 +35,7 @@ from lowerdeck.build import (
     require_compiler,
     user_flags,
 )
+from lowerdeck.dialects.errors import LowerdeckError
 from lowerdeck.dialects.files import recording_files
 from lowerdeck.dialects.frameworks import OptionValue, declared_options
 from lowerdeck.dialects.recursion import working_on_modules
@@ -148,12 +150,21 @@ def known_options(options: Mapping[str, OptionValue]) -> dict[str, OptionValue]:
 
 def compile_with(model: Source, options: CompileOptions, *, cache: bool = True) -> Model:
     """`compile` with the options as one value."""
-    from lowerdeck.frontends import model_files
     from lowerdeck.lowering.pipeline import check_options
 
     load_installed()
     check_options(options)
     require_compiler()
+    compiled = _compiled(model, options, cache=cache)
+    if isinstance(model, str | os.PathLike):
+        compiled.explain_by(os.fspath(model), options)
+    return compiled
+
+
+def _compiled(model: Source, options: CompileOptions, *, cache: bool) -> Model:
+    """The model, from the cache if it is there."""
+    from lowerdeck.frontends import model_files
+
     with model_file(model) as path:
         sources = (
             disk_cache.Sources.of(model_files(path, **options.import_options)) if cache else None
@@ -390,6 +401,10 @@ def _write(artifact: CArtifact, folder: str) -> None:
                 file.write(chunk)
 
 
+_MOST_STEPS = 1_000_000
+"""Ops that are interpreted to find the one at which a run fails."""
+
+
 class Model:
     """
     A compiled model.
@@ -407,6 +422,7 @@ class Model:
                 f"{folder}: compiled for one thread; compile it with threads={threads}"
             )
         self._binding = _open(folder, self._metadata, threads)
+        self._source: tuple[str, CompileOptions] | None = None
         self._names = [info.name for info in self.inputs]
         self._output_names = [info.name for info in self.outputs]
 
@@ -460,15 +476,49 @@ class Model:
         """
         Run the model.
 
-        ValueError if the inputs are not those of the model, RunError if the run fails.
+        ValueError if the inputs are not those of the model, RunError if the run fails. Where sizes
+        or indices computed from data do not fit, and the model was compiled from a file here, the
+        error names the node and what it has found.
         """
         if len(inputs) == 1 and isinstance(inputs[0], (dict, Mapping)):
             named = cast(Mapping[str, Array], inputs[0])
-            results = self._binding.run(self._in_order(named))
+            results = self._run(self._in_order(named))
             return dict(zip(self._output_names, results, strict=True))
         if len(inputs) != len(self._names):
             raise ValueError(f"{len(inputs)} inputs for a model with {len(self._names)}")
-        return tuple(self._binding.run(inputs))
+        return tuple(self._run(inputs))
+
+    def _run(self, inputs: Sequence[Array]) -> list[Array]:
+        try:
+            return self._binding.run(inputs)
+        except RunError as error:
+            cause = self._cause(inputs) if error.status in DATA_DO_NOT_FIT else None
+            if cause is None:
+                raise
+            raise RunError(error.status, f"{error}: {cause}") from None
+
+    def explain_by(self, model: str, options: CompileOptions) -> None:
+        """Name the node in errors of runs: the interpreter runs this model file to find it."""
+        self._source = model, options
+
+    def _cause(self, inputs: Sequence[Array]) -> str | None:
+        """The node at which a run with these inputs fails, and why; None if that is not found."""
+        from lowerdeck.dialects.interpret import run_module
+        from lowerdeck.dialects.interpret.errors import InterpretError, StepLimitError
+
+        if self._source is None:
+            return None
+        try:
+            module, _ = import_and_lower(self._source[0], "legal", self._source[1])
+            named = dict(zip(self._names, inputs, strict=True))
+            run_module(module, named, max_steps=_MOST_STEPS)
+        except StepLimitError:
+            return None
+        except InterpretError as error:
+            return str(error)
+        except (LowerdeckError, OSError):  # the file is another one by now
+            return None
+        return None
 
     def prepare(self, inputs: Mapping[str, Array]) -> PreparedCall:
         """

@@ -242,6 +242,45 @@ def test_save_and_load(model: lowerdeck.Model, tmp_path: Path) -> None:
     np.testing.assert_array_equal(lowerdeck.load(tmp_path / "saved")(a, b)[0], a - b)
 
 
+def sizes_from_data(path: Path) -> Path:
+    """A model that reshapes `x` into rows of ten, and adds `y` to them, and then looks up a row."""
+    ports = [
+        helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "t"]),
+        helper.make_tensor_value_info("y", TensorProto.FLOAT, ["m", 10]),
+        helper.make_tensor_value_info("i", TensorProto.INT64, [1]),
+    ]
+    nodes = [
+        helper.make_node("Reshape", ["x", "rows"], ["r"], name="view"),
+        helper.make_node("Add", ["r", "y"], ["s"], name="sum"),
+        helper.make_node("Gather", ["s", "i"], ["z"], name="row"),
+    ]
+    result = helper.make_tensor_value_info("z", TensorProto.FLOAT, None)
+    rows = numpy_helper.from_array(np.array([-1, 10]), "rows")
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", ports, [result], [rows])), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "i", "expected"),
+    [
+        ((2, 7), (2, 10), 0, r"do not fit together: node 'view' \(core.reshape\): .* size 14"),
+        ((3, 10), (2, 10), 0, r"do not fit together: node 'sum' \(core.add\): .*\(3,10\) \(2,10\)"),
+        ((2, 10), (2, 10), 2, r"outside of its dimension: node 'row' \(core.gather\): .*2"),
+    ],
+)
+def test_failed_runs_name_the_node(
+    tmp_path: Path, x: tuple[int, ...], y: tuple[int, ...], i: int, expected: str
+) -> None:
+    model = lowerdeck.compile(sizes_from_data(tmp_path / "m.onnx"))
+    arrays = np.ones(x, np.float32), np.ones(y, np.float32), np.array([i])
+    with pytest.raises(RunError, match=expected):
+        model(*arrays)
+    # A model without its file says what the C says.
+    model.save(tmp_path / "saved")
+    with pytest.raises(RunError, match=r"(together|dimension)$"):
+        lowerdeck.load(tmp_path / "saved")(*arrays)
+
+
 @pytest.mark.parametrize("c_compiler", ["gcc", "clang"], indirect=True)
 @pytest.mark.parametrize("target", ["x86-64", "aarch64", "c99"])
 def test_no_warnings_of_vectors(tmp_path: Path, c_compiler: str, target: str) -> None:
@@ -271,6 +310,39 @@ def test_saved_model_builds_with_cmake(model: lowerdeck.Model, tmp_path: Path) -
     assert line.index("-O3") < line.index("-O2 -ffp-contract=fast") < line.index("-march=native")
     done = subprocess.run(["build/model_example"], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+USER = """\
+cmake_minimum_required(VERSION 3.14)
+project(user C)
+find_package(model REQUIRED)
+add_executable(user user.c)
+target_link_libraries(user lowerdeck::model)
+"""
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="cmake is not installed")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_installed_model_is_a_package_of_cmake(tmp_path: Path, threads: int) -> None:
+    """Headers, library, weights and what `find_package` reads are installed."""
+    lowerdeck.compile(difference_and_sum(), threads=threads).save(tmp_path / "model")
+    user, prefix = tmp_path / "user", tmp_path / "prefix"
+    user.mkdir()
+    (user / "CMakeLists.txt").write_text(USER)
+    pool = '#include "lowerdeck_pool.h"\n' if threads > 1 else ""
+    (user / "user.c").write_text(
+        f'#include "model.h"\n{pool}int main(void) {{ return model_run(0) != 1; }}\n'
+    )
+    for command in (
+        ["cmake", "-S", "model", "-B", "built"],
+        ["cmake", "--build", "built"],
+        ["cmake", "--install", "built", "--prefix", str(prefix)],
+        ["cmake", "-S", "user", "-B", "used", f"-DCMAKE_PREFIX_PATH={prefix}"],
+        ["cmake", "--build", "used"],
+        ["used/user"],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_library_of_another_machine_is_made_anew(model: lowerdeck.Model, tmp_path: Path) -> None:
