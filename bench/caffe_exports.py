@@ -114,7 +114,7 @@ def _by_onnxruntime(path: Path, inputs: Arrays) -> Arrays:
 
 # What OpenCV is known not to read
 
-_MISSING = frozenset("ArgMax Bias Clip DummyData Embed Parameter Reduction RNN".split())
+_MISSING = frozenset("ArgMax Bias Clip DummyData Embed Parameter Reduction RNN Threshold".split())
 
 _OTHERWISE: Mapping[str, Callable[[LayerParameter], bool]] = {
     "Convolution along another axis": lambda layer: layer.convolution_param.axis != 1,

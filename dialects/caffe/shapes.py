@@ -474,7 +474,8 @@ def _crop(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShape
 def _flatten(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> LayerShapes:
     p, shape = layer.flatten_param, bottoms[0]
     first, last = axis_of(p.axis, len(shape)), axis_of(p.end_axis, len(shape))
-    require(first <= last, f"axis {first} lies behind end_axis {last}")
+    # A range of no axes, which Caffe takes, is a dimension of one.
+    require(first <= last + 1, f"axis {first} lies behind end_axis {last}")
     middle = prod(shape[first : last + 1])
     return LayerShapes([(*shape[:first], middle, *shape[last + 1 :])], [])
 
@@ -643,6 +644,13 @@ def _prior_box(layer: LayerParameter, bottoms: list[Shape], _tops: int) -> Layer
         len(p.min_size) > 0 and len(p.max_size) in (0, len(p.min_size)),
         f"found {len(p.min_size)} minimal and {len(p.max_size)} maximal sizes",
     )
+    for index, least in enumerate(p.min_size):
+        require(least > 0, f"found a minimal size of {least:g}, expected more than 0")
+        if p.max_size:
+            most = p.max_size[index]
+            require(
+                most > least, f"the maximal size {most:g} is no more than the minimal {least:g}"
+            )
     require(len(p.variance) in (0, 1, 4), f"found {len(p.variance)} variances, expected 1 or 4")
     count = len(p.min_size) * len(prior_ratios(layer)) + len(p.max_size)
     return LayerShapes([(1, 2, prod(bottoms[0][2:]) * count * 4)], [])

@@ -12,6 +12,7 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from xdsl.ir import Attribute, Block, Operation, SSAValue, Use
 
 from lowerdeck.dialects.blob import ElidedBlobError
@@ -85,15 +86,21 @@ def _keeps(op: CastOp, range_: Range) -> bool:
 
 
 def _range_of(op: ConstantOp) -> Range | None:
-    """The numbers of a constant, if f32 has them."""
+    """The numbers of a constant, if they are whole numbers that f32 has."""
     try:
         array = constant_array(op.result)
     except ElidedBlobError:
         return None
-    if array is None or array.size == 0:
+    if array is None or array.size == 0 or np.iscomplexobj(array):
+        return None
+    if is_float(element_type(op.result)) and not _is_whole(array.astype(np.float64)):
         return None
     range_ = Range(int(array.min()), int(array.max()))
     return range_ if Range(-MOST_PLACES, MOST_PLACES).has(range_) else None
+
+
+def _is_whole(array: NDArray[np.float64]) -> bool:
+    return bool(np.isfinite(array).all() and (array == np.trunc(array)).all())
 
 
 def _read_as_floats(block: Block) -> set[SSAValue]:

@@ -31,6 +31,7 @@ from lowerdeck.dialects.caffe.shapes import Shape, ShapeError, check_shape, laye
 from lowerdeck.dialects.core.constant import ConstantOp
 from lowerdeck.dialects.core.names import named
 from lowerdeck.dialects.core.types import f32, tensor
+from lowerdeck.frontends.caffe.memory import SharedMemory, is_in_place
 from lowerdeck.frontends.caffe.parse import parse_prototxt
 from lowerdeck.frontends.caffe.transform import with_transformations
 from lowerdeck.frontends.caffe.upgrade import Upgrade, is_included, state_for_tests
@@ -85,6 +86,8 @@ class _Layer:
     bottoms: list[_Blob] = field(default_factory=list[_Blob])
     tops: list[_Blob] = field(default_factory=list[_Blob])
     slots: list[Slot] = field(default_factory=list[Slot])
+    old: _Blob | None = None
+    """The blob whose shape a Reshape gives its top, that no file has: it changed in place."""
 
 
 class _Importer:
@@ -97,6 +100,8 @@ class _Importer:
         self.file_location = FileLineColLoc(StringAttr(file), IntAttr(0), IntAttr(0))
         self.problems: list[Problem] = []
         self.last: dict[str, _Blob] = {}
+        self.memory = SharedMemory()
+        self.layers: list[_Layer] = []
 
     def run(
         self, outputs: Sequence[str] | None, stages: Sequence[str], transform: Sequence[str]
@@ -105,9 +110,10 @@ class _Importer:
             self._parameters(stages), transform, self.file, self.shapes, self.problems
         )
         self._raise_problems()
-        layers = [self._connect(parameter) for parameter in parameters]
-        results = self._results(layers, outputs)
-        layers = _needed(layers, results if outputs is not None else None)
+        for parameter in parameters:
+            self._connect(parameter)
+        results = self._results(self.layers, outputs)
+        layers = _needed(self.layers, results if outputs is not None else None)
         self._check_inputs(layers)
         weights = Weights(self.file)
         for layer in layers:
@@ -147,22 +153,32 @@ class _Importer:
         self._raise_problems()
         return included
 
-    def _connect(self, parameter: LayerParameter) -> _Layer:
-        """The layer with the values that its bottoms have now, and new ones for its tops."""
+    def _connect(self, parameter: LayerParameter) -> None:
+        """Add the layer with the values that its bottoms have now, and new ones for its tops."""
         layer = _Layer(parameter, self._is_input(parameter))
         for name in parameter.bottom:
             if name not in self.last:
                 self._report(parameter, f"no layer before it makes its bottom '{name}'")
                 self.last[name] = _Blob(name)
-            self.last[name].is_read = True
-            layer.bottoms.append(self.last[name])
+            layer.bottoms.append(self._current(name))
+            layer.bottoms[-1].is_read = True
         for index, name in enumerate(parameter.top):
-            is_in_place = index < len(parameter.bottom) and parameter.bottom[index] == name
-            if name in self.last and not is_in_place:
+            if name in self.last and not is_in_place(parameter, index):
                 self._report(parameter, f"its top '{name}' is the top of another layer already")
             self.last[name] = _Blob(name)
             layer.tops.append(self.last[name])
-        return layer
+        self.memory.add(parameter)
+        self.layers.append(layer)
+
+    def _current(self, name: str) -> _Blob:
+        """The value that a blob has now, also if a layer changed another one in its memory."""
+        old = self.last[name]
+        if (changed := self.memory.changed_with(name)) is not None:
+            parameter = LayerParameter(name=name, type="Reshape", bottom=[changed], top=[name])
+            self.last[name] = _Blob(name, is_read=old.is_read)
+            tops = [self.last[name]]
+            self.layers.append(_Layer(parameter, False, [self.last[changed]], tops, old=old))
+        return self.last[name]
 
     def _is_input(self, layer: LayerParameter) -> bool:
         """True for layers that bring data in, and for others without bottoms on request."""
@@ -173,7 +189,7 @@ class _Importer:
 
     def _results(self, layers: Sequence[_Layer], outputs: Sequence[str] | None) -> list[_Blob]:
         if outputs is None:
-            blobs = [blob for blob in self.last.values() if not blob.is_read]
+            blobs = [self._current(name) for name, blob in self.last.items() if not blob.is_read]
             unread_data = {id(top) for layer in layers for top in self._left_out(layer)}
             results = [blob for blob in blobs if id(blob) not in unread_data]
             return sorted(results, key=lambda blob: blob.name)
@@ -181,7 +197,7 @@ class _Importer:
             if name not in self.last:
                 known = ", ".join(f"'{blob}'" for blob in list(self.last)[-10:])
                 self._report(None, f"no blob is named '{name}'; the last blobs are {known}")
-        return [self.last[name] for name in outputs if name in self.last]
+        return [self._current(name) for name in outputs if name in self.last]
 
     def _left_out(self, layer: _Layer) -> list[_Blob]:
         """The data, as labels, that a layer brings in but that is neither read nor asked for."""
@@ -231,6 +247,8 @@ class _Importer:
         if parameter.type == "DummyData" and any(each.type != "constant" for each in fillers):
             tops = " ".join(f"--input-shape {blob.name}=..." for blob in layer.tops)
             self._report(parameter, f"its data are random; make them inputs with {tops}")
+        if layer.old is not None and layer.old.shape is not None:
+            parameter.reshape_param.shape.dim[:] = layer.old.shape
         bottoms = [blob.shape for blob in layer.bottoms if blob.shape is not None]
         if len(bottoms) != len(layer.bottoms):
             return  # what was wrong before is reported already
@@ -356,5 +374,7 @@ def _needed(layers: Sequence[_Layer], results: Sequence[_Blob] | None) -> list[_
     for layer in reversed(layers):
         if layer.is_input or not needed.isdisjoint(map(id, layer.tops)):
             needed.update(map(id, layer.bottoms))
+            if layer.old is not None:
+                needed.add(id(layer.old))
             kept.append(layer)
     return kept[::-1]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple, TypeVar
 
 from google.protobuf import text_format
 from google.protobuf.message import DecodeError, Message
 
 from lowerdeck.dialects.caffe.caffe_pb2 import BlobProto, NetParameter, WeightsParameter
+from lowerdeck.frontends.caffe.text import TextError, as_python_reads
 from lowerdeck.frontends.detect import HEAD_BYTES, is_text_head
 from lowerdeck.frontends.errors import FrontendError
 from lowerdeck.frontends.messages import is_all_text
@@ -19,9 +19,6 @@ M = TypeVar("M", bound=Message)
 _DATA, _DIFF, _DOUBLE_DATA, _DOUBLE_DIFF, _RAW_DATA, _RAW_DIFF = 5, 6, 8, 9, 12, 13
 _RAW_DATA_RANGE, _DATA_RANGE, _DOUBLE_DATA_RANGE = 536870909, 536870910, 536870911
 """Fields that no file has: the largest numbers there are."""
-
-_STRING_OR_COMMENT = r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|\#[^\n]*)"""
-_MINUS_APART = re.compile(_STRING_OR_COMMENT + r"|-((?:\s|\#[^\n]*\n)+)(?=[\w.])")
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 
@@ -125,7 +122,10 @@ def _read(path: str, size: int = -1) -> bytes:
 
 def _parse_text(path: str, message: M) -> M:
     try:
-        text_format.Parse(_with_minuses_at_numbers(_decoded(path)), message)
+        text_format.Parse(as_python_reads(_decoded(path)), message)
+    except TextError as error:
+        problem = f"line {error.line}: {_shown(str(error))}"
+        raise FrontendError.of_file(path, f"{problem}; correct the text") from None
     except text_format.ParseError as error:
         line = error.GetLine()
         place = "" if line is None else f"line {line}: "
@@ -152,14 +152,6 @@ def _decoded(path: str) -> str:
                 raise FrontendError.of_file(path, message) from None
             lines.append(code.decode())
     return "\n".join(lines)
-
-
-def _with_minuses_at_numbers(text: str) -> str:
-    """
-    The text with each minus right before its number, on the line of this: Caffe reads `- 2`, but
-    protobuf does so in C++ only.
-    """
-    return _MINUS_APART.sub(lambda m: m[1] or f"{m[2]}-", text)
 
 
 def _shown(text: str) -> str:

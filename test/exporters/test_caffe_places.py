@@ -221,6 +221,29 @@ def test_constants_of_whole_numbers(tmp_path: Path) -> None:
         check(tmp_path, {"x": floats(2)}, lambda x: [constant(np.array([2**24 + 1, 1])), x])
 
 
+@pytest.mark.parametrize("dtype", [np.float16, np.float64])
+@pytest.mark.parametrize("number", [0.5, -1.5, 0.1, INF, -INF, NAN])
+def test_constants_of_other_floats_that_are_not_whole(
+    tmp_path: Path, number: float, dtype: type[np.floating[Any]]
+) -> None:
+    """A cast to integers changes them, and f32 has not all of them."""
+    array = np.array([3, number], dtype)
+
+    def as_it_is(x: SSAValue) -> Any:
+        return [constant(array), x]
+
+    def cast(x: SSAValue) -> Any:
+        return [e.CastOp(constant(array), i8).result, x]
+
+    def whole(x: SSAValue) -> Any:
+        return [e.TanhOp(x).result, constant(np.array([3, -4], dtype))]
+
+    for program in (as_it_is, cast):
+        with pytest.raises(ExportError, match=r"f32, which is all|no layer of Caffe computes"):
+            check(tmp_path, {"x": floats(2)}, program)
+    check(tmp_path, {"x": floats(2)}, whole)
+
+
 def test_a_warning_lists_what_has_other_elements() -> None:
     def program(x: SSAValue, i: SSAValue) -> Any:
         place = reductions.ArgReduceOp("max", x, 1).result

@@ -234,6 +234,70 @@ def test_a_minus_without_a_number(value: str, tmp_path: Path) -> None:
     assert "correct the text" in problem
 
 
+@pytest.mark.parametrize(
+    ("number", "value"),
+    [
+        ("1f", 1),
+        ("-.5F", -0.5),
+        ("1.", 1),
+        ("1.e1f", 10),
+        ("1E-1", 0.1),
+        ("-INF", -np.inf),
+        ("0", 0),
+    ],
+)
+def test_numbers(number: str, value: float, tmp_path: Path) -> None:
+    net = f"""{INPUT} layer {{ name: "p" type: "Power" bottom: "x" top: "y"
+        power_param {{ shift:{number}}} }}"""
+    np.testing.assert_array_equal(answer(write_net(tmp_path, net)), X + np.float32(value))
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        *"+2 -+2 +.5 010 00 08 00.5 0x10 1_000 1__0 ٣ 1٣ 3ff 1ff 1.5.2 1e 1L 0b11 0o17".split(),
+        *"inff -inff nanf infinityf".split(),
+    ],
+)
+def test_what_is_no_number(number: str, tmp_path: Path) -> None:
+    """Python's reader takes some of these; protobuf in C++, and so Caffe, takes none."""
+    layer = f"""layer {{ name: "p" type: "Power" bottom: "x" top: "y"
+        power_param {{\nshift: {number}\n}} }}"""
+    (problem,) = problems_of(write_net(tmp_path, f"{INPUT}\n{layer}"))
+    assert f"line {INPUT.count(chr(10)) + 4}: " in problem
+    assert "correct the text" in problem
+
+
+@pytest.mark.parametrize("number", ["3", "03", "0x3", "0X03"])
+def test_integers(number: str, tmp_path: Path) -> None:
+    net = f"""{INPUT} layer {{ name: "t" type: "Tile" bottom: "x" top: "y"
+        tile_param {{ axis: 1 tiles: {number} }} }}"""
+    np.testing.assert_array_equal(answer(write_net(tmp_path, net)), np.tile(X, (1, 3)))
+
+
+@pytest.mark.parametrize("number", ["+3", "0b11", "0o3", "3_0", "08", "3.", "3f"])
+def test_what_is_no_integer(number: str, tmp_path: Path) -> None:
+    layer = f"""layer {{ name: "t" type: "Tile" bottom: "x" top: "y"
+        tile_param {{\ntiles: {number}\n}} }}"""
+    (problem,) = problems_of(write_net(tmp_path, f"{INPUT}\n{layer}"))
+    assert f"line {INPUT.count(chr(10)) + 4}: " in problem
+
+
+def test_strings(tmp_path: Path) -> None:
+    """Escapes of C, parts one after the other, and what would be wrong outside of strings."""
+    top = r'''"a\?\x41\101" '+2 1_0 é"#' # ٣ +3
+        "\\?\"."'''
+    net = f"""{INPUT} layer {{ name: "t" type: "Power" bottom: "x" top: {top} }}"""
+    assert names_of(import_net(write_net(tmp_path, net)))[1] == ['a?AA+2 1_0 é"#\\?".']
+
+
+def test_what_is_no_escape(tmp_path: Path) -> None:
+    layer = r"""layer { name: "t" # \q
+        type: "Power" bottom: "x" top: '\\q\q' }"""
+    (problem,) = problems_of(write_net(tmp_path, f"{INPUT}\n{layer}"))
+    assert f"line {INPUT.count(chr(10)) + 3}: found \\q in a string" in problem
+
+
 # Stages
 
 

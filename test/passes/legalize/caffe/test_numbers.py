@@ -381,6 +381,8 @@ def test_lstm_unit() -> None:
         ('type: "Crop" crop_param { axis: -1 offset: 2 }', [X, (9, 9, 9, 2)], 1),
         ('type: "Flatten"', [X], 1),
         ('type: "Flatten" flatten_param { axis: 0 end_axis: -2 }', [X], 1),
+        ('type: "Flatten" flatten_param { axis: 2 end_axis: 1 }', [X], 1),
+        ('type: "Flatten" flatten_param { axis: -1 end_axis: 2 }', [X], 1),
         ('type: "Reshape" reshape_param { shape { dim: 0 dim: -1 } }', [X], 1),
         ('type: "Reshape" reshape_param { shape { dim: 5 dim: 3 } axis: 1 num_axes: 2 }', [X], 1),
         ('type: "Reshape" reshape_param { shape { dim: 1 dim: 1 } axis: -1 num_axes: 0 }', [X], 1),
@@ -461,6 +463,21 @@ def test_parameter() -> None:
 def test_prior_box(parameters: str) -> None:
     text = f'type: "PriorBox" prior_box_param {{ {parameters} }}'
     Case(text, (1, 2, 3, 4), (1, 3, 30, 40)).check()
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ("min_size: 3 max_size: 3", "the maximal size 3 is no more than the minimal 3"),
+        ("min_size: 3 min_size: 5 max_size: 4 max_size: 4.5", "the maximal size 4.5 is no more"),
+        ("min_size: 0", "found a minimal size of 0"),
+        ("min_size: 3 min_size: 4 max_size: 5", "found 2 minimal and 1 maximal sizes"),
+    ],
+)
+def test_prior_boxes_of_no_size(parameters: str, problem: str) -> None:
+    text = f'type: "PriorBox" prior_box_param {{ {parameters} }}'
+    with pytest.raises(ShapeError, match=problem):
+        Case(text, (1, 2, 3, 4), (1, 3, 30, 40))
 
 
 # The table
