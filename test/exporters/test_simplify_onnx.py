@@ -207,6 +207,24 @@ CASES: Mapping[str, Case] = {
         ["Gelu"],
         weights=NUMBERS,
     ),
+    "gelu by tanh, a cube by products": Case(
+        """q = Mul (x, x) p = Mul (x, q) w = Mul (weight, p) i = Add (x, w) k = Mul (slope, i)
+        t = Tanh (k) s = Add (one, t) h = Mul (x, s) y = Mul (half, h)""",
+        ["Gelu"],
+        weights=NUMBERS,
+    ),
+    "a square by products is no cube": Case(
+        """q = Mul (x, x) w = Mul (weight, q) i = Add (x, w) k = Mul (slope, i)
+        t = Tanh (k) s = Add (one, t) h = Mul (x, s) y = Mul (half, h)""",
+        ["Mul", "Mul", "Add", "Mul", "Tanh", "Add", "Mul", "Mul"],
+        weights=NUMBERS,
+    ),
+    "a cube of something else": Case(
+        """q = Mul (x, x) r = Relu (x) p = Mul (r, q) w = Mul (weight, p) i = Add (x, w)
+        k = Mul (slope, i) t = Tanh (k) s = Add (one, t) h = Mul (x, s) y = Mul (half, h)""",
+        ["Mul", "Relu", "Mul", "Mul", "Add", "Mul", "Tanh", "Add", "Mul", "Mul"],
+        weights=NUMBERS,
+    ),
     "a part of gelu is read elsewhere": Case(
         f"{ERF} s = Add (e, one) m = Mul (x, s) z = Mul (m, half) y = Sub (z, s)",
         ["Div", "Erf", "Add", "Mul", "Mul", "Sub"],
@@ -291,6 +309,36 @@ def test_a_loop_keeps_its_constants_and_captures(tmp_path: Path) -> None:
     feeds = [{"x": floats(3), "trips": np.array(trips)} for trips in (0, 3)]
     found = check(model, feeds, tmp_path)
     assert Counter(operators(found)) == {"Loop": 1, "Mul": 1, "Add": 1}
+
+
+def _types_of_body(model: onnx.ModelProto) -> list[str]:
+    (loop,) = (node for node in model.graph.node if node.op_type == "Loop")
+    (body,) = (attribute.g for attribute in loop.attribute if attribute.name == "body")
+    return [onnx.helper.printable_type(port.type) for port in body.input]
+
+
+LOOP = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[1, 3] x, int64 trips) => (float[n, 3] y) {{
+      true = Constant <value = bool {{1}}> ()
+      y = Loop (trips, true, x) <
+        body = b (int64 i, bool go, float v) => (bool go2, float w) {{
+          {body}
+          go2 = Identity (go)
+        }}>
+    }}"""
+
+
+@pytest.mark.parametrize(
+    ("body", "shape"),
+    [("w = Mul (v, v)", "FLOAT, 1x3"), ("w = Concat <axis = 0> (v, v)", "FLOAT")],
+)
+def test_types_of_carried_values(tmp_path: Path, body: str, shape: str) -> None:
+    """Runtimes are told of the shape that a value has in all iterations, and of no other one."""
+    model = onnx.parser.parse_model(LOOP.format(body=body))
+    model.graph.node[1].attribute[0].g.input[2].type.tensor_type.ClearField("shape")
+    feeds = [{"x": floats(1, 3), "trips": np.array(trips)} for trips in (0, 2)]
+    found = check(model, feeds, tmp_path)
+    assert _types_of_body(found) == ["INT64, scalar", "BOOL, scalar", shape]
 
 
 @pytest.mark.parametrize(("name", "most"), [("gru", 9), ("encoder", 63), ("detection_head", 29)])

@@ -92,13 +92,23 @@ def _gelu_by_tanh(x: SSAValue, factor: SSAValue, product: Product) -> _Function:
     if inner is None or not is_close(number, sqrt(2 / pi)) or x not in inner.operands:
         return None
     other = inner.operands[1] if inner.operands[0] is x else inner.operands[0]
-    more, cube, weight = scaled(other)
-    power = made_by(cube, "Pow")
-    if power is None or power.operands[0] is not x or scalar(power.operands[1]) != 3:
-        return None
+    weight, more = _times_cube(x, other)
     if not is_close(weight, 0.044715):
         return None
-    return "Gelu", {"approximate": StringAttr("tanh")}, [*ops, inner, *more, power]
+    return "Gelu", {"approximate": StringAttr("tanh")}, [*ops, inner, *more]
+
+
+def _times_cube(x: SSAValue, value: SSAValue) -> tuple[float, list[Operation]]:
+    """The number by which a value is x^3, a power or products, and its ops; 0 if it is not."""
+    ops, cube, weight = scaled(value)
+    power = made_by(cube, "Pow")
+    if power is not None and power.operands[0] is x and scalar(power.operands[1]) == 3:
+        return weight, [*ops, power]
+    last = made_by(value, "Mul", "Div")
+    product = None if last is None else product_of(last)
+    if product is None or len(product.factors) != 3 or {*product.factors} != {x}:
+        return 0.0, []
+    return product.number, list(product.ops)
 
 
 def _hard_swish(x: SSAValue, factor: SSAValue, product: Product) -> _Function:

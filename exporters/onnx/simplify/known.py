@@ -13,7 +13,7 @@ from xdsl.ir import Attribute, Operation, OpResult, SSAValue
 from xdsl.rewriter import Rewriter
 
 from lowerdeck.dialects.blob import BlobAttr, ElidedBlobError
-from lowerdeck.dialects.core.types import element_type, tensor
+from lowerdeck.dialects.core.types import element_type, static_shape, tensor
 from lowerdeck.dialects.onnx.ops import InitializerOp, OnnxOp, op_class
 from lowerdeck.exporters.onnx.opset import NEW_OPSET, chosen_opset, opsets_of, versions_of
 from lowerdeck.passes.legalize.inference import (
@@ -68,7 +68,7 @@ class Known:
         declare_results(function)
         for op in list(function.body.walk()):
             if isinstance(op, OnnxOp) and op.op_type == "Loop":
-                _declare_counters(op)
+                _declare_arguments(op)
 
     def node(
         self,
@@ -104,12 +104,26 @@ def _elements_of(value: SSAValue, walk: FunctionWalk) -> Elements | None:
     return walk.symbols.elements(value) if isinstance(value.type, TensorType) else None
 
 
-def _declare_counters(loop: OnnxOp) -> None:
-    """The number of the iteration and the condition are scalars, which runtimes want to be told."""
-    for argument in tuple(loop.regions[0].block.args[:2]):
-        if isinstance(argument.type, UnrankedTensorType):
-            scalar_type = tensor(element_type(argument), [])
-            Rewriter.replace_value_with_new_type(argument, scalar_type)
+def _declare_arguments(loop: OnnxOp) -> None:
+    """
+    What runtimes want to be told of the body of a loop: the number of the iteration and the
+    condition are scalars, and a carried value that comes and goes with one known shape has it all
+    the time, as a shape that changes is not known.
+    """
+    body = loop.regions[0].block
+    scalars = [tensor(element_type(argument), []) for argument in body.args[:2]]
+    carried = zip(loop.operands[2:], loop.results, strict=False)
+    shapes = [
+        first.type if first.type == last.type and _has_known_shape(first) else None
+        for first, last in carried
+    ]
+    for argument, type_ in zip(tuple(body.args), [*scalars, *shapes], strict=False):
+        if isinstance(argument.type, UnrankedTensorType) and type_ is not None:
+            Rewriter.replace_value_with_new_type(argument, type_)
+
+
+def _has_known_shape(value: SSAValue) -> bool:
+    return isinstance(value.type, TensorType) and static_shape(value) is not None
 
 
 def constant(value: SSAValue | None) -> NDArray[Any] | None:
